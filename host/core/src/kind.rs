@@ -1,0 +1,101 @@
+//! Kinds of objects as one side serves them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// API group and kind: what an object is, whatever version it is read in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GroupKind {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Kind, in CamelCase.
+    pub kind: String,
+}
+
+impl GroupKind {
+    /// A group and kind.
+    pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self { group: group.into(), kind: kind.into() }
+    }
+
+    /// Whether this is the given group and kind.
+    pub fn is(&self, group: &str, kind: &str) -> bool {
+        self.group == group && self.kind == kind
+    }
+
+    /// Whether objects of this kind hold data that must never be shown.
+    pub fn is_secret(&self) -> bool {
+        self.is("", "Secret")
+    }
+}
+
+/// As users write it: `Machine.cluster.x-k8s.io`, `Secret`.
+impl fmt::Display for GroupKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() {
+            f.write_str(&self.kind)
+        } else {
+            write!(f, "{}.{}", self.kind, self.group)
+        }
+    }
+}
+
+impl std::str::FromStr for GroupKind {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+        Ok(Self::new(group, kind))
+    }
+}
+
+/// What a kind's definition says about moving, by label. Presence counts, whatever the value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KindLabels {
+    /// The kind takes part in discovery.
+    pub discover: bool,
+    /// Every object of the kind moves.
+    pub moves: bool,
+    /// Every object of the kind moves, with all below it.
+    pub hierarchy: bool,
+}
+
+/// A listable kind as one side serves it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Kind {
+    /// Group and kind.
+    pub group_kind: GroupKind,
+    /// The version objects are read and written in.
+    pub version: String,
+    /// The resource name in URLs.
+    pub plural: String,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// Whether status is written through a subresource (and dropped from a create).
+    pub status_subresource: bool,
+    /// All served versions, the server's favourite first.
+    pub served: Vec<String>,
+    /// What the definition's labels say.
+    pub labels: KindLabels,
+}
+
+impl Kind {
+    /// `group/version`, or the version alone in the core group.
+    pub fn api_version(&self) -> String {
+        let group = &self.group_kind.group;
+        if group.is_empty() { self.version.clone() } else { format!("{group}/{}", self.version) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_kind_reads_back_what_it_prints() {
+        for text in ["Secret", "Machine.cluster.x-k8s.io"] {
+            assert_eq!(text.parse::<GroupKind>().unwrap().to_string(), text);
+        }
+    }
+}

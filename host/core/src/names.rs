@@ -1,0 +1,31 @@
+//! Labels, annotations and API groups that mean something to a move, each spelled in this one place.
+
+/// Label on a CRD: its kind takes part in discovery (put there by `clusterctl init`).
+pub const LABEL_DISCOVER: &str = "clusterctl.cluster.x-k8s.io";
+/// Label on a CRD or an object: move it even if nothing that moves owns it.
+pub const LABEL_MOVE: &str = "clusterctl.cluster.x-k8s.io/move";
+/// Label on a CRD or an object: move it and everything below it.
+pub const LABEL_MOVE_HIERARCHY: &str = "clusterctl.cluster.x-k8s.io/move-hierarchy";
+/// Annotation: a provider is not ready yet; the object may not be copied while it is there.
+pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
+/// Annotation on a source object that is about to be deleted because its copy took over.
+pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
+/// Annotation: Cluster API's controllers leave the object alone.
+pub const PAUSED: &str = "cluster.x-k8s.io/paused";
+/// Annotation that holds a copy of the whole object, secret data included.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Prefix of every annotation and label of ours.
+pub const OURS: &str = "pivot-host.io/";
+/// Annotation on each object this tool created in a target: the move's id. The same for all objects of a
+/// move, because controllers propagate annotations from owners to dependents.
+pub const MARK: &str = "pivot-host.io/move";
+/// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
+pub const UNDO: &str = "pivot-host.io/undo";
+
+/// Group of Cluster, ClusterClass and Machine.
+pub const GROUP_CLUSTER: &str = "cluster.x-k8s.io";
+/// Group of ClusterResourceSet and ClusterResourceSetBinding.
+pub const GROUP_ADDONS: &str = "addons.cluster.x-k8s.io";
+/// Group of the Provider inventory.
+pub const GROUP_CLUSTERCTL: &str = "clusterctl.cluster.x-k8s.io";

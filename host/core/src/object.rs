@@ -1,0 +1,236 @@
+//! One object: metadata parsed, body kept as the bytes that came from its place.
+//!
+//! Bodies are parsed only when someone has to look inside. A management cluster has thousands of objects and
+//! most decisions need no more than metadata; a parsed JSON tree is five to ten times the size of its text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::kind::{GroupKind, Kind};
+use crate::names;
+
+/// A server-given unique id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Uid(pub String);
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What an object is called, the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// Group and kind.
+    pub group_kind: GroupKind,
+    /// Namespace; none for cluster-scoped objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+}
+
+impl Key {
+    /// A key.
+    pub fn new(group_kind: GroupKind, namespace: Option<&str>, name: impl Into<String>) -> Self {
+        Self { group_kind, namespace: namespace.map(str::to_owned), name: name.into() }
+    }
+}
+
+/// As people read it: `Machine metal3/edge-0`.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.group_kind.kind, self.name),
+            None => write!(f, "{} {}", self.group_kind.kind, self.name),
+        }
+    }
+}
+
+/// A reference from a dependent to its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnerReference {
+    /// Group and version as the reference was written.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+    /// The owner's id on this side.
+    pub uid: Uid,
+    /// Whether the owner is the managing controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<bool>,
+    /// Whether the owner waits for this dependent in a foreground deletion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_owner_deletion: Option<bool>,
+}
+
+impl OwnerReference {
+    /// The owner's group and kind.
+    pub fn group_kind(&self) -> GroupKind {
+        let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
+        GroupKind::new(group, &self.kind)
+    }
+}
+
+/// The part of metadata that decisions are made on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Meta {
+    /// Name.
+    pub name: String,
+    /// Namespace.
+    pub namespace: Option<String>,
+    /// Id on this side.
+    pub uid: Uid,
+    /// Version of the object's state on this side; opaque.
+    pub resource_version: String,
+    /// Counts changes of the spec.
+    pub generation: Option<i64>,
+    /// Set while the object waits for its finalizers.
+    pub deletion_timestamp: Option<String>,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Finalizers.
+    pub finalizers: Vec<String>,
+    /// Owners.
+    pub owner_references: Vec<OwnerReference>,
+    /// Who owns which fields, as far as needed to see whether a server-side applier is among them.
+    pub managed_fields: Vec<ManagedFields>,
+}
+
+/// One entry of field ownership.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ManagedFields {
+    /// Who.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// Empty, or `status`.
+    pub subresource: String,
+}
+
+impl Meta {
+    /// Whether the annotation is there, whatever its value.
+    pub fn annotated(&self, key: &str) -> bool {
+        self.annotations.contains_key(key)
+    }
+
+    /// Whether the label is there, whatever its value.
+    pub fn labelled(&self, key: &str) -> bool {
+        self.labels.contains_key(key)
+    }
+
+    /// Whether the object is on its way out.
+    pub fn deleting(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
+
+    /// Whether a server-side applier owns fields of the object, so that ownership must be put back.
+    pub fn has_applier(&self) -> bool {
+        self.managed_fields.iter().any(|m| m.operation == "Apply" && m.subresource.is_empty())
+    }
+
+    /// Whether the object carries the given move's mark.
+    pub fn marked(&self, move_id: &str) -> bool {
+        self.annotations.get(names::MARK).is_some_and(|id| id == move_id)
+    }
+}
+
+/// Why a body could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    /// Not JSON, or metadata of an unexpected shape. Carries no part of the body: it may be secret.
+    #[error("{kind} body is not an object with readable metadata (line {line}, column {column})")]
+    Unreadable {
+        /// What it should have been.
+        kind: GroupKind,
+        /// Where reading stopped.
+        line: usize,
+        /// Where reading stopped.
+        column: usize,
+    },
+    /// An object needs a name.
+    #[error("{0} object has no name")]
+    Nameless(GroupKind),
+}
+
+/// An object as one side has it.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Its kind, shared by all objects of a list.
+    pub kind: Arc<Kind>,
+    /// Its metadata.
+    pub meta: Meta,
+    raw: Bytes,
+}
+
+impl Object {
+    /// Reads an object's metadata and keeps the bytes.
+    pub fn parse(kind: Arc<Kind>, raw: Bytes) -> Result<Self, ObjectError> {
+        #[derive(Deserialize)]
+        struct Envelope {
+            metadata: Meta,
+        }
+        let envelope: Envelope = serde_json::from_slice(&raw).map_err(|e| ObjectError::Unreadable {
+            kind: kind.group_kind.clone(),
+            line: e.line(),
+            column: e.column(),
+        })?;
+        if envelope.metadata.name.is_empty() {
+            return Err(ObjectError::Nameless(kind.group_kind.clone()));
+        }
+        Ok(Self { kind, meta: envelope.metadata, raw })
+    }
+
+    /// Takes a parsed body.
+    pub fn from_value(kind: Arc<Kind>, value: &Value) -> Result<Self, ObjectError> {
+        Self::parse(kind, Bytes::from(value.to_string()))
+    }
+
+    /// What it is called.
+    pub fn key(&self) -> Key {
+        let namespace = if self.kind.namespaced { self.meta.namespace.as_deref() } else { None };
+        Key::new(self.kind.group_kind.clone(), namespace, &self.meta.name)
+    }
+
+    /// The body as it came.
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    /// The body parsed, with `apiVersion` and `kind` filled in (items of lists of built-in kinds lack them).
+    pub fn value(&self) -> Result<Value, ObjectError> {
+        let mut value: Value = serde_json::from_slice(&self.raw).map_err(|e| ObjectError::Unreadable {
+            kind: self.kind.group_kind.clone(),
+            line: e.line(),
+            column: e.column(),
+        })?;
+        if let Some(map) = value.as_object_mut() {
+            map.insert("apiVersion".into(), self.kind.api_version().into());
+            map.insert("kind".into(), self.kind.group_kind.kind.clone().into());
+        }
+        Ok(value)
+    }
+
+    /// Reads part of the body into a type that names only what it needs.
+    pub fn view<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ObjectError> {
+        serde_json::from_slice(&self.raw).map_err(|e| ObjectError::Unreadable {
+            kind: self.kind.group_kind.clone(),
+            line: e.line(),
+            column: e.column(),
+        })
+    }
+}

@@ -1,0 +1,12 @@
+//! Where objects live, behind one trait with few verbs.
+//!
+//! The engine is written once against [`Place`]: API server to API server, to a directory, from a directory.
+//! A place answers what it is asked and nothing more; it neither retries nor decides. Which failures are worth
+//! another try is said by [`PlaceError`], how often is the engine's business.
+
+mod place;
+
+pub use place::{
+    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
+    Preconditions, Result, Subresource,
+};
