@@ -9,11 +9,28 @@
 //! | [`kind`] | what a kind is called, in which versions it is served, whether it is labelled for moving |
 //! | [`object`] | one object: its metadata parsed, its body as the bytes the server sent |
 //! | [`merge`] | JSON merge patches: apply, invert, derive |
+//! | [`scope`] | what the user asked for, which dangers were accepted |
+//! | [`inventory`] | everything that was read, each object once |
+//! | [`relations`] | what plugins said of objects |
+//! | [`soft`] | links that no owner reference expresses |
+//! | [`plan`] | what moves, what is kept, what stays, in which order |
+//! | [`preflight`], [`served`], [`providers`], [`collateral`] | why not to go on, before anything is touched |
+//! | [`refusal`] | how a reason not to go on is told |
 
+pub mod collateral;
+pub mod inventory;
 pub mod kind;
 pub mod merge;
 pub mod names;
 pub mod object;
+pub mod plan;
+pub mod preflight;
+pub mod providers;
+pub mod refusal;
+pub mod relations;
+pub mod scope;
+pub mod served;
+pub mod soft;
 
 pub use kind::{GroupKind, Kind, KindLabels};
 pub use object::{Key, Meta, Object, ObjectError, OwnerReference, Uid};

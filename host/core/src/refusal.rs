@@ -1,0 +1,136 @@
+//! A reason not to go on.
+//!
+//! Checks do not fail at the first finding: each returns all its refusals, so that a user repairs everything in
+//! one go. A refusal says what is wrong, with which object, on which side, and what to type or do about it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::{Key, ObjectError};
+
+/// One of the two places of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Where the objects are.
+    Source,
+    /// Where they go.
+    Target,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Source => "source",
+            Self::Target => "target",
+        })
+    }
+}
+
+/// Why a move does not go on, in words for people and a code for programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// What it is about, stable for programs.
+    pub code: &'static str,
+    /// Where.
+    pub side: Side,
+    /// With which object; the first, where several are meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<Key>,
+    /// What is wrong: lower case, no final dot, no data of secrets.
+    pub message: String,
+    /// What to type or do.
+    pub remedy: String,
+}
+
+impl Refusal {
+    /// A refusal about one object of the source.
+    pub fn source(
+        code: &'static str,
+        object: Key,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            code,
+            side: Side::Source,
+            object: Some(object),
+            message: message.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A refusal about the target as a whole.
+    pub fn target(code: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { code, side: Side::Target, object: None, message: message.into(), remedy: remedy.into() }
+    }
+
+    /// A body in the source that can't be read (W24: the peer panics). The error carries no part of the body.
+    pub fn unreadable(object: Key, error: &ObjectError) -> Self {
+        let message = format!("{object} can't be read: {error}");
+        let remedy = format!("look at it with `{}` and repair it", kubectl("get", &object, "-o yaml"));
+        Self::source("unreadable", object, message, remedy)
+    }
+}
+
+/// As people read it: what is wrong, then what to do.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.side, self.message)?;
+        if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
+    }
+}
+
+/// A kubectl command about one object. `Kind.group` works as a resource name, in any spelling of its case.
+pub fn kubectl(verb: &str, key: &Key, rest: &str) -> String {
+    let mut command = format!("kubectl {verb}");
+    if let Some(namespace) = &key.namespace {
+        command.push_str(" -n ");
+        command.push_str(namespace);
+    }
+    command.push(' ');
+    command.push_str(&key.group_kind.to_string().to_lowercase());
+    command.push(' ');
+    command.push_str(&key.name);
+    if !rest.is_empty() {
+        command.push(' ');
+        command.push_str(rest);
+    }
+    command
+}
+
+/// `a, b and 3 more`: as many names as a person reads.
+pub fn some_of<T: fmt::Display>(items: &[T], shown: usize) -> String {
+    let mut text = String::new();
+    for (i, item) in items.iter().take(shown).enumerate() {
+        if i > 0 {
+            text.push_str(if i + 1 == items.len() { " and " } else { ", " });
+        }
+        text.push_str(&item.to_string());
+    }
+    if items.len() > shown {
+        text.push_str(&format!(" and {} more", items.len() - shown));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::GroupKind;
+
+    #[test]
+    fn a_command_names_kind_group_and_namespace() {
+        let key = Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("ns"), "m");
+        assert_eq!(kubectl("get", &key, "-o yaml"), "kubectl get -n ns machine.cluster.x-k8s.io m -o yaml");
+    }
+
+    #[test]
+    fn long_lists_of_names_are_cut() {
+        assert_eq!(some_of(&["a"], 2), "a");
+        assert_eq!(some_of(&["a", "b"], 2), "a and b");
+        assert_eq!(some_of(&["a", "b", "c", "d"], 2), "a, b and 2 more");
+    }
+}
