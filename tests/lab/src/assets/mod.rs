@@ -1,0 +1,156 @@
+//! The binaries of the lab: built from Go modules the first time, cached by version after that.
+//!
+//! Why not download releases: Go modules come with checksums that the Go tool verifies, from whatever module proxy the
+//! machine is set up for, and they work for every platform Go knows. The price is a few minutes, once.
+//!
+//! The cache is outside the work tree, so that `cargo clean` and a second checkout cost nothing: `$PIVOT_HOST_CACHE`, else
+//! `$XDG_CACHE_HOME/pivot-host`, else `~/.cache/pivot-host`. Groups are built when somebody asks for them: a test that needs
+//! two API servers does not wait for Cluster API's managers.
+
+mod cache;
+mod recipes;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use cache::Cache;
+use recipes::Recipe;
+
+/// The Kubernetes release whose servers the lab runs.
+pub const KUBERNETES: &str = "1.36.3";
+/// The etcd release below them.
+pub const ETCD: &str = "3.6.8";
+/// The Cluster API release whose clusterctl, managers and CRDs the lab uses.
+pub const CLUSTER_API: &str = "1.13.5";
+
+/// Where the binaries are, or will be once they are asked for.
+#[derive(Debug, Clone)]
+pub struct Assets {
+    cache: Cache,
+}
+
+/// What a [`Server`](crate::Server) is made of.
+#[derive(Debug, Clone)]
+pub struct ServerBinaries {
+    /// etcd.
+    pub etcd: PathBuf,
+    /// kube-apiserver.
+    pub apiserver: PathBuf,
+    /// kube-controller-manager, of which the lab runs the garbage collector and the namespace controller.
+    pub controller_manager: PathBuf,
+}
+
+/// Cluster API's own managers.
+#[derive(Debug, Clone)]
+pub struct ManagerBinaries {
+    /// The core manager.
+    pub core: PathBuf,
+    /// The kubeadm bootstrap manager.
+    pub bootstrap: PathBuf,
+    /// The kubeadm control-plane manager.
+    pub control_plane: PathBuf,
+}
+
+/// Directories of CRDs as the Cluster API repository has them: without the labels that `clusterctl init` adds.
+#[derive(Debug, Clone)]
+pub struct CrdDirs {
+    /// Cluster, Machine, ClusterClass, ClusterResourceSet, IPAM, …
+    pub core: PathBuf,
+    /// KubeadmConfig and its template.
+    pub bootstrap: PathBuf,
+    /// KubeadmControlPlane and its template.
+    pub control_plane: PathBuf,
+    /// clusterctl's inventory: Provider.
+    pub inventory: PathBuf,
+}
+
+/// Finds the cache; builds nothing yet.
+pub async fn assets() -> Result<Assets> {
+    let dir = cache_dir()?.join("lab");
+    tokio::fs::create_dir_all(&dir)
+        .await
+        .with_context(|| format!("create the lab's cache {}", dir.display()))?;
+    Ok(Assets { cache: Cache::new(dir) })
+}
+
+impl Assets {
+    /// etcd, kube-apiserver and kube-controller-manager.
+    ///
+    /// Where `KUBEBUILDER_ASSETS` is set, what lies there is used instead of building it.
+    pub async fn servers(&self) -> Result<ServerBinaries> {
+        Ok(ServerBinaries {
+            etcd: self.ready_made_or("etcd", recipes::etcd()).await?,
+            apiserver: self.ready_made_or("kube-apiserver", recipes::kubernetes("kube-apiserver")).await?,
+            controller_manager: self
+                .ready_made_or("kube-controller-manager", recipes::kubernetes("kube-controller-manager"))
+                .await?,
+        })
+    }
+
+    /// The peer that moves are compared with.
+    pub async fn clusterctl(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::cluster_api("clusterctl", "./cmd/clusterctl")).await
+    }
+
+    /// Cluster API's core, bootstrap and control-plane managers.
+    pub async fn managers(&self) -> Result<ManagerBinaries> {
+        Ok(ManagerBinaries {
+            core: self.cache.get(recipes::cluster_api("capi-core", ".")).await?,
+            bootstrap: self.cache.get(recipes::cluster_api("capi-bootstrap", "./bootstrap/kubeadm")).await?,
+            control_plane: self
+                .cache
+                .get(recipes::cluster_api("capi-control-plane", "./controlplane/kubeadm"))
+                .await?,
+        })
+    }
+
+    /// Cluster API's CRDs.
+    pub async fn crds(&self) -> Result<CrdDirs> {
+        let root = self.cache.get(recipes::cluster_api_crds()).await?;
+        Ok(CrdDirs {
+            core: root.join("core"),
+            bootstrap: root.join("bootstrap"),
+            control_plane: root.join("control-plane"),
+            inventory: root.join("inventory"),
+        })
+    }
+
+    async fn ready_made_or(&self, name: &str, recipe: Recipe) -> Result<PathBuf> {
+        match ready_made(env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from).as_deref(), name) {
+            Some(path) => Ok(path),
+            None => self.cache.get(recipe).await,
+        }
+    }
+}
+
+fn ready_made(dir: Option<&Path>, name: &str) -> Option<PathBuf> {
+    dir.map(|dir| dir.join(name)).filter(|path| path.is_file())
+}
+
+fn cache_dir() -> Result<PathBuf> {
+    if let Some(dir) = env::var_os("PIVOT_HOST_CACHE") {
+        return Ok(dir.into());
+    }
+    let base = env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::home_dir().map(|home| home.join(".cache")));
+    Ok(base
+        .context("no place for the lab's cache: set PIVOT_HOST_CACHE, XDG_CACHE_HOME or HOME")?
+        .join("pivot-host"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_ready_is_used_only_if_it_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("etcd"), "").unwrap();
+        assert_eq!(ready_made(Some(dir.path()), "etcd"), Some(dir.path().join("etcd")));
+        assert_eq!(ready_made(Some(dir.path()), "kube-controller-manager"), None);
+        assert_eq!(ready_made(None, "etcd"), None);
+    }
+}

@@ -1,0 +1,253 @@
+//! How each asset is made with nothing but the Go tool.
+//!
+//! Kubernetes cannot be built by `go install`: its go.mod replaces its staging modules by paths that are not in the module.
+//! The same code is published as modules of their own (v0.X.Y for Kubernetes v1.X.Y), so a generated module of a few lines
+//! that imports the command's `app` package and replaces path by version builds the real binary. etcd needs such a module
+//! too; Cluster API's module builds where it lies.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use super::{CLUSTER_API, ETCD, KUBERNETES};
+
+/// What to build.
+#[derive(Debug, Clone)]
+pub(super) struct Recipe {
+    name: &'static str,
+    version: &'static str,
+    how: How,
+}
+
+#[derive(Debug, Clone)]
+enum How {
+    /// A command of the Kubernetes repository.
+    Kubernetes,
+    /// etcd's server.
+    Etcd,
+    /// A package of the Cluster API module.
+    ClusterApi { package: &'static str },
+    /// Directories of CRDs out of the Cluster API module.
+    ClusterApiCrds,
+}
+
+pub(super) fn kubernetes(name: &'static str) -> Recipe {
+    Recipe { name, version: KUBERNETES, how: How::Kubernetes }
+}
+
+pub(super) fn etcd() -> Recipe {
+    Recipe { name: "etcd", version: ETCD, how: How::Etcd }
+}
+
+pub(super) fn cluster_api(name: &'static str, package: &'static str) -> Recipe {
+    Recipe { name, version: CLUSTER_API, how: How::ClusterApi { package } }
+}
+
+pub(super) fn cluster_api_crds() -> Recipe {
+    Recipe { name: "capi-crds", version: CLUSTER_API, how: How::ClusterApiCrds }
+}
+
+impl Recipe {
+    /// The name of the finished thing in the cache.
+    pub(super) fn entry(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+
+    /// Makes it at `output`; `work` is an empty directory for whatever is needed on the way.
+    pub(super) fn make(&self, work: &Path, output: &Path) -> Result<()> {
+        let version = self.version;
+        match self.how {
+            How::Kubernetes => {
+                kubernetes_module(work, self.name, version)?;
+                // Without a version the server calls itself v0.0.0, which clusterctl refuses as too old.
+                let flags = stamp("k8s.io/component-base/version", version)
+                    + &stamp("k8s.io/client-go/pkg/version", version);
+                build(work, ".", "mod", &flags, output)
+            }
+            How::Etcd => {
+                let go_mod =
+                    format!("module lab\n\ngo 1.24\n\nrequire go.etcd.io/etcd/server/v3 v{version}\n");
+                fs::write(work.join("go.mod"), go_mod)?;
+                fs::write(work.join("main.go"), ETCD_MAIN)?;
+                build(work, ".", "mod", "", output)
+            }
+            How::ClusterApi { package } => {
+                let module = download("sigs.k8s.io/cluster-api", version)?;
+                build(
+                    &module.dir,
+                    package,
+                    "readonly",
+                    &stamp("sigs.k8s.io/cluster-api/version", version),
+                    output,
+                )
+            }
+            How::ClusterApiCrds => {
+                let module = download("sigs.k8s.io/cluster-api", version)?;
+                for (from, to) in CRD_DIRS {
+                    copy_yaml(&module.dir.join(from), &output.join(to))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+const CRD_DIRS: [(&str, &str); 4] = [
+    ("config/crd/bases", "core"),
+    ("bootstrap/kubeadm/config/crd/bases", "bootstrap"),
+    ("controlplane/kubeadm/config/crd/bases", "control-plane"),
+    ("cmd/clusterctl/config/crd/bases", "inventory"),
+];
+
+const ETCD_MAIN: &str = "package main
+
+import (
+	\"os\"
+
+	\"go.etcd.io/etcd/server/v3/etcdmain\"
+)
+
+func main() { etcdmain.Main(os.Args) }
+";
+
+fn kubernetes_main(command: &str) -> Result<String> {
+    let constructor = match command {
+        "kube-apiserver" => "NewAPIServerCommand",
+        "kube-controller-manager" => "NewControllerManagerCommand",
+        other => bail!("no recipe for {other}"),
+    };
+    Ok(format!(
+        "package main
+
+import (
+	\"os\"
+
+	\"k8s.io/component-base/cli\"
+	\"k8s.io/kubernetes/cmd/{command}/app\"
+)
+
+func main() {{ os.Exit(cli.Run(app.{constructor}())) }}
+"
+    ))
+}
+
+/// Writes the generated module: Kubernetes, with each staging module taken from its published version.
+fn kubernetes_module(work: &Path, command: &str, version: &str) -> Result<()> {
+    let module = download("k8s.io/kubernetes", version)?;
+    let go_mod: GoMod = json(go(["mod", "edit", "-json"]).arg(&module.go_mod))?;
+    let staging =
+        version.strip_prefix("1.").with_context(|| format!("kubernetes {version} is not a 1.x release"))?;
+    let mut text =
+        format!("module lab\n\ngo {}\n\nrequire k8s.io/kubernetes v{version}\n\nreplace (\n", go_mod.go);
+    for replace in go_mod.replace.iter().filter(|replace| replace.new.path.starts_with("./")) {
+        text += &format!("\t{0} => {0} v0.{staging}\n", replace.old.path);
+    }
+    text += ")\n";
+    fs::write(work.join("go.mod"), text)?;
+    fs::write(work.join("main.go"), kubernetes_main(command)?)?;
+    Ok(())
+}
+
+/// Linker flags that give a `version` package its version.
+fn stamp(package: &str, version: &str) -> String {
+    let mut parts = version.split('.');
+    let (major, minor) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    format!(
+        " -X {package}.gitVersion=v{version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor} \
+         -X {package}.gitTreeState=clean"
+    )
+}
+
+fn build(dir: &Path, package: &str, mode: &str, flags: &str, output: &Path) -> Result<()> {
+    let mut command = go(["build", "-trimpath", "-buildvcs=false"]);
+    command.arg(format!("-mod={mode}")).arg(format!("-ldflags=-s -w{flags}"));
+    command.arg("-o").arg(output).arg(package).current_dir(dir);
+    run(&mut command).map(drop)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Module {
+    dir: PathBuf,
+    go_mod: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct GoMod {
+    go: String,
+    #[serde(default)]
+    replace: Vec<Replace>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Replace {
+    old: ModulePath,
+    new: ModulePath,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ModulePath {
+    path: String,
+}
+
+fn download(module: &str, version: &str) -> Result<Module> {
+    json(go(["mod", "download", "-json"]).arg(format!("{module}@v{version}")))
+}
+
+/// The Go tool, with what a user's environment could change about a build taken out.
+fn go<const N: usize>(args: [&str; N]) -> Command {
+    let mut command = Command::new("go");
+    command.args(args).envs([("CGO_ENABLED", "0"), ("GOFLAGS", ""), ("GOWORK", "off")]);
+    command
+}
+
+fn json<T: for<'de> Deserialize<'de>>(command: &mut Command) -> Result<T> {
+    let output = run(command)?;
+    serde_json::from_slice(&output).with_context(|| format!("read the answer of {}", display(command)))
+}
+
+fn run(command: &mut Command) -> Result<Vec<u8>> {
+    let output = match command.stdin(Stdio::null()).output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!(
+            "the lab builds Kubernetes and Cluster API from source and finds no `go`: install Go 1.26 or newer \
+             (https://go.dev/dl) and have it in PATH"
+        ),
+        output => output.with_context(|| format!("run {}", display(command)))?,
+    };
+    if !output.status.success() {
+        // `go mod download -json` reports errors on stdout.
+        let said = [output.stderr, output.stdout].concat();
+        bail!(
+            "{} failed ({}):\n{}",
+            display(command),
+            output.status,
+            String::from_utf8_lossy(&said).trim_end()
+        );
+    }
+    Ok(output.stdout)
+}
+
+fn display(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+fn copy_yaml(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("read {}", from.display()))? {
+        let path = entry?.path();
+        // Files of the module cache are read-only; a copy made by reading and writing is not.
+        if let (Some("yaml"), Some(name)) = (path.extension().and_then(OsStr::to_str), path.file_name()) {
+            fs::write(to.join(name), fs::read(&path)?)?;
+        }
+    }
+    Ok(())
+}

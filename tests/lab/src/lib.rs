@@ -1,0 +1,27 @@
+//! The lab: real servers for tests.
+//!
+//! A move is a promise about two Kubernetes API servers, their controllers and a network that fails. Fakes agree with
+//! whoever wrote them, so everything here is the real thing: etcd, kube-apiserver, the garbage collector, Cluster API's own
+//! managers. What is ours stands around it: a proxy that breaks the network on request, and an observer that watches both
+//! sides from outside the program under test and says which promise was broken, and when.
+//!
+//! | module | gives |
+//! |---|---|
+//! | [`assets`] | the binaries, built once from Go modules and cached |
+//!
+//! A lab that cannot start is a failed test, never a skipped one.
+
+pub mod assets;
+
+pub use assets::{Assets, assets};
+
+use std::fmt::Display;
+use std::io::Write;
+
+/// Tells the person who waits what the lab is busy with.
+///
+/// Writes past the test harness's capture on purpose: the first run builds for minutes, and silence looks like a hang.
+pub fn say(message: impl Display) {
+    // Nobody is left to be told if stderr is closed.
+    let _ = writeln!(std::io::stderr().lock(), "lab: {message}");
+}
