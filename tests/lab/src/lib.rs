@@ -8,12 +8,21 @@
 //! | module | gives |
 //! |---|---|
 //! | [`assets`] | the binaries, built once from Go modules and cached |
+//! | [`server`] | a [`Server`] and a [`Pair`] of them |
+//! | [`pki`] | certificates, also for users with few rights and for expired ones |
+//! | [`process`] | child processes that never outlive the test |
+//! | [`kubeconfig`] | the files that tools are pointed at |
 //!
 //! A lab that cannot start is a failed test, never a skipped one.
 
 pub mod assets;
+pub mod kubeconfig;
+pub mod pki;
+pub mod process;
+pub mod server;
 
 pub use assets::{Assets, assets};
+pub use server::{Pair, Server};
 
 use std::fmt::Display;
 use std::io::Write;

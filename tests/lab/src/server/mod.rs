@@ -1,0 +1,194 @@
+//! A Kubernetes API server with etcd below it and the garbage collector beside it.
+//!
+//! Half of what can go wrong in a move goes wrong in the server: finalizers, preconditions, owner references to UIDs that are
+//! not there, a namespace that is being deleted. So tests talk to the real one. Two controllers are run, those that delete:
+//! the garbage collector and the namespace controller; nothing schedules, nothing runs pods.
+
+mod commands;
+mod controllers;
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use kube::Client;
+use tempfile::TempDir;
+use tokio::sync::Mutex;
+
+use crate::assets::{ServerBinaries, assets};
+use crate::kubeconfig;
+use crate::pki::{Authority, Identity, Validity};
+use crate::process::Process;
+
+/// How long a server may take; a busy machine needs a multiple of the usual three seconds.
+const START_LIMIT: Duration = Duration::from_secs(90);
+
+/// Ports are picked, then bound by somebody else: another process can come in between.
+const START_ATTEMPTS: usize = 3;
+
+/// Two servers: what is moved from, and what is moved to.
+pub struct Pair {
+    /// The side that objects are moved from.
+    pub source: Server,
+    /// The side that objects are moved to.
+    pub target: Server,
+}
+
+impl Pair {
+    /// Starts both at the same time.
+    pub async fn start() -> Result<Self> {
+        let (source, target) = tokio::try_join!(Server::start("source"), Server::start("target"))?;
+        Ok(Self { source, target })
+    }
+}
+
+/// A running API server.
+pub struct Server {
+    name: String,
+    url: String,
+    client: Client,
+    kubeconfig: PathBuf,
+    authority: Authority,
+    binaries: ServerBinaries,
+    // Dropped in this order: who asks before who answers, the directory last.
+    controllers: Mutex<Option<Process>>,
+    apiserver: Process,
+    etcd: Process,
+    dir: TempDir,
+}
+
+impl Server {
+    /// Starts a server; `name` is its kubeconfig's context.
+    pub async fn start(name: &str) -> Result<Self> {
+        let binaries = assets().await?.servers().await?;
+        let mut attempt = 1;
+        let server = loop {
+            match Self::start_once(name, &binaries).await {
+                Err(error)
+                    if attempt < START_ATTEMPTS
+                        && format!("{error:#}").contains("address already in use") =>
+                {
+                    attempt += 1;
+                }
+                other => break other.with_context(|| format!("start the {name} server"))?,
+            }
+        };
+        server.start_controllers().await?;
+        Ok(server)
+    }
+
+    async fn start_once(name: &str, binaries: &ServerBinaries) -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix(&format!("pivot-lab-{name}-")).tempdir()?;
+        let path = dir.path();
+        let (etcd_port, port) = free_ports()?;
+        let authority = Authority::new(&format!("{name} authority"))?;
+        let admin = authority.user("lab-admin", &["system:masters"], Validity::Current)?;
+        let url = format!("https://127.0.0.1:{port}");
+        let content = kubeconfig::kubeconfig(name, &url, Some((&authority.certificate(), &admin)))?;
+        let kubeconfig = kubeconfig::write(path, "admin", &content)?;
+        commands::write_files(path, &authority)?;
+
+        let etcd_url = format!("http://127.0.0.1:{etcd_port}");
+        let mut etcd =
+            Process::spawn("etcd", &commands::etcd(binaries, path, &etcd_url), path.join("etcd.log")).await?;
+        let command = commands::apiserver(binaries, path, &etcd_url, port);
+        let mut apiserver =
+            Process::spawn("kube-apiserver", &command, path.join("kube-apiserver.log")).await?;
+        let client = kubeconfig::client(&kubeconfig).await?;
+        let waited = apiserver.until("ready", START_LIMIT, async || is_ready(&client).await).await;
+        // The API server only says that it cannot reach etcd; why is in the other log.
+        etcd.still_runs()?;
+        waited?;
+        Ok(Self {
+            name: name.to_owned(),
+            url,
+            client,
+            kubeconfig,
+            authority,
+            binaries: binaries.clone(),
+            controllers: Mutex::new(None),
+            apiserver,
+            etcd,
+            dir,
+        })
+    }
+
+    /// The name given at the start, and the kubeconfig's context.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The administrator's kubeconfig.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The administrator's client.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// A kubeconfig for a user with the rights that RBAC gives to its name and groups: none, until a test binds some.
+    pub fn kubeconfig_as(&self, user: &str, groups: &[&str]) -> Result<PathBuf> {
+        self.write_kubeconfig(user, &self.authority.user(user, groups, Validity::Current)?)
+    }
+
+    /// A kubeconfig whose certificate has run out.
+    pub fn kubeconfig_expired(&self, user: &str) -> Result<PathBuf> {
+        let identity = self.authority.user(user, &["system:masters"], Validity::Expired)?;
+        self.write_kubeconfig(&format!("{user}-expired"), &identity)
+    }
+
+    /// The process of the API server: for tests that make it go away.
+    #[must_use]
+    pub fn apiserver(&self) -> &Process {
+        &self.apiserver
+    }
+
+    /// The process of etcd.
+    #[must_use]
+    pub fn etcd(&self) -> &Process {
+        &self.etcd
+    }
+
+    /// A directory that lives as long as the server: its logs, and room for what belongs to it.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn write_kubeconfig(&self, file: &str, identity: &Identity) -> Result<PathBuf> {
+        let content =
+            kubeconfig::kubeconfig(&self.name, &self.url, Some((&self.authority.certificate(), identity)))?;
+        kubeconfig::write(self.dir.path(), file, &content)
+    }
+}
+
+/// Ready, and with the namespaces that the server makes for itself.
+async fn is_ready(client: &Client) -> bool {
+    async fn get(client: &Client, path: &str) -> bool {
+        match http::Request::get(path).body(Vec::new()) {
+            Ok(request) => client.request_text(request).await.is_ok(),
+            Err(_) => false,
+        }
+    }
+    get(client, "/readyz").await
+        && get(client, "/api/v1/namespaces/kube-system").await
+        && get(client, "/api/v1/namespaces/default").await
+}
+
+/// Two ports that nobody listens on now.
+fn free_ports() -> Result<(u16, u16)> {
+    let (first, second) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
+    Ok((first.local_addr()?.port(), second.local_addr()?.port()))
+}

@@ -1,0 +1,56 @@
+//! Two servers start, apart from each other, with a working garbage collector, and let in whom they should.
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::Api;
+use kube::api::{ListParams, PostParams};
+use pivot_lab::{Pair, Server, kubeconfig};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_pair_starts_and_is_two_different_clusters() {
+    let start = Instant::now();
+    let pair = Pair::start().await.unwrap();
+    pivot_lab::say(format_args!("a pair started in {:.1} s", start.elapsed().as_secs_f64()));
+    let uid = async |server: &Server| {
+        Api::<Namespace>::all(server.client()).get("kube-system").await.unwrap().metadata.uid.unwrap()
+    };
+    assert_ne!(uid(&pair.source).await, uid(&pair.target).await);
+    assert_eq!(pair.source.client().apiserver_version().await.unwrap().git_version, "v1.36.3");
+}
+
+#[tokio::test]
+async fn the_garbage_collector_removes_what_lost_its_owner() {
+    let server = Server::start("alone").await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(server.client(), "default");
+    let orphan = serde_json::from_value(json!({
+        "metadata": { "name": "orphan", "ownerReferences": [
+            { "apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11111111-1111-4111-8111-111111111111" }
+        ]}
+    }));
+    maps.create(&PostParams::default(), &orphan.unwrap()).await.unwrap();
+    let start = Instant::now();
+    while maps.get_opt("orphan").await.unwrap().is_some() {
+        assert!(start.elapsed() < Duration::from_secs(20), "the orphan still exists");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    pivot_lab::say(format_args!("the orphan was collected after {:.1} s", start.elapsed().as_secs_f64()));
+}
+
+#[tokio::test]
+async fn users_have_the_rights_they_were_given_and_no_others() {
+    let server = Server::start("guarded").await.unwrap();
+    let list = async |path: &std::path::Path| {
+        let client = kubeconfig::client(path).await.unwrap();
+        Api::<ConfigMap>::all(client).list(&ListParams::default()).await
+    };
+    let code = |error: kube::Error| match error {
+        kube::Error::Api(status) => status.code,
+        other => panic!("{other}"),
+    };
+    assert_eq!(code(list(&server.kubeconfig_as("nobody", &[]).unwrap()).await.unwrap_err()), 403);
+    list(&server.kubeconfig_as("boss", &["staff", "system:masters"]).unwrap()).await.unwrap();
+    assert_eq!(code(list(&server.kubeconfig_expired("late").unwrap()).await.unwrap_err()), 401);
+    assert!(server.kubeconfig_as("joiner", &["a", "b", "c"]).is_err());
+}
