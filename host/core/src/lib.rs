@@ -15,19 +15,29 @@
 //! | [`soft`] | links that no owner reference expresses |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
 //! | [`preflight`], [`served`], [`providers`], [`collateral`] | why not to go on, before anything is touched |
+//! | [`pause`] | how objects are paused, and how every pause is taken back |
+//! | [`body`] | what is sent to make a copy, and whether the answer is what was sent |
+//! | [`release`] | which source objects are deleted in the end, in which state, in which order |
+//! | [`record`] | what must outlive a run |
+//! | [`hooks`] | what plugins say |
 //! | [`refusal`] | how a reason not to go on is told |
 
+pub mod body;
 pub mod collateral;
+pub mod hooks;
 pub mod inventory;
 pub mod kind;
 pub mod merge;
 pub mod names;
 pub mod object;
+pub mod pause;
 pub mod plan;
 pub mod preflight;
 pub mod providers;
+pub mod record;
 pub mod refusal;
 pub mod relations;
+pub mod release;
 pub mod scope;
 pub mod served;
 pub mod soft;

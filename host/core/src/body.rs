@@ -1,0 +1,131 @@
+//! What is sent to a target to make the copy of an object, and whether the answer is what was sent.
+
+use serde_json::{Map, Value};
+
+use crate::names;
+use crate::object::OwnerReference;
+
+/// Metadata an API server gives; never sent.
+const SERVER_GIVEN: [&str; 9] = [
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "managedFields",
+    "ownerReferences",
+];
+
+/// The body that creates the copy of `source` (a whole object): without what a server gives, with owners as given
+/// (they carry the target's UIDs) and the move's mark.
+pub fn creation(
+    mut source: Value,
+    owners: &[OwnerReference],
+    status_subresource: bool,
+    move_id: &str,
+) -> Value {
+    let Some(map) = source.as_object_mut() else { return source };
+    if status_subresource {
+        map.remove("status");
+    }
+    if let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) {
+        for key in SERVER_GIVEN {
+            metadata.remove(key);
+        }
+        // The name is already there; together with it a server would ignore this anyway.
+        metadata.remove("generateName");
+        if !owners.is_empty() {
+            metadata.insert("ownerReferences".into(), serde_json::to_value(owners).unwrap_or_default());
+        }
+        let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations.insert(names::MARK.to_owned(), move_id.into());
+        }
+    }
+    source
+}
+
+/// Where an answer lacks something that was sent, or has something else in its place: paths, never values.
+///
+/// What the server added is fine: defaults, and what webhooks of the target put there.
+pub fn lost(sent: &Value, answer: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    walk(sent, Some(answer), &mut String::new(), &mut out);
+    out
+}
+
+fn walk(sent: &Value, answer: Option<&Value>, path: &mut String, out: &mut Vec<String>) {
+    match (sent, answer) {
+        (Value::Object(sent), Some(Value::Object(answer))) => {
+            for (key, value) in sent {
+                let length = path.len();
+                path.push('.');
+                path.push_str(key);
+                walk(value, answer.get(key), path, out);
+                path.truncate(length);
+            }
+        }
+        (Value::Array(sent), Some(Value::Array(answer))) if sent.len() == answer.len() => {
+            for (index, (sent, answer)) in sent.iter().zip(answer).enumerate() {
+                let length = path.len();
+                path.push_str(&format!("[{index}]"));
+                walk(sent, Some(answer), path, out);
+                path.truncate(length);
+            }
+        }
+        // Built-in kinds leave out what is empty.
+        (Value::Null, _) => {}
+        (Value::Object(sent), None) if sent.is_empty() => {}
+        (Value::Array(sent), None) if sent.is_empty() => {}
+        (sent, Some(answer)) if sent == answer => {}
+        _ => out.push(path.strip_prefix('.').unwrap_or(path).to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_copy_carries_no_server_given_metadata_and_the_mark() {
+        let source = json!({
+            "metadata": {
+                "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 2,
+                "creationTimestamp": "t", "managedFields": [], "generateName": "a-",
+                "finalizers": ["f"], "labels": {"l": ""}, "annotations": {"x": "1"},
+                "ownerReferences": [{"uid": "old"}],
+            },
+            "spec": {"paused": true},
+            "status": {"phase": "Ready"},
+        });
+        let body = creation(source.clone(), &[], true, "m1");
+        assert_eq!(
+            body,
+            json!({
+                "metadata": {
+                    "name": "a", "namespace": "n", "finalizers": ["f"], "labels": {"l": ""},
+                    "annotations": {"x": "1", "pivot-host.io/move": "m1"},
+                },
+                "spec": {"paused": true},
+            })
+        );
+        assert_eq!(creation(source, &[], false, "m1")["status"]["phase"], "Ready");
+    }
+
+    #[test]
+    fn a_dropped_or_altered_field_is_named_without_its_value() {
+        let sent = json!({"spec": {"a": 1, "gone": "secret", "list": [{"x": 1}, {"y": 2}], "none": null, "empty": {}}});
+        let answer =
+            json!({"spec": {"a": 2, "list": [{"x": 1, "defaulted": true}, {}], "added": 1}, "status": {}});
+        assert_eq!(lost(&sent, &answer), ["spec.a", "spec.gone", "spec.list[1].y"]);
+        assert!(lost(&sent, &sent).is_empty());
+    }
+
+    #[test]
+    fn a_shorter_list_is_a_loss() {
+        assert_eq!(lost(&json!({"f": ["a", "b"]}), &json!({"f": ["a"]})), ["f"]);
+    }
+}

@@ -1,0 +1,189 @@
+//! What plugins say: the values of `wit/provider.wit`, as the rest of the program uses them.
+//!
+//! The words (points, severities) are strings in the contract, because its enums can't grow; here they are types,
+//! because a program should not compare strings. An unknown severity reads as `stop`: a newer plugin on an older
+//! host must err on the safe side.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::kind::GroupKind;
+use crate::object::Key;
+
+/// The moments in which a plugin is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hook {
+    /// How objects belong together.
+    Relate,
+    /// Whether the move may go on.
+    Check,
+    /// A provider's own pause of a source object.
+    Hold,
+    /// A change to an object about to be created.
+    Adapt,
+    /// The status of an object just created.
+    Restore,
+    /// Letting go of an object at the end.
+    Settle,
+}
+
+impl Hook {
+    /// All hooks, in the order in which a move calls them.
+    pub const ALL: [Self; 6] =
+        [Self::Relate, Self::Check, Self::Hold, Self::Adapt, Self::Restore, Self::Settle];
+}
+
+impl fmt::Display for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Relate => "relate",
+            Self::Check => "check",
+            Self::Hold => "hold",
+            Self::Adapt => "adapt",
+            Self::Restore => "restore",
+            Self::Settle => "settle",
+        })
+    }
+}
+
+/// The points at which checks run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Nothing is changed yet.
+    BeforePause,
+    /// The source is paused and its controllers have said so.
+    AfterPause,
+    /// Everything is copied; after this there is no way back.
+    BeforeCommit,
+    /// The target's Clusters run; nothing is deleted from the source yet.
+    AfterResume,
+}
+
+impl Point {
+    /// The contract's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BeforePause => "before-pause",
+            Self::AfterPause => "after-pause",
+            Self::BeforeCommit => "before-commit",
+            Self::AfterResume => "after-resume",
+        }
+    }
+}
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Worth a person's attention.
+    Warn,
+    /// Not yet: ask again.
+    Wait,
+    /// The move may not go on.
+    Stop,
+}
+
+impl Severity {
+    /// Reads the contract's word; what is unknown weighs most.
+    pub fn from_word(word: &str) -> Self {
+        match word {
+            "note" => Self::Note,
+            "warn" => Self::Warn,
+            "wait" => Self::Wait,
+            _ => Self::Stop,
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// How much it weighs.
+    pub severity: Severity,
+    /// A stable word for programs.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+    /// The object it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<Key>,
+    /// What a person can do about it.
+    pub remedy: String,
+}
+
+/// What a plugin knows about how one object belongs together with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// It belongs to this one: moves when that moves, and after it.
+    Link(Key),
+    /// When it moves, this one must move too.
+    Need(Key),
+    /// It stays, for this reason.
+    Leave(String),
+    /// It is copied and not deleted, for this reason.
+    Keep(String),
+}
+
+/// What is still to be done before an object is let go of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Settlement {
+    /// Nothing.
+    Done,
+    /// This merge patch of metadata; then ask again.
+    Patch(Value),
+    /// Nothing yet.
+    Wait(Finding),
+    /// It can't be let go of.
+    Stop(Finding),
+}
+
+/// What a plugin is, as far as the engine needs to know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Digest of its component and configuration; pinned in the record.
+    pub digest: String,
+    /// Kinds whose objects its hooks want to see.
+    pub kinds: Vec<GroupKind>,
+    /// The hooks it has.
+    pub hooks: Vec<Hook>,
+}
+
+impl Description {
+    /// Whether it has the hook and wants to see the kind in it.
+    pub fn wants(&self, hook: Hook, kind: &GroupKind) -> bool {
+        self.hooks.contains(&hook)
+            && self.kinds.iter().any(|k| k.group == kind.group && (k.kind == kind.kind || k.kind == "*"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The contract and its mirror in the program may not drift apart.
+    #[test]
+    fn each_hook_is_an_interface_of_the_contract() {
+        let wit = include_str!("../../../wit/provider.wit");
+        for hook in Hook::ALL {
+            assert!(wit.contains(&format!("interface {hook} {{")), "{hook}");
+            assert!(wit.contains(&format!("  export {hook};")), "{hook}");
+        }
+        for point in [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume] {
+            assert!(wit.contains(&format!("`{}`", point.as_str())), "{point:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_severity_stops() {
+        assert_eq!(Severity::from_word("catastrophe"), Severity::Stop);
+    }
+}

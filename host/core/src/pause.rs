@@ -1,0 +1,231 @@
+//! How objects are paused, and how every pause is taken back.
+//!
+//! A pause and its inverse travel together: the patch that pauses an object also writes the patch that takes it
+//! back into one annotation ([`names::UNDO`]). So un-pausing needs no memory: a run on another machine, a rollback
+//! without the plugin that held the object, and the copy in the target all read it from the object itself.
+//! Kept in the record instead, a record lost or half written would leave pauses that nobody can take back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::merge;
+use crate::names;
+use crate::object::{Meta, Object, ObjectError};
+
+/// The content of [`names::UNDO`].
+#[derive(Serialize, Deserialize)]
+struct Undo {
+    #[serde(rename = "move")]
+    move_id: String,
+    patch: Value,
+}
+
+/// The change that pauses an object; none where someone else paused it before, who alone takes that back.
+pub fn pause(object: &Object) -> Result<Option<Value>, ObjectError> {
+    if is_paused(object)? {
+        return Ok(None);
+    }
+    Ok(Some(if is_cluster(object) {
+        json!({"spec": {"paused": true}})
+    } else {
+        json!({"metadata": {"annotations": {names::PAUSED: ""}}})
+    }))
+}
+
+/// A change with its own inverse written beside it.
+pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
+    let undo = Undo { move_id: move_id.to_owned(), patch: merge::inverse(before, &change) };
+    let text = serde_json::to_value(&undo).unwrap_or_default().to_string();
+    merge::apply(&mut change, &json!({"metadata": {"annotations": {names::UNDO: text}}}));
+    change
+}
+
+/// The patch that takes back what a move did to an object; none where that move did nothing to it.
+pub fn take_back(meta: &Meta, move_id: &str) -> Option<Value> {
+    let undo: Undo = serde_json::from_str(meta.annotations.get(names::UNDO)?).ok()?;
+    if undo.move_id != move_id {
+        return None;
+    }
+    let mut patch = undo.patch;
+    // Not `merge::apply`: applied to a patch it would remove the key instead of keeping the null.
+    let metadata = entry(&mut patch, "metadata")?;
+    let annotations = entry(metadata, "annotations")?;
+    annotations.as_object_mut()?.insert(names::UNDO.to_owned(), Value::Null);
+    Some(patch)
+}
+
+fn entry<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    let map = value.as_object_mut()?;
+    let child = map.entry(key).or_insert_with(|| json!({}));
+    // An inverse that removes the whole map would swallow the key that is to be removed beside it.
+    if child.is_null() {
+        *child = json!({});
+    }
+    Some(child)
+}
+
+/// Whether the given move paused or held the object.
+pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
+    take_back(meta, move_id).is_some()
+}
+
+/// Whether Cluster API's controllers leave the object alone because of what it says itself.
+pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
+    #[derive(Deserialize)]
+    struct View {
+        #[serde(default)]
+        spec: Spec,
+    }
+    #[derive(Deserialize, Default)]
+    struct Spec {
+        #[serde(default)]
+        paused: Option<bool>,
+    }
+    if object.meta.annotated(names::PAUSED) {
+        return Ok(true);
+    }
+    Ok(is_cluster(object) && object.view::<View>()?.spec.paused == Some(true))
+}
+
+/// What keeps an object from being copied although its Cluster is paused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// A provider put the block-move annotation on it.
+    Blocked,
+    /// Its controller reports a `Paused` condition that is not true yet.
+    NotAcknowledged,
+}
+
+impl std::fmt::Display for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Blocked => write!(f, "its provider has not removed the annotation {}", names::BLOCK_MOVE),
+            Self::NotAcknowledged => f.write_str("its controller has not acknowledged the pause"),
+        }
+    }
+}
+
+/// Whether the object is still to be waited for after the pause.
+pub fn pending(object: &Object, assume_paused: bool) -> Result<Option<Pending>, ObjectError> {
+    if object.meta.annotated(names::BLOCK_MOVE) {
+        return Ok(Some(Pending::Blocked));
+    }
+    if assume_paused {
+        return Ok(None);
+    }
+    let conditions = conditions(object)?;
+    let paused = conditions.iter().find(|c| c.kind == "Paused");
+    Ok(paused.filter(|c| c.status != "True").map(|_| Pending::NotAcknowledged))
+}
+
+/// A status condition.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Condition {
+    /// Its type.
+    #[serde(rename = "type", default)]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    #[serde(default)]
+    pub status: String,
+    /// The generation it speaks of.
+    #[serde(rename = "observedGeneration", default)]
+    pub observed_generation: Option<i64>,
+}
+
+/// The conditions of an object's status, of the current contract: in an object of an older API version they lie
+/// under `status.v1beta2`.
+pub fn conditions(object: &Object) -> Result<Vec<Condition>, ObjectError> {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct View {
+        status: Option<Status>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Status {
+        conditions: Vec<Condition>,
+        v1beta2: Option<Newer>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Newer {
+        conditions: Vec<Condition>,
+    }
+    let status = object.view::<View>()?.status.unwrap_or_default();
+    let mut all = status.v1beta2.unwrap_or_default().conditions;
+    all.extend(status.conditions);
+    Ok(all)
+}
+
+fn is_cluster(object: &Object) -> bool {
+    object.kind.group_kind.is(names::GROUP_CLUSTER, "Cluster")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::kind::{GroupKind, Kind, KindLabels};
+
+    fn cluster(body: Value) -> Object {
+        let kind = Kind {
+            group_kind: GroupKind::new(names::GROUP_CLUSTER, "Cluster"),
+            version: "v1beta2".into(),
+            plural: "clusters".into(),
+            namespaced: true,
+            status_subresource: true,
+            served: vec![],
+            labels: KindLabels::default(),
+        };
+        Object::from_value(Arc::new(kind), &body).unwrap()
+    }
+
+    /// Every shape a Cluster may have before the pause: after pause and take-back it must look the same.
+    #[test]
+    fn a_pause_is_taken_back_without_a_trace() {
+        for before in [
+            json!({"metadata": {"name": "a"}, "spec": {}}),
+            json!({"metadata": {"name": "a"}, "spec": {"paused": false}}),
+            json!({"metadata": {"name": "a", "annotations": {"x": "1"}}, "spec": {"paused": false, "y": 1}}),
+        ] {
+            let object = cluster(before.clone());
+            let patch = with_undo(&before, pause(&object).unwrap().unwrap(), "m1");
+            let mut state = before.clone();
+            merge::apply(&mut state, &patch);
+            let paused = cluster(state.clone());
+            assert!(is_paused(&paused).unwrap());
+            assert!(take_back(&paused.meta, "another").is_none());
+            merge::apply(&mut state, &take_back(&paused.meta, "m1").unwrap());
+            // An API server drops a map of annotations that became empty.
+            if state["metadata"]["annotations"] == json!({}) {
+                state["metadata"].as_object_mut().unwrap().remove("annotations");
+            }
+            assert_eq!(state, before);
+        }
+    }
+
+    #[test]
+    fn a_pause_by_a_user_is_left_to_the_user() {
+        for body in [
+            json!({"metadata": {"name": "a"}, "spec": {"paused": true}}),
+            json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "false"}}, "spec": {}}),
+        ] {
+            assert_eq!(pause(&cluster(body)).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn an_object_waits_for_block_move_and_for_its_paused_condition() {
+        let condition = |status: &str| {
+            cluster(json!({"metadata": {"name": "a"},
+                "status": {"conditions": [{"type": "Paused", "status": status}]}}))
+        };
+        assert_eq!(pending(&condition("False"), false).unwrap(), Some(Pending::NotAcknowledged));
+        assert_eq!(pending(&condition("False"), true).unwrap(), None);
+        assert_eq!(pending(&condition("True"), false).unwrap(), None);
+        let blocked = cluster(json!({"metadata": {"name": "a", "annotations": {names::BLOCK_MOVE: ""}}}));
+        assert_eq!(pending(&blocked, true).unwrap(), Some(Pending::Blocked));
+        assert_eq!(pending(&cluster(json!({"metadata": {"name": "a"}})), false).unwrap(), None);
+    }
+}

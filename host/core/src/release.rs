@@ -1,0 +1,282 @@
+//! The release list: which source objects are deleted once the copy has taken over, in which state, in which order.
+//!
+//! It is written on both sides at the point of no return and is all that is needed from then on: a run on another
+//! machine releases from the list alone, without discovery or plan. A line an object, compact because thousands of
+//! them live in ConfigMaps:
+//!
+//! ```text
+//! k <group>/<version> <plural> <Kind>          a kind, numbered from 0
+//! o <kind> <namespace|-> <name> <uid> <resourceVersion> <d|k> <digest|-> <status|-> <lines it must wait for|->
+//! ```
+//!
+//! The digest says what the object's content was when it was copied, so that a later run can tell a change of
+//! content from a controller's touch. Secrets have none: a digest of secret data would let a reader of the record
+//! check guesses. They are compared with their copy instead.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::kind::GroupKind;
+use crate::names;
+use crate::object::{Key, Uid};
+
+/// What happens to a source object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Deleted: its copy took over.
+    Delete,
+    /// Kept and un-paused: others still need it.
+    Keep,
+}
+
+/// A kind as the list needs it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReleaseKind {
+    /// Group and kind.
+    pub group_kind: GroupKind,
+    /// Version.
+    pub version: String,
+    /// Resource name.
+    pub plural: String,
+}
+
+/// One source object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its kind.
+    pub kind: ReleaseKind,
+    /// What it is called.
+    pub key: Key,
+    /// Which object of that name.
+    pub uid: Uid,
+    /// The state that was copied.
+    pub resource_version: String,
+    /// What happens to it.
+    pub fate: Fate,
+    /// What its content was; none for Secrets.
+    pub digest: Option<String>,
+    /// Whether its status is part of what was copied, because a plugin restored it.
+    pub with_status: bool,
+    /// Entries that must be gone first: its dependents.
+    pub after: Vec<usize>,
+}
+
+/// The list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReleaseList {
+    /// Dependents before owners.
+    pub entries: Vec<Entry>,
+}
+
+/// A line that could not be read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("the release list is damaged in line {0}")]
+pub struct Damaged(pub usize);
+
+impl ReleaseList {
+    /// The list as text, in pieces of at most `limit` bytes, cut between lines.
+    pub fn chunks(&self, limit: usize) -> Vec<String> {
+        let mut kinds: BTreeMap<&ReleaseKind, usize> = BTreeMap::new();
+        let mut chunks = Vec::new();
+        let mut chunk = String::new();
+        let mut push = |line: String| {
+            if !chunk.is_empty() && chunk.len() + line.len() > limit {
+                chunks.push(std::mem::take(&mut chunk));
+            }
+            chunk.push_str(&line);
+        };
+        for entry in &self.entries {
+            let next = kinds.len();
+            let kind = *kinds.entry(&entry.kind).or_insert(next);
+            if kind == next {
+                let ReleaseKind { group_kind, version, plural } = &entry.kind;
+                push(format!("k {}/{version} {plural} {}\n", group_kind.group, group_kind.kind));
+            }
+            push(entry.line(kind));
+        }
+        if !chunk.is_empty() {
+            chunks.push(chunk);
+        }
+        chunks
+    }
+
+    /// Reads the pieces back, in order.
+    pub fn parse<'a>(chunks: impl IntoIterator<Item = &'a str>) -> Result<Self, Damaged> {
+        let mut kinds = Vec::new();
+        let mut entries = Vec::new();
+        for (number, line) in chunks.into_iter().flat_map(str::lines).enumerate() {
+            let damaged = || Damaged(number + 1);
+            match line.split_once(' ').ok_or_else(damaged)? {
+                ("k", rest) => kinds.push(parse_kind(rest).ok_or_else(damaged)?),
+                ("o", rest) => entries.push(parse_entry(rest, &kinds).ok_or_else(damaged)?),
+                _ => return Err(damaged()),
+            }
+        }
+        Ok(Self { entries })
+    }
+}
+
+impl Entry {
+    fn line(&self, kind: usize) -> String {
+        let Self { kind: _, key, uid, resource_version, fate, digest, with_status, after } = self;
+        let namespace = key.namespace.as_deref().unwrap_or("-");
+        let fate = if *fate == Fate::Delete { "d" } else { "k" };
+        let digest = digest.as_deref().unwrap_or("-");
+        let status = if *with_status { "s" } else { "-" };
+        let mut line =
+            format!("o {kind} {namespace} {} {uid} {resource_version} {fate} {digest} {status} ", key.name);
+        for (position, index) in after.iter().enumerate() {
+            let comma = if position == 0 { "" } else { "," };
+            // Writing to a String can't fail.
+            let _ = write!(line, "{comma}{index}");
+        }
+        if after.is_empty() {
+            line.push('-');
+        }
+        line.push('\n');
+        line
+    }
+}
+
+fn parse_kind(rest: &str) -> Option<ReleaseKind> {
+    let mut words = rest.split(' ');
+    let (group, version) = words.next()?.split_once('/')?;
+    let plural = words.next()?.to_owned();
+    let group_kind = GroupKind::new(group, words.next()?);
+    Some(ReleaseKind { group_kind, version: version.to_owned(), plural })
+}
+
+fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
+    let mut words = rest.split(' ');
+    let kind: &ReleaseKind = kinds.get(words.next()?.parse::<usize>().ok()?)?;
+    let namespace = Some(words.next()?).filter(|n| *n != "-");
+    let key = Key::new(kind.group_kind.clone(), namespace, words.next()?);
+    Some(Entry {
+        kind: kind.clone(),
+        key,
+        uid: Uid(words.next()?.to_owned()),
+        resource_version: words.next()?.to_owned(),
+        fate: match words.next()? {
+            "d" => Fate::Delete,
+            "k" => Fate::Keep,
+            _ => return None,
+        },
+        digest: Some(words.next()?).filter(|d| *d != "-").map(str::to_owned),
+        with_status: words.next()? == "s",
+        after: match words.next()? {
+            "-" => Vec::new(),
+            list => list.split(',').map(|n| n.parse().ok()).collect::<Option<_>>()?,
+        },
+    })
+}
+
+/// What of an object counts as its content: everything but what servers give, finalizers, our own bookkeeping on
+/// the source and, where no plugin restored it, the status.
+pub fn content(value: &Value, with_status: bool) -> Value {
+    let mut value = value.clone();
+    let Some(map) = value.as_object_mut() else { return value };
+    if !with_status {
+        map.remove("status");
+    }
+    if let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) {
+        for key in [
+            "uid",
+            "resourceVersion",
+            "generation",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+            "managedFields",
+            "finalizers",
+        ] {
+            metadata.remove(key);
+        }
+        let emptied = metadata.get_mut("annotations").and_then(Value::as_object_mut).is_some_and(|a| {
+            a.remove(names::DELETE_FOR_MOVE);
+            a.is_empty()
+        });
+        if emptied {
+            metadata.remove("annotations");
+        }
+    }
+    value
+}
+
+/// The digest of an object's content; none for Secrets.
+pub fn digest(group_kind: &GroupKind, value: &Value, with_status: bool) -> Option<String> {
+    if group_kind.is_secret() {
+        return None;
+    }
+    // Maps are sorted, so equal contents have equal text.
+    let hash = Sha256::digest(content(value, with_status).to_string());
+    Some(hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn list() -> ReleaseList {
+        let kind = |group: &str, kind: &str| ReleaseKind {
+            group_kind: GroupKind::new(group, kind),
+            version: "v1".into(),
+            plural: format!("{}s", kind.to_lowercase()),
+        };
+        let entry = |kind: ReleaseKind, namespace: Option<&str>, name: &str, after: Vec<usize>| Entry {
+            key: Key::new(kind.group_kind.clone(), namespace, name),
+            digest: digest(&kind.group_kind, &json!({"spec": name}), false),
+            kind,
+            uid: Uid(format!("uid-{name}")),
+            resource_version: "12".into(),
+            fate: if namespace.is_some() { Fate::Delete } else { Fate::Keep },
+            with_status: name == "b",
+            after,
+        };
+        ReleaseList {
+            entries: vec![
+                entry(kind("", "Secret"), Some("n"), "a", vec![]),
+                entry(kind("x.io", "Machine"), Some("n"), "b", vec![0]),
+                entry(kind("x.io", "Identity"), None, "c", vec![0, 1]),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_list_reads_back_from_any_chunking() {
+        for limit in [1, 80, 1_000_000] {
+            let chunks = list().chunks(limit);
+            assert_eq!(ReleaseList::parse(chunks.iter().map(String::as_str)).unwrap(), list(), "{limit}");
+        }
+        assert_eq!(list().chunks(1_000_000).len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_line_is_an_error() {
+        for text in ["nonsense", "o 0 n a u 1 d - - -", "k v1 x", "k /v1 secrets Secret\no 0 n a u 1 ? - - -"]
+        {
+            assert!(ReleaseList::parse([text]).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_digest_sees_content_and_only_content() {
+        let machine = GroupKind::new("x.io", "Machine");
+        let before = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "spec": 1, "status": 1});
+        let touched = json!({"metadata": {"name": "a", "resourceVersion": "2", "finalizers": ["f"],
+            "annotations": {names::DELETE_FOR_MOVE: ""}}, "spec": 1, "status": 2});
+        let changed = json!({"metadata": {"name": "a", "labels": {"l": ""}}, "spec": 1, "status": 1});
+        assert_eq!(digest(&machine, &before, false), digest(&machine, &touched, false));
+        assert_ne!(digest(&machine, &before, true), digest(&machine, &touched, true));
+        assert_ne!(digest(&machine, &before, false), digest(&machine, &changed, false));
+    }
+
+    #[test]
+    fn no_digest_is_made_of_secret_data() {
+        assert_eq!(digest(&GroupKind::new("", "Secret"), &json!({"data": {"p": "x"}}), false), None);
+    }
+}
