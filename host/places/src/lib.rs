@@ -4,8 +4,14 @@
 //! A place answers what it is asked and nothing more; it neither retries nor decides. Which failures are worth
 //! another try is said by [`PlaceError`], how often is the engine's business.
 
+mod kube;
+pub mod memory;
 mod place;
+#[cfg(test)]
+mod testing;
 
+pub use crate::kube::{ConnectError, ConnectOptions, KubePlace};
+pub use crate::memory::MemoryPlace;
 pub use place::{
     Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
     Preconditions, Result, Subresource,

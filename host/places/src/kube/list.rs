@@ -1,0 +1,145 @@
+//! Lists in pages, objects cut out of the page without copying.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pivot_core::{Kind, Meta};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::status::Quote;
+use super::transport::{Ask, JSON, Refusal, Transport};
+use super::url;
+use crate::place::{Listing, MetaListing, PlaceError, Result};
+
+/// Objects per page: as kubectl's; small enough that the server need not hold much, large enough that a
+/// management cluster's kind is mostly one page.
+const PAGE: usize = 500;
+/// Metadata only, and whole objects where a server can't do that.
+pub(super) const METADATA: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(default)]
+    metadata: PageMeta,
+    // `null` is how Go writes an empty list.
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PageMeta {
+    resource_version: String,
+    r#continue: String,
+}
+
+/// All items of a collection as bytes, and the version of the list.
+pub(super) struct Items {
+    pub(super) items: Vec<Bytes>,
+    pub(super) resource_version: String,
+}
+
+/// Reads a collection page by page. A continue token that expires on the way means a new start, once and in
+/// one piece: pages of two different versions don't make one list.
+pub(super) async fn all(
+    transport: &Transport,
+    path: &str,
+    accept: &str,
+    quote: Quote,
+    about: &str,
+) -> Result<Items, Refusal> {
+    match pages(transport, path, accept, quote, about, Some(PAGE)).await {
+        Err(Refusal { error: PlaceError::Expired(reason), .. }) => {
+            tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
+            pages(transport, path, accept, quote, about, None).await
+        }
+        other => other,
+    }
+}
+
+async fn pages(
+    transport: &Transport,
+    path: &str,
+    accept: &str,
+    quote: Quote,
+    about: &str,
+    limit: Option<usize>,
+) -> Result<Items, Refusal> {
+    let mut items = Vec::new();
+    let mut token = String::new();
+    loop {
+        let mut url = path.to_owned();
+        if let Some(limit) = limit {
+            url.push_str(&format!("?limit={limit}"));
+            if !token.is_empty() {
+                url.push_str("&continue=");
+                url.push_str(&url::escape(&token));
+            }
+        }
+        let ask = Ask::get(url, about.to_owned()).accept(accept).quote(quote);
+        let body = transport.call(ask).await?;
+        let page: Page<'_> = parse(&body, about)?;
+        // Slices share the page's memory; most of what is listed is kept, and kept whole.
+        items.extend(page.items.iter().flatten().map(|item| body.slice_ref(item.get().as_bytes())));
+        let PageMeta { resource_version, r#continue } = page.metadata;
+        if r#continue.is_empty() || limit.is_none() {
+            return Ok(Items { items, resource_version });
+        }
+        if r#continue == token {
+            return Err(PlaceError::Unreadable(format!("{about}: the same page again and again")).into());
+        }
+        token = r#continue;
+    }
+}
+
+/// Reads an answer, saying where it is wrong but not what stands there.
+pub(super) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8], about: &str) -> Result<T> {
+    serde_json::from_slice(body).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        PlaceError::Unreadable(format!("{about}: not the expected JSON (line {line}, column {column})"))
+    })
+}
+
+/// Whole objects.
+pub(super) async fn objects(
+    transport: &Transport,
+    kind: &Arc<Kind>,
+    namespace: Option<&str>,
+) -> Result<Listing> {
+    let about = about(kind, namespace);
+    let path = url::collection(kind, namespace);
+    let list = all(transport, &path, JSON, super::quote(kind), &about).await?;
+    let objects = list.items.into_iter().map(|raw| super::object(kind, raw)).collect::<Result<_>>()?;
+    Ok(Listing { objects, resource_version: list.resource_version })
+}
+
+/// Metadata only.
+pub(super) async fn metas(
+    transport: &Transport,
+    kind: &Arc<Kind>,
+    namespace: Option<&str>,
+) -> Result<MetaListing> {
+    let about = about(kind, namespace);
+    let path = url::collection(kind, namespace);
+    let list = all(transport, &path, METADATA, super::quote(kind), &about).await?;
+    let metas = list.items.iter().map(|raw| meta(raw, &about)).collect::<Result<_>>()?;
+    Ok(MetaListing { metas, resource_version: list.resource_version })
+}
+
+/// One item's metadata.
+pub(super) fn meta(raw: &[u8], about: &str) -> Result<Meta> {
+    #[derive(Deserialize)]
+    struct Envelope {
+        metadata: Meta,
+    }
+    parse::<Envelope>(raw, about).map(|envelope| envelope.metadata)
+}
+
+fn about(kind: &Kind, namespace: Option<&str>) -> String {
+    match namespace {
+        Some(namespace) if kind.namespaced => format!("list {} in {namespace}", kind.group_kind),
+        _ => format!("list {}", kind.group_kind),
+    }
+}

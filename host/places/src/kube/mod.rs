@@ -1,0 +1,222 @@
+//! A Kubernetes API server as a place.
+//!
+//! Requests are raw: a body that is read stays the bytes the server sent, and a body that is written is sent
+//! as it is. One connection pool and no rate limit of our own: how much a server can take is found out by the
+//! engine from its answers.
+
+mod certificate;
+mod connect;
+mod kinds;
+mod list;
+mod status;
+mod transport;
+mod url;
+mod watch;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use http::Method;
+use pivot_core::{GroupKind, Key, Kind, Object, Uid};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub use connect::{ConnectError, ConnectOptions};
+
+use crate::place::{
+    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
+    Preconditions, Result, Subresource,
+};
+use status::Quote;
+use transport::{Ask, JSON, MERGE_PATCH, Transport};
+
+/// Access reviews under way at a time.
+const REVIEWS: usize = 16;
+
+/// An API server.
+#[derive(Clone)]
+pub struct KubePlace {
+    label: String,
+    default_namespace: String,
+    transport: Transport,
+}
+
+impl KubePlace {
+    /// Finds the server and the credentials, and checks what can be checked without asking the server.
+    pub async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
+        connect::connect(options).await
+    }
+
+    /// Wraps a client made elsewhere.
+    pub fn from_client(client: ::kube::Client, label: impl Into<String>) -> Self {
+        Self::new(client, label.into(), String::new())
+    }
+
+    /// The namespace of the context, or `default`.
+    pub fn default_namespace(&self) -> &str {
+        &self.default_namespace
+    }
+
+    fn new(client: ::kube::Client, label: String, credentials: String) -> Self {
+        let default_namespace = client.default_namespace().to_owned();
+        Self { label, default_namespace, transport: Transport::new(client, credentials) }
+    }
+
+    async fn review(&self, access: &Access) -> Result<bool> {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": {
+                "verb": access.verb,
+                "group": access.group,
+                "resource": access.resource,
+                "subresource": access.subresource,
+                "namespace": access.namespace.as_deref().unwrap_or_default(),
+            }},
+        });
+        #[derive(Deserialize)]
+        struct Review {
+            status: Verdict,
+        }
+        #[derive(Deserialize)]
+        struct Verdict {
+            #[serde(default)]
+            allowed: bool,
+        }
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
+        let about = "ask what the user may do".to_owned();
+        let ask = Ask::get(path, about.clone()).send(Method::POST, JSON, review.to_string());
+        let answer = self.transport.call(ask).await?;
+        Ok(list::parse::<Review>(&answer, &about)?.status.allowed)
+    }
+}
+
+#[async_trait]
+impl Place for KubePlace {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn sort(&self) -> PlaceKind {
+        PlaceKind::Live
+    }
+
+    async fn identify(&self) -> Result<Identity> {
+        let about = "read Namespace kube-system".to_owned();
+        let ask = Ask::get("/api/v1/namespaces/kube-system".to_owned(), about.clone())
+            .accept("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json");
+        match self.transport.call(ask).await.map_err(PlaceError::from) {
+            Ok(body) => match list::meta(&body, &about)?.uid {
+                Uid(uid) if uid.is_empty() => {
+                    Err(PlaceError::Unreadable(format!("{about}: the namespace has no uid")))
+                }
+                uid => Ok(Identity::Cluster(uid)),
+            },
+            Err(PlaceError::Forbidden(_)) => Ok(Identity::Unknown),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
+        kinds::all(&self.transport).await
+    }
+
+    async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
+        list::objects(&self.transport, kind, namespace).await
+    }
+
+    async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        list::metas(&self.transport, kind, namespace).await
+    }
+
+    async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
+        let ask = Ask::get(url::object(kind, key)?, format!("read {key}")).quote(quote(kind));
+        match self.transport.call(ask).await {
+            Ok(body) => Ok(Some(object(kind, body)?)),
+            // Only the API server's own word counts: a proxy's 404 is not an object that is gone.
+            Err(refusal) if transport::is_absent(&refusal) => Ok(None),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
+        let path = format!("{}{}", url::home(kind, body)?, url::write_query(change));
+        let about = format!("create {}", name_of(&kind.group_kind, body));
+        let ask = Ask::get(path, about).send(Method::POST, JSON, body.to_string()).quote(quote(kind));
+        object(kind, self.transport.call(ask).await?)
+    }
+
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: Patch<'_>) -> Result<Object> {
+        let (subresource, part) = match patch.subresource {
+            Subresource::None => ("", ""),
+            Subresource::Status => ("/status", " status"),
+        };
+        let path = format!("{}{subresource}{}", url::object(kind, key)?, url::write_query(patch.change));
+        let ask = Ask::get(path, format!("patch {key}{part}"))
+            .send(Method::PATCH, MERGE_PATCH, patch.body.to_string())
+            .quote(quote(kind));
+        object(kind, self.transport.call(ask).await?)
+    }
+
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: Preconditions) -> Result<()> {
+        let Preconditions { uid, resource_version } = preconditions;
+        let mut must = serde_json::Map::new();
+        if let Some(Uid(uid)) = uid {
+            must.insert("uid".to_owned(), uid.into());
+        }
+        if let Some(version) = resource_version {
+            must.insert("resourceVersion".to_owned(), version.into());
+        }
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            "preconditions": must,
+        });
+        let ask = Ask::get(url::object(kind, key)?, format!("delete {key}"))
+            .send(Method::DELETE, JSON, options.to_string())
+            .quote(quote(kind));
+        self.transport.call(ask).await?;
+        Ok(())
+    }
+
+    async fn watch(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        resource_version: &str,
+    ) -> Result<BoxStream<'static, Result<Event>>> {
+        watch::open(&self.transport, kind, namespace, resource_version).await
+    }
+
+    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        stream::iter(asked.to_vec())
+            .map(|access| async move {
+                let allowed = self.review(&access).await?;
+                Ok((!allowed).then_some(access))
+            })
+            .buffered(REVIEWS)
+            .try_filter_map(|denied| async move { Ok(denied) })
+            .try_collect()
+            .await
+    }
+}
+
+/// Whether errors about objects of this kind may quote them.
+fn quote(kind: &Kind) -> Quote {
+    if kind.group_kind.is_secret() { Quote::Names } else { Quote::Message }
+}
+
+/// Reads one object of an answer.
+fn object(kind: &Arc<Kind>, raw: Bytes) -> Result<Object> {
+    Object::parse(Arc::clone(kind), raw).map_err(|error| PlaceError::Unreadable(error.to_string()))
+}
+
+fn name_of(group_kind: &GroupKind, body: &Value) -> String {
+    let text = |path| body.pointer(path).and_then(Value::as_str);
+    Key::new(group_kind.clone(), text("/metadata/namespace"), text("/metadata/name").unwrap_or_default())
+        .to_string()
+}

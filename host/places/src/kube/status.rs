@@ -1,0 +1,145 @@
+//! What an API server's refusals mean.
+//!
+//! A `Status` message may quote values of the object it is about, so for Secrets the message is dropped and
+//! only the reason and the names of the fields remain.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::place::PlaceError;
+
+/// Messages longer than this are cut: some webhooks answer with whole schemas.
+const MESSAGE_LIMIT: usize = 2000;
+
+/// Whether the object a request is about may be quoted in an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quote {
+    /// The server's message is passed on.
+    Message,
+    /// Reason and field names only.
+    Names,
+}
+
+/// `meta/v1` Status, as far as it is looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Status {
+    kind: String,
+    reason: String,
+    message: String,
+    pub(super) code: u16,
+    details: Option<Details>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    causes: Option<Vec<Cause>>,
+    retry_after_seconds: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Cause {
+    field: String,
+}
+
+impl Status {
+    /// Reads a Status; none where the answer is something else (a proxy's page, plain text).
+    pub(super) fn parse(body: &[u8]) -> Option<Self> {
+        serde_json::from_slice::<Self>(body).ok().filter(|status| status.kind == "Status")
+    }
+
+    fn text(&self, quote: Quote) -> String {
+        if quote == Quote::Message && !self.message.is_empty() {
+            return shorten(&self.message);
+        }
+        let causes = self.details.as_ref().and_then(|details| details.causes.as_deref()).unwrap_or_default();
+        let mut fields: Vec<&str> =
+            causes.iter().map(|cause| cause.field.as_str()).filter(|field| !field.is_empty()).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        let reason = if self.reason.is_empty() { "no reason given" } else { &self.reason };
+        if fields.is_empty() { reason.to_owned() } else { format!("{reason}: {}", fields.join(", ")) }
+    }
+}
+
+/// The error an answer stands for. `about` says what was asked, without any content.
+pub(super) fn error(
+    code: StatusCode,
+    retry_after: Option<Duration>,
+    status: Option<&Status>,
+    quote: Quote,
+    about: &str,
+) -> PlaceError {
+    let text = match status {
+        Some(status) => format!("{about}: {}", status.text(quote)),
+        None => format!("{about}: {code}, and not in the API server's own words"),
+    };
+    let reason = status.map_or("", |status| status.reason.as_str());
+    match code.as_u16() {
+        401 => PlaceError::Unauthorized(text),
+        403 => PlaceError::Forbidden(text),
+        404 => PlaceError::NotFound(text),
+        409 if reason == "AlreadyExists" => PlaceError::AlreadyExists(text),
+        409 => PlaceError::Conflict(text),
+        410 => PlaceError::Expired(text),
+        429 => PlaceError::TooManyRequests {
+            retry_after: retry_after.or_else(|| {
+                let details = status.and_then(|status| status.details.as_ref());
+                details.and_then(|details| details.retry_after_seconds).map(Duration::from_secs)
+            }),
+        },
+        408 | 500..=599 => PlaceError::Unavailable(text),
+        400..=499 => PlaceError::Invalid(text),
+        _ => PlaceError::Unreadable(text),
+    }
+}
+
+fn shorten(message: &str) -> String {
+    match message.char_indices().nth(MESSAGE_LIMIT) {
+        None => message.to_owned(),
+        Some((end, _)) => format!("{}… (cut)", message.get(..end).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(code: u16, body: &str, quote: Quote) -> PlaceError {
+        error(StatusCode::from_u16(code).unwrap(), None, Status::parse(body.as_bytes()).as_ref(), quote, "it")
+    }
+
+    #[test]
+    fn one_code_has_two_meanings() {
+        let taken = r#"{"kind":"Status","reason":"AlreadyExists","message":"m"}"#;
+        let changed = r#"{"kind":"Status","reason":"Conflict","message":"m"}"#;
+        assert!(matches!(read(409, taken, Quote::Message), PlaceError::AlreadyExists(_)));
+        assert!(matches!(read(409, changed, Quote::Message), PlaceError::Conflict(_)));
+    }
+
+    #[test]
+    fn a_secret_is_not_quoted() {
+        let body = r#"{"kind":"Status","reason":"Invalid","message":"data.k: Invalid value: \"hunter2\"",
+            "details":{"causes":[{"field":"data.k","message":"hunter2"},{"field":"type"}]}}"#;
+        let text = read(422, body, Quote::Names).to_string();
+        assert_eq!(text, "refused: it: Invalid: data.k, type");
+        assert!(read(422, body, Quote::Message).to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn a_page_of_a_proxy_is_not_quoted_either() {
+        let text = read(502, "<html>hunter2</html>", Quote::Message).to_string();
+        assert_eq!(text, "no answer: it: 502 Bad Gateway, and not in the API server's own words");
+    }
+
+    #[test]
+    fn the_body_may_say_how_long_to_wait() {
+        let body = r#"{"kind":"Status","details":{"retryAfterSeconds":7}}"#;
+        let PlaceError::TooManyRequests { retry_after } = read(429, body, Quote::Message) else { panic!() };
+        assert_eq!(retry_after, Some(Duration::from_secs(7)));
+    }
+}

@@ -1,0 +1,221 @@
+//! One request, one answer: raw bytes in and out, every failure turned into a [`PlaceError`].
+//!
+//! `kube::Client` is used for connections and credentials only. Its typed calls parse bodies into trees, and
+//! log the whole body where that fails; objects here stay bytes and are never logged.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use ::kube::client::Body;
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+
+use super::status::{self, Quote, Status};
+use crate::place::{PlaceError, Result};
+
+/// How long a server may be silent: before it answers, and between two pieces of an answer. The whole of a
+/// large list may take longer.
+const SILENCE: Duration = Duration::from_secs(30);
+/// The largest answer that is read: a page of 500 objects at the API server's limit of 1.5 MiB is 750 MiB.
+const ANSWER_LIMIT: usize = 1 << 30;
+/// The most that is read of a refusal.
+const REFUSAL_LIMIT: usize = 1 << 20;
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// A request before it is sent.
+#[derive(Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) accept: &'a str,
+    pub(super) content_type: &'a str,
+    pub(super) body: Bytes,
+    /// What may be said about the object in an error.
+    pub(super) quote: Quote,
+    /// What is asked, in people's words and without content: `create Secret`.
+    pub(super) about: String,
+}
+
+impl<'a> Ask<'a> {
+    /// A question.
+    pub(super) fn get(path: String, about: String) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            accept: JSON,
+            content_type: "",
+            body: Bytes::new(),
+            quote: Quote::Message,
+            about,
+        }
+    }
+
+    /// In which form the answer is wanted.
+    pub(super) fn accept(self, accept: &'a str) -> Self {
+        Self { accept, ..self }
+    }
+
+    /// Something sent along.
+    pub(super) fn send(self, method: Method, content_type: &'a str, body: impl Into<Bytes>) -> Self {
+        Self { method, content_type, body: body.into(), ..self }
+    }
+
+    /// How much of the object an error may tell.
+    pub(super) fn quote(self, quote: Quote) -> Self {
+        Self { quote, ..self }
+    }
+}
+
+/// A refusal, with the question whether the API server itself gave it.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) error: PlaceError,
+    /// The answer was a `Status`: not a proxy's page, not the mux's "404 page not found".
+    pub(super) authentic: bool,
+}
+
+impl From<Refusal> for PlaceError {
+    fn from(refusal: Refusal) -> Self {
+        refusal.error
+    }
+}
+
+impl From<PlaceError> for Refusal {
+    fn from(error: PlaceError) -> Self {
+        Self { error, authentic: false }
+    }
+}
+
+/// Connections to one API server.
+#[derive(Clone)]
+pub(super) struct Transport {
+    client: ::kube::Client,
+    /// Said where the server does not know the user, such as when the client certificate ends.
+    credentials: String,
+}
+
+impl Transport {
+    pub(super) fn new(client: ::kube::Client, credentials: String) -> Self {
+        Self { client, credentials }
+    }
+
+    /// Asks and reads the whole answer.
+    pub(super) async fn call(&self, ask: Ask<'_>) -> Result<Bytes, Refusal> {
+        let about = ask.about.clone();
+        let response = self.open(ask).await?;
+        Ok(read(response.into_body(), ANSWER_LIMIT, &about).await?)
+    }
+
+    /// Asks and leaves the answer's body to be read.
+    pub(super) async fn open(&self, ask: Ask<'_>) -> Result<Response<Body>, Refusal> {
+        let Ask { method, path, accept, content_type, body, quote, about } = ask;
+        let mut builder = Request::builder().method(method).uri(path).header(ACCEPT, accept);
+        if !content_type.is_empty() {
+            builder = builder.header(CONTENT_TYPE, content_type);
+        }
+        let request = builder
+            .body(Body::from(body))
+            .map_err(|error| PlaceError::Invalid(format!("{about}: not a request: {error}")))?;
+        let response = match tokio::time::timeout(SILENCE, self.client.send(request)).await {
+            Err(_) => return Err(silent(&about).into()),
+            Ok(Err(error)) => return Err(unreached(&error, &about).into()),
+            Ok(Ok(response)) => response,
+        };
+        warnings(response.headers(), quote, &about);
+        let code = response.status();
+        if code.is_success() {
+            return Ok(response);
+        }
+        let retry_after = retry_after(response.headers());
+        // What can't be read to the end still has its code.
+        let body = read(response.into_body(), REFUSAL_LIMIT, &about).await.unwrap_or_default();
+        let status = Status::parse(&body);
+        let mut error = status::error(code, retry_after, status.as_ref(), quote, &about);
+        if let (PlaceError::Unauthorized(text), false) = (&mut error, self.credentials.is_empty()) {
+            text.push_str("; ");
+            text.push_str(&self.credentials);
+        }
+        Err(Refusal { error, authentic: status.is_some() })
+    }
+}
+
+/// Reads a body into one buffer.
+async fn read(mut body: Body, limit: usize, about: &str) -> Result<Bytes> {
+    use http_body::Body as _;
+    let expected = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    // A server that promises much gets the room only as it delivers.
+    let mut buffer = BytesMut::with_capacity(expected.min(64 << 20).min(limit));
+    loop {
+        let frame = match tokio::time::timeout(SILENCE, body.frame()).await {
+            Err(_) => return Err(silent(about)),
+            Ok(None) => return Ok(buffer.freeze()),
+            Ok(Some(Err(error))) => return Err(unreached(&error, about)),
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if buffer.len() + data.len() > limit {
+            return Err(PlaceError::Unreadable(format!("{about}: the answer is larger than {limit} bytes")));
+        }
+        buffer.extend_from_slice(&data);
+    }
+}
+
+fn silent(about: &str) -> PlaceError {
+    PlaceError::Unavailable(format!("{about}: nothing for {} seconds", SILENCE.as_secs()))
+}
+
+/// A failure below HTTP. One of trust is not cured by another try.
+pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
+    let text = format!("{about}: {}", chain(error));
+    let trust = ["peer certificate", "fatal alert"].iter().any(|sign| text.contains(sign));
+    if trust || matches!(error, ::kube::Error::Auth(_)) {
+        PlaceError::Unauthorized(text)
+    } else {
+        PlaceError::Unavailable(text)
+    }
+}
+
+/// An error with its causes, each said once.
+pub(super) fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// Deprecations and the like. They may quote the object, so a Secret's are not passed on.
+fn warnings(headers: &HeaderMap, quote: Quote, about: &str) {
+    if quote == Quote::Names {
+        return;
+    }
+    for warning in headers.get_all(WARNING).iter().filter_map(|value| value.to_str().ok()) {
+        tracing::info!(about, warning, "the API server warns");
+    }
+}
+
+/// Whether the answer says that there is no such thing.
+pub(super) fn is_absent(refusal: &Refusal) -> bool {
+    refusal.authentic && matches!(refusal.error, PlaceError::NotFound(_))
+}
+
+/// As an HTTP answer with the code of a watch's error event.
+pub(super) fn event_error(status: &Status, quote: Quote, about: &str) -> PlaceError {
+    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    status::error(code, None, Some(status), quote, about)
+}

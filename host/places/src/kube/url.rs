@@ -1,0 +1,99 @@
+//! Paths and queries of the Kubernetes API.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use pivot_core::{Key, Kind};
+use serde_json::Value;
+
+use crate::place::{Change, PlaceError, Result};
+
+/// What may stand in a path segment or a query value as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Who the server writes down as the owner of the fields we set.
+const FIELD_MANAGER: &str = "pivot-host";
+
+/// Escapes one path segment or query value.
+pub(super) fn escape(text: &str) -> String {
+    utf8_percent_encode(text, PLAIN).to_string()
+}
+
+/// The collection of a kind: in one namespace, or in all.
+pub(super) fn collection(kind: &Kind, namespace: Option<&str>) -> String {
+    let group = &kind.group_kind.group;
+    let mut path = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", escape(group)) };
+    path.push('/');
+    path.push_str(&escape(&kind.version));
+    if let (true, Some(namespace)) = (kind.namespaced, namespace) {
+        path.push_str("/namespaces/");
+        path.push_str(&escape(namespace));
+    }
+    path.push('/');
+    path.push_str(&escape(&kind.plural));
+    path
+}
+
+/// One object.
+pub(super) fn object(kind: &Kind, key: &Key) -> Result<String> {
+    // An empty segment would name the collection: a delete of one object would become a delete of all.
+    if key.name.is_empty() {
+        return Err(PlaceError::Invalid(format!("{} without a name", kind.group_kind)));
+    }
+    let namespace = in_namespace(kind, key.namespace.as_deref())?;
+    Ok(format!("{}/{}", collection(kind, namespace), escape(&key.name)))
+}
+
+/// Where an object is created.
+pub(super) fn home(kind: &Kind, body: &Value) -> Result<String> {
+    let namespace = body.pointer("/metadata/namespace").and_then(Value::as_str);
+    Ok(collection(kind, in_namespace(kind, namespace)?))
+}
+
+/// The query of a write.
+pub(super) fn write_query(change: Change) -> String {
+    let dry_run = match change {
+        Change::Real => "",
+        Change::DryRun => "&dryRun=All",
+    };
+    format!("?fieldManager={FIELD_MANAGER}&fieldValidation=Strict{dry_run}")
+}
+
+fn in_namespace<'a>(kind: &Kind, namespace: Option<&'a str>) -> Result<Option<&'a str>> {
+    match namespace.filter(|namespace| !namespace.is_empty()) {
+        None if kind.namespaced => {
+            Err(PlaceError::Invalid(format!("{} without a namespace", kind.group_kind)))
+        }
+        _ if !kind.namespaced => Ok(None),
+        namespace => Ok(namespace),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::GroupKind;
+
+    use super::*;
+    use crate::testing::kind;
+
+    #[test]
+    fn paths_follow_group_scope_and_namespace() {
+        let machine = kind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true);
+        assert_eq!(collection(&machine, None), "/apis/cluster.x-k8s.io/v1beta2/machines");
+        let key = Key::new(machine.group_kind.clone(), Some("a"), "m%/0");
+        assert_eq!(
+            object(&machine, &key).unwrap(),
+            "/apis/cluster.x-k8s.io/v1beta2/namespaces/a/machines/m%25%2F0"
+        );
+        let namespace = kind("", "v1", "Namespace", "namespaces", false);
+        let key = Key::new(GroupKind::new("", "Namespace"), Some("ignored"), "a");
+        assert_eq!(object(&namespace, &key).unwrap(), "/api/v1/namespaces/a");
+    }
+
+    #[test]
+    fn nothing_names_a_collection_by_mistake() {
+        let machine = kind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true);
+        for (namespace, name) in [(Some("a"), ""), (None, "m"), (Some(""), "m")] {
+            let key = Key::new(machine.group_kind.clone(), namespace, name);
+            assert!(matches!(object(&machine, &key), Err(PlaceError::Invalid(_))), "{key:?}");
+        }
+    }
+}

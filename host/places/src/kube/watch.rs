@@ -1,0 +1,180 @@
+//! Watches: one JSON event per line, in whatever pieces the network delivers.
+
+use std::sync::Arc;
+
+use ::kube::client::Body;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use http_body_util::BodyExt;
+use pivot_core::Kind;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::list::parse;
+use super::status::Status;
+use super::transport::{self, Ask, Transport};
+use super::url;
+use crate::place::{Event, PlaceError, Result};
+
+/// The longest line that is read: far above what an API server stores.
+const LINE_LIMIT: usize = 64 << 20;
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// Opens a watch from a version on.
+pub(super) async fn open(
+    transport: &Transport,
+    kind: &Arc<Kind>,
+    namespace: Option<&str>,
+    resource_version: &str,
+) -> Result<BoxStream<'static, Result<Event>>> {
+    let path = format!(
+        "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}",
+        url::collection(kind, namespace),
+        url::escape(resource_version)
+    );
+    let about = format!("watch {}", kind.group_kind);
+    let ask = Ask::get(path, about.clone()).quote(super::quote(kind));
+    let response = transport.open(ask).await?;
+    Ok(events(response.into_body(), Arc::clone(kind), about))
+}
+
+struct Reader {
+    body: Option<Body>,
+    lines: Lines,
+    kind: Arc<Kind>,
+    about: String,
+}
+
+fn events(body: Body, kind: Arc<Kind>, about: String) -> BoxStream<'static, Result<Event>> {
+    let reader = Reader { body: Some(body), lines: Lines::default(), kind, about };
+    stream::unfold(reader, |mut reader| async move {
+        let next = reader.next().await?;
+        if next.is_err() {
+            reader.body = None;
+        }
+        Some((next, reader))
+    })
+    .boxed()
+}
+
+impl Reader {
+    /// The next event; none at the end. After an error there is nothing more.
+    async fn next(&mut self) -> Option<Result<Event>> {
+        loop {
+            let body = self.body.as_mut()?;
+            if let Some(line) = self.lines.next() {
+                match self.event(&line).transpose() {
+                    None => continue,
+                    some => return some,
+                }
+            }
+            match body.frame().await {
+                // The server ends watches after a while; a half line means that the connection broke.
+                None if self.lines.is_empty() => return None,
+                None => {
+                    return Some(Err(PlaceError::Unavailable(format!("{}: cut off", self.about))));
+                }
+                Some(Err(error)) => return Some(Err(transport::unreached(&error, &self.about))),
+                Some(Ok(frame)) => {
+                    let Ok(data) = frame.into_data() else { continue };
+                    if self.lines.push(&data).is_err() {
+                        let text = format!("{}: an event larger than {LINE_LIMIT} bytes", self.about);
+                        return Some(Err(PlaceError::Unreadable(text)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn event(&self, line: &Bytes) -> Result<Option<Event>> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(None);
+        }
+        let Line { r#type, object } = parse(line, &self.about)?;
+        let raw = || line.slice_ref(object.get().as_bytes());
+        match r#type {
+            "ADDED" | "MODIFIED" => Ok(Some(Event::Applied(super::object(&self.kind, raw())?))),
+            "DELETED" => Ok(Some(Event::Deleted(super::object(&self.kind, raw())?))),
+            "BOOKMARK" => Ok(None),
+            "ERROR" => {
+                let status: Status = parse(object.get().as_bytes(), &self.about)?;
+                Err(transport::event_error(&status, super::quote(&self.kind), &self.about))
+            }
+            other => Err(PlaceError::Unreadable(format!("{}: an event called {other:?}", self.about))),
+        }
+    }
+}
+
+/// Cuts a stream of pieces at line ends. What was searched once is not searched again, so that a long line
+/// in many small pieces costs no more than one in a single piece.
+#[derive(Default)]
+struct Lines {
+    buffer: BytesMut,
+    searched: usize,
+}
+
+impl Lines {
+    fn push(&mut self, data: &[u8]) -> Result<(), ()> {
+        if self.buffer.len() + data.len() > LINE_LIMIT {
+            return Err(());
+        }
+        self.buffer.extend_from_slice(data);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<Bytes> {
+        let fresh = self.buffer.get(self.searched..)?;
+        match fresh.iter().position(|byte| *byte == b'\n') {
+            None => {
+                self.searched = self.buffer.len();
+                None
+            }
+            Some(offset) => {
+                let line = self.buffer.split_to(self.searched + offset + 1).freeze();
+                self.searched = 0;
+                Some(line)
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.buffer.iter().all(u8::is_ascii_whitespace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_whole_whatever_the_pieces() {
+        let text = b"{\"a\":1}\n{\"b\":2}\n\n{\"c\"";
+        for size in 1..text.len() {
+            let mut lines = Lines::default();
+            let mut seen = Vec::new();
+            for piece in text.chunks(size) {
+                lines.push(piece).unwrap();
+                while let Some(line) = lines.next() {
+                    seen.push(line);
+                }
+            }
+            assert_eq!(seen, ["{\"a\":1}\n", "{\"b\":2}\n", "\n"], "pieces of {size}");
+            assert!(!lines.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let mut lines = Lines::default();
+        assert!(lines.push(&vec![b'x'; LINE_LIMIT]).is_ok());
+        assert!(lines.next().is_none());
+        assert!(lines.push(b"x").is_err());
+    }
+}

@@ -1,0 +1,317 @@
+//! A small API server in memory: what the engine's tests run against.
+//!
+//! It follows the real one where a move can tell the difference: versions, uids and generations, merge
+//! patches with preconditions, the status subresource, finalizers, namespaces, dry runs, unknown fields,
+//! watches. It has no controllers and no garbage collector, but for [`MemoryPlace::collect_garbage`].
+//!
+//! Beside what [`Place`] offers, a test can put objects in as a controller would ([`MemoryPlace::insert`],
+//! [`MemoryPlace::edit`]), make calls fail before or after they acted ([`MemoryPlace::on_call`]), and read
+//! what was asked of the server ([`MemoryPlace::journal`]).
+
+mod builtin;
+mod schema;
+mod state;
+mod write;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream, StreamExt};
+use pivot_core::{Key, Kind, Object, Uid, merge};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+pub use builtin::builtin_kinds;
+pub use schema::Schema;
+
+use crate::place::{
+    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
+    Preconditions, Result, Subresource,
+};
+use state::State;
+
+/// A failure a test asks for.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// Nothing happens and the caller is told so.
+    Before(PlaceError),
+    /// It happens and the caller is told that it did not: an answer lost on the way.
+    After(PlaceError),
+}
+
+/// One call that changes something, as it was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// `create`, `patch`, `patch-status`, `delete`; with `dry-run ` in front where only asked.
+    pub verb: String,
+    /// Of which object.
+    pub key: Key,
+    /// What was sent; null for a delete.
+    pub body: Value,
+    /// Whether the server did it.
+    pub done: bool,
+}
+
+type OnCall = dyn Fn(&str, &Key) -> Option<Fault> + Send + Sync;
+
+/// An API server in memory. Clones are the same server.
+#[derive(Clone)]
+pub struct MemoryPlace {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    label: String,
+    state: Mutex<State>,
+    on_call: Mutex<Option<Arc<OnCall>>>,
+    /// Says that there is something new to see for watches.
+    news: watch::Sender<()>,
+}
+
+impl MemoryPlace {
+    /// A server with the built-in kinds and the namespaces `default` and `kube-system`.
+    pub fn new(label: impl Into<String>) -> Self {
+        let place = Self {
+            shared: Arc::new(Shared {
+                label: label.into(),
+                state: Mutex::new(State::default()),
+                on_call: Mutex::new(None),
+                news: watch::Sender::new(()),
+            }),
+        };
+        for kind in builtin_kinds() {
+            place.add_kind(kind);
+        }
+        place.add_namespace("default").add_namespace("kube-system");
+        place
+    }
+
+    /// Serves a kind; one of the same group and kind is replaced.
+    pub fn add_kind(&self, kind: Kind) -> &Self {
+        self.state().kinds.insert(kind.group_kind.clone(), Arc::new(kind));
+        self
+    }
+
+    /// Says which fields a kind has; without that it has all.
+    pub fn set_schema(&self, kind: &pivot_core::GroupKind, schema: Schema) -> &Self {
+        self.state().schemas.insert(kind.clone(), schema);
+        self
+    }
+
+    /// Makes a namespace.
+    pub fn add_namespace(&self, name: &str) -> &Self {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        if let Err(error) = self.insert(body) {
+            tracing::error!(%error, name, "the namespace was not made");
+        }
+        self
+    }
+
+    /// Takes away what the user may do.
+    pub fn deny(&self, access: Access) -> &Self {
+        self.state().denied.insert(access);
+        self
+    }
+
+    /// Puts an object in complete with its status and, if it has them, its uid and deletionTimestamp; makes
+    /// its namespace. No fault applies and nothing is written in the journal.
+    pub fn insert(&self, body: Value) -> Result<Object> {
+        let object = self.state().insert(body);
+        self.shared.news.send_replace(());
+        object
+    }
+
+    /// Changes an object as a controller would, all parts of it at once.
+    pub fn edit(&self, key: &Key, change: impl FnOnce(&mut Value)) -> Result<Object> {
+        let object = self.state().edit(key, change);
+        self.shared.news.send_replace(());
+        object
+    }
+
+    /// Takes an object away, whatever its finalizers.
+    pub fn remove(&self, key: &Key) -> Result<()> {
+        let removed = self.state().remove(key);
+        self.shared.news.send_replace(());
+        removed
+    }
+
+    /// Deletes what has owners none of which is there, as a garbage collector would, until there is nothing
+    /// left to delete. Says what it deleted.
+    pub fn collect_garbage(&self) -> Vec<Key> {
+        let keys = self.state().collect_garbage();
+        self.shared.news.send_replace(());
+        keys
+    }
+
+    /// An object as it is now.
+    pub fn body(&self, key: &Key) -> Option<Value> {
+        self.state().objects.get(key).cloned()
+    }
+
+    /// All objects, in order.
+    pub fn keys(&self) -> Vec<Key> {
+        self.state().objects.keys().cloned().collect()
+    }
+
+    /// Asks `fault` at each call whether it fails. The verb is as in [`Call::verb`], or `get`, `list`,
+    /// `list-meta`, `watch`; the key of the latter three has no name.
+    pub fn on_call(&self, fault: impl Fn(&str, &Key) -> Option<Fault> + Send + Sync + 'static) -> &Self {
+        *lock(&self.shared.on_call) = Some(Arc::new(fault));
+        self
+    }
+
+    /// The calls that meant to change something, since the start or the last time this was asked.
+    pub fn journal(&self) -> Vec<Call> {
+        std::mem::take(&mut self.state().journal)
+    }
+
+    /// Forgets what happened so far: watches from before must start anew.
+    pub fn expire_watches(&self) {
+        self.state().expire();
+        self.shared.news.send_replace(());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.shared.state)
+    }
+
+    fn fault(&self, verb: &str, key: &Key) -> Option<Fault> {
+        // The closure may look at this very place, so no lock is held while it runs.
+        let on_call = lock(&self.shared.on_call).clone();
+        on_call.and_then(|fault| fault(verb, key))
+    }
+
+    fn reads<T>(&self, verb: &str, key: &Key, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+        match self.fault(verb, key) {
+            Some(Fault::Before(error) | Fault::After(error)) => Err(error),
+            None => read(&self.state()),
+        }
+    }
+
+    fn writes<T>(
+        &self,
+        verb: &str,
+        key: &Key,
+        body: &Value,
+        change: Change,
+        write: impl FnOnce(&mut State) -> Result<T>,
+    ) -> Result<T> {
+        let verb = if change == Change::DryRun { format!("dry-run {verb}") } else { verb.to_owned() };
+        let fault = self.fault(&verb, key);
+        let result = match fault {
+            Some(Fault::Before(error)) => {
+                let call = Call { verb, key: key.clone(), body: body.clone(), done: false };
+                self.state().journal.push(call);
+                return Err(error);
+            }
+            Some(Fault::After(_)) | None => {
+                let mut state = self.state();
+                let result = write(&mut state);
+                let call = Call { verb, key: key.clone(), body: body.clone(), done: result.is_ok() };
+                state.journal.push(call);
+                result
+            }
+        };
+        self.shared.news.send_replace(());
+        match fault {
+            Some(Fault::After(error)) => Err(error),
+            _ => result,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn collection(kind: &Kind, namespace: Option<&str>) -> Key {
+    Key::new(kind.group_kind.clone(), namespace.filter(|_| kind.namespaced), "")
+}
+
+#[async_trait]
+impl Place for MemoryPlace {
+    fn label(&self) -> &str {
+        &self.shared.label
+    }
+
+    fn sort(&self) -> PlaceKind {
+        PlaceKind::Live
+    }
+
+    async fn identify(&self) -> Result<Identity> {
+        let key = Key::new(pivot_core::GroupKind::new("", "Namespace"), None, "kube-system");
+        let uid = self.body(&key).and_then(|body| Some(body.pointer("/metadata/uid")?.as_str()?.to_owned()));
+        Ok(uid.map_or(Identity::Unknown, |uid| Identity::Cluster(Uid(uid))))
+    }
+
+    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
+        Ok(self.state().kinds.values().cloned().collect())
+    }
+
+    async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
+        self.reads("list", &collection(kind, namespace), |state| state.list(kind, namespace))
+    }
+
+    async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        self.reads("list-meta", &collection(kind, namespace), |state| {
+            let Listing { objects, resource_version } = state.list(kind, namespace)?;
+            let metas = objects.into_iter().map(|object| object.meta).collect();
+            Ok(MetaListing { metas, resource_version })
+        })
+    }
+
+    async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
+        self.reads("get", key, |state| state.get(kind, key))
+    }
+
+    async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
+        let key = state::key_of(kind, body)?;
+        self.writes("create", &key, body, change, |state| state.create(kind, &key, body, change))
+    }
+
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: Patch<'_>) -> Result<Object> {
+        let Patch { body, subresource, change } = patch;
+        let verb = match subresource {
+            Subresource::None => "patch",
+            Subresource::Status => "patch-status",
+        };
+        self.writes(verb, key, body, change, |state| {
+            state.update(kind, key, subresource, change, |object| merge::apply(object, body))
+        })
+    }
+
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: Preconditions) -> Result<()> {
+        self.writes("delete", key, &Value::Null, Change::Real, |state| {
+            state.delete(kind, key, &preconditions)
+        })
+    }
+
+    async fn watch(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        resource_version: &str,
+    ) -> Result<BoxStream<'static, Result<Event>>> {
+        let key = collection(kind, namespace);
+        let from = self.reads("watch", &key, |state| state.served(kind).and(state.from(resource_version)))?;
+        let (kind, news) = (Arc::clone(kind), self.shared.news.subscribe());
+        let start = (self.clone(), kind, key.namespace, news, from);
+        let events = stream::try_unfold(start, |(place, kind, namespace, mut news, from)| async move {
+            loop {
+                let next = place.state().event(&kind, namespace.as_deref(), from)?;
+                if let Some((version, event)) = next {
+                    return Ok(Some((event, (place, kind, namespace, news, version))));
+                }
+                if news.changed().await.is_err() {
+                    return Ok(None);
+                }
+            }
+        });
+        Ok(events.boxed())
+    }
+
+    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        let state = self.state();
+        Ok(asked.iter().filter(|access| state.denied.contains(access)).cloned().collect())
+    }
+}

@@ -1,0 +1,177 @@
+//! What the server knows, and how it is read and watched.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pivot_core::{GroupKind, Key, Kind, Object};
+use serde_json::{Value, json};
+
+use super::{Call, Schema};
+use crate::place::{Access, Event, Listing, PlaceError, Result};
+
+/// A time of birth for everything: tests compare objects.
+pub(super) const EPOCH: &str = "2026-01-01T00:00:00Z";
+
+/// One thing that happened.
+struct Past {
+    version: u64,
+    key: Key,
+    body: Value,
+    deleted: bool,
+}
+
+/// The server's memory.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
+    pub(super) schemas: BTreeMap<GroupKind, Schema>,
+    pub(super) objects: BTreeMap<Key, Value>,
+    pub(super) denied: BTreeSet<Access>,
+    pub(super) journal: Vec<Call>,
+    history: Vec<Past>,
+    version: u64,
+    /// Watches from before this version must start anew.
+    floor: u64,
+}
+
+impl State {
+    /// The kind, if it is served in that version.
+    pub(super) fn served(&self, kind: &Kind) -> Result<Arc<Kind>> {
+        match self.kinds.get(&kind.group_kind) {
+            Some(known) if known.served.contains(&kind.version) => Ok(Arc::clone(known)),
+            _ => {
+                let text = format!("the server has no {} in {}", kind.group_kind, kind.api_version());
+                Err(PlaceError::NotFound(text))
+            }
+        }
+    }
+
+    pub(super) fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
+        self.served(kind)?;
+        let objects = self
+            .objects
+            .iter()
+            .filter(|(key, _)| matches(key, kind, namespace))
+            .map(|(_, body)| object(kind, body))
+            .collect::<Result<_>>()?;
+        Ok(Listing { objects, resource_version: self.version.to_string() })
+    }
+
+    pub(super) fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
+        self.served(kind)?;
+        self.objects.get(key).map(|body| object(kind, body)).transpose()
+    }
+
+    /// The version a watch starts after.
+    pub(super) fn from(&self, resource_version: &str) -> Result<u64> {
+        let version = match resource_version {
+            "" | "0" => self.version,
+            text => text
+                .parse()
+                .map_err(|_| PlaceError::Invalid("a watch starts at a version the server gave".to_owned()))?,
+        };
+        if version < self.floor { Err(too_old()) } else { Ok(version) }
+    }
+
+    /// The first event of a kind after a version.
+    pub(super) fn event(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        from: u64,
+    ) -> Result<Option<(u64, Event)>> {
+        if from < self.floor {
+            return Err(too_old());
+        }
+        let next = self.history.partition_point(|past| past.version <= from);
+        let mut rest = self.history.iter().skip(next);
+        let Some(past) = rest.find(|past| matches(&past.key, kind, namespace)) else { return Ok(None) };
+        let object = object(kind, &past.body)?;
+        let event = if past.deleted { Event::Deleted(object) } else { Event::Applied(object) };
+        Ok(Some((past.version, event)))
+    }
+
+    pub(super) fn expire(&mut self) {
+        self.history.clear();
+        self.version += 1;
+        self.floor = self.version;
+    }
+
+    /// Writes an object at a new version.
+    pub(super) fn store(&mut self, key: Key, mut body: Value) -> Value {
+        self.stamp(&mut body);
+        self.remember(&key, &body, false);
+        self.objects.insert(key, body.clone());
+        body
+    }
+
+    /// Takes an object out at a new version; `body` is its last state.
+    pub(super) fn drop_object(&mut self, key: &Key, mut body: Value) -> Value {
+        self.stamp(&mut body);
+        self.remember(key, &body, true);
+        self.objects.remove(key);
+        body
+    }
+
+    fn stamp(&mut self, body: &mut Value) {
+        self.version += 1;
+        set(body, "resourceVersion", self.version.to_string().into());
+    }
+
+    fn remember(&mut self, key: &Key, body: &Value, deleted: bool) {
+        let past = Past { version: self.version, key: key.clone(), body: body.clone(), deleted };
+        self.history.push(past);
+    }
+}
+
+fn too_old() -> PlaceError {
+    PlaceError::Expired("too old resource version".to_owned())
+}
+
+fn matches(key: &Key, kind: &Kind, namespace: Option<&str>) -> bool {
+    key.group_kind == kind.group_kind
+        && (!kind.namespaced || namespace.is_none() || key.namespace.as_deref() == namespace)
+}
+
+/// An object in the version that was asked for; between versions nothing but the name changes.
+pub(super) fn object(kind: &Arc<Kind>, body: &Value) -> Result<Object> {
+    let mut body = body.clone();
+    if let Some(map) = body.as_object_mut() {
+        map.insert("apiVersion".to_owned(), kind.api_version().into());
+        map.insert("kind".to_owned(), kind.group_kind.kind.clone().into());
+    }
+    Object::from_value(Arc::clone(kind), &body).map_err(|error| PlaceError::Invalid(error.to_string()))
+}
+
+/// What an object is called.
+pub(super) fn key_of(kind: &Kind, body: &Value) -> Result<Key> {
+    let name = text(body, "name").unwrap_or_default();
+    let namespace = text(body, "namespace").filter(|namespace| kind.namespaced && !namespace.is_empty());
+    if name.is_empty() {
+        return Err(PlaceError::Invalid(format!("{} without a name", kind.group_kind)));
+    }
+    if kind.namespaced && namespace.is_none() {
+        return Err(PlaceError::Invalid(format!("{} {name} without a namespace", kind.group_kind)));
+    }
+    Ok(Key::new(kind.group_kind.clone(), namespace, name))
+}
+
+/// A text of the metadata.
+pub(super) fn text<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
+    meta(body, field)?.as_str()
+}
+
+/// A field of the metadata.
+pub(super) fn meta<'a>(body: &'a Value, field: &str) -> Option<&'a Value> {
+    body.get("metadata")?.get(field)
+}
+
+/// Sets a field of the metadata; null takes it away.
+pub(super) fn set(body: &mut Value, field: &str, value: Value) {
+    pivot_core::merge::apply(body, &json!({"metadata": {field: value}}));
+}
+
+/// Whether a list of the metadata has nothing in it.
+pub(super) fn none(body: &Value, field: &str) -> bool {
+    meta(body, field).and_then(Value::as_array).is_none_or(Vec::is_empty)
+}

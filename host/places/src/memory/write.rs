@@ -1,0 +1,282 @@
+//! How the server's objects change.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pivot_core::{GroupKind, Key, Kind, Object, Uid};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::state::{EPOCH, State, key_of, meta, none, object, set, text};
+use crate::place::{Change, PlaceError, Preconditions, Result, Subresource};
+
+/// What only the server writes.
+const SERVERS_OWN: [&str; 6] =
+    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"];
+
+impl State {
+    pub(super) fn create(
+        &mut self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        body: &Value,
+        change: Change,
+    ) -> Result<Object> {
+        let served = self.served(kind)?;
+        let written = body.get("apiVersion").and_then(Value::as_str);
+        if written.is_some_and(|written| written != kind.api_version()) {
+            return Err(PlaceError::Invalid(format!("{key}: not in {}", kind.api_version())));
+        }
+        if let Some(namespace) = &key.namespace {
+            let home = Key::new(GroupKind::new("", "Namespace"), None, namespace);
+            match self.objects.get(&home) {
+                None => return Err(PlaceError::NotFound(format!("namespaces {namespace:?} not found"))),
+                Some(home) if meta(home, "deletionTimestamp").is_some() => {
+                    return Err(PlaceError::Forbidden(format!("namespace {namespace} is being terminated")));
+                }
+                Some(_) => {}
+            }
+        }
+        if text(body, "resourceVersion").is_some_and(|version| !version.is_empty()) {
+            let text = format!("{key}: resourceVersion should not be set on objects to be created");
+            return Err(PlaceError::Invalid(text));
+        }
+        if self.objects.contains_key(key) {
+            return Err(PlaceError::AlreadyExists(key.to_string()));
+        }
+        let mut new = body.clone();
+        self.admit(key, &mut new)?;
+        for field in SERVERS_OWN {
+            set(&mut new, field, Value::Null);
+        }
+        if let (true, Some(map)) = (served.status_subresource, new.as_object_mut()) {
+            map.remove("status");
+        }
+        set(&mut new, "uid", Uuid::new_v4().to_string().into());
+        set(&mut new, "creationTimestamp", EPOCH.into());
+        if counts_generations(kind) {
+            set(&mut new, "generation", 1.into());
+        }
+        match change {
+            Change::DryRun => object(kind, &new),
+            Change::Real => {
+                let new = self.store(key.clone(), new);
+                object(kind, &new)
+            }
+        }
+    }
+
+    pub(super) fn update(
+        &mut self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        subresource: Subresource,
+        change: Change,
+        edit: impl FnOnce(&mut Value),
+    ) -> Result<Object> {
+        let served = self.served(kind)?;
+        let old = self.objects.get(key).cloned().ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
+        if subresource == Subresource::Status && !served.status_subresource {
+            return Err(PlaceError::NotFound(format!("{key} has no status subresource")));
+        }
+        let mut new = old.clone();
+        edit(&mut new);
+        for field in ["uid", "resourceVersion"] {
+            if meta(&new, field).is_some_and(|value| Some(value) != meta(&old, field)) {
+                return Err(PlaceError::Conflict(format!("{key}: another {field}")));
+            }
+        }
+        if key_of(kind, &new)? != *key {
+            return Err(PlaceError::Invalid(format!("{key}: the name does not change")));
+        }
+        for field in SERVERS_OWN.into_iter().chain(["resourceVersion"]) {
+            set(&mut new, field, meta(&old, field).cloned().unwrap_or_default());
+        }
+        let new = match subresource {
+            Subresource::Status => with_status_of(&old, &new),
+            Subresource::None if served.status_subresource => with_status_of(&new, &old),
+            Subresource::None => new,
+        };
+        self.write(kind, key, &old, new, change)
+    }
+
+    /// The end every change comes to.
+    fn write(
+        &mut self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        old: &Value,
+        mut new: Value,
+        change: Change,
+    ) -> Result<Object> {
+        self.admit(key, &mut new)?;
+        drop_empty(&mut new);
+        let dying = meta(old, "deletionTimestamp").is_some();
+        if dying && finalizers(&new).difference(&finalizers(old)).next().is_some() {
+            let text = format!("{key}: no new finalizers can be added if the object is being deleted");
+            return Err(PlaceError::Invalid(text));
+        }
+        if new == *old {
+            return object(kind, old);
+        }
+        if counts_generations(kind) && !same_intent(kind, old, &new) {
+            let generation = meta(old, "generation").and_then(Value::as_i64).unwrap_or_default();
+            set(&mut new, "generation", (generation + 1).into());
+        }
+        let new = match change {
+            Change::DryRun => new,
+            Change::Real if dying && none(&new, "finalizers") => self.drop_object(key, new),
+            Change::Real => self.store(key.clone(), new),
+        };
+        object(kind, &new)
+    }
+
+    pub(super) fn delete(&mut self, kind: &Arc<Kind>, key: &Key, must: &Preconditions) -> Result<()> {
+        self.served(kind)?;
+        let old = self.objects.get(key).cloned().ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
+        let Preconditions { uid, resource_version } = must;
+        if uid.as_ref().is_some_and(|Uid(uid)| text(&old, "uid") != Some(uid)) {
+            return Err(PlaceError::Conflict(format!("{key}: another uid")));
+        }
+        if resource_version.as_deref().is_some_and(|version| text(&old, "resourceVersion") != Some(version)) {
+            return Err(PlaceError::Conflict(format!("{key}: another resourceVersion")));
+        }
+        if none(&old, "finalizers") {
+            self.drop_object(key, old);
+        } else if meta(&old, "deletionTimestamp").is_none() {
+            let mut new = old;
+            set(&mut new, "deletionTimestamp", EPOCH.into());
+            set(&mut new, "deletionGracePeriodSeconds", 0.into());
+            if let Some(generation) = meta(&new, "generation").and_then(Value::as_i64) {
+                set(&mut new, "generation", (generation + 1).into());
+            }
+            self.store(key.clone(), new);
+        }
+        Ok(())
+    }
+
+    pub(super) fn insert(&mut self, mut body: Value) -> Result<Object> {
+        let written = body.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let (group, version) = written.split_once('/').unwrap_or(("", written));
+        let name = body.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let group_kind = GroupKind::new(group, name);
+        let Some(known) = self.kinds.get(&group_kind) else {
+            return Err(PlaceError::NotFound(format!("the server has no {group_kind}")));
+        };
+        let kind = Arc::new(Kind { version: version.to_owned(), ..Kind::clone(known) });
+        let key = key_of(&kind, &body)?;
+        if let Some(namespace) = &key.namespace {
+            let home = Key::new(GroupKind::new("", "Namespace"), None, namespace);
+            if !self.objects.contains_key(&home) {
+                let text = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+                self.insert(text)?;
+            }
+        }
+        if text(&body, "uid").is_none_or(str::is_empty) {
+            set(&mut body, "uid", Uuid::new_v4().to_string().into());
+        }
+        if meta(&body, "creationTimestamp").is_none() {
+            set(&mut body, "creationTimestamp", EPOCH.into());
+        }
+        if counts_generations(&kind) && meta(&body, "generation").is_none() {
+            set(&mut body, "generation", 1.into());
+        }
+        let body = self.store(key, body);
+        object(&kind, &body)
+    }
+
+    pub(super) fn edit(&mut self, key: &Key, edit: impl FnOnce(&mut Value)) -> Result<Object> {
+        let old = self.objects.get(key).cloned().ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
+        let Some(kind) = self.kinds.get(&key.group_kind).cloned() else {
+            return Err(PlaceError::NotFound(format!("the server has no {}", key.group_kind)));
+        };
+        let mut new = old.clone();
+        edit(&mut new);
+        self.write(&kind, key, &old, new, Change::Real)
+    }
+
+    pub(super) fn remove(&mut self, key: &Key) -> Result<()> {
+        let body = self.objects.get(key).cloned().ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
+        self.drop_object(key, body);
+        Ok(())
+    }
+
+    pub(super) fn collect_garbage(&mut self) -> Vec<Key> {
+        let mut collected = Vec::new();
+        loop {
+            let there: BTreeSet<&str> = self.objects.values().filter_map(|body| text(body, "uid")).collect();
+            let orphan = self.objects.iter().find(|(_, body)| {
+                let owners = meta(body, "ownerReferences").and_then(Value::as_array);
+                let uids = owners.into_iter().flatten().filter_map(|owner| owner.get("uid")?.as_str());
+                meta(body, "deletionTimestamp").is_none()
+                    && !none(body, "ownerReferences")
+                    && !uids.into_iter().any(|uid| there.contains(uid))
+            });
+            let Some((key, kind)) =
+                orphan.and_then(|(key, _)| Some((key.clone(), self.kinds.get(&key.group_kind)?.clone())))
+            else {
+                return collected;
+            };
+            // Nothing but the object itself can be wrong here, and it was just read.
+            if self.delete(&kind, &key, &Preconditions::default()).is_err() {
+                return collected;
+            }
+            collected.push(key);
+        }
+    }
+
+    fn admit(&self, key: &Key, body: &mut Value) -> Result<()> {
+        self.schemas.get(&key.group_kind).map_or(Ok(()), |schema| schema.admit(body))
+    }
+}
+
+/// Custom resources count generations; Secrets and ConfigMaps don't.
+fn counts_generations(kind: &Kind) -> bool {
+    !kind.group_kind.group.is_empty()
+}
+
+/// `object` with the status of `other`.
+fn with_status_of(object: &Value, other: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(map) = object.as_object_mut() {
+        match other.get("status") {
+            Some(status) => map.insert("status".to_owned(), status.clone()),
+            None => map.remove("status"),
+        };
+    }
+    object
+}
+
+/// Whether only metadata, or the status where it is a part of its own, is different.
+fn same_intent(kind: &Kind, old: &Value, new: &Value) -> bool {
+    let intent = |body: &Value| {
+        let mut body = body.clone();
+        if let Some(map) = body.as_object_mut() {
+            map.remove("metadata");
+            if kind.status_subresource {
+                map.remove("status");
+            }
+        }
+        body
+    };
+    intent(old) == intent(new)
+}
+
+/// Metadata's maps and lists are not written when empty.
+fn drop_empty(body: &mut Value) {
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        let empty = match meta(body, field) {
+            Some(Value::Object(map)) => map.is_empty(),
+            Some(Value::Array(items)) => items.is_empty(),
+            _ => false,
+        };
+        if empty {
+            set(body, field, Value::Null);
+        }
+    }
+}
+
+fn finalizers(body: &Value) -> BTreeSet<&str> {
+    let items = meta(body, "finalizers").and_then(Value::as_array);
+    items.into_iter().flatten().filter_map(Value::as_str).collect()
+}
