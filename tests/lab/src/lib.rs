@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`assets`] | the binaries, built once from Go modules and cached |
 //! | [`server`] | a [`Server`] and a [`Pair`] of them |
+//! | [`kinds`] | names for objects that mean the same on both sides |
 //! | [`pki`] | certificates, also for users with few rights and for expired ones |
 //! | [`process`] | child processes that never outlive the test |
 //! | [`kubeconfig`] | the files that tools are pointed at |
@@ -16,13 +17,15 @@
 //! A lab that cannot start is a failed test, never a skipped one.
 
 pub mod assets;
+pub mod kinds;
 pub mod kubeconfig;
 pub mod pki;
 pub mod process;
 pub mod server;
 
 pub use assets::{Assets, assets};
-pub use server::{Pair, Server};
+pub use kinds::{Kind, ObjectKey};
+pub use server::{Dump, Pair, Server, normalise};
 
 use std::fmt::Display;
 use std::io::Write;

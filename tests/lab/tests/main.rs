@@ -2,4 +2,5 @@
 //!
 //! One binary, a file per topic.
 
+mod objects;
 mod servers;

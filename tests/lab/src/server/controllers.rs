@@ -21,7 +21,21 @@ impl Server {
     ///
     /// The garbage collector looks for new kinds every 30 s only; a new one sees the kinds of CRDs installed since at once.
     pub async fn start_controllers(&self) -> Result<()> {
+        self.start_controllers_in(&mut *self.controllers.lock().await).await
+    }
+
+    /// Stops the garbage collector and the namespace controller.
+    pub async fn stop_controllers(&self) {
+        *self.controllers.lock().await = None;
+    }
+
+    /// Makes running controllers see new kinds; stopped ones stay stopped.
+    pub(super) async fn refresh_controllers(&self) -> Result<()> {
         let mut running = self.controllers.lock().await;
+        if running.is_some() { self.start_controllers_in(&mut running).await } else { Ok(()) }
+    }
+
+    async fn start_controllers_in(&self, running: &mut Option<Process>) -> Result<()> {
         *running = None;
         let log = self.dir.path().join("kube-controller-manager.log");
         let command = commands::controllers(&self.binaries, &self.kubeconfig);
@@ -41,10 +55,5 @@ impl Server {
             .await?;
         *running = Some(process);
         Ok(())
-    }
-
-    /// Stops the garbage collector and the namespace controller.
-    pub async fn stop_controllers(&self) {
-        *self.controllers.lock().await = None;
     }
 }

@@ -6,6 +6,13 @@
 
 mod commands;
 mod controllers;
+mod crds;
+mod dump;
+mod manifest;
+mod objects;
+
+pub use dump::{Dump, normalise};
+pub use objects::Applied;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,129 @@
+//! Installing CRDs: made-up ones, and Cluster API's own.
+//!
+//! A CRD that is Established is not yet one that answers, and the garbage collector does not know its kind for up to half a
+//! minute. Tests that begin too early fail one time in ten; so this waits for both.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, PostParams};
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+
+use super::manifest::parse;
+use super::{Pair, Server};
+use crate::assets::assets;
+
+const CRD_LIMIT: Duration = Duration::from_secs(30);
+
+/// What `clusterctl init` puts on the CRDs of a provider, and Cluster API's own build for its contract versions.
+const PROVIDER_LABELS: [(&str, &str); 3] = [
+    ("clusterctl.cluster.x-k8s.io", ""),
+    ("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    ("cluster.x-k8s.io/v1beta2", "v1beta2"),
+];
+
+impl Pair {
+    /// [`Server::install_crds`] on both sides.
+    pub async fn install_crds(&self, yaml: &[&str]) -> Result<()> {
+        tokio::try_join!(self.source.install_crds(yaml), self.target.install_crds(yaml)).map(drop)
+    }
+
+    /// [`Server::install_cluster_api`] on both sides.
+    pub async fn install_cluster_api(&self) -> Result<()> {
+        tokio::try_join!(self.source.install_cluster_api(), self.target.install_cluster_api()).map(drop)
+    }
+}
+
+impl Server {
+    /// Creates CRDs (each text may hold several), waits until they are served, and lets the garbage collector see them.
+    pub async fn install_crds(&self, yaml: &[&str]) -> Result<()> {
+        let mut crds = Vec::new();
+        for text in yaml {
+            crds.extend(parse(text)?);
+        }
+        self.install(crds).await
+    }
+
+    /// Cluster API's CRDs as `clusterctl init` leaves them, except for conversion webhooks, which nobody would answer.
+    pub async fn install_cluster_api(&self) -> Result<()> {
+        let dirs = assets().await?.crds().await?;
+        let mut crds = Vec::new();
+        for (dir, provider) in [
+            (dirs.core, "cluster-api"),
+            (dirs.bootstrap, "bootstrap-kubeadm"),
+            (dirs.control_plane, "control-plane-kubeadm"),
+        ] {
+            for mut crd in read_dir(&dir)? {
+                let labels = PROVIDER_LABELS.iter().copied().chain([("cluster.x-k8s.io/provider", provider)]);
+                set_labels(&mut crd, labels);
+                crds.push(crd);
+            }
+        }
+        for mut crd in read_dir(&dirs.inventory)? {
+            set_labels(&mut crd, [("clusterctl.cluster.x-k8s.io/core", "inventory")]);
+            crds.push(crd);
+        }
+        self.install(crds).await
+    }
+
+    pub(super) async fn install(&self, crds: Vec<Value>) -> Result<()> {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let crds = crds.into_iter().map(serde_json::from_value::<CustomResourceDefinition>);
+        let crds = crds.collect::<Result<Vec<_>, _>>().context("read a CRD")?;
+        let create =
+            async |crd: &CustomResourceDefinition| match api.create(&PostParams::default(), crd).await {
+                Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+                other => other.map(drop).with_context(|| format!("create CRD {}", crd.name_any())),
+            };
+        futures::future::try_join_all(crds.iter().map(create)).await?;
+        let start = Instant::now();
+        for crd in &crds {
+            while !is_served(&self.client, crd).await {
+                if start.elapsed() > CRD_LIMIT {
+                    let status = api.get(&crd.name_any()).await?.status;
+                    bail!("CRD {} is not served: {status:?}", crd.name_any());
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+        self.refresh_controllers().await
+    }
+}
+
+/// Established is what the CRD says; that its path answers is what clients need.
+async fn is_served(client: &Client, crd: &CustomResourceDefinition) -> bool {
+    let mut served = crd.spec.versions.iter().filter(|version| version.served);
+    let answers = async |version: &str| {
+        let resources = client.list_api_group_resources(&format!("{}/{version}", crd.spec.group)).await;
+        resources
+            .is_ok_and(|list| list.resources.iter().any(|resource| resource.name == crd.spec.names.plural))
+    };
+    match served.next() {
+        Some(version) => answers(&version.name).await,
+        None => true,
+    }
+}
+
+fn read_dir(dir: &Path) -> Result<Vec<Value>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(dir).with_context(|| format!("read {}", dir.display()))? {
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    let mut objects = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(&path)?;
+        objects.extend(parse(&text).with_context(|| format!("read {}", path.display()))?);
+    }
+    Ok(objects)
+}
+
+fn set_labels<'a>(object: &mut Value, labels: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) else { return };
+    if let Some(existing) = metadata.entry("labels").or_insert_with(|| json!({})).as_object_mut() {
+        existing.extend(labels.into_iter().map(|(key, value)| (key.to_owned(), value.into())));
+    }
+}
