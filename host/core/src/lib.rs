@@ -13,8 +13,9 @@
 //! | [`inventory`] | everything that was read, each object once |
 //! | [`relations`] | what plugins said of objects |
 //! | [`soft`] | links that no owner reference expresses |
+//! | [`graph`], [`select`] | who belongs to whom, and what of it is in the set |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
-//! | [`preflight`], [`served`], [`providers`], [`collateral`] | why not to go on, before anything is touched |
+//! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | why not to go on, before anything is touched |
 //! | [`pause`] | how objects are paused, and how every pause is taken back |
 //! | [`body`] | what is sent to make a copy, and whether the answer is what was sent |
 //! | [`release`] | which source objects are deleted in the end, in which state, in which order |
@@ -24,6 +25,8 @@
 
 pub mod body;
 pub mod collateral;
+pub mod danger;
+pub mod graph;
 pub mod hooks;
 pub mod inventory;
 pub mod kind;
@@ -39,8 +42,14 @@ pub mod refusal;
 pub mod relations;
 pub mod release;
 pub mod scope;
+pub mod select;
 pub mod served;
 pub mod soft;
+
+mod fate;
+mod order;
+#[cfg(test)]
+mod testing;
 
 pub use kind::{GroupKind, Kind, KindLabels};
 pub use object::{Key, Meta, Object, ObjectError, OwnerReference, Uid};

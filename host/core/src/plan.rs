@@ -7,12 +7,13 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::inventory::Inventory;
 use crate::names;
 use crate::refusal::Refusal;
-use crate::relations::Relations;
-use crate::scope::Scope;
-use crate::{GroupKind, Key, Object, OwnerReference, Uid};
+use crate::{GroupKind, Key, OwnerReference, Uid};
+
+mod make;
+
+pub use make::plan;
 
 /// What would be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -138,6 +139,11 @@ pub enum StayReason {
         /// The owner.
         owner: Key,
     },
+    /// Its owner moves, but without what is below it.
+    OwnerMovesAlone {
+        /// The owner.
+        owner: Key,
+    },
     /// Its owner is not among the objects that were read.
     OwnerNotRead {
         /// The owner, as the reference names it.
@@ -199,6 +205,7 @@ impl fmt::Display for StayReason {
             Self::NotLinked => f.write_str("not linked with any Cluster"),
             Self::NotBelow => f.write_str("not below anything that moves"),
             Self::OwnerStays { owner } => write!(f, "its owner {owner} stays"),
+            Self::OwnerMovesAlone { owner } => write!(f, "its owner {owner} moves alone"),
             Self::OwnerNotRead { owner } => write!(f, "its owner {owner} was not read"),
             Self::KindNotLabelled { kind } => write!(f, "kind {kind} is not labelled for move"),
             Self::Left { plugin, reason } => write!(f, "left by plugin {plugin}: {reason}"),
@@ -259,11 +266,5 @@ impl Plan {
     }
 }
 
-/// Plans a move.
-///
-/// `elsewhere` are the Clusters of all other namespaces, as far as they may be read: they tell which classes are
-/// shared with something that stays.
-pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhere: &[Object]) -> Plan {
-    let _ = (inventory, scope, relations, elsewhere);
-    Plan::default()
-}
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,26 @@
 //! Checks on what would move, before anything is touched.
+//!
+//! Each looks at the plan's steps alone, never at objects that are only named somewhere (W4), and reads the bodies
+//! that were listed anyway.
 
 use std::collections::BTreeSet;
 
-use crate::GroupKind;
+use serde::Deserialize;
+
+use crate::danger::needs_plugin;
 use crate::inventory::Inventory;
+use crate::names::{GROUP_CLUSTER, PAUSED, UNDO};
+use crate::pause;
 use crate::plan::Plan;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, kubectl};
 use crate::scope::Scope;
+use crate::soft::{is_cluster, is_cluster_class};
+use crate::{GroupKind, Key, Object, ObjectError};
 
 /// Checks what would move.
+///
+/// `ours` is this move's id: a pause that carries it is this move's own, from an earlier run. `handled` are the kinds
+/// that some plugin takes care of.
 pub fn preflight(
     inventory: &Inventory,
     plan: &Plan,
@@ -16,6 +28,168 @@ pub fn preflight(
     ours: Option<&str>,
     handled: &BTreeSet<GroupKind>,
 ) -> Vec<Refusal> {
-    let _ = (inventory, plan, scope, ours, handled);
-    Vec::new()
+    let mut refusals = Vec::new();
+    for step in &plan.steps {
+        let Some(object) = inventory.get(step.object) else { continue };
+        let checked = check(object, &step.key, scope, ours);
+        refusals.extend(checked.unwrap_or_else(|error| vec![Refusal::unreadable(step.key.clone(), &error)]));
+    }
+    refusals.extend(needs_plugin(plan, scope, handled));
+    refusals
 }
+
+fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Result<Vec<Refusal>, ObjectError> {
+    let kind = &object.kind.group_kind;
+    let mut refusals = Vec::new();
+    if is_cluster(kind) || is_cluster_class(kind) {
+        refusals.extend(already_paused(object, key, scope, ours)?);
+    }
+    if scope.accept_unprovisioned {
+        return Ok(refusals);
+    }
+    let missing = if is_cluster(kind) {
+        unprovisioned_cluster(object)?
+    } else if kind.is(GROUP_CLUSTER, "Machine") {
+        unprovisioned_machine(object)?
+    } else {
+        None
+    };
+    refusals.extend(missing.map(|missing| {
+        Refusal::source(
+            "not-provisioned",
+            key.clone(),
+            format!("{key} is not provisioned yet: {missing}"),
+            format!(
+                "wait, and watch `{}`; or move it as it is: --accept-unprovisioned",
+                kubectl("get", key, "-o yaml")
+            ),
+        )
+    }));
+    Ok(refusals)
+}
+
+/// A pause that someone else made means that someone is at work: resuming the copy would take it away from them.
+fn already_paused(
+    object: &Object,
+    key: &Key,
+    scope: &Scope,
+    ours: Option<&str>,
+) -> Result<Option<Refusal>, ObjectError> {
+    if !pause::is_paused(object)? || ours.is_some_and(|id| pause::is_ours(&object.meta, id)) {
+        return Ok(None);
+    }
+    if object.meta.annotated(UNDO) {
+        return Ok(Some(Refusal::source(
+            "paused-by-other-move",
+            key.clone(),
+            format!("{key} is paused by another move that has not ended"),
+            "see `pivot-host status`, then end that move with `pivot-host resume` or `pivot-host rollback`",
+        )));
+    }
+    if scope.move_paused {
+        return Ok(None);
+    }
+    let unpause = if object.meta.annotated(PAUSED) {
+        kubectl("annotate", key, &format!("{PAUSED}-"))
+    } else {
+        kubectl("patch", key, r#"--type merge -p '{"spec":{"paused":false}}'"#)
+    };
+    Ok(Some(Refusal::source(
+        "already-paused",
+        key.clone(),
+        format!(
+            "{key} is paused already: by a person, by a backup, or by a `clusterctl move` that did not end"
+        ),
+        format!("if nobody needs the pause, take it back: `{unpause}`; or move it paused: --move-paused"),
+    )))
+}
+
+/// The first of the peer's rules that a Cluster fails. v1beta2 keeps the facts in `status.initialization`, v1beta1
+/// beside it.
+fn unprovisioned_cluster(cluster: &Object) -> Result<Option<&'static str>, ObjectError> {
+    #[derive(Deserialize)]
+    struct View {
+        spec: Option<Spec>,
+        status: Option<Status>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Spec {
+        control_plane_ref: Option<ControlPlane>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ControlPlane {
+        api_group: Option<String>,
+        kind: Option<String>,
+        name: Option<String>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Status {
+        initialization: Option<Initialization>,
+        infrastructure_ready: Option<bool>,
+        control_plane_ready: Option<bool>,
+        conditions: Option<Vec<Condition>>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Initialization {
+        infrastructure_provisioned: Option<bool>,
+        control_plane_initialized: Option<bool>,
+    }
+    #[derive(Deserialize)]
+    struct Condition {
+        #[serde(rename = "type")]
+        of: String,
+        status: String,
+    }
+    impl ControlPlane {
+        fn is_defined(&self) -> bool {
+            [&self.api_group, &self.kind, &self.name].into_iter().flatten().any(|part| !part.is_empty())
+        }
+    }
+
+    let view: View = cluster.view()?;
+    let status = view.status.unwrap_or_default();
+    let (infrastructure, control_plane) = match status.initialization {
+        Some(now) => (now.infrastructure_provisioned, now.control_plane_initialized),
+        None => (status.infrastructure_ready, status.control_plane_ready),
+    };
+    let mut conditions = status.conditions.iter().flatten();
+    let initialized =
+        conditions.any(|condition| condition.of == "ControlPlaneInitialized" && condition.status == "True");
+    let has_control_plane =
+        view.spec.and_then(|spec| spec.control_plane_ref).is_some_and(|reference| reference.is_defined());
+    Ok(if infrastructure != Some(true) {
+        Some("its infrastructure is not ready")
+    } else if !initialized {
+        Some("its condition ControlPlaneInitialized is not true")
+    } else if has_control_plane && control_plane != Some(true) {
+        Some("its control plane is not initialized")
+    } else {
+        None
+    })
+}
+
+fn unprovisioned_machine(machine: &Object) -> Result<Option<&'static str>, ObjectError> {
+    #[derive(Deserialize)]
+    struct View {
+        status: Option<Status>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Status {
+        node_ref: Option<NodeRef>,
+    }
+    #[derive(Deserialize)]
+    struct NodeRef {
+        name: Option<String>,
+    }
+    let view: View = machine.view()?;
+    let node = view.status.and_then(|status| status.node_ref).and_then(|node| node.name);
+    Ok(if node.is_some_and(|name| !name.is_empty()) { None } else { Some("it has no node") })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,23 +1,62 @@
-//! Whether the target serves the kinds of the set, in a version both sides know.
+//! Whether the target serves the kinds of the set, in a version both sides know (W21: the peer finds out when the
+//! source is paused already).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::Kind;
 use crate::inventory::Inventory;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
+use crate::{GroupKind, Kind};
 
 /// Checks every kind of the set against the target's.
 pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<Kind>]) -> Vec<Refusal> {
-    let _ = (plan, inventory, target_kinds);
-    Vec::new()
+    let targets: BTreeMap<&GroupKind, &Kind> =
+        target_kinds.iter().map(|kind| (&kind.group_kind, kind.as_ref())).collect();
+    let mut seen = BTreeSet::new();
+    let mut refusals = Vec::new();
+    for step in &plan.steps {
+        let Some(source) = inventory.get(step.object).map(|object| &object.kind) else { continue };
+        if !seen.insert(&source.group_kind) {
+            continue;
+        }
+        let kind = &source.group_kind;
+        let mut refusal = match targets.get(kind) {
+            None => Refusal::target(
+                "kind-missing",
+                format!("{} can't be created: the target has no kind {kind}", step.key),
+                "install the provider that defines it in the target: `clusterctl init`",
+            ),
+            Some(target) if common_version(source, target).is_none() => Refusal::target(
+                "version-not-served",
+                format!(
+                    "{} can't be created: the source serves {kind} as {}, the target as {}",
+                    step.key,
+                    versions(source),
+                    versions(target)
+                ),
+                "bring the provider to the same release on both sides: `clusterctl upgrade apply`",
+            ),
+            Some(_) => continue,
+        };
+        refusal.object = Some(step.key.clone());
+        refusals.push(refusal);
+    }
+    refusals
 }
 
-/// The version to read in the source and write in the target: the source's favourite if the target serves it,
-/// else the first that both serve.
+/// The version to read in the source and write in the target: the source's own if the target serves it, else the
+/// first that both serve.
 pub fn common_version(source: &Kind, target: &Kind) -> Option<String> {
     std::iter::once(&source.version)
         .chain(&source.served)
         .find(|version| **version == target.version || target.served.contains(version))
         .cloned()
 }
+
+fn versions(kind: &Kind) -> String {
+    if kind.served.is_empty() { kind.version.clone() } else { kind.served.join(", ") }
+}
+
+#[cfg(test)]
+mod tests;

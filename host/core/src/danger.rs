@@ -1,0 +1,55 @@
+//! Kinds that are dangerous to move without a plugin that knows them.
+//!
+//! One table, in core, so that forgetting a plugin is refused before anything is paused instead of noticed when
+//! machines have lost their disks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::GroupKind;
+use crate::plan::Plan;
+use crate::refusal::{Refusal, some_of};
+use crate::scope::Scope;
+
+/// A kind, and what happens to its objects when they are moved as if they were any others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Danger {
+    /// API group.
+    pub group: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// What would happen.
+    pub why: &'static str,
+}
+
+/// The dangerous kinds.
+pub const DANGEROUS: [Danger; 1] = [Danger {
+    group: "metal3.io",
+    kind: "BareMetalHost",
+    why: "a copy starts without status, so the controller in the target takes a running host for a new one and \
+          inspects or wipes it, and the one in the source powers it off when its object is deleted",
+}];
+
+/// Refuses dangerous kinds of the set that neither a plugin handles nor the user accepts.
+pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupKind>) -> Vec<Refusal> {
+    let mut found: BTreeMap<&GroupKind, Vec<_>> = BTreeMap::new();
+    for step in &plan.steps {
+        let kind = &step.key.group_kind;
+        if !handled.contains(kind) && !scope.without_plugin_for.contains(kind) {
+            found.entry(kind).or_default().push(step.key.clone());
+        }
+    }
+    let mut refusals = Vec::new();
+    for danger in DANGEROUS {
+        let Some((kind, keys)) = found.iter().find(|(kind, _)| kind.is(danger.group, danger.kind)) else {
+            continue;
+        };
+        let Some(first) = keys.first().cloned() else { continue };
+        refusals.push(Refusal::source(
+            "needs-plugin",
+            first,
+            format!("no plugin takes care of {}: {}", some_of(keys, 3), danger.why),
+            format!("add a plugin that handles {kind}, or accept the danger: --without-plugin-for {kind}"),
+        ));
+    }
+    refusals
+}

@@ -1,0 +1,180 @@
+//! What becomes of an object in the source once its copy lives: deleted there, or kept.
+//!
+//! Kept is what others may still use: cluster-scoped objects and what belongs to them, ClusterClasses that live or
+//! are used outside of what moves, what something that stays needs, and what a plugin asks to keep. A Cluster and
+//! what belongs to it is never kept for such a reason: two sides would manage the same machines.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::graph::{Graph, Tie};
+use crate::inventory::Inventory;
+use crate::plan::{Fate, KeepReason};
+use crate::refusal::Refusal;
+use crate::relations::Relations;
+use crate::scope::Scope;
+use crate::select::{Chosen, Selection};
+use crate::soft::{class_of, is_cluster, is_cluster_class};
+use crate::{Key, Object};
+
+/// Decides for each object of the set; what is not in the answer moves.
+pub(crate) fn kept(
+    inventory: &Inventory,
+    graph: &Graph,
+    scope: &Scope,
+    relations: &Relations,
+    elsewhere: &[Object],
+    selection: &Selection,
+    refusals: &mut Vec<Refusal>,
+) -> BTreeMap<usize, KeepReason> {
+    let mut keeper = Keeper { inventory, graph, selection, kept: BTreeMap::new() };
+    keeper.plugins(relations, refusals);
+    keeper.global();
+    keeper.shared_classes(scope, elsewhere, refusals);
+    keeper.needed();
+    keeper.kept
+}
+
+/// What becomes of one object.
+pub(crate) fn fate(kept: &BTreeMap<usize, KeepReason>, object: usize) -> Fate {
+    kept.get(&object).cloned().map_or(Fate::Move, Fate::Keep)
+}
+
+struct Keeper<'a> {
+    inventory: &'a Inventory,
+    graph: &'a Graph,
+    selection: &'a Selection,
+    kept: BTreeMap<usize, KeepReason>,
+}
+
+impl Keeper<'_> {
+    fn key(&self, object: usize) -> Option<Key> {
+        self.inventory.keys().get(object).cloned()
+    }
+
+    fn is(&self, object: usize, test: impl Fn(&Object) -> bool) -> bool {
+        self.inventory.get(object).is_some_and(test)
+    }
+
+    fn keep(&mut self, object: usize, reason: KeepReason) {
+        self.kept.entry(object).or_insert(reason);
+    }
+
+    fn plugins(&mut self, relations: &Relations, refusals: &mut Vec<Refusal>) {
+        for (uid, said) in &relations.keeps {
+            let Some(object) = self.inventory.by_uid(uid).filter(|object| self.selection.has(*object)) else {
+                continue;
+            };
+            if self.is(object, |object| is_cluster(&object.kind.group_kind))
+                && let Some(key) = self.key(object)
+            {
+                refusals.push(Refusal::source(
+                    "cluster-kept",
+                    key.clone(),
+                    format!(
+                        "plugin {} would keep {key} in the source: two sides would manage it",
+                        said.plugin
+                    ),
+                    format!("configure plugin {} not to keep Clusters, or run without it", said.plugin),
+                ));
+                continue;
+            }
+            let reason = KeepReason::Plugin { name: said.plugin.clone(), reason: said.reason.clone() };
+            self.keep(object, reason);
+        }
+    }
+
+    /// Cluster-scoped objects, and what is below those that are roots.
+    fn global(&mut self) {
+        let mut queue = VecDeque::new();
+        for object in self.selection.iter() {
+            if self.is(object, |object| !object.kind.namespaced) {
+                self.keep(object, KeepReason::Global);
+                if self.selection.why(object) == Some(&Chosen::Root) {
+                    queue.push_back((object, object));
+                }
+            }
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some((root, owner)) = queue.pop_front() {
+            for (dependent, _) in self.graph.dependents(owner) {
+                let cluster = self.is(dependent, |object| is_cluster(&object.kind.group_kind));
+                if cluster || !self.selection.has(dependent) || !seen.insert(dependent) {
+                    continue;
+                }
+                if let Some(key) = self.key(root) {
+                    self.keep(dependent, KeepReason::BelowGlobal { root: key });
+                }
+                queue.push_back((root, dependent));
+            }
+        }
+    }
+
+    /// Classes outside of what moves or used from there, with their templates.
+    fn shared_classes(&mut self, scope: &Scope, elsewhere: &[Object], refusals: &mut Vec<Refusal>) {
+        let class = |object: &Object| is_cluster_class(&object.kind.group_kind);
+        let classes: Vec<usize> = self.selection.iter().filter(|&index| self.is(index, class)).collect();
+        if classes.is_empty() {
+            return;
+        }
+        let users = self.users_that_stay(elsewhere, refusals);
+        let mut queue = VecDeque::new();
+        for index in classes {
+            let Some(key) = self.key(index) else { continue };
+            let used_by = users.get(&key).cloned();
+            if used_by.is_some() || !scope.includes(key.namespace.as_deref()) {
+                queue.push_back((index, KeepReason::SharedClass { class: key, used_by }));
+            }
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some((object, reason)) = queue.pop_front() {
+            if !seen.insert(object) {
+                continue;
+            }
+            self.keep(object, reason.clone());
+            for (dependent, tie) in self.graph.dependents(object) {
+                let cluster = self.is(dependent, |object| is_cluster(&object.kind.group_kind));
+                if !cluster && tie != Tie::Plugin && self.selection.has(dependent) {
+                    queue.push_back((dependent, reason.clone()));
+                }
+            }
+        }
+    }
+
+    /// Clusters that are not in the set, by the class they use.
+    fn users_that_stay(&self, elsewhere: &[Object], refusals: &mut Vec<Refusal>) -> BTreeMap<Key, Key> {
+        let mut users = BTreeMap::new();
+        let read = self
+            .inventory
+            .objects()
+            .iter()
+            .enumerate()
+            .filter(|(index, object)| is_cluster(&object.kind.group_kind) && !self.selection.has(*index));
+        let others = elsewhere.iter().filter(|object| self.inventory.by_uid(&object.meta.uid).is_none());
+        for cluster in read.map(|(_, object)| object).chain(others) {
+            match class_of(cluster) {
+                Ok(Some(class)) => {
+                    users.entry(class).or_insert_with(|| cluster.key());
+                }
+                Ok(None) => {}
+                Err(error) => refusals.push(Refusal::unreadable(cluster.key(), &error)),
+            }
+        }
+        users
+    }
+
+    /// What is in the set only because something needs it, and is needed by something that stays as well.
+    fn needed(&mut self) {
+        let stays = |index: &usize| !self.selection.has(*index) || self.kept.contains_key(index);
+        let mut queue: VecDeque<usize> = self.selection.needs.keys().copied().filter(stays).collect();
+        while let Some(object) = queue.pop_front() {
+            let Some(by) = self.key(object) else { continue };
+            for &(_, what) in self.selection.needs.get(&object).into_iter().flatten() {
+                let only_needed = matches!(self.selection.why(what), Some(Chosen::Needed { .. }));
+                if only_needed && !self.kept.contains_key(&what) {
+                    self.keep(what, KeepReason::Needed { by: by.clone() });
+                    queue.push_back(what);
+                }
+            }
+        }
+    }
+}

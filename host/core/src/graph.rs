@@ -1,0 +1,115 @@
+//! Who belongs to whom.
+//!
+//! A petgraph whose nodes are the objects of an inventory, by the same index, and whose edges lead from an owner to
+//! its dependent. Owners are found by UID alone: the version in a reference is that of the day it was written and may
+//! no longer be served (W11). Owners that were not read are no nodes; they are kept aside, so that no check ever
+//! meets an object that is only a name (W4).
+
+use std::collections::BTreeMap;
+
+use petgraph::Direction;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::EdgeRef;
+
+use crate::inventory::Inventory;
+use crate::plan::Note;
+use crate::relations::Relations;
+use crate::soft::SoftLinks;
+use crate::{Key, OwnerReference};
+
+/// What ties a dependent to its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tie {
+    /// An owner reference.
+    Owner,
+    /// A name or a reference in a body.
+    Soft,
+    /// What a plugin said.
+    Plugin,
+}
+
+/// The ownership graph of an inventory.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    edges: DiGraph<(), Tie, u32>,
+    unread: BTreeMap<usize, Vec<OwnerReference>>,
+}
+
+impl Graph {
+    /// Ties objects together by owner references, soft links and plugins' links.
+    pub(crate) fn new(
+        inventory: &Inventory,
+        soft: &SoftLinks,
+        relations: &Relations,
+        notes: &mut Vec<Note>,
+    ) -> Self {
+        let count = inventory.objects().len();
+        let mut graph = Self { edges: DiGraph::with_capacity(count, count), unread: BTreeMap::new() };
+        for _ in inventory.objects() {
+            graph.edges.add_node(());
+        }
+        for (dependent, object) in inventory.objects().iter().enumerate() {
+            for reference in &object.meta.owner_references {
+                match inventory.by_uid(&reference.uid) {
+                    Some(owner) => graph.tie(owner, dependent, Tie::Owner),
+                    None => graph.unread.entry(dependent).or_default().push(reference.clone()),
+                }
+            }
+        }
+        for &(dependent, owner) in &soft.links {
+            graph.tie(owner, dependent, Tie::Soft);
+        }
+        for link in &relations.links {
+            let Some(dependent) = inventory.by_uid(&link.object) else { continue };
+            match inventory.by_key(&link.to) {
+                Some(owner) if owner == dependent => {}
+                Some(owner) => graph.tie(owner, dependent, Tie::Plugin),
+                None => notes.push(Note {
+                    code: "link-missing",
+                    object: inventory.keys().get(dependent).cloned(),
+                    message: format!(
+                        "plugin {} links it with {}, which was not read: the link is ignored",
+                        link.plugin, link.to
+                    ),
+                }),
+            }
+        }
+        graph
+    }
+
+    fn tie(&mut self, owner: usize, dependent: usize, tie: Tie) {
+        self.edges.add_edge(NodeIndex::new(owner), NodeIndex::new(dependent), tie);
+    }
+
+    /// How many ties there are.
+    pub fn len(&self) -> usize {
+        self.edges.edge_count()
+    }
+
+    /// Whether nothing is tied to anything.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What an object belongs to, in no particular but always the same order.
+    pub fn owners(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
+        let edges = self.edges.edges_directed(NodeIndex::new(object), Direction::Incoming);
+        edges.map(|edge| (edge.source().index(), *edge.weight()))
+    }
+
+    /// What belongs to an object, in no particular but always the same order.
+    pub fn dependents(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
+        let edges = self.edges.edges_directed(NodeIndex::new(object), Direction::Outgoing);
+        edges.map(|edge| (edge.target().index(), *edge.weight()))
+    }
+
+    /// References to owners that were not read.
+    pub fn unread(&self, object: usize) -> &[OwnerReference] {
+        self.unread.get(&object).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// An owner as a reference names it; where it lives the reference does not say.
+pub(crate) fn named(reference: &OwnerReference) -> Key {
+    Key::new(reference.group_kind(), None, &reference.name)
+}

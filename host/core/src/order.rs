@@ -1,0 +1,179 @@
+//! In which order objects are created: owners, and what things are linked to, first.
+//!
+//! Layers of the graph, as the peer's: an object's layer is one more than the highest of those it comes after. An
+//! owner cycle has no order; it is reported, with the references that make it, and its ties are left out so that
+//! the rest of the plan can still be shown. A cycle that a link takes part in is no harm: links only order, so those
+//! inside it are left out.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
+
+use crate::GroupKind;
+use crate::graph::{Graph, Tie};
+use crate::inventory::Inventory;
+use crate::select::Selection;
+
+/// The order of a set.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    /// Objects by index, in the order of creation.
+    pub(crate) sequence: Vec<usize>,
+    /// What each object comes after.
+    pub(crate) after: BTreeMap<usize, BTreeSet<usize>>,
+    /// One cycle per knot of owner references that no accepted drop opens: each object is owned by the next, the
+    /// last by the first.
+    pub(crate) cycles: Vec<Vec<usize>>,
+    /// Owner references (dependent, owner) that are dropped to open a cycle.
+    pub(crate) opened: Vec<(usize, usize)>,
+    /// Links (dependent, owner) that order nothing because they are part of a cycle.
+    pub(crate) ignored: Vec<(usize, usize)>,
+}
+
+#[derive(Clone, Copy)]
+struct Edge {
+    owner: usize,
+    dependent: usize,
+    hard: bool,
+}
+
+/// Orders the set. References to owners of the given kinds may be dropped to open a cycle.
+pub(crate) fn order(
+    inventory: &Inventory,
+    graph: &Graph,
+    selection: &Selection,
+    drop_owners: &BTreeSet<GroupKind>,
+) -> Order {
+    let mut order = Order::default();
+    let set: Vec<usize> = selection.iter().collect();
+    let mut edges: Vec<Edge> = set
+        .iter()
+        .flat_map(|&dependent| graph.owners(dependent).map(move |(owner, tie)| (owner, dependent, tie)))
+        .filter(|(owner, _, _)| selection.has(*owner))
+        .map(|(owner, dependent, tie)| Edge { owner, dependent, hard: tie == Tie::Owner })
+        .collect();
+    edges.sort_by_key(|edge| (edge.dependent, edge.owner, !edge.hard));
+
+    let knots = Knots::find(&set, edges.iter().filter(|edge| edge.hard));
+    edges.retain(|edge| {
+        let kind = inventory.get(edge.owner).map(|owner| &owner.kind.group_kind);
+        let drop = edge.hard && knots.inside(edge) && kind.is_some_and(|kind| drop_owners.contains(kind));
+        if drop {
+            order.opened.push((edge.dependent, edge.owner));
+        }
+        !drop
+    });
+
+    let knots = Knots::find(&set, edges.iter().filter(|edge| edge.hard));
+    order.cycles = knots.cycles(&edges);
+    edges.retain(|edge| !(edge.hard && knots.inside(edge)));
+
+    let knots = Knots::find(&set, edges.iter());
+    edges.retain(|edge| {
+        let ignore = !edge.hard && knots.inside(edge);
+        if ignore {
+            order.ignored.push((edge.dependent, edge.owner));
+        }
+        !ignore
+    });
+
+    order.lay(&set, &edges);
+    order
+}
+
+impl Order {
+    fn lay(&mut self, set: &[usize], edges: &[Edge]) {
+        for edge in edges {
+            self.after.entry(edge.dependent).or_default().insert(edge.owner);
+        }
+        let mut dependents: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut waits: BTreeMap<usize, usize> = set.iter().map(|&object| (object, 0)).collect();
+        for (&dependent, owners) in &self.after {
+            waits.insert(dependent, owners.len());
+            for &owner in owners {
+                dependents.entry(owner).or_default().push(dependent);
+            }
+        }
+        let mut layers: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut ready: VecDeque<usize> = set.iter().copied().filter(|o| waits.get(o) == Some(&0)).collect();
+        while let Some(object) = ready.pop_front() {
+            let below = self.after.get(&object).into_iter().flatten().filter_map(|owner| layers.get(owner));
+            let layer = below.max().map_or(0, |layer| layer + 1);
+            layers.insert(object, layer);
+            for dependent in dependents.get(&object).into_iter().flatten() {
+                if let Some(wait) = waits.get_mut(dependent) {
+                    *wait -= 1;
+                    if *wait == 0 {
+                        ready.push_back(*dependent);
+                    }
+                }
+            }
+        }
+        self.sequence = set.to_vec();
+        self.sequence.sort_by_key(|object| (layers.get(object).copied().unwrap_or(usize::MAX), *object));
+    }
+}
+
+/// Strongly connected components: two objects are in one knot if each belongs to the other.
+struct Knots {
+    of: BTreeMap<usize, usize>,
+}
+
+impl Knots {
+    /// Kosaraju's algorithm, because it keeps its stack on the heap: a chain of owners may be as long as it likes.
+    fn find<'a>(set: &[usize], edges: impl Iterator<Item = &'a Edge>) -> Self {
+        let mut graph: DiGraph<usize, (), u32> = DiGraph::new();
+        let nodes: BTreeMap<usize, NodeIndex<u32>> =
+            set.iter().map(|&object| (object, graph.add_node(object))).collect();
+        for edge in edges {
+            if let (Some(&owner), Some(&dependent)) = (nodes.get(&edge.owner), nodes.get(&edge.dependent)) {
+                graph.add_edge(owner, dependent, ());
+            }
+        }
+        let mut of = BTreeMap::new();
+        for (number, members) in kosaraju_scc(&graph).into_iter().enumerate() {
+            of.extend(members.into_iter().filter_map(|node| Some((*graph.node_weight(node)?, number))));
+        }
+        Self { of }
+    }
+
+    /// Whether both ends of an edge are in one knot; an object that owns itself is a knot.
+    fn inside(&self, edge: &Edge) -> bool {
+        self.of.get(&edge.owner) == self.of.get(&edge.dependent)
+    }
+
+    /// One cycle in each knot: from its first object to owners inside, until one comes up again.
+    fn cycles(&self, edges: &[Edge]) -> Vec<Vec<usize>> {
+        let mut owner_of: BTreeMap<usize, usize> = BTreeMap::new();
+        for edge in edges.iter().filter(|edge| edge.hard && self.inside(edge)) {
+            owner_of.entry(edge.dependent).or_insert(edge.owner);
+        }
+        let mut seen_knots = BTreeSet::new();
+        let mut cycles = Vec::new();
+        for &start in owner_of.keys() {
+            if !self.of.get(&start).is_some_and(|knot| seen_knots.insert(*knot)) {
+                continue;
+            }
+            let mut path = vec![start];
+            let mut visited = BTreeSet::from([start]);
+            let mut at = start;
+            while let Some(&owner) = owner_of.get(&at) {
+                if !visited.insert(owner) {
+                    path.retain({
+                        let mut on = false;
+                        move |object| {
+                            on |= *object == owner;
+                            on
+                        }
+                    });
+                    break;
+                }
+                path.push(owner);
+                at = owner;
+            }
+            cycles.push(path);
+        }
+        cycles
+    }
+}

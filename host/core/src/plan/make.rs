@@ -1,0 +1,317 @@
+//! How a plan is made: select, decide fates, check owners, order, and say why the rest stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Note, Plan, Stay, StayReason, Step, Why};
+use crate::fate::{fate, kept};
+use crate::graph::{Graph, Tie, named};
+use crate::inventory::Inventory;
+use crate::order::{Order, order};
+use crate::refusal::{Refusal, kubectl, some_of};
+use crate::relations::Relations;
+use crate::scope::Scope;
+use crate::select::{Chosen, Selection, select, takes_part};
+use crate::soft::{SoftLinks, soft_links};
+use crate::{GroupKind, Key, Object, OwnerReference, names};
+
+/// How far a chain of owners is told.
+const CHAIN_LIMIT: usize = 8;
+
+/// Plans a move.
+///
+/// `elsewhere` are the Clusters of all other namespaces, as far as they may be read: they tell which classes are
+/// shared with something that stays.
+pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhere: &[Object]) -> Plan {
+    let mut plan = Plan::default();
+    let mut soft = soft_links(inventory);
+    plan.refusals.append(&mut soft.refusals);
+    let graph = Graph::new(inventory, &soft, relations, &mut plan.notes);
+    let selection = select(inventory, &graph, scope, relations, &mut plan.notes);
+    let kept = kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
+    let order = order(inventory, &graph, &selection, &scope.drop_owners);
+
+    let maker = Maker { inventory, scope, relations, graph: &graph, selection: &selection };
+    let mut dropped = BTreeMap::new();
+    for object in selection.iter() {
+        maker.deleting(object, &mut plan.refusals);
+        let outside = maker.owners_outside(object, &mut plan);
+        if !outside.is_empty() {
+            dropped.insert(object, outside);
+        }
+    }
+    maker.cycles(&order, &mut dropped, &mut plan);
+    maker.classes(&soft, &mut plan);
+
+    let mut position = BTreeMap::new();
+    for (at, &object) in order.sequence.iter().enumerate() {
+        position.insert(object, at);
+    }
+    for &index in &order.sequence {
+        let (Some(object), Some(key), Some(why)) = (inventory.get(index), maker.key(index), maker.why(index))
+        else {
+            continue;
+        };
+        let after = order.after.get(&index).into_iter().flatten();
+        plan.steps.push(Step {
+            object: index,
+            key,
+            uid: object.meta.uid.clone(),
+            after: after
+                .filter_map(|owner| position.get(owner).copied())
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
+            dropped_owners: dropped.remove(&index).unwrap_or_default(),
+            fate: fate(&kept, index),
+            why,
+        });
+    }
+    plan.stays = maker.stays();
+    plan
+}
+
+struct Maker<'a> {
+    inventory: &'a Inventory,
+    scope: &'a Scope,
+    relations: &'a Relations,
+    graph: &'a Graph,
+    selection: &'a Selection,
+}
+
+impl Maker<'_> {
+    fn key(&self, object: usize) -> Option<Key> {
+        self.inventory.keys().get(object).cloned()
+    }
+
+    fn why(&self, object: usize) -> Option<Why> {
+        Some(match self.selection.why(object)? {
+            Chosen::Root => Why::Root,
+            Chosen::Below { root } => Why::Below(self.key(*root)?),
+            Chosen::Labelled => Why::Labelled,
+            Chosen::Needed { need } => {
+                let need = self.relations.needs.get(*need)?;
+                let by = self.key(self.inventory.by_uid(&need.object)?)?;
+                Why::Needed { by, plugin: need.plugin.clone() }
+            }
+        })
+    }
+
+    /// W18: the copy of an object that is being deleted would come to life again.
+    fn deleting(&self, object: usize, refusals: &mut Vec<Refusal>) {
+        let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
+        if object.meta.deleting() {
+            refusals.push(Refusal::source(
+                "being-deleted",
+                key.clone(),
+                format!("{key} is being deleted; its copy would come to life again"),
+                format!(
+                    "wait until it is gone; what it waits for: `{}`",
+                    kubectl("get", &key, "-o jsonpath={.metadata.finalizers}")
+                ),
+            ));
+        }
+    }
+
+    /// The references of an object in the set to owners outside of it. With an owner left in the set it is copied
+    /// without them; with none that is a refusal, unless their kinds may be dropped.
+    fn owners_outside(&self, index: usize, plan: &mut Plan) -> Vec<OwnerReference> {
+        let (Some(object), Some(key)) = (self.inventory.get(index), self.key(index)) else {
+            return Vec::new();
+        };
+        let references = &object.meta.owner_references;
+        let inside = |reference: &&OwnerReference| {
+            self.inventory.by_uid(&reference.uid).is_some_and(|owner| self.selection.has(owner))
+        };
+        let (inside, outside): (Vec<_>, Vec<_>) = references.iter().partition(inside);
+        let stubborn: Vec<&OwnerReference> = outside
+            .iter()
+            .copied()
+            .filter(|reference| !self.scope.drop_owners.contains(&reference.group_kind()))
+            .collect();
+        if inside.is_empty()
+            && let Some(first) = stubborn.first()
+        {
+            let kinds: BTreeSet<GroupKind> =
+                stubborn.iter().map(|reference| reference.group_kind()).collect();
+            let drops: Vec<String> = kinds.iter().map(|kind| format!("--drop-owner {kind}")).collect();
+            plan.refusals.push(Refusal::source(
+                "owner-outside",
+                key.clone(),
+                format!(
+                    "{key} would move, but nothing that owns it does: it is owned by {}",
+                    self.chain(first)
+                ),
+                format!(
+                    "let its owner move too (label {}), or copy it without the owner: {}",
+                    names::LABEL_MOVE,
+                    drops.join(" ")
+                ),
+            ));
+        } else if !outside.is_empty() {
+            let names: Vec<Key> = outside.iter().map(|reference| self.owner_key(reference)).collect();
+            plan.notes.push(Note {
+                code: "owner-dropped",
+                object: Some(key),
+                message: match names.as_slice() {
+                    [one] => format!("copied without its owner {one}, which does not move"),
+                    _ => format!("copied without its owners {}, which do not move", some_of(&names, 3)),
+                },
+            });
+        }
+        outside.into_iter().cloned().collect()
+    }
+
+    fn owner_key(&self, reference: &OwnerReference) -> Key {
+        self.inventory
+            .by_uid(&reference.uid)
+            .and_then(|owner| self.key(owner))
+            .unwrap_or_else(|| named(reference))
+    }
+
+    /// `B, owned by C, which was not read`: from an owner up to the end of the chain, and why that stays.
+    fn chain(&self, reference: &OwnerReference) -> String {
+        let mut text = String::new();
+        let mut seen = BTreeSet::new();
+        let mut at = reference;
+        for _ in 0..CHAIN_LIMIT {
+            text.push_str(&self.owner_key(at).to_string());
+            let Some(owner) = self.inventory.by_uid(&at.uid) else {
+                text.push_str(", which was not read");
+                return text;
+            };
+            let next = self.inventory.get(owner).and_then(|object| object.meta.owner_references.first());
+            let Some(next) = next.filter(|_| seen.insert(owner)) else {
+                text.push_str(&format!(" ({})", self.stay_reason(owner)));
+                return text;
+            };
+            text.push_str(", owned by ");
+            at = next;
+        }
+        text.push_str("others");
+        text
+    }
+
+    /// Owner cycles are refused; what an accepted drop opened is copied without that reference.
+    fn cycles(&self, order: &Order, dropped: &mut BTreeMap<usize, Vec<OwnerReference>>, plan: &mut Plan) {
+        for cycle in &order.cycles {
+            let mut members: Vec<Key> = cycle.iter().filter_map(|&object| self.key(object)).collect();
+            let kinds: BTreeSet<String> = members.iter().map(|key| key.group_kind.to_string()).collect();
+            let Some(first) = members.first().cloned() else { continue };
+            members.push(first.clone());
+            let path: Vec<String> = members.iter().map(Key::to_string).collect();
+            let kinds: Vec<String> = kinds.into_iter().collect();
+            plan.refusals.push(Refusal::source(
+                "owner-cycle",
+                first.clone(),
+                format!("owner references form a cycle: {}", path.join(" is owned by ")),
+                format!(
+                    "remove one of the references (`{}`), or let one go: --drop-owner {}",
+                    kubectl("edit", &first, ""),
+                    kinds.join(" or --drop-owner ")
+                ),
+            ));
+        }
+        for &(dependent, owner) in &order.opened {
+            let (Some(object), Some(uid)) =
+                (self.inventory.get(dependent), self.inventory.get(owner).map(|owner| &owner.meta.uid))
+            else {
+                continue;
+            };
+            let references = object.meta.owner_references.iter().filter(|reference| reference.uid == *uid);
+            dropped.entry(dependent).or_default().extend(references.cloned());
+            plan.notes.extend(self.key(owner).map(|owner| Note {
+                code: "owner-dropped",
+                object: self.key(dependent),
+                message: format!("copied without its owner {owner}, to open a cycle of owners"),
+            }));
+        }
+        for &(dependent, owner) in &order.ignored {
+            plan.notes.extend(self.key(owner).map(|owner| Note {
+                code: "link-ignored",
+                object: self.key(dependent),
+                message: format!("may be created before {owner}, because that belongs to it as well"),
+            }));
+        }
+    }
+
+    /// A Cluster can't be reconciled without its class, nor a class that was fetched for it without its templates.
+    fn classes(&self, soft: &SoftLinks, plan: &mut Plan) {
+        for (cluster, class) in &soft.classes {
+            let Some(key) = self.key(*cluster).filter(|_| self.selection.has(*cluster)) else { continue };
+            if self.inventory.by_key(class).is_none() {
+                plan.refusals.push(Refusal::source(
+                    "class-missing",
+                    key.clone(),
+                    format!("{key} uses {class}, which does not exist"),
+                    format!(
+                        "create {class}, or let the Cluster name another: `{}`",
+                        kubectl("edit", &key, "")
+                    ),
+                ));
+            }
+        }
+        for (class, template) in &soft.templates {
+            let Some(key) = self.key(*class).filter(|_| self.selection.has(*class)) else { continue };
+            match self.inventory.by_key(template) {
+                Some(at) if self.selection.has(at) => {}
+                Some(_) => plan.notes.push(Note {
+                    code: "template-stays",
+                    object: Some(key),
+                    message: format!("names {template}, which stays"),
+                }),
+                None if self.scope.includes(key.namespace.as_deref()) => plan.notes.push(Note {
+                    code: "template-missing",
+                    object: Some(key),
+                    message: format!("names {template}, which was not read: it does not move"),
+                }),
+                None => plan.refusals.push(Refusal::source(
+                    "template-missing",
+                    key.clone(),
+                    format!("{key} names {template}, which does not exist"),
+                    format!("create it, or take it out of the class: `{}`", kubectl("edit", &key, "")),
+                )),
+            }
+        }
+    }
+
+    fn stays(&self) -> Vec<Stay> {
+        let outside =
+            self.inventory.keys().iter().enumerate().filter(|(index, _)| !self.selection.has(*index));
+        outside.map(|(index, key)| Stay { key: key.clone(), reason: self.stay_reason(index) }).collect()
+    }
+
+    fn stay_reason(&self, index: usize) -> StayReason {
+        let Some(object) = self.inventory.get(index) else { return StayReason::NotBelow };
+        if let Some(said) = self.relations.leaves.get(&object.meta.uid) {
+            return StayReason::Left { plugin: said.plugin.clone(), reason: said.reason.clone() };
+        }
+        if let Some(reason) = self.selection.below_left.get(&index).and_then(|left| self.below_left(*left)) {
+            return reason;
+        }
+        if object.kind.namespaced && !self.scope.includes(object.meta.namespace.as_deref()) {
+            return StayReason::OtherNamespace;
+        }
+        let owner =
+            self.graph.owners(index).filter(|(_, tie)| *tie == Tie::Owner).map(|(owner, _)| owner).min();
+        if let Some((owner, key)) = owner.and_then(|owner| Some((owner, self.key(owner)?))) {
+            return if self.selection.has(owner) {
+                StayReason::OwnerMovesAlone { owner: key }
+            } else {
+                StayReason::OwnerStays { owner: key }
+            };
+        }
+        if let Some(reference) = self.graph.unread(index).first() {
+            return StayReason::OwnerNotRead { owner: named(reference) };
+        }
+        let kind = &object.kind.group_kind;
+        if !takes_part(&object.kind) {
+            return StayReason::KindNotLabelled { kind: kind.clone() };
+        }
+        if kind.group.is_empty() { StayReason::NotLinked } else { StayReason::NotBelow }
+    }
+
+    fn below_left(&self, left: usize) -> Option<StayReason> {
+        let said = self.relations.leaves.get(&self.inventory.get(left)?.meta.uid)?;
+        Some(StayReason::BelowLeft { owner: self.key(left)?, plugin: said.plugin.clone() })
+    }
+}

@@ -1,0 +1,233 @@
+//! What is in the set.
+//!
+//! Three passes over the graph, each linear (W19: the peer walks all nodes once per root and step):
+//!
+//! 1. all roots at once, breadth first: what is below a root belongs to the nearest one;
+//! 2. what is labelled to move by itself;
+//! 3. what plugins say that these need.
+//!
+//! An object that a plugin leaves is never entered, so that what is below it stays too unless it also belongs to
+//! something else in the set.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::graph::Graph;
+use crate::inventory::Inventory;
+use crate::names::{self, GROUP_ADDONS};
+use crate::plan::Note;
+use crate::relations::Relations;
+use crate::scope::Scope;
+use crate::soft::{is_cluster, is_cluster_class};
+use crate::{Kind, Object};
+
+/// Whether objects of the kind are read: its definition is labelled, or it is one of the two core kinds that
+/// Clusters use.
+pub fn takes_part(kind: &Kind) -> bool {
+    kind.labels.discover || kind.group_kind.is("", "Secret") || kind.group_kind.is("", "ConfigMap")
+}
+
+/// Whether every object of the kind moves with all below it.
+pub fn is_hierarchy(kind: &Kind) -> bool {
+    kind.labels.hierarchy
+        || is_cluster(&kind.group_kind)
+        || is_cluster_class(&kind.group_kind)
+        || kind.group_kind.is(GROUP_ADDONS, "ClusterResourceSet")
+}
+
+/// Whether every object of the kind moves.
+pub fn is_moved(kind: &Kind) -> bool {
+    kind.labels.moves || is_hierarchy(kind)
+}
+
+/// Why an object is in the set, by index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    Root,
+    Below { root: usize },
+    Labelled,
+    Needed { need: usize },
+}
+
+/// The set, and what was learned on the way.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    /// Per object of the inventory.
+    pub(crate) chosen: Vec<Option<Chosen>>,
+    /// Objects that stay only because a plugin leaves what they belong to, and what that is.
+    pub(crate) below_left: BTreeMap<usize, usize>,
+    /// Needs by the object that has them: indices of the relations' needs, with what is needed.
+    pub(crate) needs: BTreeMap<usize, Vec<(usize, usize)>>,
+    /// How many ties were followed: the work done.
+    pub(crate) visits: usize,
+}
+
+impl Selection {
+    /// Whether an object is in the set.
+    pub(crate) fn has(&self, object: usize) -> bool {
+        self.why(object).is_some()
+    }
+
+    /// Why it is.
+    pub(crate) fn why(&self, object: usize) -> Option<&Chosen> {
+        self.chosen.get(object).and_then(Option::as_ref)
+    }
+
+    /// The set, by index.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.chosen.iter().enumerate().filter(|(_, why)| why.is_some()).map(|(index, _)| index)
+    }
+
+    fn choose(&mut self, object: usize, why: Chosen) -> bool {
+        match self.chosen.get_mut(object) {
+            Some(slot @ None) => {
+                *slot = Some(why);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Makes the selection.
+pub(crate) fn select(
+    inventory: &Inventory,
+    graph: &Graph,
+    scope: &Scope,
+    relations: &Relations,
+    notes: &mut Vec<Note>,
+) -> Selection {
+    let rules = Rules { inventory, graph, scope, relations };
+    let mut selection = Selection {
+        chosen: vec![None; inventory.objects().len()],
+        needs: needs(inventory, relations, notes),
+        ..Selection::default()
+    };
+    rules.hierarchies(&mut selection);
+    rules.labelled(&mut selection);
+    rules.needed(&mut selection);
+    rules.below_left(&mut selection);
+    selection
+}
+
+/// Needs by object; one whose object was not read is a note, because the source lacks it just as well.
+fn needs(
+    inventory: &Inventory,
+    relations: &Relations,
+    notes: &mut Vec<Note>,
+) -> BTreeMap<usize, Vec<(usize, usize)>> {
+    let mut by_object: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+    for (index, need) in relations.needs.iter().enumerate() {
+        let Some(object) = inventory.by_uid(&need.object) else { continue };
+        match inventory.by_key(&need.what) {
+            Some(what) => by_object.entry(object).or_default().push((index, what)),
+            None => notes.push(Note {
+                code: "need-missing",
+                object: inventory.keys().get(object).cloned(),
+                message: format!(
+                    "plugin {} says that it needs {}, which was not read",
+                    need.plugin, need.what
+                ),
+            }),
+        }
+    }
+    by_object
+}
+
+struct Rules<'a> {
+    inventory: &'a Inventory,
+    graph: &'a Graph,
+    scope: &'a Scope,
+    relations: &'a Relations,
+}
+
+impl Rules<'_> {
+    fn objects(&self) -> impl Iterator<Item = (usize, &Object)> {
+        self.inventory.objects().iter().enumerate()
+    }
+
+    fn in_scope(&self, object: &Object) -> bool {
+        !object.kind.namespaced || self.scope.includes(object.meta.namespace.as_deref())
+    }
+
+    /// A left object is never entered. Neither is a Cluster that was not asked for, as one below a shared class is.
+    fn may_enter(&self, object: &Object) -> bool {
+        let left = self.relations.leaves.contains_key(&object.meta.uid);
+        !left && (self.in_scope(object) || !is_cluster(&object.kind.group_kind))
+    }
+
+    /// A kind moves only in the namespaces that were asked for, a class also where a Cluster of those uses it; a
+    /// label on the object itself counts anywhere.
+    fn is_root(&self, index: usize, object: &Object) -> bool {
+        if object.meta.labelled(names::LABEL_MOVE_HIERARCHY) {
+            return true;
+        }
+        is_hierarchy(&object.kind) && (self.in_scope(object) || self.is_used_class(index, object))
+    }
+
+    fn is_used_class(&self, index: usize, object: &Object) -> bool {
+        is_cluster_class(&object.kind.group_kind)
+            && self.graph.dependents(index).any(|(dependent, _)| {
+                let user = self.inventory.get(dependent);
+                user.is_some_and(|user| is_cluster(&user.kind.group_kind) && self.may_enter(user))
+            })
+    }
+
+    fn is_labelled(&self, object: &Object) -> bool {
+        object.meta.labelled(names::LABEL_MOVE) || (is_moved(&object.kind) && self.in_scope(object))
+    }
+
+    fn hierarchies(&self, selection: &mut Selection) {
+        let mut queue = VecDeque::new();
+        for (index, object) in self.objects() {
+            if self.is_root(index, object) && self.may_enter(object) && selection.choose(index, Chosen::Root)
+            {
+                queue.push_back((index, index));
+            }
+        }
+        while let Some((root, owner)) = queue.pop_front() {
+            for (dependent, _) in self.graph.dependents(owner) {
+                selection.visits += 1;
+                let enter = self.inventory.get(dependent).is_some_and(|object| self.may_enter(object));
+                if enter && selection.choose(dependent, Chosen::Below { root }) {
+                    queue.push_back((root, dependent));
+                }
+            }
+        }
+    }
+
+    fn labelled(&self, selection: &mut Selection) {
+        for (index, object) in self.objects() {
+            if self.is_labelled(object) && self.may_enter(object) {
+                selection.choose(index, Chosen::Labelled);
+            }
+        }
+    }
+
+    fn needed(&self, selection: &mut Selection) {
+        let mut queue: VecDeque<usize> = selection.iter().collect();
+        while let Some(object) = queue.pop_front() {
+            let wanted = selection.needs.get(&object).cloned().unwrap_or_default();
+            for (need, what) in wanted {
+                selection.visits += 1;
+                let enter = self.inventory.get(what).is_some_and(|object| self.may_enter(object));
+                if enter && selection.choose(what, Chosen::Needed { need }) {
+                    queue.push_back(what);
+                }
+            }
+        }
+    }
+
+    fn below_left(&self, selection: &mut Selection) {
+        let left = self.relations.leaves.keys().filter_map(|uid| self.inventory.by_uid(uid));
+        let mut queue: VecDeque<(usize, usize)> = left.map(|index| (index, index)).collect();
+        while let Some((left, owner)) = queue.pop_front() {
+            for (dependent, _) in self.graph.dependents(owner) {
+                selection.visits += 1;
+                if !selection.has(dependent) && !selection.below_left.contains_key(&dependent) {
+                    selection.below_left.insert(dependent, left);
+                    queue.push_back((left, dependent));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A management cluster in a few lines of text, for tests.
+//!
+//! One object a line: `Kind ns/name`, then what it is owned by after `<`, then what else is to be said of it after
+//! `!`. Its UID is what it is called, `Kind ns/name`; an owner without a line of its own was not read.
+//!
+//! ```text
+//! Cluster ns/foo ! class=ns/quick
+//! Machine ns/m < MachineSet ns/ms, Cluster ns/foo ! deleting
+//! Secret ns/creds ! move
+//! ```
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::inventory::Inventory;
+use crate::names;
+use crate::plan::{Fate, Plan, plan};
+use crate::relations::{Link, Need, Relations, Said};
+use crate::scope::{Namespaces, Scope};
+use crate::{GroupKind, Key, Kind, KindLabels, Object, Uid};
+
+/// The kind of a name. What is not in this table is an infrastructure provider's: listed, but not moved by itself.
+pub(crate) fn kind(name: &str) -> Arc<Kind> {
+    let listed = KindLabels { discover: true, ..KindLabels::default() };
+    let moves = KindLabels { moves: true, ..listed };
+    let hierarchy = KindLabels { hierarchy: true, ..listed };
+    let (group, namespaced, labels) = match name {
+        "Secret" | "ConfigMap" | "Event" | "Pod" => ("", true, KindLabels::default()),
+        "Cluster" | "ClusterClass" | "Machine" | "MachineSet" | "MachineDeployment" => {
+            (names::GROUP_CLUSTER, true, listed)
+        }
+        "ClusterResourceSet" | "ClusterResourceSetBinding" => (names::GROUP_ADDONS, true, listed),
+        "BareMetalHost" => ("metal3.io", true, KindLabels::default()),
+        "Widget" => ("example.com", true, KindLabels::default()),
+        "Pool" => ("ipam.cluster.x-k8s.io", true, hierarchy),
+        "External" => ("external.cluster.x-k8s.io", true, moves),
+        "GlobalExternal" => ("external.cluster.x-k8s.io", false, moves),
+        "Identity" => ("infrastructure.cluster.x-k8s.io", false, hierarchy),
+        "GlobalConfig" => ("infrastructure.cluster.x-k8s.io", false, listed),
+        _ => ("infrastructure.cluster.x-k8s.io", true, listed),
+    };
+    let version = if group.is_empty() { "v1" } else { "v1beta2" };
+    Arc::new(Kind {
+        group_kind: GroupKind::new(group, name),
+        version: version.into(),
+        plural: format!("{}s", name.to_lowercase()),
+        namespaced,
+        status_subresource: true,
+        served: vec![version.into()],
+        labels,
+    })
+}
+
+/// The key of `Kind ns/name` or `Kind name`.
+pub(crate) fn key(text: &str) -> Key {
+    let (name, rest) = text.trim().split_once(' ').unwrap_or_else(|| panic!("no name in {text:?}"));
+    let (namespace, object) = match rest.split_once('/') {
+        Some((namespace, object)) => (Some(namespace), object),
+        None => (None, rest),
+    };
+    Key::new(kind(name).group_kind.clone(), namespace, object)
+}
+
+/// The objects of a text.
+pub(crate) fn objects(text: &str) -> Vec<Object> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(object).collect()
+}
+
+fn object(line: &str) -> Object {
+    let (rest, words) = line.split_once(" ! ").unwrap_or((line, ""));
+    let (name, owners) = rest.split_once(" < ").unwrap_or((rest, ""));
+    let key = key(name);
+    let kind = kind(&key.group_kind.kind);
+    let owners: Vec<Value> = owners.split(',').map(str::trim).filter(|o| !o.is_empty()).map(owner).collect();
+    let mut body = json!({"metadata": {"name": key.name, "uid": name.trim(), "resourceVersion": "1"}});
+    if let Some(namespace) = &key.namespace {
+        body["metadata"]["namespace"] = json!(namespace);
+    }
+    if !owners.is_empty() {
+        body["metadata"]["ownerReferences"] = json!(owners);
+    }
+    for word in words.split_whitespace() {
+        describe(&mut body, word);
+    }
+    Object::from_value(kind, &body).unwrap()
+}
+
+fn owner(text: &str) -> Value {
+    let key = key(text);
+    let version = kind(&key.group_kind.kind).version.clone();
+    let group = &key.group_kind.group;
+    let api_version = if group.is_empty() { version } else { format!("{group}/{version}") };
+    json!({"apiVersion": api_version, "kind": key.group_kind.kind, "name": key.name, "uid": text})
+}
+
+fn describe(body: &mut Value, word: &str) {
+    let (word, value) = word.split_once('=').unwrap_or((word, ""));
+    match word {
+        "move" => body["metadata"]["labels"][names::LABEL_MOVE] = json!(""),
+        "hierarchy" => body["metadata"]["labels"][names::LABEL_MOVE_HIERARCHY] = json!("false"),
+        "deleting" => body["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+        "broken" => body["spec"] = json!("a string, not a map"),
+        "cluster" => body["spec"]["clusterName"] = json!(value),
+        "class" => {
+            let (namespace, name) = value.split_once('/').unwrap_or(("", value));
+            body["spec"]["topology"]["classRef"] = json!({"namespace": namespace, "name": name});
+        }
+        "template" => {
+            let (kind, name) = value.split_once('/').unwrap();
+            body["spec"]["infrastructure"]["templateRef"] =
+                json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": kind, "name": name});
+        }
+        _ => panic!("what is {word:?}?"),
+    }
+}
+
+/// A move of what a text describes.
+pub(crate) struct Case {
+    pub(crate) inventory: Inventory,
+    pub(crate) scope: Scope,
+    pub(crate) relations: Relations,
+    elsewhere: Vec<Object>,
+}
+
+impl Case {
+    /// Everything moves.
+    pub(crate) fn new(text: &str) -> Self {
+        Self {
+            inventory: Inventory::new(objects(text)),
+            scope: Scope::new(Namespaces::All),
+            relations: Relations::default(),
+            elsewhere: Vec::new(),
+        }
+    }
+
+    /// Only one namespace moves.
+    pub(crate) fn namespace(mut self, namespace: &str) -> Self {
+        self.scope.namespaces = Namespaces::One(namespace.into());
+        self
+    }
+
+    /// `--drop-owner`.
+    pub(crate) fn drop_owner(mut self, name: &str) -> Self {
+        self.scope.drop_owners.insert(kind(name).group_kind.clone());
+        self
+    }
+
+    /// Clusters of other namespaces.
+    pub(crate) fn elsewhere(mut self, text: &str) -> Self {
+        self.elsewhere = objects(text);
+        self
+    }
+
+    /// A plugin links an object with another.
+    pub(crate) fn link(mut self, object: &str, to: &str) -> Self {
+        self.relations.links.push(Link { object: uid(object), to: key(to), plugin: "p".into() });
+        self
+    }
+
+    /// A plugin says that an object needs another.
+    pub(crate) fn need(mut self, object: &str, what: &str) -> Self {
+        self.relations.needs.push(Need { object: uid(object), what: key(what), plugin: "p".into() });
+        self
+    }
+
+    /// A plugin leaves an object.
+    pub(crate) fn leave(mut self, object: &str) -> Self {
+        self.relations.leaves.insert(uid(object), said());
+        self
+    }
+
+    /// A plugin keeps an object.
+    pub(crate) fn keep(mut self, object: &str) -> Self {
+        self.relations.keeps.insert(uid(object), said());
+        self
+    }
+
+    /// The plan.
+    pub(crate) fn plan(&self) -> Plan {
+        let plan = plan(&self.inventory, &self.scope, &self.relations, &self.elsewhere);
+        assert_sound(&plan, &self.inventory);
+        plan
+    }
+
+    /// The plan as text, compared with what is expected.
+    pub(crate) fn check(&self, expected: expect_test::Expect) {
+        expected.assert_eq(&render(&self.plan()));
+    }
+}
+
+fn uid(text: &str) -> Uid {
+    Uid(text.into())
+}
+
+fn said() -> Said {
+    Said { plugin: "p".into(), reason: "because".into() }
+}
+
+/// What holds for every plan: each object once, in steps or in stays; owners before dependents.
+fn assert_sound(plan: &Plan, inventory: &Inventory) {
+    let steps: BTreeSet<&Key> = plan.steps.iter().map(|step| &step.key).collect();
+    let stays: BTreeSet<&Key> = plan.stays.iter().map(|stay| &stay.key).collect();
+    assert!(steps.is_disjoint(&stays));
+    assert_eq!(steps.len() + stays.len(), inventory.objects().len());
+    assert_eq!(plan.steps.len() + plan.stays.len(), inventory.objects().len());
+    for (at, step) in plan.steps.iter().enumerate() {
+        assert!(step.after.iter().all(|before| *before < at), "{} comes too early", step.key);
+    }
+}
+
+/// A plan as a test wants to see it.
+pub(crate) fn render(plan: &Plan) -> String {
+    let mut out = String::new();
+    for step in &plan.steps {
+        let what = match &step.fate {
+            Fate::Move => format!("move {} ({})", step.key, step.why),
+            Fate::Keep(reason) => format!("keep {} ({}; {reason})", step.key, step.why),
+        };
+        out.push_str(&what);
+        let after: Vec<String> =
+            step.after.iter().map(|&before| plan.steps[before].key.to_string()).collect();
+        if !after.is_empty() {
+            out.push_str(&format!(" after {}", after.join(", ")));
+        }
+        for owner in &step.dropped_owners {
+            out.push_str(&format!(" without {} {}", owner.kind, owner.name));
+        }
+        out.push('\n');
+    }
+    for stay in &plan.stays {
+        out.push_str(&format!("stay {stay}\n"));
+    }
+    for refusal in &plan.refusals {
+        out.push_str(&format!("refuse {}: {}\n  -> {}\n", refusal.code, refusal.message, refusal.remedy));
+    }
+    for note in &plan.notes {
+        let object = note.object.as_ref().map(|key| format!(" {key}")).unwrap_or_default();
+        out.push_str(&format!("note {}{object}: {}\n", note.code, note.message));
+    }
+    out
+}
