@@ -4,12 +4,17 @@
 //! A place answers what it is asked and nothing more; it neither retries nor decides. Which failures are worth
 //! another try is said by [`PlaceError`], how often is the engine's business.
 
+mod body;
+mod builtin;
+mod directory;
 mod kube;
 pub mod memory;
 mod place;
 #[cfg(test)]
 mod testing;
 
+pub use crate::builtin::builtin_kinds;
+pub use crate::directory::{DirectoryError, DirectoryPlace, Manifest};
 pub use crate::kube::{ConnectError, ConnectOptions, KubePlace};
 pub use crate::memory::MemoryPlace;
 pub use place::{

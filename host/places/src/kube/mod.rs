@@ -220,3 +220,6 @@ fn name_of(group_kind: &GroupKind, body: &Value) -> String {
     Key::new(group_kind.clone(), text("/metadata/namespace"), text("/metadata/name").unwrap_or_default())
         .to_string()
 }
+
+#[cfg(test)]
+mod tests;

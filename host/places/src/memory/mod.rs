@@ -8,7 +8,6 @@
 //! [`MemoryPlace::edit`]), make calls fail before or after they acted ([`MemoryPlace::on_call`]), and read
 //! what was asked of the server ([`MemoryPlace::journal`]).
 
-mod builtin;
 mod schema;
 mod state;
 mod write;
@@ -21,9 +20,10 @@ use pivot_core::{Key, Kind, Object, Uid, merge};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-pub use builtin::builtin_kinds;
 pub use schema::Schema;
 
+use crate::body::key_of;
+use crate::builtin::builtin_kinds;
 use crate::place::{
     Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
     Preconditions, Result, Subresource,
@@ -265,7 +265,7 @@ impl Place for MemoryPlace {
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        let key = state::key_of(kind, body)?;
+        let key = key_of(kind, body)?;
         self.writes("create", &key, body, change, |state| state.create(kind, &key, body, change))
     }
 
@@ -315,3 +315,6 @@ impl Place for MemoryPlace {
         Ok(asked.iter().filter(|access| state.denied.contains(access)).cloned().collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::{GroupKind, Key, Kind, Object};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Call, Schema};
+use crate::body::set;
 use crate::place::{Access, Event, Listing, PlaceError, Result};
 
 /// A time of birth for everything: tests compare objects.
@@ -141,37 +142,4 @@ pub(super) fn object(kind: &Arc<Kind>, body: &Value) -> Result<Object> {
         map.insert("kind".to_owned(), kind.group_kind.kind.clone().into());
     }
     Object::from_value(Arc::clone(kind), &body).map_err(|error| PlaceError::Invalid(error.to_string()))
-}
-
-/// What an object is called.
-pub(super) fn key_of(kind: &Kind, body: &Value) -> Result<Key> {
-    let name = text(body, "name").unwrap_or_default();
-    let namespace = text(body, "namespace").filter(|namespace| kind.namespaced && !namespace.is_empty());
-    if name.is_empty() {
-        return Err(PlaceError::Invalid(format!("{} without a name", kind.group_kind)));
-    }
-    if kind.namespaced && namespace.is_none() {
-        return Err(PlaceError::Invalid(format!("{} {name} without a namespace", kind.group_kind)));
-    }
-    Ok(Key::new(kind.group_kind.clone(), namespace, name))
-}
-
-/// A text of the metadata.
-pub(super) fn text<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
-    meta(body, field)?.as_str()
-}
-
-/// A field of the metadata.
-pub(super) fn meta<'a>(body: &'a Value, field: &str) -> Option<&'a Value> {
-    body.get("metadata")?.get(field)
-}
-
-/// Sets a field of the metadata; null takes it away.
-pub(super) fn set(body: &mut Value, field: &str, value: Value) {
-    pivot_core::merge::apply(body, &json!({"metadata": {field: value}}));
-}
-
-/// Whether a list of the metadata has nothing in it.
-pub(super) fn none(body: &Value, field: &str) -> bool {
-    meta(body, field).and_then(Value::as_array).is_none_or(Vec::is_empty)
 }

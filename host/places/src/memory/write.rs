@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pivot_core::{GroupKind, Key, Kind, Object, Uid};
+use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::state::{EPOCH, State, key_of, meta, none, object, set, text};
+use super::state::{EPOCH, State, object};
+use crate::body::{drop_empty, key_of, meta, none, patched, require, set, text};
 use crate::place::{Change, PlaceError, Preconditions, Result, Subresource};
 
 /// What only the server writes.
@@ -79,24 +80,7 @@ impl State {
         if subresource == Subresource::Status && !served.status_subresource {
             return Err(PlaceError::NotFound(format!("{key} has no status subresource")));
         }
-        let mut new = old.clone();
-        edit(&mut new);
-        for field in ["uid", "resourceVersion"] {
-            if meta(&new, field).is_some_and(|value| Some(value) != meta(&old, field)) {
-                return Err(PlaceError::Conflict(format!("{key}: another {field}")));
-            }
-        }
-        if key_of(kind, &new)? != *key {
-            return Err(PlaceError::Invalid(format!("{key}: the name does not change")));
-        }
-        for field in SERVERS_OWN.into_iter().chain(["resourceVersion"]) {
-            set(&mut new, field, meta(&old, field).cloned().unwrap_or_default());
-        }
-        let new = match subresource {
-            Subresource::Status => with_status_of(&old, &new),
-            Subresource::None if served.status_subresource => with_status_of(&new, &old),
-            Subresource::None => new,
-        };
+        let new = patched(&served, key, &old, edit, subresource, &SERVERS_OWN)?;
         self.write(kind, key, &old, new, change)
     }
 
@@ -134,13 +118,7 @@ impl State {
     pub(super) fn delete(&mut self, kind: &Arc<Kind>, key: &Key, must: &Preconditions) -> Result<()> {
         self.served(kind)?;
         let old = self.objects.get(key).cloned().ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
-        let Preconditions { uid, resource_version } = must;
-        if uid.as_ref().is_some_and(|Uid(uid)| text(&old, "uid") != Some(uid)) {
-            return Err(PlaceError::Conflict(format!("{key}: another uid")));
-        }
-        if resource_version.as_deref().is_some_and(|version| text(&old, "resourceVersion") != Some(version)) {
-            return Err(PlaceError::Conflict(format!("{key}: another resourceVersion")));
-        }
+        require(key, &old, must)?;
         if none(&old, "finalizers") {
             self.drop_object(key, old);
         } else if meta(&old, "deletionTimestamp").is_none() {
@@ -235,18 +213,6 @@ fn counts_generations(kind: &Kind) -> bool {
     !kind.group_kind.group.is_empty()
 }
 
-/// `object` with the status of `other`.
-fn with_status_of(object: &Value, other: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(map) = object.as_object_mut() {
-        match other.get("status") {
-            Some(status) => map.insert("status".to_owned(), status.clone()),
-            None => map.remove("status"),
-        };
-    }
-    object
-}
-
 /// Whether only metadata, or the status where it is a part of its own, is different.
 fn same_intent(kind: &Kind, old: &Value, new: &Value) -> bool {
     let intent = |body: &Value| {
@@ -260,20 +226,6 @@ fn same_intent(kind: &Kind, old: &Value, new: &Value) -> bool {
         body
     };
     intent(old) == intent(new)
-}
-
-/// Metadata's maps and lists are not written when empty.
-fn drop_empty(body: &mut Value) {
-    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
-        let empty = match meta(body, field) {
-            Some(Value::Object(map)) => map.is_empty(),
-            Some(Value::Array(items)) => items.is_empty(),
-            _ => false,
-        };
-        if empty {
-            set(body, field, Value::Null);
-        }
-    }
 }
 
 fn finalizers(body: &Value) -> BTreeSet<&str> {

@@ -1,4 +1,4 @@
-//! Kinds every API server has, as far as moves and tests meet them.
+//! Kinds every API server has, as far as moves meet them: what a directory need not define.
 
 use pivot_core::{GroupKind, Kind, KindLabels};
 

@@ -1,0 +1,106 @@
+//! The rules of metadata, for the places that keep objects themselves.
+
+use pivot_core::{Key, Kind, Uid, merge};
+use serde_json::{Value, json};
+
+use crate::place::{PlaceError, Preconditions, Result, Subresource};
+
+/// What an object is called.
+pub(crate) fn key_of(kind: &Kind, body: &Value) -> Result<Key> {
+    let name = text(body, "name").unwrap_or_default();
+    let namespace = text(body, "namespace").filter(|namespace| kind.namespaced && !namespace.is_empty());
+    if name.is_empty() {
+        return Err(PlaceError::Invalid(format!("{} without a name", kind.group_kind)));
+    }
+    if kind.namespaced && namespace.is_none() {
+        return Err(PlaceError::Invalid(format!("{} {name} without a namespace", kind.group_kind)));
+    }
+    Ok(Key::new(kind.group_kind.clone(), namespace, name))
+}
+
+/// A text of the metadata.
+pub(crate) fn text<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
+    meta(body, field)?.as_str()
+}
+
+/// A field of the metadata.
+pub(crate) fn meta<'a>(body: &'a Value, field: &str) -> Option<&'a Value> {
+    body.get("metadata")?.get(field)
+}
+
+/// Sets a field of the metadata; null takes it away.
+pub(crate) fn set(body: &mut Value, field: &str, value: Value) {
+    merge::apply(body, &json!({"metadata": {field: value}}));
+}
+
+/// Whether a list of the metadata has nothing in it.
+pub(crate) fn none(body: &Value, field: &str) -> bool {
+    meta(body, field).and_then(Value::as_array).is_none_or(Vec::is_empty)
+}
+
+/// Fails unless the object is in the state a delete asks for.
+pub(crate) fn require(key: &Key, body: &Value, must: &Preconditions) -> Result<()> {
+    let Preconditions { uid, resource_version } = must;
+    if uid.as_ref().is_some_and(|Uid(uid)| text(body, "uid") != Some(uid)) {
+        return Err(PlaceError::Conflict(format!("{key}: another uid")));
+    }
+    if resource_version.as_deref().is_some_and(|version| text(body, "resourceVersion") != Some(version)) {
+        return Err(PlaceError::Conflict(format!("{key}: another resourceVersion")));
+    }
+    Ok(())
+}
+
+/// An object after a patch: preconditions met, `fixed` metadata and the other part's status as they were.
+pub(crate) fn patched(
+    kind: &Kind,
+    key: &Key,
+    old: &Value,
+    patch: impl FnOnce(&mut Value),
+    subresource: Subresource,
+    fixed: &[&str],
+) -> Result<Value> {
+    let mut new = old.clone();
+    patch(&mut new);
+    for field in ["uid", "resourceVersion"] {
+        if meta(&new, field).is_some_and(|value| Some(value) != meta(old, field)) {
+            return Err(PlaceError::Conflict(format!("{key}: another {field}")));
+        }
+    }
+    if key_of(kind, &new)? != *key {
+        return Err(PlaceError::Invalid(format!("{key}: the name does not change")));
+    }
+    for field in fixed.iter().chain(&["uid", "resourceVersion"]) {
+        set(&mut new, field, meta(old, field).cloned().unwrap_or_default());
+    }
+    Ok(match subresource {
+        Subresource::Status => with_status_of(old, &new),
+        Subresource::None if kind.status_subresource => with_status_of(&new, old),
+        Subresource::None => new,
+    })
+}
+
+/// `object` with the status of `other`.
+fn with_status_of(object: &Value, other: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(map) = object.as_object_mut() {
+        match other.get("status") {
+            Some(status) => map.insert("status".to_owned(), status.clone()),
+            None => map.remove("status"),
+        };
+    }
+    object
+}
+
+/// Metadata's maps and lists are not written when empty.
+pub(crate) fn drop_empty(body: &mut Value) {
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        let empty = match meta(body, field) {
+            Some(Value::Object(map)) => map.is_empty(),
+            Some(Value::Array(items)) => items.is_empty(),
+            _ => false,
+        };
+        if empty {
+            set(body, field, Value::Null);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What an API server would have added: ids, and the ids of owners.
+//!
+//! Files written by hand have no uids. Such an object gets one that depends on nothing but what it is
+//! called, and a reference to an owner without one is resolved by name: reading the same directory twice
+//! gives the same objects.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pivot_core::{GroupKind, Key, Kind, Object};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::documents::{self, Document};
+use super::files::Files;
+use super::{Contents, DirectoryError, Entry, Manifest, definitions};
+use crate::body::{key_of, meta, set, text};
+
+/// The name space of ids made from names.
+const IDS: Uuid = Uuid::from_u128(0x7e0d_2ef4_9a5c_4d3a_8b1e_5f27_c06b_91d3);
+
+/// Everything in a directory.
+pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Contents, DirectoryError> {
+    let mut documents = documents::all(files)?;
+    documents.retain(|document| !super::manifest::is(&document.body));
+    let kinds = definitions::all(&documents, manifest)?;
+    let mut versions = BTreeMap::new();
+    let mut found: BTreeMap<Key, (Document, Arc<Kind>)> = BTreeMap::new();
+    for mut document in documents {
+        let (group_kind, version) = definitions::kind_of(&document)?;
+        let Some(kind) = kinds.get(&group_kind) else { continue };
+        // Objects of one kind may be there in several versions.
+        let kind =
+            versions.entry((group_kind, version.clone())).or_insert_with(|| match kind.version == version {
+                true => Arc::clone(kind),
+                false => Arc::new(Kind { version, ..Kind::clone(kind) }),
+            });
+        let key = key_of(kind, &document.body).map_err(|error| document.error(error.to_string()))?;
+        if text(&document.body, "uid").is_none_or(str::is_empty) {
+            set(&mut document.body, "uid", id(&key).to_string().into());
+        }
+        if text(&document.body, "resourceVersion").is_none_or(str::is_empty) {
+            set(&mut document.body, "resourceVersion", "1".into());
+        }
+        if let Some((first, _)) = found.get(&key) {
+            let (first, second) = (first.file.clone(), document.file);
+            return Err(DirectoryError::Twice { key: Box::new(key), first, second });
+        }
+        found.insert(key, (document, Arc::clone(kind)));
+    }
+    let ids: BTreeMap<Key, String> = found
+        .iter()
+        .filter_map(|(key, (document, _))| Some((key.clone(), text(&document.body, "uid")?.to_owned())))
+        .collect();
+    let mut contents = Contents { kinds, ..Contents::default() };
+    for (key, (mut document, kind)) in found {
+        resolve_owners(&key, &mut document, &ids)?;
+        let object =
+            Object::from_value(kind, &document.body).map_err(|error| document.error(error.to_string()))?;
+        let version = object.meta.resource_version.parse().unwrap_or_default();
+        contents.version = contents.version.max(version);
+        contents.entries.insert(key, Entry { file: document.file, object });
+    }
+    Ok(contents)
+}
+
+fn id(key: &Key) -> Uuid {
+    let Key { group_kind: GroupKind { group, kind }, namespace, name } = key;
+    let path = format!("{group}/{kind}/{}/{name}", namespace.as_deref().unwrap_or_default());
+    Uuid::new_v5(&IDS, path.as_bytes())
+}
+
+/// Gives references without a uid the one of the object they name: in the same namespace, or in none.
+fn resolve_owners(
+    key: &Key,
+    document: &mut Document,
+    ids: &BTreeMap<Key, String>,
+) -> Result<(), DirectoryError> {
+    let Some(Value::Array(mut owners)) = meta(&document.body, "ownerReferences").cloned() else {
+        return Ok(());
+    };
+    for owner in &mut owners {
+        let text = |field| owner.get(field).and_then(Value::as_str).unwrap_or_default();
+        if !text("uid").is_empty() {
+            continue;
+        }
+        let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+        let group_kind = GroupKind::new(group, text("kind"));
+        let named = |namespace| ids.get(&Key::new(group_kind.clone(), namespace, text("name")));
+        let Some(id) = named(key.namespace.as_deref()).or_else(|| named(None)) else {
+            let owner = Key::new(group_kind.clone(), key.namespace.as_deref(), text("name"));
+            return Err(document.error(format!(
+                "{key} refers to its owner {owner} without a uid, and there is no such object"
+            )));
+        };
+        if let Some(map) = owner.as_object_mut() {
+            map.insert("uid".to_owned(), id.clone().into());
+        }
+    }
+    set(&mut document.body, "ownerReferences", Value::Array(owners));
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! From files to JSON values, integers exact.
+//!
+//! YAML is read as Kubernetes' own tools read it, which is mostly YAML 1.1: `yes`, `no`, `on`, `off` are
+//! booleans and `0644` is octal. What serde-saphyr says about a file it can't read may quote it, so only the
+//! place is passed on.
+
+use serde_json::Value;
+
+use super::DirectoryError;
+use super::files::Files;
+
+/// One object as it was found.
+pub(super) struct Document {
+    pub(super) file: String,
+    /// From 1; empty documents don't count.
+    pub(super) number: usize,
+    pub(super) body: Value,
+}
+
+impl Document {
+    /// What is wrong with it.
+    pub(super) fn error(&self, reason: impl Into<String>) -> DirectoryError {
+        DirectoryError::Document { file: self.file.clone(), document: self.number, reason: reason.into() }
+    }
+}
+
+/// Every object below a directory, in the order of files and documents. Lists are unrolled.
+pub(super) fn all(files: &Files) -> Result<Vec<Document>, DirectoryError> {
+    let mut found = Vec::new();
+    for file in files.list()? {
+        let content = files.read(&file)?.unwrap_or_default();
+        let text = str::from_utf8(&content)
+            .map_err(|_| DirectoryError::Io { path: file.clone(), reason: "not UTF-8".to_owned() })?;
+        for (index, body) in parse(&file, text)?.into_iter().enumerate() {
+            unroll(Document { file: file.clone(), number: index + 1, body }, &mut found)?;
+        }
+    }
+    Ok(found)
+}
+
+fn parse(file: &str, text: &str) -> Result<Vec<Value>, DirectoryError> {
+    // JSON is YAML, but this reader is faster and knows surrogate pairs.
+    if text.trim_start().starts_with('{') {
+        let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
+        match values {
+            Ok(values) => return Ok(values),
+            Err(error) if file.ends_with(".json") => {
+                let at = format!("line {}, column {}", error.line(), error.column());
+                return Err(unreadable(file, 1, "JSON", Some(at)));
+            }
+            // A flow mapping of YAML.
+            Err(_) => {}
+        }
+    }
+    let options = serde_saphyr::options! {
+        // Sizes are bounded by the files'; aliases keep their own limits.
+        budget: None,
+        legacy_octal_numbers: true,
+        with_snippet: false,
+    };
+    let mut bytes = text.as_bytes();
+    let mut values = Vec::new();
+    for value in serde_saphyr::read_with_options::<_, Value>(&mut bytes, options) {
+        let value = value.map_err(|error| {
+            let at = error.location().map(|at| format!("line {}, column {}", at.line(), at.column()));
+            unreadable(file, values.len() + 1, "YAML", at)
+        })?;
+        if !value.is_null() {
+            values.push(value);
+        }
+    }
+    Ok(values)
+}
+
+fn unreadable(file: &str, document: usize, format: &str, at: Option<String>) -> DirectoryError {
+    let at = at.map(|at| format!(" ({at})")).unwrap_or_default();
+    DirectoryError::Document {
+        file: file.to_owned(),
+        document,
+        reason: format!("not readable as {format}{at}"),
+    }
+}
+
+/// kubectl takes whatever is called a list and has items for one.
+fn unroll(mut document: Document, found: &mut Vec<Document>) -> Result<(), DirectoryError> {
+    let listed = document.body.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
+    if !document.body.is_object() {
+        return Err(document.error("not an object"));
+    }
+    match document.body.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) if listed => {
+            for body in items {
+                unroll(Document { file: document.file.clone(), number: document.number, body }, found)?;
+            }
+        }
+        Some(Value::Null) if listed => {}
+        Some(items) => {
+            if let Some(map) = document.body.as_object_mut() {
+                map.insert("items".to_owned(), items);
+            }
+            found.push(document);
+        }
+        None => found.push(document),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn yaml_is_read_as_kubernetes_reads_it() {
+        let text = "big: 9007199254740993\nmost: 18446744073709551615\nleast: -9223372036854775808\n\
+                    yes: no\nmode: 0644\nversion: \"1.30\"\ntext: |\n  a\n  b\n---\n---\nb: ~\nc: 2026-01-01\n";
+        let read = parse("a.yaml", text).unwrap();
+        assert_eq!(
+            read,
+            [
+                json!({"big": 9007199254740993_u64, "most": u64::MAX, "least": i64::MIN, "yes": false,
+                    "mode": 420, "version": "1.30", "text": "a\nb\n"}),
+                json!({"b": null, "c": "2026-01-01"}),
+            ]
+        );
+    }
+
+    #[test]
+    fn anchors_and_merge_keys_work() {
+        let read = parse("a.yaml", "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n").unwrap();
+        assert_eq!(read, [json!({"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}})]);
+    }
+
+    #[test]
+    fn what_clusterctl_writes_is_read_exactly() {
+        let text = "{\"a\":9007199254740993,\"b\":\"\\u003c\\ud83d\\ude00\",\"c\":\"no\"}\n";
+        assert_eq!(
+            parse("Machine_a_b.yaml", text).unwrap(),
+            [json!({"a": 9007199254740993_u64, "b": "<😀", "c": "no"})]
+        );
+    }
+
+    #[test]
+    fn an_error_tells_where_and_not_what() {
+        for (file, text) in [
+            ("a.yaml", "ok: 1\n---\npassword: hunter2\n bad: [hunter2"),
+            ("a.json", "{\"ok\":1}\n{\"password\":hunter2}"),
+            ("a.yaml", "hunter2: 1\nhunter2: 2"),
+        ] {
+            let error = parse(file, text).unwrap_err().to_string();
+            assert!(error.contains("line ") && !error.contains("hunter2"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Files below one directory handle: walked in order, written whole or not at all.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use cap_std::ambient_authority;
+#[cfg(unix)]
+use cap_std::fs::OpenOptionsExt as _;
+use cap_std::fs::{Dir, OpenOptions};
+use pivot_core::Key;
+use uuid::Uuid;
+
+use super::DirectoryError;
+
+/// How deep directories may lie in each other; a link may make a circle.
+const DEPTH: usize = 16;
+/// The largest file that is read.
+const FILE_LIMIT: u64 = 64 << 20;
+/// The longest name before the extension; file systems end at 255.
+const NAME_LIMIT: usize = 200;
+/// Begins the names of files that are being written.
+const TEMPORARY: &str = ".tmp-";
+
+/// A directory, by its handle and its canonical path.
+pub(super) struct Files {
+    dir: Dir,
+    path: String,
+}
+
+impl Files {
+    /// An existing directory.
+    pub(super) fn open(path: &Path) -> Result<Self, DirectoryError> {
+        let shown = path.display().to_string();
+        let canonical = std::fs::canonicalize(path).map_err(|error| failed(&shown, &error))?;
+        let dir =
+            Dir::open_ambient_dir(&canonical, ambient_authority()).map_err(|error| failed(&shown, &error))?;
+        Ok(Self { dir, path: canonical.display().to_string() })
+    }
+
+    /// An existing directory, or a new one for nobody but us.
+    pub(super) fn create(path: &Path) -> Result<Self, DirectoryError> {
+        if !path.exists() {
+            let mut builder = std::fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder
+                .recursive(true)
+                .create(path)
+                .map_err(|error| failed(&path.display().to_string(), &error))?;
+        }
+        Self::open(path)
+    }
+
+    /// The canonical path.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Every file with objects in it, in order; hidden ones and those of other sorts are not looked at.
+    pub(super) fn list(&self) -> Result<Vec<String>, DirectoryError> {
+        let mut found = Vec::new();
+        self.walk(&self.dir, "", DEPTH, &mut found)?;
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn walk(&self, dir: &Dir, at: &str, depth: usize, found: &mut Vec<String>) -> Result<(), DirectoryError> {
+        let failed = |name: &str, error| failed(&format!("{}/{name}", self.path), &error);
+        for entry in dir.entries().map_err(|error| failed(at, error))? {
+            let name = entry.map_err(|error| failed(at, error))?.file_name();
+            let Some(name) = name.to_str() else {
+                let reason = format!("a file name that is not UTF-8: {}", name.display());
+                return Err(DirectoryError::Io { path: format!("{}/{at}", self.path), reason });
+            };
+            // Mounted ConfigMaps keep their content twice, once below a hidden link.
+            if name.starts_with('.') {
+                continue;
+            }
+            let path = format!("{at}{name}");
+            // Follows links, as far as they stay inside.
+            let metadata = dir.metadata(name).map_err(|error| failed(&path, error))?;
+            if metadata.is_dir() {
+                if depth == 0 {
+                    let reason = format!("more than {DEPTH} directories in each other");
+                    return Err(DirectoryError::Io { path: format!("{}/{path}", self.path), reason });
+                }
+                let below = dir.open_dir(name).map_err(|error| failed(&path, error))?;
+                self.walk(&below, &format!("{path}/"), depth - 1, found)?;
+            } else if [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)) {
+                found.push(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first name in the directory, if there is one.
+    pub(super) fn first(&self) -> Result<Option<String>, DirectoryError> {
+        let names = self.dir.entries().and_then(|entries| {
+            entries.map(|entry| Ok(entry?.file_name().display().to_string())).collect::<Result<Vec<_>, _>>()
+        });
+        Ok(names.map_err(|error| failed(&self.path, &error))?.into_iter().min())
+    }
+
+    /// A file's content; none if there is no such file.
+    pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
+        let content = self.dir.metadata(name).and_then(|metadata| {
+            if metadata.len() > FILE_LIMIT {
+                return Err(std::io::Error::other(format!("larger than {FILE_LIMIT} bytes")));
+            }
+            self.dir.read(name)
+        });
+        match content {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed(name, &error)),
+        }
+    }
+
+    /// Writes a file that only we may read. Whoever looks sees the old content or the new, nothing between.
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<(), DirectoryError> {
+        let temporary = format!("{TEMPORARY}{}", Uuid::new_v4().simple());
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        options.mode(0o600);
+        let written = self
+            .dir
+            .open_with(&temporary, &options)
+            .and_then(|mut file| file.write_all(content))
+            .and_then(|()| self.dir.rename(&temporary, &self.dir, name));
+        written.map_err(|error| {
+            // Best effort: `sweep` takes away what stays behind.
+            drop(self.dir.remove_file(&temporary));
+            self.failed(name, &error)
+        })
+    }
+
+    /// Takes a file away; one that is not there is no error.
+    pub(super) fn remove(&self, name: &str) -> Result<(), DirectoryError> {
+        match self.dir.remove_file(name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.failed(name, &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes away what an interrupted run left half written.
+    pub(super) fn sweep(&self) -> Result<(), DirectoryError> {
+        for entry in self.dir.entries().map_err(|error| failed(&self.path, &error))? {
+            let name = entry.map_err(|error| failed(&self.path, &error))?.file_name();
+            if let Some(name) = name.to_str().filter(|name| name.starts_with(TEMPORARY)) {
+                self.remove(name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until a file's content has reached the disk.
+    pub(super) fn sync(&self, name: &str) -> Result<(), DirectoryError> {
+        self.dir.open(name).and_then(|file| file.sync_all()).map_err(|error| self.failed(name, &error))
+    }
+
+    /// Waits until the names have reached the disk.
+    pub(super) fn sync_names(&self) -> Result<(), DirectoryError> {
+        // The handle itself may be one that can't be synced (O_PATH).
+        let synced = self.dir.open(".").and_then(|dir| dir.sync_all());
+        synced.map_err(|error| failed(&self.path, &error))
+    }
+
+    fn failed(&self, name: &str, error: &std::io::Error) -> DirectoryError {
+        failed(&format!("{}/{name}", self.path), error)
+    }
+}
+
+fn failed(path: &str, error: &std::io::Error) -> DirectoryError {
+    DirectoryError::Io { path: path.to_owned(), reason: error.to_string() }
+}
+
+/// An object's file: different objects have different files, also where a file system does not tell upper
+/// case from lower.
+pub(super) fn name(key: &Key) -> String {
+    let kind = &key.group_kind;
+    let namespace = key.namespace.as_deref().unwrap_or_default();
+    let full = format!("{kind}_{}_{}", escape(namespace), escape(&key.name));
+    match full.get(..NAME_LIMIT) {
+        None => format!("{full}.json"),
+        Some(start) => {
+            format!("{start}_{}.json", Uuid::new_v5(&Uuid::NAMESPACE_OID, full.as_bytes()).simple())
+        }
+    }
+}
+
+/// Kubernetes names but for the rare colon and capital stay as they are.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::GroupKind;
+
+    use super::*;
+
+    #[test]
+    fn names_tell_groups_namespaces_and_odd_names_apart() {
+        let named = |group, namespace, object: &str| {
+            name(&Key::new(GroupKind::new(group, "IPPool"), namespace, object))
+        };
+        assert_eq!(named("ipam.metal3.io", Some("a"), "p"), "IPPool.ipam.metal3.io_a_p.json");
+        assert_eq!(named("", None, "p"), "IPPool__p.json");
+        assert_eq!(named("", None, "system:A_b"), "IPPool__system%3a%41%5fb.json");
+        let long = "x".repeat(253);
+        let (one, other) = (named("g", Some("a"), &long), named("g", Some("a"), &format!("{long}y")));
+        assert_ne!(one, other);
+        assert!(one.len() < 255);
+    }
+}

@@ -1,0 +1,159 @@
+//! The manifest: written last, it says that a directory is complete, and whose it is.
+//!
+//! Until then a hidden file beside the objects says which move is writing, so that the same move can go on
+//! and nobody else takes a part for the whole.
+
+use std::collections::BTreeMap;
+
+use pivot_core::Kind;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::DirectoryError;
+use super::files::Files;
+
+const API_VERSION: &str = "pivot-host.io/v1alpha1";
+const KIND: &str = "Manifest";
+const FILE: &str = "manifest.json";
+const UNFINISHED: &str = ".pivot-host.json";
+
+/// What the move that wrote a directory says about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    /// `pivot-host.io/v1alpha1`.
+    pub api_version: String,
+    /// `Manifest`.
+    pub kind: String,
+    /// The move that wrote the directory.
+    pub move_id: String,
+    /// Whether the source was left paused, for this directory to take over; otherwise it is still live.
+    pub handover: bool,
+    /// How many objects there are.
+    pub count: usize,
+    /// What is known about their kinds, so that a reader need not guess.
+    #[serde(default)]
+    pub kinds: Vec<Kind>,
+    /// SHA-256 of each file.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Unfinished {
+    move_id: String,
+}
+
+impl Manifest {
+    /// Fails where files are missing; says where others were added or changed, which a site may have done on
+    /// purpose.
+    pub(super) fn check(&self, files: &Files) -> Result<(), DirectoryError> {
+        let mut missing = Vec::new();
+        for (name, digest) in &self.files {
+            match files.read(name)? {
+                None => missing.push(name.clone()),
+                Some(content) if sha256(&content) != *digest => {
+                    tracing::warn!(file = name, "changed since the move wrote it");
+                }
+                Some(_) => {}
+            }
+        }
+        if !missing.is_empty() {
+            return Err(DirectoryError::Missing { path: files.path().to_owned(), files: missing });
+        }
+        for name in files.list()?.iter().filter(|name| *name != FILE && !self.files.contains_key(*name)) {
+            tracing::warn!(file = name, "not of the move that wrote the others");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a document is a manifest and not an object.
+pub(super) fn is(body: &Value) -> bool {
+    let text = |field| body.get(field).and_then(Value::as_str);
+    text("kind") == Some(KIND)
+        && text("apiVersion").is_some_and(|version| version.starts_with("pivot-host.io/"))
+}
+
+/// The manifest, if the directory has one.
+pub(super) fn read(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
+    let Some(manifest) = parse::<Manifest>(files, FILE)? else { return Ok(None) };
+    if manifest.api_version != API_VERSION {
+        return Err(unreadable(files, FILE, format!("{} is not known here", manifest.api_version)));
+    }
+    Ok(Some(manifest))
+}
+
+/// The move that has begun and not finished, if there is one.
+pub(super) fn unfinished(files: &Files) -> Result<Option<String>, DirectoryError> {
+    Ok(parse::<Unfinished>(files, UNFINISHED)?.map(|unfinished| unfinished.move_id))
+}
+
+/// From here on the directory is incomplete.
+pub(super) fn begin(files: &Files, move_id: &str) -> Result<(), DirectoryError> {
+    write(files, UNFINISHED, &Unfinished { move_id: move_id.to_owned() })?;
+    files.remove(FILE)
+}
+
+/// From here on the directory is complete, and on the disk.
+pub(super) fn finish<'a>(
+    files: &Files,
+    move_id: &str,
+    handover: bool,
+    kinds: Vec<Kind>,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<Manifest, DirectoryError> {
+    let mut digests = BTreeMap::new();
+    for name in names {
+        let Some(content) = files.read(name)? else {
+            return Err(unreadable(files, name, "taken away by someone else".to_owned()));
+        };
+        files.sync(name)?;
+        digests.insert(name.to_owned(), sha256(&content));
+    }
+    let manifest = Manifest {
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        move_id: move_id.to_owned(),
+        handover,
+        count: digests.len(),
+        kinds,
+        files: digests,
+    };
+    files.sync_names()?;
+    write(files, FILE, &manifest)?;
+    files.sync(FILE)?;
+    files.remove(UNFINISHED)?;
+    files.sync_names()?;
+    Ok(manifest)
+}
+
+fn write(files: &Files, name: &str, content: &impl Serialize) -> Result<(), DirectoryError> {
+    let mut text =
+        serde_json::to_vec_pretty(content).map_err(|error| unreadable(files, name, error.to_string()))?;
+    text.push(b'\n');
+    files.write(name, &text)
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(files: &Files, name: &str) -> Result<Option<T>, DirectoryError> {
+    let Some(content) = files.read(name)? else { return Ok(None) };
+    serde_json::from_slice(&content).map(Some).map_err(|error| {
+        let at = format!("not readable as JSON (line {}, column {})", error.line(), error.column());
+        unreadable(files, name, at)
+    })
+}
+
+fn unreadable(files: &Files, name: &str, reason: String) -> DirectoryError {
+    DirectoryError::Io { path: format!("{}/{name}", files.path()), reason }
+}
+
+fn sha256(content: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(content).iter().fold(String::with_capacity(64), |mut text, byte| {
+        // Writing to a String does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

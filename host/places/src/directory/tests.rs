@@ -1,0 +1,273 @@
+use std::fs;
+use std::path::PathBuf;
+
+use pivot_core::Uid;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::place::Subresource;
+use crate::testing::kind;
+
+fn directory(files: &[(&str, &str)]) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    for (name, content) in files {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    dir
+}
+
+fn refused(files: &[(&str, &str)]) -> String {
+    DirectoryPlace::open(directory(files).path()).err().unwrap().to_string()
+}
+
+async fn find(place: &DirectoryPlace, name: &str) -> Arc<Kind> {
+    let kinds = place.kinds().await.unwrap();
+    kinds.into_iter().find(|kind| kind.group_kind.to_string() == name).unwrap()
+}
+
+fn machines() -> Arc<Kind> {
+    kind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true)
+}
+
+fn machine(name: &str) -> Value {
+    json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+        "metadata": {"name": name, "namespace": "a"}, "spec": {"big": 9007199254740993_u64}, "status": {"x": 1}})
+}
+
+const DEFINITION: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: things.g.io
+  labels: {clusterctl.cluster.x-k8s.io: '', clusterctl.cluster.x-k8s.io/move: ''}
+spec:
+  group: g.io
+  names: {kind: Thing, plural: things}
+  scope: Namespaced
+  versions:
+  - {name: v1alpha1, served: false, storage: false}
+  - {name: v1beta1, served: true, storage: false}
+  - {name: v1, served: true, storage: true, subresources: {status: {}}}
+";
+
+#[tokio::test]
+async fn definitions_lists_and_subdirectories_are_read() {
+    let dir = directory(&[
+        ("crds/things.yaml", DEFINITION),
+        (
+            "a.yml",
+            "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, \
+                   metadata: {name: s, namespace: a}}]}",
+        ),
+        ("b.json", r#"{"apiVersion":"g.io/v1beta1","kind":"Thing","metadata":{"name":"t","namespace":"a"}}"#),
+        ("notes.txt", "not looked at"),
+        (".hidden.yaml", "not: [looked at"),
+    ]);
+    let place = DirectoryPlace::open(dir.path()).unwrap();
+    let thing = find(&place, "Thing.g.io").await;
+    // The version is that of the files: nothing here converts.
+    assert_eq!((thing.version.as_str(), thing.plural.as_str()), ("v1beta1", "things"));
+    assert_eq!(thing.served, ["v1", "v1beta1"]);
+    assert!(thing.labels.discover && thing.labels.moves && !thing.labels.hierarchy);
+    assert!(thing.namespaced && thing.status_subresource);
+    assert_eq!(place.list(&thing, Some("a")).await.unwrap().objects.len(), 1);
+    assert_eq!(place.list(&thing, Some("b")).await.unwrap().objects.len(), 0);
+    let secret = find(&place, "Secret").await;
+    let listed = place.list(&secret, None).await.unwrap().objects;
+    assert!(!listed[0].meta.uid.0.is_empty());
+    let again = DirectoryPlace::open(dir.path()).unwrap().list(&secret, None).await.unwrap().objects;
+    assert_eq!(listed[0].meta.uid, again[0].meta.uid);
+}
+
+#[tokio::test]
+async fn a_kind_without_definition_is_guessed() {
+    let dir = directory(&[(
+        "a.yaml",
+        "{apiVersion: ipam.x.io/v1, kind: Policy, metadata: {name: p, namespace: a}, status: {}}",
+    )]);
+    let place = DirectoryPlace::open(dir.path()).unwrap();
+    let policy = find(&place, "Policy.ipam.x.io").await;
+    assert_eq!(policy.plural, "policies");
+    assert!(policy.namespaced && policy.status_subresource && policy.labels.discover);
+}
+
+#[tokio::test]
+async fn owners_without_a_uid_are_found_by_name() {
+    let text = "
+apiVersion: g.io/v1
+kind: Owner
+metadata: {name: o, namespace: a}
+---
+apiVersion: g.io/v1
+kind: Owned
+metadata:
+  name: d
+  namespace: a
+  ownerReferences: [{apiVersion: g.io/v1beta1, kind: Owner, name: o}]
+";
+    let place = DirectoryPlace::open(directory(&[("a.yaml", text)]).path()).unwrap();
+    let owner = find(&place, "Owner.g.io").await;
+    let owned = find(&place, "Owned.g.io").await;
+    let owner = place.list(&owner, None).await.unwrap().objects.remove(0);
+    let owned = place.list(&owned, None).await.unwrap().objects.remove(0);
+    assert_eq!(owned.meta.owner_references[0].uid, owner.meta.uid);
+    assert_eq!(
+        refused(&[("a.yaml", &text.replace("name: o}", "name: x}"))]),
+        "a.yaml, document 2: Owned a/d refers to its owner Owner a/x without a uid, and there is no such object"
+    );
+}
+
+#[test]
+fn errors_name_file_and_document() {
+    let secret = "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: a}}";
+    assert_eq!(
+        refused(&[("a.yaml", secret), ("b/c.yaml", &format!("x: 1\n---\n{secret}"))]),
+        "b/c.yaml, document 1: no apiVersion and kind"
+    );
+    assert_eq!(
+        refused(&[("a.yaml", secret), ("b/c.yaml", secret)]),
+        "Secret a/s is both in a.yaml and in b/c.yaml"
+    );
+    assert_eq!(
+        refused(&[("a.yaml", "{apiVersion: v1, kind: Secret, metadata: {name: s}}")]),
+        "a.yaml, document 1: refused: Secret s without a namespace"
+    );
+    assert_eq!(refused(&[("a.yaml", "- a")]), "a.yaml, document 1: not an object");
+}
+
+#[cfg(unix)]
+#[test]
+fn no_link_leads_out() {
+    let outside = directory(&[("s.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: n}}")]);
+    let dir = directory(&[("real/n.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: m}}")]);
+    std::os::unix::fs::symlink("real/n.yaml", dir.path().join("inside")).unwrap();
+    assert!(DirectoryPlace::open(dir.path()).is_ok());
+    std::os::unix::fs::symlink(outside.path().join("s.yaml"), dir.path().join("link.yaml")).unwrap();
+    assert!(DirectoryPlace::open(dir.path()).err().unwrap().to_string().contains("link.yaml"));
+}
+
+#[tokio::test]
+async fn a_directory_that_is_read_is_not_written() {
+    let dir = directory(&[]);
+    let place = DirectoryPlace::open(dir.path()).unwrap();
+    let error = place.create(&machines(), &machine("m"), Change::Real).await.unwrap_err();
+    assert_eq!(error.to_string(), "a directory that is read can't be written to");
+    let access = |verb| Access {
+        verb,
+        group: String::new(),
+        resource: "secrets".to_owned(),
+        subresource: "",
+        namespace: None,
+    };
+    assert_eq!(place.denied(&[access("list"), access("create")]).await.unwrap(), [access("create")]);
+}
+
+#[tokio::test]
+async fn what_is_written_is_read_back_exactly() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("new/backup");
+    let place = DirectoryPlace::create(&path, "move-1").unwrap();
+    place.learn(&[machines()]);
+    let written = place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    assert!(matches!(
+        place.create(&machines(), &machine("m"), Change::Real).await,
+        Err(PlaceError::AlreadyExists(_))
+    ));
+    assert!(place.create(&machines(), &machine("dry"), Change::DryRun).await.is_ok());
+    assert!(matches!(DirectoryPlace::open(&path), Err(DirectoryError::Incomplete { .. })));
+    let manifest = place.finish(false).await.unwrap();
+    assert_eq!((manifest.count, manifest.handover, manifest.move_id.as_str()), (1, false, "move-1"));
+    assert_eq!(manifest.files.keys().collect::<Vec<_>>(), ["Machine.cluster.x-k8s.io_a_m.json"]);
+
+    let read = DirectoryPlace::open(&path).unwrap();
+    assert_eq!(read.manifest(), Some(&manifest));
+    let kind = find(&read, "Machine.cluster.x-k8s.io").await;
+    assert_eq!(kind, machines());
+    let object = read.list(&kind, None).await.unwrap().objects.remove(0);
+    assert_eq!(object.value().unwrap(), written.value().unwrap());
+    assert_eq!(object.value().unwrap()["status"], json!({"x": 1}));
+    assert_eq!(object.value().unwrap()["spec"]["big"], 9007199254740993_u64);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn files_are_for_nobody_else() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("backup");
+    let place = DirectoryPlace::create(&path, "move-1").unwrap();
+    place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    place.finish(true).await.unwrap();
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(path.clone()), 0o700);
+    for entry in fs::read_dir(&path).unwrap() {
+        assert_eq!(mode(entry.unwrap().path()), 0o600);
+    }
+}
+
+#[tokio::test]
+async fn only_the_same_move_goes_on_in_a_directory() {
+    let dir = TempDir::new().unwrap();
+    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
+    place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    drop(place);
+    fs::write(dir.path().join(".tmp-left-behind"), "x").unwrap();
+    assert!(matches!(DirectoryPlace::create(dir.path(), "move-2"), Err(DirectoryError::OtherMove { .. })));
+    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
+    assert_eq!(place.list(&machines(), None).await.unwrap().objects.len(), 1);
+    assert!(!dir.path().join(".tmp-left-behind").exists());
+    place.finish(false).await.unwrap();
+    // Also after its end: the run may have died before it wrote down that it had come so far.
+    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
+    assert!(matches!(DirectoryPlace::open(dir.path()), Err(DirectoryError::Incomplete { .. })));
+    place.finish(false).await.unwrap();
+    assert!(matches!(DirectoryPlace::create(dir.path(), "move-2"), Err(DirectoryError::OtherMove { .. })));
+    let other = directory(&[("mine.txt", "x")]);
+    assert!(matches!(DirectoryPlace::create(other.path(), "move-1"), Err(DirectoryError::NotEmpty { .. })));
+}
+
+#[tokio::test]
+async fn patches_and_deletes_work_on_files() {
+    let dir = TempDir::new().unwrap();
+    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
+    let created = place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    let key = created.key();
+    let patch = |body: Value, subresource| {
+        let (place, key) = (&place, &key);
+        async move {
+            let patch = Patch { body: &body, subresource, change: Change::Real };
+            place.patch(&machines(), key, patch).await
+        }
+    };
+    let stale = json!({"metadata": {"resourceVersion": "99"}});
+    assert!(matches!(patch(stale, Subresource::None).await, Err(PlaceError::Conflict(_))));
+    let both = json!({"spec": {"y": 2}, "status": {"x": 2}});
+    let patched = patch(both.clone(), Subresource::None).await.unwrap().value().unwrap();
+    assert_eq!((&patched["spec"]["y"], &patched["status"]["x"]), (&json!(2), &json!(1)));
+    let patched = patch(both, Subresource::Status).await.unwrap();
+    assert_eq!(patched.value().unwrap()["status"]["x"], 2);
+
+    let must = |uid: &Uid, version: &str| Preconditions {
+        uid: Some(uid.clone()),
+        resource_version: Some(version.to_owned()),
+    };
+    let stale = must(&patched.meta.uid, &created.meta.resource_version);
+    assert!(matches!(place.delete(&machines(), &key, stale).await, Err(PlaceError::Conflict(_))));
+    let now = must(&patched.meta.uid, &patched.meta.resource_version);
+    place.delete(&machines(), &key, now).await.unwrap();
+    assert!(place.get(&machines(), &key).await.unwrap().is_none());
+    assert_eq!(place.finish(false).await.unwrap().count, 0);
+}
+
+#[tokio::test]
+async fn a_manifest_notices_what_was_lost() {
+    let dir = TempDir::new().unwrap();
+    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
+    place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    place.finish(false).await.unwrap();
+    fs::remove_file(dir.path().join("Machine.cluster.x-k8s.io_a_m.json")).unwrap();
+    assert!(matches!(DirectoryPlace::open(dir.path()), Err(DirectoryError::Missing { .. })));
+}

@@ -1,0 +1,418 @@
+//! Against a server that says what a test tells it to: what a real API server does only on bad days.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use http::{Request, Response};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper_util::rt::TokioIo;
+use pivot_core::Key;
+use serde_json::json;
+
+use super::*;
+use crate::testing::kind;
+
+#[derive(Clone, Default)]
+struct Reply {
+    code: u16,
+    headers: Vec<(&'static str, String)>,
+    pieces: Vec<Bytes>,
+}
+
+fn reply(code: u16, body: impl Into<Bytes>) -> Reply {
+    Reply { code, headers: Vec::new(), pieces: vec![body.into()] }
+}
+
+/// Answers in the order given, the last one again and again, and notes what was asked.
+struct Server {
+    url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Server {
+    async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let connections = Arc::new(AtomicUsize::new(0));
+        let replies = Arc::new(Mutex::new(replies.into_iter().collect::<VecDeque<_>>()));
+        let (notes, count) = (Arc::clone(&asked), Arc::clone(&connections));
+        tokio::spawn(async move {
+            loop {
+                let (socket, _) = listener.accept().await.unwrap();
+                count.fetch_add(1, Ordering::SeqCst);
+                let (notes, replies) = (Arc::clone(&notes), Arc::clone(&replies));
+                let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+                    answer(request, Arc::clone(&notes), Arc::clone(&replies))
+                });
+                let connection = hyper::server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(socket), service);
+                tokio::spawn(async move {
+                    // A client that goes away is no failure of the server.
+                    let _ = connection.await;
+                });
+            }
+        });
+        Self { url, asked, connections }
+    }
+
+    fn place(&self) -> KubePlace {
+        let mut config = ::kube::Config::new(self.url.parse().unwrap());
+        config.default_retry = false;
+        KubePlace::from_client(::kube::Client::try_from(config).unwrap(), "test")
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    notes: Arc<Mutex<Vec<String>>>,
+    replies: Arc<Mutex<VecDeque<Reply>>>,
+) -> Result<Response<http_body_util::combinators::BoxBody<Bytes, Infallible>>, Infallible> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    let mut note = format!("{} {}", parts.method, parts.uri);
+    if !body.is_empty() {
+        note.push_str(&format!(" {}", String::from_utf8_lossy(&body)));
+    }
+    notes.lock().unwrap().push(note);
+    let reply = {
+        let mut replies = replies.lock().unwrap();
+        if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() }.unwrap()
+    };
+    let mut response = Response::builder().status(reply.code);
+    for (name, value) in &reply.headers {
+        response = response.header(*name, value);
+    }
+    // Each piece is a frame of its own, with time to arrive alone.
+    let frames = stream::iter(reply.pieces).enumerate().then(|(index, piece)| async move {
+        if index > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(Frame::data(piece))
+    });
+    Ok(response.body(BodyExt::boxed(StreamBody::new(frames))).unwrap())
+}
+
+fn machines() -> Arc<Kind> {
+    kind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true)
+}
+
+fn secrets() -> Arc<Kind> {
+    kind("", "v1", "Secret", "secrets", true)
+}
+
+fn page(names: &[&str], token: &str, version: &str) -> Reply {
+    let items: Vec<_> =
+        names.iter().map(|name| json!({"metadata": {"name": name, "namespace": "a"}})).collect();
+    let page = json!({"metadata": {"resourceVersion": version, "continue": token}, "items": items});
+    reply(200, page.to_string())
+}
+
+fn status(code: u16, reason: &str, message: &str) -> Reply {
+    let status =
+        json!({"kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": message});
+    reply(code, status.to_string())
+}
+
+fn listed(listing: &Listing) -> Vec<&str> {
+    listing.objects.iter().map(|object| object.meta.name.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_list_is_read_page_by_page() {
+    let server = Server::start([page(&["m1", "m2"], "t=/1", "7"), page(&["m3"], "", "7")]).await;
+    let listing = server.place().list(&machines(), Some("a")).await.unwrap();
+    assert_eq!((listed(&listing), listing.resource_version.as_str()), (vec!["m1", "m2", "m3"], "7"));
+    let path = "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/a/machines?limit=500";
+    assert_eq!(server.asked(), [path.to_owned(), format!("{path}&continue=t%3D%2F1")]);
+}
+
+#[tokio::test]
+async fn a_list_that_expires_on_the_way_starts_anew_in_one_piece() {
+    let expired = status(410, "Expired", "continue token too old");
+    let server = Server::start([page(&["old"], "t", "7"), expired, page(&["m1"], "", "9")]).await;
+    let listing = server.place().list(&machines(), None).await.unwrap();
+    assert_eq!((listed(&listing), listing.resource_version.as_str()), (vec!["m1"], "9"));
+    assert_eq!(server.asked().last().unwrap(), "GET /apis/cluster.x-k8s.io/v1beta2/machines");
+}
+
+#[tokio::test]
+async fn a_list_that_keeps_expiring_fails() {
+    let server = Server::start([status(410, "Expired", "no")]).await;
+    assert!(matches!(server.place().list(&machines(), None).await, Err(PlaceError::Expired(_))));
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn an_empty_list_may_be_null_and_a_repeated_token_is_refused() {
+    let null = reply(200, r#"{"metadata":{"resourceVersion":"3"},"items":null}"#);
+    let listing = Server::start([null]).await.place().list(&machines(), None).await.unwrap();
+    assert!(listing.objects.is_empty());
+    let server = Server::start([page(&["m"], "t", "7")]).await;
+    assert!(matches!(server.place().list(&machines(), None).await, Err(PlaceError::Unreadable(_))));
+}
+
+#[tokio::test]
+async fn a_huge_list_arrives_whole_and_is_not_copied() {
+    let filler = "x".repeat(1 << 20);
+    let items: Vec<_> =
+        (0..40).map(|n| json!({"metadata": {"name": format!("m{n}")}, "spec": filler})).collect();
+    let text = json!({"metadata": {"resourceVersion": "1"}, "items": items}).to_string();
+    let pieces = text.as_bytes().chunks(3_000_001).map(Bytes::copy_from_slice).collect();
+    let server = Server::start([Reply { code: 200, headers: Vec::new(), pieces }]).await;
+    let listing = server.place().list(&machines(), None).await.unwrap();
+    assert_eq!(listing.objects.len(), 40);
+    let starts: Vec<usize> = listing.objects.iter().map(|object| object.raw().as_ptr() as usize).collect();
+    let span = starts.iter().max().unwrap() - starts.iter().min().unwrap();
+    assert!(span < text.len(), "the objects lie in one buffer");
+}
+
+#[tokio::test]
+async fn metadata_is_read_from_whole_objects_too() {
+    let server = Server::start([page(&["m1"], "", "7")]).await;
+    let listing = server.place().list_meta(&machines(), None).await.unwrap();
+    assert_eq!(listing.metas[0].name, "m1");
+}
+
+#[tokio::test]
+async fn a_server_that_asks_to_slow_down_says_for_how_long() {
+    let mut slow = status(429, "TooManyRequests", "later");
+    slow.headers.push(("retry-after", "3".to_owned()));
+    let server = Server::start([slow]).await;
+    let Err(error) = server.place().list(&machines(), None).await else { panic!() };
+    assert!(error.transient());
+    let PlaceError::TooManyRequests { retry_after } = error else { panic!("{error}") };
+    assert_eq!(retry_after, Some(Duration::from_secs(3)));
+    assert_eq!(server.asked().len(), 1, "nobody tries again behind the engine's back");
+}
+
+#[tokio::test]
+async fn only_the_servers_own_word_makes_an_object_absent() {
+    let key = Key::new(machines().group_kind.clone(), Some("a"), "m");
+    let gone = Server::start([status(404, "NotFound", "machines \"m\" not found")]).await;
+    assert!(gone.place().get(&machines(), &key).await.unwrap().is_none());
+    for other in ["404 page not found", "<html>nothing here</html>", "{}"] {
+        let server = Server::start([reply(404, other)]).await;
+        let error = server.place().get(&machines(), &key).await.unwrap_err();
+        assert!(matches!(error, PlaceError::NotFound(_)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_json_is_not_quoted() {
+    let key = Key::new(secrets().group_kind.clone(), Some("a"), "s");
+    let server = Server::start([reply(200, "hunter2")]).await;
+    let place = server.place();
+    let errors = [
+        place.get(&secrets(), &key).await.unwrap_err(),
+        place.list(&secrets(), None).await.unwrap_err(),
+        place.kinds().await.unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(error, PlaceError::Unreadable(_)), "{error}");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn writes_are_strict_and_name_their_manager() {
+    let server = Server::start([reply(201, r#"{"metadata":{"name":"m"}}"#)]).await;
+    let (place, machine) = (server.place(), machines());
+    let key = Key::new(machine.group_kind.clone(), Some("a"), "m");
+    let body = json!({"metadata": {"name": "m", "namespace": "a"}});
+    place.create(&machine, &body, Change::DryRun).await.unwrap();
+    let patch = Patch { body: &json!({"a": 1}), subresource: Subresource::Status, change: Change::Real };
+    place.patch(&machine, &key, patch).await.unwrap();
+    let must = Preconditions { uid: Some(Uid("u".to_owned())), resource_version: Some("5".to_owned()) };
+    place.delete(&machine, &key, must).await.unwrap();
+    let path = "/apis/cluster.x-k8s.io/v1beta2/namespaces/a/machines";
+    let query = "?fieldManager=pivot-host&fieldValidation=Strict";
+    assert_eq!(
+        server.asked(),
+        [
+            format!("POST {path}{query}&dryRun=All {body}"),
+            format!("PATCH {path}/m/status{query} {}", json!({"a": 1})),
+            format!(
+                "DELETE {path}/m {}",
+                json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+                    "preconditions": {"uid": "u", "resourceVersion": "5"}})
+            ),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_secrets_refusal_tells_no_values() {
+    let server = Server::start([status(400, "BadRequest", "illegal base64 in ...hunter2...")]).await;
+    let body = json!({"metadata": {"name": "s", "namespace": "a"}, "data": {"k": "hunter2"}});
+    let error = server.place().create(&secrets(), &body, Change::Real).await.unwrap_err();
+    assert_eq!(error.to_string(), "refused: create Secret a/s: BadRequest");
+}
+
+#[tokio::test]
+async fn watch_events_may_come_in_any_pieces() {
+    let line =
+        |kind: &str, object: serde_json::Value| format!("{}\n", json!({"type": kind, "object": object}));
+    let object = |name: &str| json!({"metadata": {"name": name, "namespace": "a"}});
+    let text = line("ADDED", object("m1"))
+        + &line("BOOKMARK", json!({"metadata": {"resourceVersion": "9"}}))
+        + &line("MODIFIED", object("m2"))
+        + &line("DELETED", object("m1"));
+    for size in [7, 40, 10_000] {
+        let pieces = text.as_bytes().chunks(size).map(Bytes::copy_from_slice).collect();
+        let server = Server::start([Reply { code: 200, headers: Vec::new(), pieces }]).await;
+        let events: Vec<Event> =
+            server.place().watch(&machines(), None, "5").await.unwrap().try_collect().await.unwrap();
+        let [Event::Applied(a), Event::Applied(b), Event::Deleted(c)] = events.as_slice() else {
+            panic!("{events:?}")
+        };
+        assert_eq!([&a.meta.name, &b.meta.name, &c.meta.name], ["m1", "m2", "m1"]);
+        let asked = "/machines?watch=true&allowWatchBookmarks=true&resourceVersion=5";
+        assert!(server.asked()[0].ends_with(asked));
+    }
+}
+
+#[tokio::test]
+async fn a_watch_expires_at_once_or_on_the_way() {
+    let event = json!({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}});
+    for reply in [status(410, "Expired", "too old"), reply(200, format!("{event}\n"))] {
+        let server = Server::start([reply]).await;
+        let error = match server.place().watch(&machines(), None, "5").await {
+            Err(error) => error,
+            Ok(mut events) => {
+                let error = events.next().await.unwrap().unwrap_err();
+                assert!(events.next().await.is_none());
+                error
+            }
+        };
+        assert!(matches!(error, PlaceError::Expired(_)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_watch_that_breaks_in_a_line_says_so() {
+    let server = Server::start([reply(200, r#"{"type":"ADDED","obj"#)]).await;
+    let mut events = server.place().watch(&machines(), None, "5").await.unwrap();
+    assert!(matches!(events.next().await, Some(Err(PlaceError::Unavailable(_)))));
+    assert!(events.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_transient() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let server = Server { url, asked: Arc::default(), connections: Arc::default() };
+    let error = server.place().identify().await.unwrap_err();
+    assert!(error.transient(), "{error}");
+}
+
+#[tokio::test]
+async fn whoever_may_not_read_kube_system_is_not_told_apart() {
+    let server = Server::start([status(403, "Forbidden", "no")]).await;
+    assert_eq!(server.place().identify().await.unwrap(), Identity::Unknown);
+    let server = Server::start([reply(200, r#"{"metadata":{"name":"kube-system","uid":"u"}}"#)]).await;
+    assert_eq!(server.place().identify().await.unwrap(), Identity::Cluster(Uid("u".to_owned())));
+}
+
+#[tokio::test]
+async fn denied_access_keeps_its_order() {
+    let yes = reply(201, r#"{"status":{"allowed":true}}"#);
+    let server = Server::start([yes, reply(201, r#"{"status":{}}"#)]).await;
+    let access = |verb| Access {
+        verb,
+        group: "g".to_owned(),
+        resource: "as".to_owned(),
+        subresource: "",
+        namespace: None,
+    };
+    let denied = server.place().denied(&[access("create"), access("delete"), access("list")]).await.unwrap();
+    assert_eq!(denied.len(), 2);
+}
+
+fn kubeconfig(server: &str, user: serde_json::Value) -> tempfile::NamedTempFile {
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "one",
+        "contexts": [{"name": "one", "context": {"cluster": "c", "user": "u", "namespace": "mine"}},
+                     {"name": "two", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": user}],
+    });
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(config.to_string().as_bytes()).unwrap();
+    file
+}
+
+fn options(file: &tempfile::NamedTempFile) -> ConnectOptions {
+    ConnectOptions { kubeconfig: Some(file.path().to_owned()), ..ConnectOptions::default() }
+}
+
+#[tokio::test]
+async fn parallel_requests_use_the_connections_there_are() {
+    let server = Server::start([reply(200, r#"{"metadata":{"name":"kube-system","uid":"u"}}"#)]).await;
+    let file = kubeconfig(&server.url, json!({"token": "t"}));
+    let place = KubePlace::connect(options(&file)).await.unwrap();
+    assert_eq!(place.label(), format!("one ({}/)", server.url));
+    assert_eq!(place.default_namespace(), "mine");
+    for _ in 0..5 {
+        let asks = (0..64).map(|_| place.identify());
+        futures::future::try_join_all(asks).await.unwrap();
+    }
+    let connections = server.connections.load(Ordering::SeqCst);
+    assert!(connections <= 64, "{connections} connections");
+}
+
+#[tokio::test]
+async fn an_unknown_context_lists_those_there_are() {
+    let file = kubeconfig("http://127.0.0.1:1", json!({}));
+    let context = Some("three".to_owned());
+    let error = KubePlace::connect(ConnectOptions { context, ..options(&file) }).await.err().unwrap();
+    let path = file.path().display();
+    assert_eq!(error.to_string(), format!("kubeconfig {path} has no context \"three\"; there are: one, two"));
+}
+
+#[tokio::test]
+async fn an_expired_certificate_is_named_before_it_is_used() {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.not_after = rcgen::date_time_ymd(2024, 2, 3);
+    let pem = params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap().pem();
+    let mut certificate = tempfile::NamedTempFile::new().unwrap();
+    certificate.write_all(pem.as_bytes()).unwrap();
+    let file = kubeconfig("http://127.0.0.1:1", json!({"client-certificate": certificate.path()}));
+    let error = KubePlace::connect(options(&file)).await.err().unwrap().to_string();
+    assert!(
+        error.ends_with("context \"one\": the client certificate expired at 2024-02-03T00:00:00Z"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_broken_kubeconfig_is_not_quoted() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"users:\n- name: u\n  user: {token: hunter2").unwrap();
+    let error = KubePlace::connect(options(&file)).await.err().unwrap().to_string();
+    assert!(error.contains("not readable as YAML") && !error.contains("hunter2"), "{error}");
+    let gone = Some("/nowhere/config".into());
+    let error = KubePlace::connect(ConnectOptions { kubeconfig: gone, ..ConnectOptions::default() }).await;
+    assert!(error.err().unwrap().to_string().starts_with("kubeconfig /nowhere/config: No such file"));
+}
+
+#[tokio::test]
+async fn a_refused_user_is_told_which_one_it_is() {
+    let server = Server::start([status(401, "Unauthorized", "Unauthorized")]).await;
+    let file = kubeconfig(&server.url, json!({"token": "hunter2"}));
+    let error = KubePlace::connect(options(&file)).await.unwrap().identify().await.unwrap_err().to_string();
+    assert!(error.contains("context \"one\"") && !error.contains("hunter2"), "{error}");
+}
