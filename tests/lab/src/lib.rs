@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`assets`] | the binaries, built once from Go modules and cached |
 //! | [`server`] | a [`Server`] and a [`Pair`] of them |
+//! | [`audit`] | who asked the server for what, and how often |
 //! | [`kinds`] | names for objects that mean the same on both sides |
 //! | [`pki`] | certificates, also for users with few rights and for expired ones |
 //! | [`process`] | child processes that never outlive the test |
@@ -17,6 +18,7 @@
 //! A lab that cannot start is a failed test, never a skipped one.
 
 pub mod assets;
+pub mod audit;
 pub mod kinds;
 pub mod kubeconfig;
 pub mod pki;
@@ -24,6 +26,7 @@ pub mod process;
 pub mod server;
 
 pub use assets::{Assets, assets};
+pub use audit::Audit;
 pub use kinds::{Kind, ObjectKey};
 pub use server::{Dump, Pair, Server, normalise};
 

@@ -52,6 +52,8 @@ pub(super) fn apiserver(binaries: &ServerBinaries, dir: &Path, etcd: &str, port:
         "--endpoint-reconciler-type=none".to_owned(),
         format!("--audit-policy-file={}", file("audit-policy.yaml")),
         format!("--audit-log-path={}", file("audit.log")),
+        // A log that rotates would lose the requests of long runs.
+        "--audit-log-maxsize=4096".to_owned(),
     ]);
     command
 }

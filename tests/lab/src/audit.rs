@@ -1,0 +1,289 @@
+//! Counting requests where they arrive: in the API server's own audit log.
+//!
+//! "Three mutating requests per moved object" is a promise, and what a client believes to have sent is no evidence: libraries
+//! repeat requests, and discover kinds behind the caller's back. The log names each request's user agent, so the program under
+//! test, the peer, the controllers and the lab itself can be told apart.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::Server;
+use crate::kinds::group_kind;
+
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
+const MUTATING: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
+
+/// A moment in a server's life, see [`Server::audit_mark`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Mark(u64);
+
+/// One answered request; of a watch, its beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What the client calls itself.
+    pub user_agent: String,
+    /// Whom the server takes it for.
+    pub user: String,
+    /// get, list, watch, create, update, patch, delete, deletecollection.
+    pub verb: String,
+    /// `machines.cluster.x-k8s.io`, `machines.cluster.x-k8s.io/status`, `secrets`; the path where no resource is asked for.
+    pub resource: String,
+    /// Empty outside namespaces.
+    pub namespace: String,
+    /// Empty for lists, and where the server makes up the name.
+    pub name: String,
+    /// The answer's HTTP status.
+    pub code: u16,
+    /// It was asked to change nothing.
+    pub dry_run: bool,
+}
+
+impl Request {
+    /// It could change something.
+    #[must_use]
+    pub fn is_mutating(&self) -> bool {
+        !self.dry_run && MUTATING.contains(&self.verb.as_str())
+    }
+
+    /// It is about a lease.
+    #[must_use]
+    pub fn is_lease(&self) -> bool {
+        self.resource == "leases.coordination.k8s.io"
+    }
+
+    /// It is about a ConfigMap of the system's namespace: where a move keeps its record.
+    #[must_use]
+    pub fn is_record(&self) -> bool {
+        self.resource == "configmaps" && self.namespace == "kube-system"
+    }
+}
+
+/// Requests in the order in which they were answered.
+#[derive(Debug, Clone, Default)]
+pub struct Audit {
+    /// The requests.
+    pub requests: Vec<Request>,
+}
+
+/// A sum of requests by what they cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Neither dry run, lease, record nor a read: what a request budget speaks of.
+    pub mutating: usize,
+    /// Asked to change nothing.
+    pub dry_run: usize,
+    /// Anything about leases.
+    pub lease: usize,
+    /// Anything about ConfigMaps in `kube-system`.
+    pub record: usize,
+    /// get, list, watch and what is no resource, such as discovery.
+    pub read: usize,
+}
+
+impl Audit {
+    /// Those of clients whose user agent begins like this.
+    #[must_use]
+    pub fn of(&self, user_agent: &str) -> Self {
+        self.only(|request| request.user_agent.starts_with(user_agent))
+    }
+
+    /// Those that `wanted` wants.
+    #[must_use]
+    pub fn only(&self, wanted: impl Fn(&Request) -> bool) -> Self {
+        Self { requests: self.requests.iter().filter(|request| wanted(request)).cloned().collect() }
+    }
+
+    /// How many there are by user agent, verb and resource, dry runs left out.
+    #[must_use]
+    pub fn counts(&self) -> BTreeMap<(String, String, String), usize> {
+        let mut counts = BTreeMap::new();
+        for Request { user_agent, verb, resource, .. } in
+            self.requests.iter().filter(|request| !request.dry_run)
+        {
+            *counts.entry((user_agent.clone(), verb.clone(), resource.clone())).or_default() += 1;
+        }
+        counts
+    }
+
+    /// How many there are by what they cost.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for request in &self.requests {
+            let count = match request {
+                request if request.dry_run => &mut tally.dry_run,
+                request if request.is_lease() => &mut tally.lease,
+                request if request.is_record() => &mut tally.record,
+                request if request.is_mutating() => &mut tally.mutating,
+                _ => &mut tally.read,
+            };
+            *count += 1;
+        }
+        tally
+    }
+
+    fn parse(log: &str) -> Result<Self> {
+        let mut requests = Vec::new();
+        for line in log.lines() {
+            let event: Event =
+                serde_json::from_str(line).with_context(|| format!("read the audit log: {line}"))?;
+            requests.extend(event.request());
+        }
+        Ok(Self { requests })
+    }
+}
+
+impl Server {
+    /// All requests answered so far.
+    pub async fn audit(&self) -> Result<Audit> {
+        self.audit_since(Mark::default()).await
+    }
+
+    /// The requests answered since `mark`.
+    pub async fn audit_since(&self, mark: Mark) -> Result<Audit> {
+        self.flush_audit(mark).await.and_then(|log| Audit::parse(&log))
+    }
+
+    /// Now, for [`Server::audit_since`].
+    pub async fn audit_mark(&self) -> Result<Mark> {
+        Ok(Mark(u64::try_from(self.flush_audit(Mark::default()).await?.len())?))
+    }
+
+    /// The log from `mark` on, complete lines, with everything answered before this call.
+    ///
+    /// An answer can be with the client before its line is in the file; so a request that can be recognised is sent and waited
+    /// for. It arrives after the answers that the caller has already seen.
+    async fn flush_audit(&self, mark: Mark) -> Result<String> {
+        static FLUSHES: AtomicU64 = AtomicU64::new(0);
+        let marker = format!("{BARRIER}{}-{}", std::process::id(), FLUSHES.fetch_add(1, Ordering::Relaxed));
+        let request = http::Request::get(&marker).body(Vec::new())?;
+        self.client().request_text(request).await.context("flush the audit log")?;
+        let (path, start) = (self.dir().join("audit.log"), Instant::now());
+        loop {
+            let log = read_from(&path, mark.0)?;
+            if log.rsplit_once('\n').is_some_and(|(complete, _)| complete.contains(&marker)) {
+                return Ok(log
+                    .rsplit_once('\n')
+                    .map(|(complete, _)| format!("{complete}\n"))
+                    .unwrap_or_default());
+            }
+            if start.elapsed() > WRITE_LIMIT {
+                bail!("the {} server does not write its audit log", self.name());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+/// The path of requests that flush the log; they are not counted.
+const BARRIER: &str = "/version?lab-barrier=";
+
+fn read_from(path: &Path, offset: u64) -> Result<String> {
+    let mut file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut log = Vec::new();
+    file.read_to_end(&mut log)?;
+    Ok(String::from_utf8_lossy(&log).into_owned())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    stage: String,
+    verb: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    user: User,
+    #[serde(default)]
+    user_agent: String,
+    #[serde(default)]
+    object_ref: Option<ObjectRef>,
+    #[serde(default)]
+    response_status: Status,
+}
+
+#[derive(Debug, Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Status {
+    #[serde(default)]
+    code: u16,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct ObjectRef {
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+    api_group: String,
+}
+
+impl Event {
+    fn request(self) -> Option<Request> {
+        // A watch is complete when it ends, which may be never.
+        let counts_at = if self.verb == "watch" { "ResponseStarted" } else { "ResponseComplete" };
+        if self.stage != counts_at || self.request_uri.starts_with(BARRIER) {
+            return None;
+        }
+        let (path, query) = self.request_uri.split_once('?').unwrap_or((&self.request_uri, ""));
+        let object = self.object_ref.unwrap_or_default();
+        let mut resource = group_kind(&object.api_group, &object.resource);
+        if object.resource.is_empty() {
+            resource = path.to_owned();
+        } else if !object.subresource.is_empty() {
+            resource = format!("{resource}/{}", object.subresource);
+        }
+        Some(Request {
+            dry_run: query.split('&').any(|pair| pair.starts_with("dryRun=")),
+            user_agent: self.user_agent,
+            user: self.user.username,
+            verb: self.verb,
+            resource,
+            namespace: object.namespace,
+            name: object.name,
+            code: self.response_status.code,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = r#"{"stage":"ResponseComplete","requestURI":"/apis/x.io/v1/namespaces/n/things/t/status?dryRun=All&a=b","verb":"patch","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"things","namespace":"n","name":"t","apiGroup":"x.io","apiVersion":"v1","subresource":"status"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","requestURI":"/api/v1/namespaces/kube-system/configmaps","verb":"create","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"configmaps","namespace":"kube-system"},"responseStatus":{"code":201}}
+{"stage":"ResponseComplete","requestURI":"/apis/coordination.k8s.io/v1/namespaces/n/leases/l","verb":"update","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"leases","namespace":"n","name":"l","apiGroup":"coordination.k8s.io"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","requestURI":"/api/v1/namespaces/n/secrets/s","verb":"delete","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"secrets","namespace":"n","name":"s"},"responseStatus":{"code":200}}
+{"stage":"ResponseStarted","requestURI":"/api/v1/secrets?watch=1","verb":"watch","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"secrets"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","requestURI":"/api/v1/secrets?watch=1","verb":"watch","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"secrets"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","requestURI":"/apis","verb":"get","user":{"username":"u"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","requestURI":"/version?lab-barrier=1-2","verb":"get","user":{"username":"u"},"responseStatus":{"code":200}}
+"#;
+
+    #[test]
+    fn requests_are_told_apart_by_what_they_cost() {
+        let audit = Audit::parse(LOG).unwrap();
+        assert_eq!(audit.tally(), Tally { mutating: 1, dry_run: 1, lease: 1, record: 1, read: 2 });
+        let own = audit.of("pivot-host");
+        assert_eq!(own.requests.len(), 5);
+        assert_eq!(own.requests[0].resource, "things.x.io/status");
+        let key =
+            |verb: &str, resource: &str| ("pivot-host/1".to_owned(), verb.to_owned(), resource.to_owned());
+        assert_eq!(own.counts().get(&key("patch", "things.x.io/status")), None);
+        assert_eq!(own.counts()[&key("delete", "secrets")], 1);
+        assert_eq!(audit.only(|request| request.resource == "/apis").requests.len(), 1);
+    }
+}
