@@ -10,6 +10,7 @@
 //! | [`assets`] | the binaries, built once from Go modules and cached |
 //! | [`server`] | a [`Server`] and a [`Pair`] of them |
 //! | [`audit`] | who asked the server for what, and how often |
+//! | [`proxy`] | a network that fails on request |
 //! | [`kinds`] | names for objects that mean the same on both sides |
 //! | [`pki`] | certificates, also for users with few rights and for expired ones |
 //! | [`process`] | child processes that never outlive the test |
@@ -23,11 +24,13 @@ pub mod kinds;
 pub mod kubeconfig;
 pub mod pki;
 pub mod process;
+pub mod proxy;
 pub mod server;
 
 pub use assets::{Assets, assets};
 pub use audit::Audit;
 pub use kinds::{Kind, ObjectKey};
+pub use proxy::FaultProxy;
 pub use server::{Dump, Pair, Server, normalise};
 
 use std::fmt::Display;

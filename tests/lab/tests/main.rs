@@ -2,5 +2,9 @@
 //!
 //! One binary, a file per topic.
 
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod objects;
+#[cfg(test)]
 mod servers;
