@@ -8,3 +8,5 @@ mod faults;
 mod objects;
 #[cfg(test)]
 mod servers;
+#[cfg(test)]
+mod witness;

@@ -11,6 +11,7 @@ mod dump;
 mod manifest;
 mod objects;
 
+pub(crate) use dump::selects;
 pub use dump::{Dump, normalise};
 pub use objects::Applied;
 

@@ -1,0 +1,127 @@
+//! What a run promised: which objects it moves, how they are paused, and which annotations are its own business.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::kinds::{ObjectKey, text};
+
+const CLUSTER: &str = "Cluster.cluster.x-k8s.io";
+const PAUSED: &str = "cluster.x-k8s.io/paused";
+
+/// Annotations that movers write for themselves: ours, and clusterctl's.
+const BOOKKEEPING: [&str; 3] = ["pivot-host.io/", "clusterctl.cluster.x-k8s.io/", PAUSED];
+
+type Predicate = Box<dyn Fn(&ObjectKey) -> bool + Send + Sync>;
+type Strip = Box<dyn Fn(&ObjectKey, &mut Value) + Send + Sync>;
+
+/// The rules of one run.
+#[derive(Default)]
+pub struct Rules {
+    moved: Option<Predicate>,
+    held: BTreeMap<String, String>,
+    bookkeeping: Vec<String>,
+    strip: Vec<Strip>,
+}
+
+impl Rules {
+    /// Everything that was in the source at the start is moved; only Clusters are active or paused.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only these objects are moved. Objects that come up during the run are included if the predicate says so.
+    #[must_use]
+    pub fn moved(mut self, moved: impl Fn(&ObjectKey) -> bool + Send + Sync + 'static) -> Self {
+        self.moved = Some(Box::new(moved));
+        self
+    }
+
+    /// Objects of a kind (`Kind.group`) are active unless they carry this annotation.
+    #[must_use]
+    pub fn held(mut self, kind: &str, annotation: &str) -> Self {
+        self.held.insert(kind.to_owned(), annotation.to_owned());
+        self
+    }
+
+    /// Annotations that need not be copied: a key, or a prefix that ends in a slash.
+    #[must_use]
+    pub fn bookkeeping(mut self, annotation: &str) -> Self {
+        self.bookkeeping.push(annotation.to_owned());
+        self
+    }
+
+    /// Takes off what the run changes on purpose (a plugin's adaptation) before states are compared.
+    #[must_use]
+    pub fn strip(mut self, strip: impl Fn(&ObjectKey, &mut Value) + Send + Sync + 'static) -> Self {
+        self.strip.push(Box::new(strip));
+        self
+    }
+
+    pub(super) fn is_moved(&self, key: &ObjectKey, was_there: impl FnOnce() -> bool) -> bool {
+        match &self.moved {
+            Some(moved) => moved(key),
+            None => was_there(),
+        }
+    }
+
+    /// Whether it would be reconciled; none for kinds that nobody pauses one by one.
+    pub(super) fn is_active(&self, key: &ObjectKey, object: &Value) -> Option<bool> {
+        (key.kind == CLUSTER || self.held.contains_key(&key.kind)).then(|| !self.is_paused(key, object))
+    }
+
+    /// Whether it carries a pause of any sort.
+    pub(super) fn is_paused(&self, key: &ObjectKey, object: &Value) -> bool {
+        let has = |annotation: &str| {
+            let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
+            annotations.is_some_and(|annotations| annotations.contains_key(annotation))
+        };
+        match self.held.get(&key.kind) {
+            // Cluster API's annotation does not stop a controller that waits for its own.
+            Some(annotation) => has(annotation),
+            None if key.kind == CLUSTER => {
+                object.pointer("/spec/paused") == Some(&Value::Bool(true)) || has(PAUSED)
+            }
+            None => has(PAUSED),
+        }
+    }
+
+    /// The part of an object that a copy must have: all but status, and of the metadata labels and annotations.
+    pub(super) fn state(&self, key: &ObjectKey, object: &Value) -> Value {
+        let mut state = object.clone();
+        if let Some(fields) = state.as_object_mut() {
+            fields.remove("status");
+        }
+        if let Some(metadata) = state.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.retain(|field, _| field == "labels" || field == "annotations");
+            if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+                annotations.retain(|annotation, _| !self.is_bookkeeping(&key.kind, annotation));
+            }
+            // No annotations and an empty map of them are the same.
+            metadata.retain(|_, value| value.as_object().is_some_and(|map| !map.is_empty()));
+        }
+        if key.kind == CLUSTER
+            && let Some(spec) = state.get_mut("spec").and_then(Value::as_object_mut)
+        {
+            spec.remove("paused");
+        }
+        for strip in &self.strip {
+            strip(key, &mut state);
+        }
+        state
+    }
+
+    fn is_bookkeeping(&self, kind: &str, annotation: &str) -> bool {
+        let own = self.bookkeeping.iter().map(String::as_str).chain(self.held.get(kind).map(String::as_str));
+        BOOKKEEPING.into_iter().chain(own).any(|known| match known.strip_suffix('/') {
+            Some(_) => annotation.starts_with(known),
+            None => annotation == known,
+        })
+    }
+}
+
+/// A UID, to tell an object from another of the same name.
+pub(super) fn uid(object: &Value) -> &str {
+    text(object, "/metadata/uid")
+}
