@@ -10,96 +10,27 @@
 mod complete;
 mod definitions;
 mod documents;
+mod error;
 mod files;
 mod manifest;
+mod verbs;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
-use futures::stream::{self, BoxStream, StreamExt};
-use pivot_core::{GroupKind, Key, Kind, Object, merge};
+use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::Value;
-use uuid::Uuid;
 
+pub use error::DirectoryError;
 pub use manifest::Manifest;
 
-use crate::body::{drop_empty, key_of, patched, require, set, text};
-use crate::place::{
-    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
-    Preconditions, Result,
-};
+use crate::body::set;
+use crate::place::{PlaceError, Result};
 use files::Files;
 
 /// What the verbs of a change have in common where they are refused.
 const READ_ONLY: PlaceError = PlaceError::Unsupported("a directory that is read", "be written to");
-
-/// Why a directory can't be used. Carries no part of a file's content but names.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DirectoryError {
-    /// The file system says no.
-    #[error("{path}: {reason}")]
-    Io {
-        /// Which file or directory.
-        path: String,
-        /// What it says.
-        reason: String,
-    },
-    /// A file is not readable as what it should be.
-    #[error("{file}, document {document}: {reason}")]
-    Document {
-        /// Which file.
-        file: String,
-        /// Which document of it, from 1.
-        document: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Two documents are the same object.
-    #[error("{key} is both in {first} and in {second}")]
-    Twice {
-        /// Which object.
-        key: Box<Key>,
-        /// Where it is first.
-        first: String,
-        /// Where it is again.
-        second: String,
-    },
-    /// There is something in the directory that is not ours.
-    #[error("{path} is not empty ({found} is there): nothing in it is overwritten; name a new directory")]
-    NotEmpty {
-        /// Which directory.
-        path: String,
-        /// What is in it.
-        found: String,
-    },
-    /// The directory belongs to another move.
-    #[error("{path} belongs to move {found}; name a new directory")]
-    OtherMove {
-        /// Which directory.
-        path: String,
-        /// Whose it is.
-        found: String,
-    },
-    /// The move that wrote the directory did not come to its end.
-    #[error("{path} is incomplete: move {move_id} has not finished writing it")]
-    Incomplete {
-        /// Which directory.
-        path: String,
-        /// Which move.
-        move_id: String,
-    },
-    /// Files that the manifest names are not there.
-    #[error("{path}: the manifest names files that are not there: {}", files.join(", "))]
-    Missing {
-        /// Which directory.
-        path: String,
-        /// Which files.
-        files: Vec<String>,
-    },
-}
 
 /// An object and where it is kept.
 struct Entry {
@@ -262,103 +193,6 @@ fn pretty(body: &Value) -> Result<Vec<u8>> {
 /// A disk that is full stays full: another try does not help, and the run can be resumed.
 fn unwritten(error: DirectoryError) -> PlaceError {
     PlaceError::Invalid(error.to_string())
-}
-
-#[async_trait]
-impl Place for DirectoryPlace {
-    fn label(&self) -> &str {
-        &self.shared.label
-    }
-
-    fn sort(&self) -> PlaceKind {
-        PlaceKind::Directory
-    }
-
-    async fn identify(&self) -> Result<Identity> {
-        Ok(Identity::Directory(self.shared.files.path().to_owned()))
-    }
-
-    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
-        Ok(self.shared.contents().kinds.values().cloned().collect())
-    }
-
-    async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        let contents = self.shared.contents();
-        let objects = contents.list(kind, namespace).cloned().collect();
-        Ok(Listing { objects, resource_version: contents.version.to_string() })
-    }
-
-    async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        let contents = self.shared.contents();
-        let metas = contents.list(kind, namespace).map(|object| object.meta.clone()).collect();
-        Ok(MetaListing { metas, resource_version: contents.version.to_string() })
-    }
-
-    async fn get(&self, _kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        Ok(self.shared.contents().entries.get(key).map(|entry| entry.object.clone()))
-    }
-
-    async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        self.writable()?;
-        let key = key_of(kind, body)?;
-        let mut contents = self.shared.contents();
-        if contents.entries.contains_key(&key) {
-            return Err(PlaceError::AlreadyExists(key.to_string()));
-        }
-        if text(body, "resourceVersion").is_some_and(|version| !version.is_empty()) {
-            let text = format!("{key}: resourceVersion should not be set on objects to be created");
-            return Err(PlaceError::Invalid(text));
-        }
-        let mut new = body.clone();
-        set(&mut new, "uid", Uuid::new_v4().to_string().into());
-        drop_empty(&mut new);
-        match change {
-            Change::DryRun => object(kind, &new),
-            Change::Real => self.shared.store(&mut contents, kind, &key, new),
-        }
-    }
-
-    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: Patch<'_>) -> Result<Object> {
-        self.writable()?;
-        let mut contents = self.shared.contents();
-        let entry = contents.entries.get(key).ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
-        let old = entry.object.value().map_err(|error| PlaceError::Unreadable(error.to_string()))?;
-        let Patch { body, subresource, change } = patch;
-        let mut new = patched(kind, key, &old, |object| merge::apply(object, body), subresource, &[])?;
-        drop_empty(&mut new);
-        match change {
-            _ if new == old => Ok(entry.object.clone()),
-            Change::DryRun => object(kind, &new),
-            Change::Real => self.shared.store(&mut contents, kind, key, new),
-        }
-    }
-
-    async fn delete(&self, _kind: &Arc<Kind>, key: &Key, preconditions: Preconditions) -> Result<()> {
-        self.writable()?;
-        let mut contents = self.shared.contents();
-        let entry = contents.entries.get(key).ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
-        let old = entry.object.value().map_err(|error| PlaceError::Unreadable(error.to_string()))?;
-        require(key, &old, &preconditions)?;
-        self.shared.files.remove(&entry.file).map_err(unwritten)?;
-        contents.entries.remove(key);
-        Ok(())
-    }
-
-    /// Nothing acts on files, so nothing ever happens.
-    async fn watch(
-        &self,
-        _kind: &Arc<Kind>,
-        _namespace: Option<&str>,
-        _resource_version: &str,
-    ) -> Result<BoxStream<'static, Result<Event>>> {
-        Ok(stream::pending().boxed())
-    }
-
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        let read_only = self.writable().is_err();
-        let reads = |access: &Access| matches!(access.verb, "get" | "list" | "watch");
-        Ok(asked.iter().filter(|access| read_only && !reads(access)).cloned().collect())
-    }
 }
 
 #[cfg(test)]

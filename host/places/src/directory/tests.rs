@@ -6,7 +6,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::place::Subresource;
+use crate::place::{Access, Change, Patch, Place, Preconditions, Subresource};
 use crate::testing::kind;
 
 fn directory(files: &[(&str, &str)]) -> TempDir {
@@ -270,4 +270,18 @@ async fn a_manifest_notices_what_was_lost() {
     place.finish(false).await.unwrap();
     fs::remove_file(dir.path().join("Machine.cluster.x-k8s.io_a_m.json")).unwrap();
     assert!(matches!(DirectoryPlace::open(dir.path()), Err(DirectoryError::Missing { .. })));
+}
+
+#[tokio::test]
+async fn the_metal3_example_is_whole() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/metal3");
+    let place = DirectoryPlace::open(Path::new(path)).unwrap();
+    let contents = place.shared.contents();
+    let ids: Vec<&Uid> = contents.entries.values().map(|entry| &entry.object.meta.uid).collect();
+    for (key, entry) in &contents.entries {
+        for owner in &entry.object.meta.owner_references {
+            assert!(ids.contains(&&owner.uid), "{key}: {owner:?}");
+        }
+    }
+    assert!(contents.entries.keys().any(|key| key.group_kind.is("metal3.io", "BareMetalHost")));
 }

@@ -10,7 +10,6 @@ use pivot_core::{GroupKind, Kind, KindLabels, names};
 use serde::Deserialize;
 
 use super::list;
-use super::status::Quote;
 use super::transport::{Ask, Transport};
 use crate::place::{PlaceError, Result};
 
@@ -99,7 +98,7 @@ async fn discover(transport: &Transport, path: &str) -> Result<Vec<Group>> {
 /// Labels of the definitions, by `plural.group`.
 async fn labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
     let about = "list CustomResourceDefinitions";
-    let list = list::all(transport, DEFINITIONS, list::METADATA, Quote::Message, about).await?;
+    let list = list::all(transport, DEFINITIONS, list::METADATA, about).await?;
     let mut out = BTreeMap::new();
     for raw in &list.items {
         let meta = list::meta(raw, about)?;

@@ -7,7 +7,6 @@ use pivot_core::{Kind, Meta};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::status::Quote;
 use super::transport::{Ask, JSON, Refusal, Transport};
 use super::url;
 use crate::place::{Listing, MetaListing, PlaceError, Result};
@@ -47,13 +46,12 @@ pub(super) async fn all(
     transport: &Transport,
     path: &str,
     accept: &str,
-    quote: Quote,
     about: &str,
 ) -> Result<Items, Refusal> {
-    match pages(transport, path, accept, quote, about, Some(PAGE)).await {
+    match pages(transport, path, accept, about, Some(PAGE)).await {
         Err(Refusal { error: PlaceError::Expired(reason), .. }) => {
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
-            pages(transport, path, accept, quote, about, None).await
+            pages(transport, path, accept, about, None).await
         }
         other => other,
     }
@@ -63,7 +61,6 @@ async fn pages(
     transport: &Transport,
     path: &str,
     accept: &str,
-    quote: Quote,
     about: &str,
     limit: Option<usize>,
 ) -> Result<Items, Refusal> {
@@ -78,7 +75,7 @@ async fn pages(
                 url.push_str(&url::escape(&token));
             }
         }
-        let ask = Ask::get(url, about.to_owned()).accept(accept).quote(quote);
+        let ask = Ask::get(url, about.to_owned()).accept(accept);
         let body = transport.call(ask).await?;
         let page: Page<'_> = parse(&body, about)?;
         // Slices share the page's memory; most of what is listed is kept, and kept whole.
@@ -110,7 +107,7 @@ pub(super) async fn objects(
 ) -> Result<Listing> {
     let about = about(kind, namespace);
     let path = url::collection(kind, namespace);
-    let list = all(transport, &path, JSON, super::quote(kind), &about).await?;
+    let list = all(transport, &path, JSON, &about).await?;
     let objects = list.items.into_iter().map(|raw| super::object(kind, raw)).collect::<Result<_>>()?;
     Ok(Listing { objects, resource_version: list.resource_version })
 }
@@ -123,7 +120,7 @@ pub(super) async fn metas(
 ) -> Result<MetaListing> {
     let about = about(kind, namespace);
     let path = url::collection(kind, namespace);
-    let list = all(transport, &path, METADATA, super::quote(kind), &about).await?;
+    let list = all(transport, &path, METADATA, &about).await?;
     let metas = list.items.iter().map(|raw| meta(raw, &about)).collect::<Result<_>>()?;
     Ok(MetaListing { metas, resource_version: list.resource_version })
 }

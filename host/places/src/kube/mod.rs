@@ -133,7 +133,7 @@ impl Place for KubePlace {
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        let ask = Ask::get(url::object(kind, key)?, format!("read {key}")).quote(quote(kind));
+        let ask = Ask::get(url::object(kind, key)?, format!("read {key}"));
         match self.transport.call(ask).await {
             Ok(body) => Ok(Some(object(kind, body)?)),
             // Only the API server's own word counts: a proxy's 404 is not an object that is gone.
@@ -144,6 +144,11 @@ impl Place for KubePlace {
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
         let path = format!("{}{}", url::home(kind, body)?, url::write_query(change));
+        // The server answers with a 500, which would be tried again.
+        if body.pointer("/metadata/resourceVersion").and_then(Value::as_str).is_some_and(|v| !v.is_empty()) {
+            let text = format!("create {}: with a resourceVersion", name_of(&kind.group_kind, body));
+            return Err(PlaceError::Invalid(text));
+        }
         let about = format!("create {}", name_of(&kind.group_kind, body));
         let ask = Ask::get(path, about).send(Method::POST, JSON, body.to_string()).quote(quote(kind));
         object(kind, self.transport.call(ask).await?)
@@ -176,9 +181,11 @@ impl Place for KubePlace {
             "propagationPolicy": "Background",
             "preconditions": must,
         });
-        let ask = Ask::get(url::object(kind, key)?, format!("delete {key}"))
-            .send(Method::DELETE, JSON, options.to_string())
-            .quote(quote(kind));
+        let ask = Ask::get(url::object(kind, key)?, format!("delete {key}")).send(
+            Method::DELETE,
+            JSON,
+            options.to_string(),
+        );
         self.transport.call(ask).await?;
         Ok(())
     }
@@ -205,7 +212,7 @@ impl Place for KubePlace {
     }
 }
 
-/// Whether errors about objects of this kind may quote them.
+/// Whether the answer to a write may quote what was written. Reads and deletes send nothing that could be.
 fn quote(kind: &Kind) -> Quote {
     if kind.group_kind.is_secret() { Quote::Names } else { Quote::Message }
 }

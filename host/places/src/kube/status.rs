@@ -1,8 +1,9 @@
 //! What an API server's refusals mean.
 //!
-//! A `Status` message may quote values of the object it is about, so for Secrets the message is dropped and
-//! only the reason and the names of the fields remain.
+//! A `Status` message may quote values of the object that was sent, so where that is a Secret the message is
+//! dropped and only the reason and the names of the fields remain.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -56,13 +57,15 @@ impl Status {
         if quote == Quote::Message && !self.message.is_empty() {
             return shorten(&self.message);
         }
-        let causes = self.details.as_ref().and_then(|details| details.causes.as_deref()).unwrap_or_default();
-        let mut fields: Vec<&str> =
-            causes.iter().map(|cause| cause.field.as_str()).filter(|field| !field.is_empty()).collect();
-        fields.sort_unstable();
-        fields.dedup();
+        let fields = self.fields().into_iter().collect::<Vec<_>>().join(", ");
         let reason = if self.reason.is_empty() { "no reason given" } else { &self.reason };
-        if fields.is_empty() { reason.to_owned() } else { format!("{reason}: {}", fields.join(", ")) }
+        if fields.is_empty() { reason.to_owned() } else { format!("{reason}: {fields}") }
+    }
+
+    /// The fields that are at fault.
+    fn fields(&self) -> BTreeSet<&str> {
+        let causes = self.details.as_ref().and_then(|details| details.causes.as_deref()).unwrap_or_default();
+        causes.iter().map(|cause| cause.field.as_str()).filter(|field| !field.is_empty()).collect()
     }
 }
 
@@ -76,6 +79,8 @@ pub(super) fn error(
 ) -> PlaceError {
     let text = match status {
         Some(status) => format!("{about}: {}", status.text(quote)),
+        // How an API server answers for a kind it does not serve, and a proxy for anything.
+        None if code == StatusCode::NOT_FOUND => format!("{about}: not served here"),
         None => format!("{about}: {code}, and not in the API server's own words"),
     };
     let reason = status.map_or("", |status| status.reason.as_str());
@@ -85,6 +90,10 @@ pub(super) fn error(
         404 => PlaceError::NotFound(text),
         409 if reason == "AlreadyExists" => PlaceError::AlreadyExists(text),
         409 => PlaceError::Conflict(text),
+        // A patch that names another uid than the object's: it is not that object any more.
+        422 if status.is_some_and(|status| status.fields().contains("metadata.uid")) => {
+            PlaceError::Conflict(text)
+        }
         410 => PlaceError::Expired(text),
         429 => PlaceError::TooManyRequests {
             retry_after: retry_after.or_else(|| {
@@ -119,6 +128,19 @@ mod tests {
         let changed = r#"{"kind":"Status","reason":"Conflict","message":"m"}"#;
         assert!(matches!(read(409, taken, Quote::Message), PlaceError::AlreadyExists(_)));
         assert!(matches!(read(409, changed, Quote::Message), PlaceError::Conflict(_)));
+    }
+
+    #[test]
+    fn another_uid_is_a_conflict() {
+        let body = |field| {
+            format!(
+                r#"{{"kind":"Status","reason":"Invalid","details":{{"causes":[{{"field":"{field}"}}]}}}}"#
+            )
+        };
+        let other = read(422, &body("metadata.uid"), Quote::Message);
+        assert!(matches!(other, PlaceError::Conflict(_)));
+        let owner = read(422, &body("metadata.ownerReferences[0].uid"), Quote::Message);
+        assert!(matches!(owner, PlaceError::Invalid(_)));
     }
 
     #[test]

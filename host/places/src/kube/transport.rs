@@ -170,7 +170,12 @@ fn silent(about: &str) -> PlaceError {
 
 /// A failure below HTTP. One of trust is not cured by another try.
 pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
-    let text = format!("{about}: {}", chain(error));
+    let cause: &dyn StdError = match error {
+        // Says nothing itself.
+        ::kube::Error::Service(cause) => cause.as_ref(),
+        other => other,
+    };
+    let text = format!("{about}: {}", chain(cause));
     let trust = ["peer certificate", "fatal alert"].iter().any(|sign| text.contains(sign));
     if trust || matches!(error, ::kube::Error::Auth(_)) {
         PlaceError::Unauthorized(text)
@@ -215,7 +220,7 @@ pub(super) fn is_absent(refusal: &Refusal) -> bool {
 }
 
 /// As an HTTP answer with the code of a watch's error event.
-pub(super) fn event_error(status: &Status, quote: Quote, about: &str) -> PlaceError {
+pub(super) fn event_error(status: &Status, about: &str) -> PlaceError {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    status::error(code, None, Some(status), quote, about)
+    status::error(code, None, Some(status), Quote::Message, about)
 }

@@ -40,7 +40,7 @@ pub(super) async fn open(
         url::escape(resource_version)
     );
     let about = format!("watch {}", kind.group_kind);
-    let ask = Ask::get(path, about.clone()).quote(super::quote(kind));
+    let ask = Ask::get(path, about.clone());
     let response = transport.open(ask).await?;
     Ok(events(response.into_body(), Arc::clone(kind), about))
 }
@@ -105,7 +105,7 @@ impl Reader {
             "BOOKMARK" => Ok(None),
             "ERROR" => {
                 let status: Status = parse(object.get().as_bytes(), &self.about)?;
-                Err(transport::event_error(&status, super::quote(&self.kind), &self.about))
+                Err(transport::event_error(&status, &self.about))
             }
             other => Err(PlaceError::Unreadable(format!("{}: an event called {other:?}", self.about))),
         }

@@ -2,9 +2,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use pivot_core::GroupKind;
+use pivot_core::Uid;
 
 use super::*;
+use crate::place::{Event, Patch, Place, Preconditions, Subresource};
 use crate::testing::kind;
 
 fn machines() -> Arc<Kind> {

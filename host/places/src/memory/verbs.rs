@@ -1,0 +1,107 @@
+//! What the server does when it is asked as a place.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream, StreamExt};
+use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge};
+use serde_json::Value;
+
+use super::MemoryPlace;
+use crate::body::{key_of, text};
+use crate::place::{
+    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceKind, Preconditions, Result,
+    Subresource,
+};
+
+fn collection(kind: &Kind, namespace: Option<&str>) -> Key {
+    Key::new(kind.group_kind.clone(), namespace.filter(|_| kind.namespaced), "")
+}
+
+#[async_trait]
+impl Place for MemoryPlace {
+    fn label(&self) -> &str {
+        &self.shared.label
+    }
+
+    fn sort(&self) -> PlaceKind {
+        PlaceKind::Live
+    }
+
+    async fn identify(&self) -> Result<Identity> {
+        let key = Key::new(GroupKind::new("", "Namespace"), None, "kube-system");
+        let uid = self.body(&key).and_then(|body| Some(text(&body, "uid")?.to_owned()));
+        Ok(uid.map_or(Identity::Unknown, |uid| Identity::Cluster(Uid(uid))))
+    }
+
+    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
+        Ok(self.state().kinds.values().cloned().collect())
+    }
+
+    async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
+        self.reads("list", &collection(kind, namespace), |state| state.list(kind, namespace))
+    }
+
+    async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        self.reads("list-meta", &collection(kind, namespace), |state| {
+            let Listing { objects, resource_version } = state.list(kind, namespace)?;
+            let metas = objects.into_iter().map(|object| object.meta).collect();
+            Ok(MetaListing { metas, resource_version })
+        })
+    }
+
+    async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
+        self.reads("get", key, |state| state.get(kind, key))
+    }
+
+    async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
+        let key = key_of(kind, body)?;
+        self.writes("create", &key, body, change, |state| state.create(kind, &key, body, change))
+    }
+
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: Patch<'_>) -> Result<Object> {
+        let Patch { body, subresource, change } = patch;
+        let verb = match subresource {
+            Subresource::None => "patch",
+            Subresource::Status => "patch-status",
+        };
+        self.writes(verb, key, body, change, |state| {
+            state.update(kind, key, subresource, change, |object| merge::apply(object, body))
+        })
+    }
+
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: Preconditions) -> Result<()> {
+        self.writes("delete", key, &Value::Null, Change::Real, |state| {
+            state.delete(kind, key, &preconditions)
+        })
+    }
+
+    async fn watch(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        resource_version: &str,
+    ) -> Result<BoxStream<'static, Result<Event>>> {
+        let key = collection(kind, namespace);
+        let from = self.reads("watch", &key, |state| state.served(kind).and(state.from(resource_version)))?;
+        let (kind, news) = (Arc::clone(kind), self.shared.news.subscribe());
+        let start = (self.clone(), kind, key.namespace, news, from);
+        let events = stream::try_unfold(start, |(place, kind, namespace, mut news, from)| async move {
+            loop {
+                let next = place.state().event(&kind, namespace.as_deref(), from)?;
+                if let Some((version, event)) = next {
+                    return Ok(Some((event, (place, kind, namespace, news, version))));
+                }
+                if news.changed().await.is_err() {
+                    return Ok(None);
+                }
+            }
+        });
+        Ok(events.boxed())
+    }
+
+    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        let state = self.state();
+        Ok(asked.iter().filter(|access| state.denied.contains(access)).cloned().collect())
+    }
+}
