@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::plan::Plan;
-use crate::refusal::{Refusal, some_of};
+use crate::refusal::{Refusal, kubectl, some_of};
 use crate::relations::Relations;
 use crate::scope::Scope;
-use crate::{GroupKind, Key, Kind, Meta, Uid};
+use crate::select::takes_part;
+use crate::{GroupKind, Key, Kind, Meta, Uid, names};
 
 /// An object that exists in the source, whatever its kind.
 #[derive(Clone, Debug)]
@@ -46,35 +47,48 @@ pub fn collateral(
     relations: &Relations,
     bystanders: &[Bystander],
 ) -> Vec<Refusal> {
-    let mut by_kind: BTreeMap<GroupKind, BTreeMap<Key, Key>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<&GroupKind, (&Kind, BTreeMap<Key, Key>)> = BTreeMap::new();
     for lost in Collection::new(plan, relations, bystanders).run() {
         let Some(bystander) = bystanders.get(lost.object) else { continue };
         let kind = &bystander.kind.group_kind;
         if !lost.left && !bystander.is_event() && !scope.accept_loss.contains(kind) {
             let owner = bystander.meta.owner_references.iter().find(|owner| owner.uid == *lost.owner);
             let owner = owner.map(|owner| Key::new(owner.group_kind(), None, &owner.name));
-            by_kind.entry(kind.clone()).or_default().extend(owner.map(|owner| (bystander.key(), owner)));
+            let (_, found) = by_kind.entry(kind).or_insert_with(|| (&bystander.kind, BTreeMap::new()));
+            found.extend(owner.map(|owner| (bystander.key(), owner)));
         }
     }
-    by_kind.into_iter().filter_map(|(kind, lost)| refusal(&kind, lost)).collect()
+    by_kind.into_values().filter_map(|(kind, lost)| refusal(kind, &lost)).collect()
 }
 
-fn refusal(kind: &GroupKind, lost: BTreeMap<Key, Key>) -> Option<Refusal> {
-    let first = lost.keys().next().cloned()?;
-    let names: Vec<String> = lost
-        .iter()
-        .map(|(key, owner)| format!("{key} (below {} {})", owner.group_kind.kind, owner.name))
-        .collect();
+fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
+    let first = lost.keys().next()?;
+    let names: Vec<String> = lost.iter().map(|(key, owner)| format!("{key} (below {owner})")).collect();
     let message = format!(
         "{} would stay, and be garbage-collected in the source because what owns {} is deleted",
         some_of(&names, 3),
         if names.len() == 1 { "it" } else { "them" },
     );
-    let remedy = format!(
-        "let them move too (label {} on the kind's CRD), or accept the loss: --accept-loss {kind}",
-        crate::names::LABEL_MOVE
-    );
-    Some(Refusal::source("collateral", first, message, remedy))
+    let accept = format!("accept the loss: --accept-loss {}", kind.group_kind);
+    let remedy = match way_to_move(kind, first) {
+        Some(way) => format!("let them move too ({way}), or {accept}"),
+        None => accept,
+    };
+    Some(Refusal::source("collateral", first.clone(), message, remedy))
+}
+
+/// How objects of a kind are made to move: those that are read anyway by their own label, custom resources by labels
+/// on their definition, Kubernetes' own not at all.
+fn way_to_move(kind: &Kind, first: &Key) -> Option<String> {
+    let group = &kind.group_kind.group;
+    if takes_part(kind) {
+        Some(format!("`{}`", kubectl("label", first, &format!("{}=", names::LABEL_MOVE))))
+    } else if group.contains('.') && !group.ends_with(".k8s.io") {
+        let (listed, moves) = (names::LABEL_DISCOVER, names::LABEL_MOVE);
+        Some(format!("labels {listed} and {moves} on the CRD of {}", kind.group_kind))
+    } else {
+        None
+    }
 }
 
 /// A bystander that would be collected.
@@ -141,7 +155,7 @@ impl<'a> Collection<'a> {
                 }
                 let Some(bystander) = self.bystanders.get(object) else { continue };
                 let uid = &bystander.meta.uid;
-                let left = covered.contains(&object) || self.relations.leaves.contains_key(uid);
+                let left = covered.contains(&object) || self.relations.left(uid).is_some();
                 lost.push(Lost { object, owner, left });
                 queue.push_back((uid, left));
             }

@@ -19,27 +19,32 @@ pub struct Inventory {
 impl Inventory {
     /// Sorts objects and drops readings that a later one replaces.
     pub fn new(objects: Vec<Object>) -> Self {
-        let mut by_key: BTreeMap<Key, Object> = BTreeMap::new();
-        let mut key_of: BTreeMap<Uid, Key> = BTreeMap::new();
-        for object in objects {
-            let key = object.key();
-            if !object.meta.uid.0.is_empty()
-                && let Some(other) = key_of.insert(object.meta.uid.clone(), key.clone())
-                && other != key
-            {
-                // One object served by two API groups, as Events once were.
-                by_key.remove(&other);
-            }
-            by_key.insert(key, object);
+        let mut latest: BTreeMap<Uid, usize> = BTreeMap::new();
+        for (reading, object) in objects.iter().enumerate() {
+            latest.insert(object.meta.uid.clone(), reading);
         }
-        let (keys, objects): (Vec<_>, Vec<_>) = by_key.into_iter().unzip();
-        let by_uid = objects
+        let mut slots: Vec<Option<Object>> = objects.into_iter().map(Some).collect();
+        let mut order: Vec<(Key, usize)> = slots
             .iter()
+            .flatten()
             .enumerate()
-            .filter(|(_, object)| !object.meta.uid.0.is_empty())
-            .map(|(index, object)| (object.meta.uid.clone(), index))
+            .filter(|(reading, object)| has_no_uid(object) || latest.get(&object.meta.uid) == Some(reading))
+            .map(|(reading, object)| (object.key(), reading))
             .collect();
-        Self { objects, keys, by_uid }
+        // Of two readings of one key the later sorts first, and is the one that stays.
+        order.sort_by(|(a, earlier), (b, later)| a.cmp(b).then(later.cmp(earlier)));
+        order.dedup_by(|(next, _), (kept, _)| next == kept);
+
+        let mut inventory = Self::default();
+        for (key, reading) in order {
+            let Some(object) = slots.get_mut(reading).and_then(Option::take) else { continue };
+            if !has_no_uid(&object) {
+                inventory.by_uid.insert(object.meta.uid.clone(), inventory.objects.len());
+            }
+            inventory.keys.push(key);
+            inventory.objects.push(object);
+        }
+        inventory
     }
 
     /// The objects, sorted by key.
@@ -65,5 +70,56 @@ impl Inventory {
     /// Where the object with this key is.
     pub fn by_key(&self, key: &Key) -> Option<usize> {
         self.keys.binary_search(key).ok()
+    }
+}
+
+fn has_no_uid(object: &Object) -> bool {
+    object.meta.uid.0.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{key, kind, objects};
+
+    fn widget(name: &str, uid: &str, version: &str) -> Object {
+        let body =
+            json!({"metadata": {"name": name, "namespace": "ns", "uid": uid, "resourceVersion": version}});
+        Object::from_value(kind("Widget"), &body).unwrap()
+    }
+
+    fn versions(objects: Vec<Object>) -> String {
+        let inventory = Inventory::new(objects);
+        let all = inventory.objects().iter().enumerate();
+        all.map(|(index, object)| {
+            assert_eq!(inventory.by_key(&object.key()), Some(index));
+            format!("{}@{} ", object.meta.name, object.meta.resource_version)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn objects_are_sorted_by_key_and_found_by_key_and_uid() {
+        let inventory = Inventory::new(objects("Widget b/x\nSecret z/x\nWidget a/x"));
+        let keys: Vec<String> = inventory.keys().iter().map(Key::to_string).collect();
+        assert_eq!(keys, ["Secret z/x", "Widget a/x", "Widget b/x"]);
+        assert_eq!(inventory.by_uid(&Uid("Widget b/x".into())), Some(2));
+        assert_eq!(inventory.by_key(&key("Widget b/x")), Some(2));
+        assert_eq!(inventory.by_key(&key("Widget c/x")), None);
+    }
+
+    #[test]
+    fn the_later_reading_of_an_object_wins() {
+        assert_eq!(versions(vec![widget("a", "1", "1"), widget("a", "1", "2")]), "a@2 ");
+        assert_eq!(versions(vec![widget("a", "1", "1"), widget("a", "2", "2")]), "a@2 ");
+        assert_eq!(versions(vec![widget("a", "1", "1"), widget("b", "1", "2")]), "b@2 ");
+    }
+
+    #[test]
+    fn objects_without_uid_are_told_apart_by_key() {
+        assert_eq!(versions(vec![widget("a", "", "1"), widget("b", "", "1")]), "a@1 b@1 ");
+        assert_eq!(Inventory::new(vec![widget("a", "", "1")]).by_uid(&Uid::default()), None);
     }
 }

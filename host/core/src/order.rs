@@ -54,64 +54,83 @@ pub(crate) fn order(
         .map(|(owner, dependent, tie)| Edge { owner, dependent, hard: tie == Tie::Owner })
         .collect();
     edges.sort_by_key(|edge| (edge.dependent, edge.owner, !edge.hard));
+    // One object may own another by reference and be linked with it as well.
+    edges.dedup_by_key(|edge| (edge.dependent, edge.owner));
 
-    let knots = Knots::find(&set, edges.iter().filter(|edge| edge.hard));
-    edges.retain(|edge| {
-        let kind = inventory.get(edge.owner).map(|owner| &owner.kind.group_kind);
-        let drop = edge.hard && knots.inside(edge) && kind.is_some_and(|kind| drop_owners.contains(kind));
-        if drop {
-            order.opened.push((edge.dependent, edge.owner));
-        }
-        !drop
-    });
-
-    let knots = Knots::find(&set, edges.iter().filter(|edge| edge.hard));
-    order.cycles = knots.cycles(&edges);
-    edges.retain(|edge| !(edge.hard && knots.inside(edge)));
-
-    let knots = Knots::find(&set, edges.iter());
-    edges.retain(|edge| {
-        let ignore = !edge.hard && knots.inside(edge);
-        if ignore {
-            order.ignored.push((edge.dependent, edge.owner));
-        }
-        !ignore
-    });
-
-    order.lay(&set, &edges);
+    let count = inventory.objects().len();
+    let mut layers = layers(count, &set, &edges);
+    if layers.is_none() {
+        order.untangle(inventory, &set, &mut edges, drop_owners);
+        layers = self::layers(count, &set, &edges);
+    }
+    let layers = layers.unwrap_or_default();
+    for edge in edges {
+        order.after.entry(edge.dependent).or_default().insert(edge.owner);
+    }
+    order.sequence = set;
+    order.sequence.sort_by_key(|object| (layers.get(*object).copied(), *object));
     order
 }
 
+/// The layer of each object, by Kahn's algorithm; none if there is a cycle.
+fn layers(count: usize, set: &[usize], edges: &[Edge]) -> Option<Vec<usize>> {
+    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut waits = vec![0_usize; count];
+    for edge in edges {
+        dependents.get_mut(edge.owner)?.push(edge.dependent);
+        *waits.get_mut(edge.dependent)? += 1;
+    }
+    let mut layers = vec![0_usize; count];
+    let mut ready: VecDeque<usize> =
+        set.iter().copied().filter(|&object| waits.get(object) == Some(&0)).collect();
+    let mut laid = 0;
+    while let Some(object) = ready.pop_front() {
+        laid += 1;
+        let below = layers.get(object)? + 1;
+        for &dependent in dependents.get(object)? {
+            let layer = layers.get_mut(dependent)?;
+            *layer = below.max(*layer);
+            let wait = waits.get_mut(dependent)?;
+            *wait -= 1;
+            if *wait == 0 {
+                ready.push_back(dependent);
+            }
+        }
+    }
+    (laid == set.len()).then_some(layers)
+}
+
 impl Order {
-    fn lay(&mut self, set: &[usize], edges: &[Edge]) {
-        for edge in edges {
-            self.after.entry(edge.dependent).or_default().insert(edge.owner);
-        }
-        let mut dependents: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        let mut waits: BTreeMap<usize, usize> = set.iter().map(|&object| (object, 0)).collect();
-        for (&dependent, owners) in &self.after {
-            waits.insert(dependent, owners.len());
-            for &owner in owners {
-                dependents.entry(owner).or_default().push(dependent);
+    /// Leaves out the ties that make cycles, and remembers them.
+    fn untangle(
+        &mut self,
+        inventory: &Inventory,
+        set: &[usize],
+        edges: &mut Vec<Edge>,
+        drop_owners: &BTreeSet<GroupKind>,
+    ) {
+        let knots = Knots::find(set, edges.iter().filter(|edge| edge.hard));
+        edges.retain(|edge| {
+            let kind = inventory.get(edge.owner).map(|owner| &owner.kind.group_kind);
+            let drop = edge.hard && knots.inside(edge) && kind.is_some_and(|kind| drop_owners.contains(kind));
+            if drop {
+                self.opened.push((edge.dependent, edge.owner));
             }
-        }
-        let mut layers: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut ready: VecDeque<usize> = set.iter().copied().filter(|o| waits.get(o) == Some(&0)).collect();
-        while let Some(object) = ready.pop_front() {
-            let below = self.after.get(&object).into_iter().flatten().filter_map(|owner| layers.get(owner));
-            let layer = below.max().map_or(0, |layer| layer + 1);
-            layers.insert(object, layer);
-            for dependent in dependents.get(&object).into_iter().flatten() {
-                if let Some(wait) = waits.get_mut(dependent) {
-                    *wait -= 1;
-                    if *wait == 0 {
-                        ready.push_back(*dependent);
-                    }
-                }
+            !drop
+        });
+
+        let knots = Knots::find(set, edges.iter().filter(|edge| edge.hard));
+        self.cycles = knots.cycles(edges);
+        edges.retain(|edge| !(edge.hard && knots.inside(edge)));
+
+        let knots = Knots::find(set, edges.iter());
+        edges.retain(|edge| {
+            let ignore = !edge.hard && knots.inside(edge);
+            if ignore {
+                self.ignored.push((edge.dependent, edge.owner));
             }
-        }
-        self.sequence = set.to_vec();
-        self.sequence.sort_by_key(|object| (layers.get(object).copied().unwrap_or(usize::MAX), *object));
+            !ignore
+        });
     }
 }
 

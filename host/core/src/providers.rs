@@ -151,4 +151,93 @@ fn unreadable(side: Side, provider: &Provider) -> Refusal {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::kind;
+
+    /// `capi v1.2.3`, or `capi v1.2.3 only-this-namespace`.
+    fn provider(text: &str) -> Provider {
+        let mut words = text.split(' ').map(str::to_owned);
+        let name = words.next().unwrap();
+        Provider {
+            namespace: format!("{name}-system"),
+            name,
+            kind_of: "InfrastructureProvider".into(),
+            version: words.next().unwrap(),
+            watched_namespace: words.next(),
+        }
+    }
+
+    fn codes(source: &[&str], target: &[&str]) -> Vec<&'static str> {
+        let read = |texts: &[&str]| texts.iter().map(|text| provider(text)).collect::<Vec<_>>();
+        let namespaces = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+        let refusals = check_providers(&read(source), &read(target), &namespaces);
+        refusals.into_iter().map(|refusal| refusal.code).collect()
+    }
+
+    #[test]
+    fn the_target_has_each_provider_in_the_same_version_or_a_newer_one() {
+        for (source, target, expected) in [
+            (&["p v1.2.3"][..], &["p v1.2.3"][..], &[][..]),
+            (&["p v1.2.3"], &["p 1.3.0"], &[]),
+            (&["p v1.2.3"], &["p v1.2.3+build"], &[]),
+            (&["p v1.9.0"], &["p v1.10.0"], &[]),
+            (&["p v1.2.3"], &["p v1.2.2"], &["provider-older"]),
+            (&["p v1.2.3"], &["p v1.2.3-rc.1"], &["provider-older"]),
+            (&["p v1.2.3"], &[], &["provider-missing"]),
+            (&["p v1.2.3"], &["q v1.2.3"], &["provider-missing"]),
+            (&["p main"], &["p v1.2.3"], &["provider-version-unreadable"]),
+            (&["p v1.2.3"], &["p main"], &["provider-version-unreadable"]),
+            (&["p v1.2.3"], &["p v1.0.0", "p v1.2.4"], &[]),
+            (&["p v1.2.3", "q v1.0.0"], &["p v1.0.0"], &["provider-older", "provider-missing"]),
+            (&[], &["extra v1.0.0"], &[]),
+        ] {
+            assert_eq!(codes(source, target), expected, "{source:?} to {target:?}");
+        }
+    }
+
+    #[test]
+    fn the_target_watches_the_moved_namespaces_that_the_source_watched() {
+        for (source, target, count) in [
+            ("p v1.0.0", &["p v1.0.0 a"][..], 1),
+            ("p v1.0.0", &["p v1.0.0 other"], 2),
+            ("p v1.0.0", &["p v1.0.0 a", "p v1.0.0 b"], 0),
+            ("p v1.0.0 a", &["p v1.0.0 a"], 0),
+            ("p v1.0.0 a", &["p v1.0.0"], 0),
+        ] {
+            assert_eq!(
+                codes(&[source], target),
+                vec!["provider-not-watching"; count],
+                "{source} to {target:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_type_tells_providers_of_one_name_apart() {
+        let source = provider("kubeadm v1.0.0");
+        let target = Provider { kind_of: "BootstrapProvider".into(), ..source.clone() };
+        let refusals = check_providers(&[source], &[target], &BTreeSet::new());
+        assert_eq!(refusals[0].code, "provider-missing");
+        assert!(refusals[0].remedy.ends_with("`clusterctl init --infrastructure kubeadm:v1.0.0`"));
+    }
+
+    #[test]
+    fn a_provider_object_is_read() {
+        let body = json!({
+            "metadata": {"name": "infrastructure-metal3", "namespace": "capm3-system"},
+            "providerName": "metal3", "type": "InfrastructureProvider", "version": "v1.14.0", "watchedNamespace": "",
+        });
+        let object = Object::from_value(kind("Provider"), &body).unwrap();
+        let expected = Provider {
+            name: "metal3".into(),
+            kind_of: "InfrastructureProvider".into(),
+            version: "v1.14.0".into(),
+            namespace: "capm3-system".into(),
+            watched_namespace: None,
+        };
+        assert_eq!(Provider::from_object(&object).unwrap(), expected);
+    }
+}

@@ -50,3 +50,10 @@ pub struct Relations {
     /// Objects that are copied but not deleted, by id.
     pub keeps: BTreeMap<Uid, Said>,
 }
+
+impl Relations {
+    /// Why an object is left, if a plugin leaves it. Without an id it can't be told from others.
+    pub fn left(&self, uid: &Uid) -> Option<&Said> {
+        if uid.0.is_empty() { None } else { self.leaves.get(uid) }
+    }
+}

@@ -151,7 +151,7 @@ impl Rules<'_> {
 
     /// A left object is never entered. Neither is a Cluster that was not asked for, as one below a shared class is.
     fn may_enter(&self, object: &Object) -> bool {
-        let left = self.relations.leaves.contains_key(&object.meta.uid);
+        let left = self.relations.left(&object.meta.uid).is_some();
         !left && (self.in_scope(object) || !is_cluster(&object.kind.group_kind))
     }
 

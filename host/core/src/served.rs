@@ -59,4 +59,42 @@ fn versions(kind: &Kind) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::testing::{Case, kind};
+
+    fn serving(name: &str, version: &str, served: &[&str]) -> Kind {
+        let served = served.iter().map(|version| (*version).to_owned()).collect();
+        Kind { version: version.into(), served, ..Kind::clone(&kind(name)) }
+    }
+
+    #[test]
+    fn the_sources_own_version_wins_then_its_order() {
+        let source = serving("Cluster", "v1beta2", &["v1beta2", "v1beta1", "v1alpha4"]);
+        for (target, common) in [
+            (serving("Cluster", "v1", &["v1", "v1beta2"]), Some("v1beta2")),
+            (serving("Cluster", "v1beta1", &["v1beta1", "v1alpha4"]), Some("v1beta1")),
+            (serving("Cluster", "v1beta1", &[]), Some("v1beta1")),
+            (serving("Cluster", "v1", &["v1"]), None),
+        ] {
+            assert_eq!(common_version(&source, &target).as_deref(), common);
+        }
+    }
+
+    #[test]
+    fn w21_kinds_and_versions_the_target_lacks_are_refused_once_each() {
+        let case = Case::new(
+            "Cluster ns/a
+             Cluster ns/b
+             Machine ns/m < Cluster ns/a
+             InfraMachine ns/m < Machine ns/m
+             Widget ns/stays",
+        );
+        let target = [kind("Cluster"), Arc::new(serving("Machine", "v2", &["v2", "v3"]))];
+        let refusals = served_versions(&case.plan(), &case.inventory, &target);
+        let told: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
+        expect_test::expect![[r#"
+            target: Machine ns/m can't be created: the source serves Machine.cluster.x-k8s.io as v1beta2, the target as v2, v3; bring the provider to the same release on both sides: `clusterctl upgrade apply`
+            target: InfraMachine ns/m can't be created: the target has no kind InfraMachine.infrastructure.cluster.x-k8s.io; install the provider that defines it in the target: `clusterctl init`"#]].assert_eq(&told.join("\n"));
+    }
+}

@@ -1,1 +1,144 @@
-//! Tests.
+use super::*;
+use crate::testing::{Case, kind, objects};
+
+/// What else lives in the source beside the inventory.
+fn bystanders(case: &Case, others: &str) -> Vec<Bystander> {
+    let read = case.inventory.objects().iter().cloned().chain(objects(others));
+    read.map(|object| Bystander { kind: object.kind.clone(), meta: object.meta }).collect()
+}
+
+fn refusals(case: &Case, others: &str) -> Vec<Refusal> {
+    collateral(&case.plan(), &case.scope, &case.relations, &bystanders(case, others))
+}
+
+/// What is named in the refusals, in short.
+fn lost(case: &Case, others: &str) -> Vec<String> {
+    let found = refusals(case, others).into_iter();
+    found
+        .map(|refusal| {
+            assert_eq!(refusal.code, "collateral");
+            refusal.message.split(" would stay").next().unwrap_or_default().to_owned()
+        })
+        .collect()
+}
+
+const CLUSTER: &str = "Cluster ns/foo
+    Machine ns/m < Cluster ns/foo";
+
+#[test]
+fn dependents_of_what_is_deleted_stop_the_plan_one_refusal_per_kind() {
+    let others = "Claim ns/b < Machine ns/m
+        Claim ns/a < Cluster ns/foo, Machine ns/m
+        Widget ns/w < Machine ns/m
+        Pod ns/free";
+    assert_eq!(
+        lost(&Case::new(CLUSTER), others),
+        ["Widget ns/w (below Machine m)", "Claim ns/a (below Machine m) and Claim ns/b (below Machine m)"]
+    );
+}
+
+#[test]
+fn the_refusal_says_how_to_accept_the_loss() {
+    let found = refusals(&Case::new(CLUSTER), "Widget ns/w < Machine ns/m");
+    assert!(found[0].remedy.ends_with("--accept-loss Widget.example.com"), "{}", found[0].remedy);
+    assert_eq!(found[0].object.as_ref().map(Key::to_string).as_deref(), Some("Widget ns/w"));
+}
+
+#[test]
+fn the_refusal_says_how_to_let_it_move_if_there_is_a_way() {
+    let remedy = |others: &str| refusals(&Case::new(CLUSTER), others).remove(0).remedy;
+    let of_crd = remedy("Widget ns/w < Machine ns/m");
+    assert!(of_crd.contains("clusterctl.cluster.x-k8s.io/move on the CRD of Widget.example.com"), "{of_crd}");
+    assert!(remedy("Pod ns/p < Machine ns/m").starts_with("accept the loss"));
+    let alone = Case::new(
+        "Secret ns/s ! move
+         Secret ns/below < Secret ns/s",
+    );
+    assert!(
+        refusals(&alone, "")[0]
+            .remedy
+            .contains("`kubectl label -n ns secret below clusterctl.cluster.x-k8s.io/move=`")
+    );
+}
+
+#[test]
+fn dependents_of_dependents_are_lost_too() {
+    let others = "Claim ns/c < Machine ns/m
+        Widget ns/w < Claim ns/c
+        Pod ns/p < Widget ns/w";
+    assert_eq!(lost(&Case::new(CLUSTER), others).len(), 3);
+}
+
+#[test]
+fn an_owner_that_stays_saves_one_that_exists_nowhere_does_not() {
+    let saved = "Widget ns/w
+        Claim ns/c < Machine ns/m, Widget ns/w";
+    assert!(lost(&Case::new(CLUSTER), saved).is_empty());
+    assert_eq!(lost(&Case::new(CLUSTER), "Claim ns/c < Machine ns/m, Widget ns/nowhere").len(), 1);
+    assert!(lost(&Case::new(CLUSTER), "Claim ns/c < Widget ns/nowhere").is_empty());
+}
+
+#[test]
+fn what_moves_itself_is_not_lost_and_what_is_kept_saves() {
+    let case = Case::new(
+        "Identity id
+         Machine ns/m < Cluster ns/foo
+         Cluster ns/foo",
+    );
+    assert!(lost(&case, "").is_empty());
+    assert!(lost(&case, "Claim ns/c < Identity id, Machine ns/m").is_empty());
+}
+
+#[test]
+fn what_is_copied_and_kept_must_not_be_lost_either() {
+    let case = Case::new(
+        "Cluster ns/foo
+         Secret ns/s < Cluster ns/foo",
+    )
+    .keep("Secret ns/s");
+    assert_eq!(lost(&case, ""), ["Secret ns/s (below Cluster foo)"]);
+}
+
+#[test]
+fn what_a_plugin_leaves_may_go_with_all_below_it() {
+    let case = Case::new(
+        "Cluster ns/foo
+         Claim ns/left < Cluster ns/foo
+         Secret ns/below < Claim ns/left
+         Secret ns/both < Claim ns/left, Machine ns/unlisted
+         Machine ns/unlisted < Cluster ns/foo",
+    )
+    .leave("Claim ns/left");
+    assert!(lost(&case, "Pod ns/below < Claim ns/left").is_empty());
+    assert_eq!(lost(&case, "Pod ns/both < Claim ns/left, Machine ns/unlisted").len(), 1);
+}
+
+#[test]
+fn an_accepted_loss_covers_its_kind_and_no_other() {
+    let mut case = Case::new(CLUSTER);
+    case.scope.accept_loss.insert(kind("Widget").group_kind.clone());
+    let others = "Widget ns/w < Machine ns/m
+        Pod ns/p < Widget ns/w";
+    assert_eq!(lost(&case, others), ["Pod ns/p (below Widget w)"]);
+}
+
+#[test]
+fn events_never_count() {
+    assert!(lost(&Case::new(CLUSTER), "Event ns/e < Machine ns/m").is_empty());
+}
+
+#[test]
+fn an_object_listed_twice_is_lost_once() {
+    let case = Case::new(CLUSTER);
+    assert_eq!(
+        lost(&case, "Claim ns/c < Machine ns/m\nClaim ns/c < Machine ns/m"),
+        ["Claim ns/c (below Machine m)"]
+    );
+}
+
+#[test]
+fn dependents_that_own_each_other_hold_each_other() {
+    let others = "Claim ns/a < Claim ns/b, Machine ns/m
+        Claim ns/b < Claim ns/a";
+    assert!(lost(&Case::new(CLUSTER), others).is_empty());
+}

@@ -142,8 +142,8 @@ impl Maker<'_> {
                     self.chain(first)
                 ),
                 format!(
-                    "let its owner move too (label {}), or copy it without the owner: {}",
-                    names::LABEL_MOVE,
+                    "let its owner move too ({}), or copy it without: {}",
+                    self.label(first),
                     drops.join(" ")
                 ),
             ));
@@ -159,6 +159,17 @@ impl Maker<'_> {
             });
         }
         outside.into_iter().cloned().collect()
+    }
+
+    /// How an owner is made to move: one that was read by its own label, else by those of its kind.
+    fn label(&self, owner: &OwnerReference) -> String {
+        match self.inventory.by_uid(&owner.uid).and_then(|index| self.key(index)) {
+            Some(key) => format!("`{}`", kubectl("label", &key, &format!("{}=", names::LABEL_MOVE))),
+            None => {
+                let kind = owner.group_kind();
+                format!("labels {} and {} on the CRD of {kind}", names::LABEL_DISCOVER, names::LABEL_MOVE)
+            }
+        }
     }
 
     fn owner_key(&self, reference: &OwnerReference) -> Key {
@@ -282,7 +293,7 @@ impl Maker<'_> {
 
     fn stay_reason(&self, index: usize) -> StayReason {
         let Some(object) = self.inventory.get(index) else { return StayReason::NotBelow };
-        if let Some(said) = self.relations.leaves.get(&object.meta.uid) {
+        if let Some(said) = self.relations.left(&object.meta.uid) {
             return StayReason::Left { plugin: said.plugin.clone(), reason: said.reason.clone() };
         }
         if let Some(reason) = self.selection.below_left.get(&index).and_then(|left| self.below_left(*left)) {
@@ -311,7 +322,7 @@ impl Maker<'_> {
     }
 
     fn below_left(&self, left: usize) -> Option<StayReason> {
-        let said = self.relations.leaves.get(&self.inventory.get(left)?.meta.uid)?;
+        let said = self.relations.left(&self.inventory.get(left)?.meta.uid)?;
         Some(StayReason::BelowLeft { owner: self.key(left)?, plugin: said.plugin.clone() })
     }
 }

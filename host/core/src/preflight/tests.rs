@@ -1,1 +1,177 @@
-//! Tests.
+use serde_json::{Value, json};
+
+use super::*;
+use crate::names;
+use crate::testing::{Case, kind};
+
+/// A Cluster of v1beta2 that is up and running.
+fn running() -> Value {
+    json!({
+        "spec": {"controlPlaneRef": {"name": "cp"}},
+        "status": {
+            "initialization": {"infrastructureProvisioned": true, "controlPlaneInitialized": true},
+            "conditions": [{"type": "Available", "status": "True"}, {"type": "ControlPlaneInitialized", "status": "True"}],
+        },
+    })
+}
+
+/// The same in v1beta1.
+fn running_v1beta1() -> Value {
+    json!({
+        "spec": {"controlPlaneRef": {"kind": "KubeadmControlPlane"}},
+        "status": {
+            "infrastructureReady": true,
+            "controlPlaneReady": true,
+            "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}],
+        },
+    })
+}
+
+fn with(mut body: Value, patch: Value) -> Value {
+    crate::merge::apply(&mut body, &patch);
+    body
+}
+
+fn body(name: &str, body: Value) -> Object {
+    let metadata =
+        json!({"metadata": {"name": "x", "namespace": "ns", "uid": name, "labels": {names::LABEL_MOVE: ""}}});
+    Object::from_value(kind(name), &with(body, metadata)).unwrap()
+}
+
+fn codes(object: Object, change: impl Fn(&mut Scope), ours: Option<&str>) -> Vec<&'static str> {
+    let mut case = Case::new("");
+    case.inventory = Inventory::new(vec![object]);
+    change(&mut case.scope);
+    let refusals = preflight(&case.inventory, &case.plan(), &case.scope, ours, &BTreeSet::new());
+    refusals.into_iter().map(|refusal| refusal.code).collect()
+}
+
+fn accepted(object: Object) -> Vec<&'static str> {
+    codes(object, |_| {}, None)
+}
+
+#[test]
+fn a_cluster_that_runs_is_fine_in_both_versions() {
+    assert!(accepted(body("Cluster", running())).is_empty());
+    assert!(accepted(body("Cluster", running_v1beta1())).is_empty());
+}
+
+#[test]
+fn a_cluster_without_control_plane_reference_needs_no_control_plane() {
+    for undefined in [json!(null), json!({"name": null}), json!({"name": ""})] {
+        let patch = json!({"spec": {"controlPlaneRef": undefined}, "status": {"initialization": {"controlPlaneInitialized": null}}});
+        assert!(accepted(body("Cluster", with(running(), patch))).is_empty());
+    }
+}
+
+#[test]
+fn a_cluster_that_is_still_being_built_is_refused() {
+    for (base, missing) in [
+        (running(), json!({"status": null})),
+        (running(), json!({"status": {"initialization": null}})),
+        (running(), json!({"status": {"initialization": {"infrastructureProvisioned": false}}})),
+        (running(), json!({"status": {"initialization": {"controlPlaneInitialized": null}}})),
+        (running(), json!({"status": {"conditions": []}})),
+        (
+            running(),
+            json!({"status": {"conditions": [{"type": "ControlPlaneInitialized", "status": "False"}]}}),
+        ),
+        (running_v1beta1(), json!({"status": {"infrastructureReady": false}})),
+        (running_v1beta1(), json!({"status": {"controlPlaneReady": null}})),
+    ] {
+        let cluster = body("Cluster", with(base, missing.clone()));
+        assert_eq!(accepted(cluster.clone()), ["not-provisioned"], "{missing}");
+        assert!(codes(cluster, |scope| scope.accept_unprovisioned = true, None).is_empty());
+    }
+}
+
+#[test]
+fn a_machine_without_node_is_refused() {
+    for (status, fine) in [
+        (json!(null), false),
+        (json!({"nodeRef": {}}), false),
+        (json!({"nodeRef": {"name": ""}}), false),
+        (json!({"nodeRef": {"name": "n"}}), true),
+    ] {
+        let machine = body("Machine", json!({"status": status}));
+        assert_eq!(accepted(machine.clone()).is_empty(), fine, "{status}");
+        assert!(codes(machine, |scope| scope.accept_unprovisioned = true, None).is_empty());
+    }
+}
+
+#[test]
+fn a_pause_that_is_not_ours_is_refused() {
+    let annotated = json!({"metadata": {"annotations": {names::PAUSED: "false"}}});
+    let by_field = body("Cluster", with(running(), json!({"spec": {"paused": true}})));
+    let by_annotation = body("Cluster", with(running(), annotated.clone()));
+    let class = body("ClusterClass", annotated);
+    for object in [by_field, by_annotation, class] {
+        assert_eq!(accepted(object.clone()), ["already-paused"]);
+        assert!(codes(object, |scope| scope.move_paused = true, None).is_empty());
+    }
+    assert!(accepted(body("Cluster", with(running(), json!({"spec": {"paused": false}})))).is_empty());
+}
+
+#[test]
+fn a_pause_of_this_move_is_ours_one_of_another_move_never_is() {
+    let paused = pause::with_undo(&running(), json!({"spec": {"paused": true}}), "one");
+    let cluster = body("Cluster", with(running(), paused));
+    assert!(codes(cluster.clone(), |_| {}, Some("one")).is_empty());
+    for ours in [None, Some("two")] {
+        assert_eq!(codes(cluster.clone(), |scope| scope.move_paused = true, ours), ["paused-by-other-move"]);
+    }
+}
+
+#[test]
+fn the_remedy_for_a_pause_fits_how_it_was_made() {
+    let remedy = |patch: Value| {
+        let mut case = Case::new("");
+        case.inventory = Inventory::new(vec![body("Cluster", with(running(), patch))]);
+        preflight(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).remove(0).remedy
+    };
+    let field = remedy(json!({"spec": {"paused": true}}));
+    assert!(field.contains("kubectl patch -n ns cluster.cluster.x-k8s.io x --type merge -p"), "{field}");
+    let annotation = remedy(json!({"metadata": {"annotations": {names::PAUSED: ""}}}));
+    assert!(
+        annotation.contains("kubectl annotate -n ns cluster.cluster.x-k8s.io x cluster.x-k8s.io/paused-")
+    );
+}
+
+#[test]
+fn w4_what_does_not_move_is_not_checked() {
+    let case = Case::new(
+        "Secret ns/s < Cluster other/gone ! move
+         Machine ns/m",
+    );
+    assert!(preflight(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).is_empty());
+}
+
+#[test]
+fn w24_an_unreadable_status_is_refused() {
+    assert_eq!(accepted(body("Machine", json!({"status": "broken"}))), ["unreadable"]);
+}
+
+#[test]
+fn a_dangerous_kind_needs_a_plugin_or_the_users_word() {
+    let case = Case::new(
+        "BareMetalHost ns/a ! move
+         BareMetalHost ns/b ! move
+         BareMetalHost ns/stays",
+    );
+    let kind = kind("BareMetalHost").group_kind.clone();
+    let refusals = |case: &Case, handled: &BTreeSet<GroupKind>| {
+        preflight(&case.inventory, &case.plan(), &case.scope, None, handled)
+    };
+    let found = refusals(&case, &BTreeSet::new());
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].code, "needs-plugin");
+    assert!(
+        found[0].message.starts_with("no plugin takes care of BareMetalHost ns/a and BareMetalHost ns/b: ")
+    );
+    assert!(found[0].remedy.ends_with("--without-plugin-for BareMetalHost.metal3.io"));
+    assert!(refusals(&case, &[kind.clone()].into()).is_empty());
+    let mut accepting = Case::new("BareMetalHost ns/a ! move");
+    accepting.scope.without_plugin_for.insert(kind);
+    assert!(refusals(&accepting, &BTreeSet::new()).is_empty());
+    assert!(refusals(&Case::new("BareMetalHost ns/stays"), &BTreeSet::new()).is_empty());
+}

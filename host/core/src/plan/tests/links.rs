@@ -1,0 +1,118 @@
+//! Links that no owner reference expresses.
+
+use expect_test::expect;
+
+use crate::testing::Case;
+
+#[test]
+fn w8_all_six_purposes_of_secrets_are_recognised() {
+    Case::new(
+        "Cluster ns/foo
+         Cluster ns/foo-apiserver
+         Secret ns/foo-kubeconfig
+         Secret ns/foo-ca
+         Secret ns/foo-etcd
+         Secret ns/foo-sa
+         Secret ns/foo-proxy
+         Secret ns/foo-apiserver-etcd-client
+         Secret ns/foo-apiserver-etcd
+         Secret ns/foo-other
+         Secret ns/fooca
+         Secret ns/bar-ca
+         Secret other/foo-ca",
+    )
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo-apiserver (moves with all below it)
+        move Secret ns/foo-apiserver-etcd (belongs to Cluster ns/foo-apiserver) after Cluster ns/foo-apiserver
+        move Secret ns/foo-apiserver-etcd-client (belongs to Cluster ns/foo) after Cluster ns/foo
+        move Secret ns/foo-ca (belongs to Cluster ns/foo) after Cluster ns/foo
+        move Secret ns/foo-etcd (belongs to Cluster ns/foo) after Cluster ns/foo
+        move Secret ns/foo-kubeconfig (belongs to Cluster ns/foo) after Cluster ns/foo
+        move Secret ns/foo-proxy (belongs to Cluster ns/foo) after Cluster ns/foo
+        move Secret ns/foo-sa (belongs to Cluster ns/foo) after Cluster ns/foo
+        stay Secret ns/bar-ca: not linked with any Cluster
+        stay Secret ns/foo-other: not linked with any Cluster
+        stay Secret ns/fooca: not linked with any Cluster
+        stay Secret other/foo-ca: not linked with any Cluster
+    "#]]);
+}
+
+#[test]
+fn a_secret_with_an_owner_is_not_judged_by_its_name() {
+    Case::new(
+        "Cluster ns/foo
+         Secret ns/foo-ca < Widget ns/unread",
+    )
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        stay Secret ns/foo-ca: its owner Widget unread was not read
+    "#]]);
+}
+
+#[test]
+fn a_cluster_comes_after_its_class() {
+    Case::new(
+        "Cluster ns/foo ! class=quick
+         ClusterClass ns/quick ! template=InfraClusterTemplate/quick
+         InfraClusterTemplate ns/quick < ClusterClass ns/quick
+         InfraCluster ns/foo < Cluster ns/foo",
+    )
+    .check(expect![[r#"
+        move ClusterClass ns/quick (moves with all below it)
+        move Cluster ns/foo (moves with all below it) after ClusterClass ns/quick
+        move InfraClusterTemplate ns/quick (belongs to ClusterClass ns/quick) after ClusterClass ns/quick
+        move InfraCluster ns/foo (belongs to Cluster ns/foo) after Cluster ns/foo
+    "#]]);
+}
+
+#[test]
+fn w25_a_template_that_only_its_class_names_moves() {
+    Case::new(
+        "ClusterClass ns/quick ! template=RemediationTemplate/r
+         RemediationTemplate ns/r
+         RemediationTemplate ns/unnamed",
+    )
+    .check(expect![[r#"
+        move ClusterClass ns/quick (moves with all below it)
+        move RemediationTemplate ns/r (belongs to ClusterClass ns/quick) after ClusterClass ns/quick
+        stay RemediationTemplate ns/unnamed: not below anything that moves
+    "#]]);
+}
+
+#[test]
+fn a_template_that_was_not_read_is_noted() {
+    Case::new("ClusterClass ns/quick ! template=RemediationTemplate/r").check(expect![[r#"
+        move ClusterClass ns/quick (moves with all below it)
+        note template-missing ClusterClass ns/quick: names RemediationTemplate ns/r, which was not read: it does not move
+    "#]]);
+}
+
+#[test]
+fn w24_an_unreadable_cluster_is_refused() {
+    Case::new(
+        "Cluster ns/foo ! broken
+         ClusterClass ns/quick ! broken
+         ClusterResourceSetBinding ns/b ! broken",
+    )
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move ClusterClass ns/quick (moves with all below it)
+        stay ClusterResourceSetBinding ns/b: not below anything that moves
+        refuse unreadable: ClusterResourceSetBinding ns/b can't be read: ClusterResourceSetBinding.addons.cluster.x-k8s.io body is not an object with readable metadata (line 1, column 131)
+          -> look at it with `kubectl get -n ns clusterresourcesetbinding.addons.cluster.x-k8s.io b -o yaml` and repair it
+        refuse unreadable: Cluster ns/foo can't be read: Cluster.cluster.x-k8s.io body is not an object with readable metadata (line 1, column 117)
+          -> look at it with `kubectl get -n ns cluster.cluster.x-k8s.io foo -o yaml` and repair it
+        refuse unreadable: ClusterClass ns/quick can't be read: ClusterClass.cluster.x-k8s.io body is not an object with readable metadata (line 1, column 126)
+          -> look at it with `kubectl get -n ns clusterclass.cluster.x-k8s.io quick -o yaml` and repair it
+    "#]]);
+}
+
+#[test]
+fn a_class_that_does_not_exist_is_refused() {
+    Case::new("Cluster ns/foo ! class=gone").check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        refuse class-missing: Cluster ns/foo uses ClusterClass ns/gone, which does not exist
+          -> create ClusterClass ns/gone, or let the Cluster name another: `kubectl edit -n ns cluster.cluster.x-k8s.io foo`
+    "#]]);
+}

@@ -1,0 +1,165 @@
+//! Owners outside of the set, and owner cycles: nothing is dropped in silence.
+
+use expect_test::expect;
+
+use crate::testing::Case;
+
+#[test]
+fn w3_an_object_with_some_owners_in_the_set_is_copied_with_those() {
+    Case::new(
+        "Cluster ns/foo
+         Secret ns/s < Cluster ns/foo, Widget ns/unread, InfraMachineTemplate ns/stays
+         InfraMachineTemplate ns/stays",
+    )
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move Secret ns/s (belongs to Cluster ns/foo) after Cluster ns/foo without Widget unread without InfraMachineTemplate stays
+        stay InfraMachineTemplate ns/stays: not below anything that moves
+        note owner-dropped Secret ns/s: copied without its owners Widget unread and InfraMachineTemplate ns/stays, which do not move
+    "#]]);
+}
+
+#[test]
+fn w3_an_object_whose_owner_was_not_read_is_refused() {
+    Case::new("Secret ns/s < Widget ns/unread ! move").check(expect![[r#"
+        move Secret ns/s (labelled for move) without Widget unread
+        refuse owner-outside: Secret ns/s would move, but nothing that owns it does: it is owned by Widget unread, which was not read
+          -> let its owner move too (labels clusterctl.cluster.x-k8s.io and clusterctl.cluster.x-k8s.io/move on the CRD of Widget.example.com), or copy it without: --drop-owner Widget.example.com
+    "#]]);
+}
+
+#[test]
+fn w3_a_root_below_something_that_stays_is_refused_with_the_whole_chain() {
+    Case::new(
+        "Cluster ns/foo < Hosted ns/h
+         Hosted ns/h < Fleet ns/f
+         Fleet ns/f < Tenant ns/unread",
+    )
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it) without Hosted h
+        stay Fleet ns/f: its owner Tenant unread was not read
+        stay Hosted ns/h: its owner Fleet ns/f stays
+        refuse owner-outside: Cluster ns/foo would move, but nothing that owns it does: it is owned by Hosted ns/h, owned by Fleet ns/f, owned by Tenant unread, which was not read
+          -> let its owner move too (`kubectl label -n ns hosted.infrastructure.cluster.x-k8s.io h clusterctl.cluster.x-k8s.io/move=`), or copy it without: --drop-owner Hosted.infrastructure.cluster.x-k8s.io
+    "#]]);
+}
+
+#[test]
+fn the_chain_says_why_its_end_stays() {
+    Case::new(
+        "Cluster ns/foo < Widget ns/w
+         Widget ns/w",
+    )
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it) without Widget w
+        stay Widget ns/w: kind Widget.example.com is not labelled for move
+        refuse owner-outside: Cluster ns/foo would move, but nothing that owns it does: it is owned by Widget ns/w (kind Widget.example.com is not labelled for move)
+          -> let its owner move too (`kubectl label -n ns widget.example.com w clusterctl.cluster.x-k8s.io/move=`), or copy it without: --drop-owner Widget.example.com
+    "#]]);
+}
+
+#[test]
+fn an_owner_may_be_dropped_by_kind() {
+    let text = "Secret ns/s < Widget ns/unread, Hosted ns/unread ! move";
+    Case::new(text).drop_owner("Widget").check(expect![[r#"
+        move Secret ns/s (labelled for move) without Widget unread without Hosted unread
+        refuse owner-outside: Secret ns/s would move, but nothing that owns it does: it is owned by Hosted unread, which was not read
+          -> let its owner move too (labels clusterctl.cluster.x-k8s.io and clusterctl.cluster.x-k8s.io/move on the CRD of Hosted.infrastructure.cluster.x-k8s.io), or copy it without: --drop-owner Hosted.infrastructure.cluster.x-k8s.io
+    "#]]);
+    Case::new(text).drop_owner("Widget").drop_owner("Hosted").check(expect![[r#"
+        move Secret ns/s (labelled for move) without Widget unread without Hosted unread
+        note owner-dropped Secret ns/s: copied without its owners Widget unread and Hosted unread, which do not move
+    "#]]);
+}
+
+#[test]
+fn dropping_a_kind_keeps_references_to_owners_that_move() {
+    Case::new(
+        "Cluster ns/foo
+         Secret ns/s < Cluster ns/foo",
+    )
+    .drop_owner("Cluster")
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move Secret ns/s (belongs to Cluster ns/foo) after Cluster ns/foo
+    "#]]);
+}
+
+#[test]
+fn w4_an_owner_that_is_only_a_name_is_no_cluster_of_the_plan() {
+    let case = Case::new("Secret ns/s < Cluster other/gone ! move");
+    assert_eq!(case.plan().clusters(), 0);
+}
+
+#[test]
+fn an_owner_cycle_is_refused_and_named() {
+    Case::new(
+        "Cluster ns/foo
+         Claim ns/a < Claim ns/b, Cluster ns/foo
+         Claim ns/b < Claim ns/c
+         Claim ns/c < Claim ns/a
+         Claim ns/below < Claim ns/c",
+    )
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move Claim ns/b (belongs to Cluster ns/foo)
+        move Claim ns/c (belongs to Cluster ns/foo)
+        move Claim ns/a (belongs to Cluster ns/foo) after Cluster ns/foo
+        move Claim ns/below (belongs to Cluster ns/foo) after Claim ns/c
+        refuse owner-cycle: owner references form a cycle: Claim ns/a is owned by Claim ns/b is owned by Claim ns/c is owned by Claim ns/a
+          -> remove one of the references (`kubectl edit -n ns claim.infrastructure.cluster.x-k8s.io a`), or let one go: --drop-owner Claim.infrastructure.cluster.x-k8s.io
+    "#]]);
+}
+
+#[test]
+fn an_object_that_owns_itself_is_a_cycle() {
+    Case::new("Cluster ns/foo < Cluster ns/foo").check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        refuse owner-cycle: owner references form a cycle: Cluster ns/foo is owned by Cluster ns/foo
+          -> remove one of the references (`kubectl edit -n ns cluster.cluster.x-k8s.io foo`), or let one go: --drop-owner Cluster.cluster.x-k8s.io
+    "#]]);
+}
+
+#[test]
+fn a_cycle_is_opened_by_dropping_a_kind_in_it() {
+    Case::new(
+        "Cluster ns/foo < Claim ns/a
+         Claim ns/a < Cluster ns/foo",
+    )
+    .drop_owner("Claim")
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it) without Claim a
+        move Claim ns/a (belongs to Cluster ns/foo) after Cluster ns/foo
+        note owner-dropped Cluster ns/foo: copied without its owner Claim ns/a, to open a cycle of owners
+    "#]]);
+}
+
+#[test]
+fn w11_the_version_in_an_owner_reference_does_not_matter() {
+    let mut objects = crate::testing::objects("Cluster ns/foo");
+    let mut body = crate::testing::objects("Machine ns/m < Cluster ns/foo")[0].value().unwrap();
+    body["metadata"]["ownerReferences"][0]["apiVersion"] = "cluster.x-k8s.io/v1alpha3".into();
+    objects.push(crate::Object::from_value(crate::testing::kind("Machine"), &body).unwrap());
+    let mut case = Case::new("");
+    case.inventory = crate::inventory::Inventory::new(objects);
+    case.check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+    "#]]);
+}
+
+#[test]
+fn w18_an_object_that_is_being_deleted_is_refused() {
+    Case::new(
+        "Cluster ns/foo
+         Machine ns/m < Cluster ns/foo ! deleting
+         Secret ns/stays ! deleting",
+    )
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+        stay Secret ns/stays: not linked with any Cluster
+        refuse being-deleted: Machine ns/m is being deleted; its copy would come to life again
+          -> wait until it is gone; what it waits for: `kubectl get -n ns machine.cluster.x-k8s.io m -o jsonpath={.metadata.finalizers}`
+    "#]]);
+}

@@ -1,0 +1,150 @@
+//! What plugins say.
+
+use expect_test::expect;
+
+use crate::testing::Case;
+
+#[test]
+fn a_link_makes_an_object_of_an_unlabelled_kind_move_after_what_it_belongs_to() {
+    Case::new(
+        "Cluster ns/foo
+         BareMetalHost ns/host
+         BareMetalHost ns/free
+         Secret ns/inspection < BareMetalHost ns/host",
+    )
+    .link("BareMetalHost ns/host", "Cluster ns/foo")
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move BareMetalHost ns/host (belongs to Cluster ns/foo) after Cluster ns/foo
+        move Secret ns/inspection (belongs to Cluster ns/foo) after BareMetalHost ns/host
+        stay BareMetalHost ns/free: kind BareMetalHost.metal3.io is not labelled for move
+    "#]]);
+}
+
+#[test]
+fn a_link_to_something_that_was_not_read_is_noted() {
+    Case::new("BareMetalHost ns/host")
+        .link("BareMetalHost ns/host", "Cluster ns/gone")
+        .check(expect![[r#"
+            stay BareMetalHost ns/host: kind BareMetalHost.metal3.io is not labelled for move
+            note link-missing BareMetalHost ns/host: plugin p links it with Cluster ns/gone, which was not read: the link is ignored
+        "#]]);
+}
+
+#[test]
+fn links_that_form_a_cycle_order_nothing() {
+    Case::new(
+        "Cluster ns/foo
+         BareMetalHost ns/host",
+    )
+    .link("BareMetalHost ns/host", "Cluster ns/foo")
+    .link("Cluster ns/foo", "BareMetalHost ns/host")
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move BareMetalHost ns/host (belongs to Cluster ns/foo)
+        note link-ignored Cluster ns/foo: may be created before BareMetalHost ns/host, because that belongs to it as well
+        note link-ignored BareMetalHost ns/host: may be created before Cluster ns/foo, because that belongs to it as well
+    "#]]);
+}
+
+#[test]
+fn a_need_moves_the_named_object_alone_and_its_needs() {
+    Case::new(
+        "Cluster ns/foo
+         Machine ns/m < Cluster ns/foo
+         Secret ns/bmc
+         ConfigMap ns/ca
+         ConfigMap ns/below < Secret ns/bmc
+         Secret ns/other",
+    )
+    .need("Machine ns/m", "Secret ns/bmc")
+    .need("Secret ns/bmc", "ConfigMap ns/ca")
+    .need("ConfigMap ns/ca", "Secret ns/bmc")
+    .need("Machine ns/m", "Secret ns/gone")
+    .check(expect![[r#"
+        move ConfigMap ns/ca (Secret ns/bmc needs it, says plugin p)
+        move Secret ns/bmc (Machine ns/m needs it, says plugin p)
+        move Cluster ns/foo (moves with all below it)
+        move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+        stay ConfigMap ns/below: its owner Secret ns/bmc moves alone
+        stay Secret ns/other: not linked with any Cluster
+        note need-missing Machine ns/m: plugin p says that it needs Secret ns/gone, which was not read
+    "#]]);
+}
+
+#[test]
+fn what_something_that_stays_needs_too_is_kept() {
+    Case::new(
+        "Cluster ns/foo
+         Machine ns/m < Cluster ns/foo
+         BareMetalHost ns/stays
+         Secret ns/bmc
+         ConfigMap ns/ca",
+    )
+    .need("Machine ns/m", "Secret ns/bmc")
+    .need("BareMetalHost ns/stays", "Secret ns/bmc")
+    .need("Secret ns/bmc", "ConfigMap ns/ca")
+    .check(expect![[r#"
+        keep ConfigMap ns/ca (Secret ns/bmc needs it, says plugin p; Secret ns/bmc stays and needs it too)
+        keep Secret ns/bmc (Machine ns/m needs it, says plugin p; BareMetalHost ns/stays stays and needs it too)
+        move Cluster ns/foo (moves with all below it)
+        move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+        stay BareMetalHost ns/stays: kind BareMetalHost.metal3.io is not labelled for move
+    "#]]);
+}
+
+#[test]
+fn a_left_object_stays_with_what_is_below_it_alone() {
+    Case::new(
+        "Cluster ns/foo
+         Claim ns/left < Cluster ns/foo
+         Secret ns/below < Claim ns/left
+         Secret ns/below-below < Secret ns/below
+         Secret ns/both < Claim ns/left, Cluster ns/foo",
+    )
+    .leave("Claim ns/left")
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move Secret ns/both (belongs to Cluster ns/foo) after Cluster ns/foo without Claim left
+        stay Secret ns/below: belongs to Claim ns/left, which plugin p leaves
+        stay Secret ns/below-below: belongs to Claim ns/left, which plugin p leaves
+        stay Claim ns/left: left by plugin p: because
+        note owner-dropped Secret ns/both: copied without its owner Claim ns/left, which does not move
+    "#]]);
+}
+
+#[test]
+fn a_class_of_a_cluster_that_a_plugin_leaves_is_kept() {
+    Case::new(
+        "Cluster ns/foo ! class=quick
+         ClusterClass ns/quick",
+    )
+    .leave("Cluster ns/foo")
+    .check(expect![[r#"
+        keep ClusterClass ns/quick (moves with all below it; ClusterClass ns/quick is used by Cluster ns/foo, which stays)
+        stay Cluster ns/foo: left by plugin p: because
+    "#]]);
+}
+
+#[test]
+fn a_kept_object_is_copied() {
+    Case::new(
+        "Cluster ns/foo
+         Secret ns/shared ! move",
+    )
+    .keep("Secret ns/shared")
+    .keep("Secret ns/unknown")
+    .check(expect![[r#"
+        keep Secret ns/shared (labelled for move; kept by plugin p: because)
+        move Cluster ns/foo (moves with all below it)
+    "#]]);
+}
+
+#[test]
+fn no_plugin_keeps_a_cluster() {
+    Case::new("Cluster ns/foo").keep("Cluster ns/foo").check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        refuse cluster-kept: plugin p would keep Cluster ns/foo in the source: two sides would manage it
+          -> configure plugin p not to keep Clusters, or run without it
+    "#]]);
+}
