@@ -1,10 +1,10 @@
 //! What becomes of an object in the source once its copy lives: deleted there, or kept.
 //!
 //! Kept is what others may still use: cluster-scoped objects and what belongs to them, ClusterClasses that live or
-//! are used outside of what moves, what something that stays needs, and what a plugin asks to keep. A Cluster and
-//! what belongs to it is never kept for such a reason: two sides would manage the same machines.
+//! are used outside of what moves, what something that stays needs, and what a plugin asks to keep. A Cluster is
+//! never kept, nor what belongs to something kept only through a Cluster: two sides would manage the same machines.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
@@ -94,7 +94,7 @@ impl Keeper<'_> {
                 }
             }
         }
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         while let Some((root, owner)) = queue.pop_front() {
             for (dependent, _) in self.graph.dependents(owner) {
                 let cluster = self.is(dependent, |object| is_cluster(&object.kind.group_kind));
@@ -125,7 +125,7 @@ impl Keeper<'_> {
                 queue.push_back((index, KeepReason::SharedClass { class: key, used_by }));
             }
         }
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         while let Some((object, reason)) = queue.pop_front() {
             if !seen.insert(object) {
                 continue;
