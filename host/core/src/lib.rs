@@ -19,6 +19,7 @@
 //! | [`pause`] | how objects are paused, and how every pause is taken back |
 //! | [`body`] | what is sent to make a copy, and whether the answer is what was sent |
 //! | [`release`] | which source objects are deleted in the end, in which state, in which order |
+//! | [`readiness`] | what must be seen in the target before anything is deleted |
 //! | [`record`] | what must outlive a run |
 //! | [`hooks`] | what plugins say |
 //! | [`refusal`] | how a reason not to go on is told |
@@ -37,6 +38,7 @@ pub mod pause;
 pub mod plan;
 pub mod preflight;
 pub mod providers;
+pub mod readiness;
 pub mod record;
 pub mod refusal;
 pub mod relations;

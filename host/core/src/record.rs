@@ -3,11 +3,13 @@
 //! One ConfigMap on each side holds it. The source's decides until it says [`Phase::Committed`]; from then on the
 //! target's does, so that a source that is gone can't block the end. Everything else is read from the objects.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::hooks::Description;
+use crate::kind::GroupKind;
 use crate::object::Uid;
 use crate::scope::Scope;
 
@@ -81,6 +83,10 @@ pub struct Record {
     pub namespaces: Vec<String>,
     /// The plugins that take part.
     pub plugins: Vec<Pin>,
+    /// The kinds of the objects that move: a rollback without plugins must find those, too.
+    pub kinds: BTreeSet<GroupKind>,
+    /// The namespaces of the objects that are copied.
+    pub touched: BTreeSet<String>,
     /// In how many pieces the release list lies beside the record.
     pub release_chunks: usize,
 }

@@ -6,8 +6,10 @@
 //!
 //! ```text
 //! k <group>/<version> <plural> <Kind>          a kind, numbered from 0
-//! o <kind> <namespace|-> <name> <uid> <resourceVersion> <d|k> <digest|-> <status|-> <lines it must wait for|->
+//! o <kind> <namespace|-> <name> <uid> <resourceVersion> <d|k> <digest|-> <flags|-> <objects that must be gone first|->
 //! ```
+//!
+//! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin.
 //!
 //! The digest says what the object's content was when it was copied, so that a later run can tell a change of
 //! content from a controller's touch. Secrets have none: a digest of secret data would let a reader of the record
@@ -30,6 +32,17 @@ pub enum Fate {
     Delete,
     /// Kept and un-paused: others still need it.
     Keep,
+}
+
+/// What the move did to an object that must be taken back from its copy, and from itself if it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quiet {
+    /// Nothing.
+    Untouched,
+    /// Paused: taken back when the Clusters are resumed.
+    Paused,
+    /// Held by a plugin: taken back when the plugin lets go of it.
+    Held,
 }
 
 /// A kind as the list needs it.
@@ -60,6 +73,8 @@ pub struct Entry {
     pub digest: Option<String>,
     /// Whether its status is part of what was copied, because a plugin restored it.
     pub with_status: bool,
+    /// What is to be taken back.
+    pub quiet: Quiet,
     /// Entries that must be gone first: its dependents.
     pub after: Vec<usize>,
 }
@@ -121,13 +136,20 @@ impl ReleaseList {
 
 impl Entry {
     fn line(&self, kind: usize) -> String {
-        let Self { kind: _, key, uid, resource_version, fate, digest, with_status, after } = self;
+        let Self { kind: _, key, uid, resource_version, fate, digest, with_status, quiet, after } = self;
         let namespace = key.namespace.as_deref().unwrap_or("-");
         let fate = if *fate == Fate::Delete { "d" } else { "k" };
         let digest = digest.as_deref().unwrap_or("-");
-        let status = if *with_status { "s" } else { "-" };
+        let flags = match (with_status, quiet) {
+            (false, Quiet::Untouched) => "-",
+            (true, Quiet::Untouched) => "s",
+            (false, Quiet::Paused) => "p",
+            (true, Quiet::Paused) => "sp",
+            (false, Quiet::Held) => "h",
+            (true, Quiet::Held) => "sh",
+        };
         let mut line =
-            format!("o {kind} {namespace} {} {uid} {resource_version} {fate} {digest} {status} ", key.name);
+            format!("o {kind} {namespace} {} {uid} {resource_version} {fate} {digest} {flags} ", key.name);
         for (position, index) in after.iter().enumerate() {
             let comma = if position == 0 { "" } else { "," };
             // Writing to a String can't fail.
@@ -154,7 +176,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
     let kind: &ReleaseKind = kinds.get(words.next()?.parse::<usize>().ok()?)?;
     let namespace = Some(words.next()?).filter(|n| *n != "-");
     let key = Key::new(kind.group_kind.clone(), namespace, words.next()?);
-    Some(Entry {
+    let entry = Entry {
         kind: kind.clone(),
         key,
         uid: Uid(words.next()?.to_owned()),
@@ -165,11 +187,23 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
             _ => return None,
         },
         digest: Some(words.next()?).filter(|d| *d != "-").map(str::to_owned),
-        with_status: words.next()? == "s",
+        with_status: false,
+        quiet: Quiet::Untouched,
+        after: Vec::new(),
+    };
+    let flags = words.next()?;
+    Some(Entry {
+        with_status: flags.contains('s'),
+        quiet: match flags {
+            f if f.contains('p') => Quiet::Paused,
+            f if f.contains('h') => Quiet::Held,
+            _ => Quiet::Untouched,
+        },
         after: match words.next()? {
             "-" => Vec::new(),
             list => list.split(',').map(|n| n.parse().ok()).collect::<Option<_>>()?,
         },
+        ..entry
     })
 }
 
@@ -235,6 +269,7 @@ mod tests {
             resource_version: "12".into(),
             fate: if namespace.is_some() { Fate::Delete } else { Fate::Keep },
             with_status: name == "b",
+            quiet: if name == "b" { Quiet::Held } else { Quiet::Paused },
             after,
         };
         ReleaseList {

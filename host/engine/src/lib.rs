@@ -1,1 +1,48 @@
-//! Placeholder.
+//! Carries a plan out: phases, concurrency, retry, resume, rollback.
+//!
+//! Written once against [`pivot_places::Place`]. The state of a move lives on its two sides, so everything here can
+//! be killed at any point and taken up by another process.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`run`] | the way of a move through its phases, and what happens when it fails on the way |
+//! | [`hooks`] | what the engine asks plugins |
+//! | [`events`] | what it tells the people watching |
+//! | [`failure`] | what can go wrong, and how it is told |
+//! | [`options`] | what the user decides |
+
+pub mod events;
+pub mod failure;
+pub mod hooks;
+pub mod options;
+pub mod run;
+
+mod asking;
+mod carry;
+mod checks;
+mod commit;
+mod copy;
+mod discover;
+mod dryrun;
+mod existing;
+mod flow;
+mod halt;
+mod job;
+mod lease;
+mod live;
+mod planning;
+mod quiet;
+mod records;
+mod release;
+mod rollback;
+mod settle;
+mod sides;
+mod wait;
+
+pub use events::{Event, Watcher};
+pub use failure::{Exit, Stop};
+pub use halt::{Halt, Halter};
+pub use hooks::{HookError, Hooks};
+pub use options::{DryRun, Options};
+pub use rollback::TakenBack;
+pub use sides::Sides;

@@ -1,0 +1,119 @@
+//! Asking plugins for patches, and holding the answers against their bounds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pivot_core::hooks::{Finding, Hook, Point, Severity};
+use pivot_core::{Object, merge};
+use serde_json::{Value, json};
+
+use crate::events::Event;
+use crate::failure::Failure;
+use crate::hooks::{HookError, Hooks, bounds};
+use crate::job::{Job, Scene};
+
+/// How long after a "wait" the checks are asked again.
+const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// What all plugins together want to change of an object in one hook.
+pub(crate) async fn patch(
+    plugins: &[Arc<dyn Hooks>],
+    hook: Hook,
+    object: &Object,
+    created: Option<&Object>,
+) -> Result<Option<Value>, Failure> {
+    let mut all = json!({});
+    let mut by: BTreeMap<String, String> = BTreeMap::new();
+    for plugin in plugins {
+        let description = plugin.describe();
+        if !description.wants(hook, &object.kind.group_kind) {
+            continue;
+        }
+        let answer = match hook {
+            Hook::Hold => plugin.hold(object).await,
+            Hook::Adapt => plugin.adapt(object).await,
+            Hook::Restore => plugin.restore(object, created.unwrap_or(object)).await,
+            Hook::Relate | Hook::Check | Hook::Settle => Ok(None),
+        };
+        let refuse = |error| Failure::Hook {
+            plugin: description.name.clone(),
+            hook,
+            object: Some(Box::new(object.key())),
+            error,
+        };
+        let Some(patch) = answer.map_err(refuse)? else { continue };
+        if let Some(path) = bounds::violation(hook, &patch) {
+            let message = format!("its patch touches {path}, which {hook} may not");
+            return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
+        }
+        for path in merge::paths(&patch) {
+            if let Some(other) = by.insert(path.clone(), description.name.clone()) {
+                let message = format!("it and plugin {other} both change {path}");
+                return Err(refuse(HookError { code: "clash".into(), message }));
+            }
+        }
+        join(&mut all, patch);
+    }
+    Ok((!by.is_empty()).then_some(all))
+}
+
+/// Puts two patches of different paths into one. Not [`merge::apply`], which would drop the nulls.
+pub(crate) fn join(all: &mut Value, patch: Value) {
+    match (all, patch) {
+        (Value::Object(all), Value::Object(patch)) => {
+            for (key, value) in patch {
+                match all.get_mut(&key) {
+                    Some(there) => join(there, value),
+                    None => drop(all.insert(key, value)),
+                }
+            }
+        }
+        (all, patch) => *all = patch,
+    }
+}
+
+/// Asks every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
+pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), Failure> {
+    let deadline = std::time::Instant::now() + job.options.gate_timeout;
+    loop {
+        let mut waits: Vec<(String, Finding)> = Vec::new();
+        let mut stops = Vec::new();
+        for plugin in &job.plugins {
+            let description = plugin.describe();
+            if !description.hooks.contains(&Hook::Check) {
+                continue;
+            }
+            let name = &description.name;
+            let findings = plugin.check(point, &scene.for_plugin(job, &**plugin)).await.map_err(|error| {
+                Failure::Hook { plugin: name.clone(), hook: Hook::Check, object: None, error }
+            })?;
+            for finding in findings {
+                match finding.severity {
+                    Severity::Note => job.tell(Event::Note(&format!("{name}: {}", finding.message))),
+                    Severity::Warn => {
+                        job.tell(Event::Warning(&format!("{name}: {}; {}", finding.message, finding.remedy)))
+                    }
+                    Severity::Wait => waits.push((name.clone(), finding)),
+                    Severity::Stop => stops.push((name.clone(), finding)),
+                }
+            }
+        }
+        if !stops.is_empty() {
+            return Err(Failure::Gate(stops));
+        }
+        if waits.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<String> =
+            waits.iter().map(|(plugin, f)| format!("{plugin}: {}; {}", f.message, f.remedy)).collect();
+        let left = deadline.saturating_duration_since(std::time::Instant::now());
+        if left.is_zero() {
+            return Err(Failure::TimedOut(lines));
+        }
+        job.tell(Event::Waiting { what: &lines, left: left.as_secs() });
+        tokio::select! {
+            () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
+            halt = job.halter.wait() => return Err(Failure::Halted(halt)),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The way of one move through its phases. A phase is written down before its first change is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pivot_core::hooks::Point;
+use pivot_core::record::{Phase, Record};
+use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::{GroupKind, Key};
+
+use crate::asking;
+use crate::checks;
+use crate::commit;
+use crate::copy::{self, Copies};
+use crate::discover::discover;
+use crate::events::Event;
+use crate::existing::Used;
+use crate::failure::Failure;
+use crate::job::{Base, Job, Scene};
+use crate::live::{self, Known};
+use crate::planning;
+use crate::quiet;
+use crate::records::{Records, Stored};
+use crate::release;
+use crate::rollback::{self, TakenBack};
+use crate::settle;
+
+/// Where the two records are; none for a directory, which has no state to keep.
+pub(crate) struct Journal {
+    pub(crate) source: Option<Records>,
+    pub(crate) target: Option<Records>,
+}
+
+/// A move under way.
+pub(crate) struct Carrier {
+    pub(crate) job: Arc<Job>,
+    pub(crate) journal: Journal,
+    pub(crate) record: Record,
+    /// The records as they lie on the two sides.
+    pub(crate) at_source: Option<Stored>,
+    pub(crate) at_target: Option<Stored>,
+    /// How long each phase took.
+    pub(crate) times: Vec<(Phase, Duration)>,
+    pub(crate) began: Instant,
+}
+
+/// What was done.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// Objects that are in the target now and no longer in the source.
+    pub moved: BTreeMap<GroupKind, usize>,
+    /// Objects that are on both sides.
+    pub kept: BTreeMap<GroupKind, usize>,
+}
+
+impl Carrier {
+    /// How far it has come; none where nothing was written down yet.
+    pub(crate) fn phase(&self) -> Option<Phase> {
+        (self.at_source.is_some() || self.at_target.is_some()).then_some(self.record.phase)
+    }
+
+    /// From wherever the move is to its end.
+    pub(crate) async fn forward(&mut self) -> Result<Done, Failure> {
+        if self.record.phase.committed() {
+            let records = self.journal.target.clone().ok_or_else(no_record)?;
+            let list = Arc::new(records.read_list(self.record.release_chunks).await?);
+            let known = Arc::new(self.known_again(&list).await?);
+            return self.finish(list, known).await;
+        }
+        let (first, used, known_keys) = self.check().await?;
+        let base = self.pause(first, &known_keys).await?;
+        let copies = self.copy(&base, used).await?;
+        if !self.job.target.is_live() {
+            return self.let_source_go(&base).await;
+        }
+        let (list, known) = self.commit(base, copies).await?;
+        self.finish(list, known).await
+    }
+
+    async fn check(&mut self) -> Result<(Base, Used, BTreeSet<Key>), Failure> {
+        let job = self.job.clone();
+        let (base, providers) = look(&job).await?;
+        job.tell(Event::Phase(Phase::Checked, base.plan.steps.len()));
+        let used = checks::all(&job, &base, &providers).await?;
+        job.safe_point()?;
+        self.lap(Phase::Checked);
+        let keys = base.plan.steps.iter().map(|step| step.key.clone()).collect();
+        Ok((base, used, keys))
+    }
+
+    async fn pause(&mut self, first: Base, known: &BTreeSet<Key>) -> Result<Arc<Base>, Failure> {
+        let job = self.job.clone();
+        if !job.source.is_live() {
+            return Ok(Arc::new(first));
+        }
+        self.note_set(&first);
+        self.enter(Phase::Paused).await?;
+        job.tell(Event::Phase(Phase::Paused, first.plan.steps.len()));
+        quiet::pause_all(&job, &first).await?;
+        let (sight, plan, relations) = quiet::settled_base(&job).await?;
+        let base = Base { inventory: sight.inventory, plan, relations };
+        checks::newcomers(&job, &base, known).await?;
+        asking::gate(&job, &base.scene(), Point::AfterPause).await?;
+        job.safe_point()?;
+        self.lap(Phase::Paused);
+        Ok(Arc::new(base))
+    }
+
+    async fn copy(&mut self, base: &Arc<Base>, used: Used) -> Result<Copies, Failure> {
+        let job = self.job.clone();
+        let missing = copy::missing_namespaces(&job, base).await?;
+        self.note_set(base);
+        // A resumed move keeps those that its first run created.
+        self.record.namespaces.extend(missing.iter().cloned());
+        self.record.namespaces.sort();
+        self.record.namespaces.dedup();
+        self.enter(Phase::Copied).await?;
+        job.tell(Event::Phase(Phase::Copied, base.plan.steps.len()));
+        copy::namespaces(&job, missing).await?;
+        let copies = copy::none_yet(base);
+        copy::all(&job, base, &Arc::new(used), &copies).await?;
+        self.lap(Phase::Copied);
+        Ok(copies)
+    }
+
+    /// A copy in a directory takes nothing over: the source goes on.
+    async fn let_source_go(&mut self, base: &Base) -> Result<Done, Failure> {
+        if self.job.source.is_live() {
+            quiet::take_back_all(&self.job, &self.record.kinds).await?;
+        }
+        self.close().await?;
+        let mut done = Done::default();
+        for step in &base.plan.steps {
+            *done.kept.entry(step.key.group_kind.clone()).or_default() += 1;
+        }
+        Ok(done)
+    }
+
+    async fn commit(
+        &mut self,
+        base: Arc<Base>,
+        copies: Copies,
+    ) -> Result<(Arc<ReleaseList>, Arc<Known>), Failure> {
+        let job = self.job.clone();
+        job.tell(Event::Phase(Phase::Committed, base.plan.steps.len()));
+        let (base, copies) = commit::verify(&job, base, copies).await?;
+        asking::gate(&job, &base.scene(), Point::BeforeCommit).await?;
+        let list = commit::release_list(&job, &base, &copies)?;
+        // The last moment in which nothing is decided.
+        job.safe_point()?;
+        let (Some(source), Some(target)) = (&self.journal.source, &self.journal.target) else {
+            return Err(no_record());
+        };
+        let (chunks, _) = tokio::try_join!(target.write_list(&list), source.write_list(&list))?;
+        let mut record = Record { phase: Phase::Committed, release_chunks: chunks, ..self.record.clone() };
+        record.kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
+        // Target first: from the moment the source's says Committed, the target's must be there to decide.
+        self.at_target = Some(match &self.at_target {
+            Some(stored) => target.update(stored, &record).await?,
+            None => target.create(&record).await?,
+        });
+        let stored = self.at_source.as_ref().ok_or_else(no_record)?;
+        self.at_source = Some(source.update(stored, &record).await?);
+        self.record = record;
+        self.lap(Phase::Committed);
+        let known =
+            base.inventory.keys().iter().cloned().zip(base.inventory.objects().iter().cloned()).collect();
+        Ok((Arc::new(list), Arc::new(known)))
+    }
+
+    async fn finish(&mut self, list: Arc<ReleaseList>, known: Arc<Known>) -> Result<Done, Failure> {
+        let job = self.job.clone();
+        let count = list.entries.len();
+        // Once deleting has begun the target has shown that it reconciles; asking again could only hold up the end.
+        if self.record.phase <= Phase::Live {
+            self.advance(Phase::Live).await?;
+            job.tell(Event::Phase(Phase::Live, count));
+            live::resume(&job, &list, &known).await?;
+            asking::gate(&job, &Scene::of_list(&list), Point::AfterResume).await?;
+            live::verify(&job, &list, &known).await?;
+            job.safe_point()?;
+            self.lap(Phase::Live);
+        }
+        if self.record.phase <= Phase::Released && !job.options.source_gone {
+            self.advance(Phase::Released).await?;
+            job.tell(Event::Phase(Phase::Released, count));
+            release::all(&job, &list, &known).await?;
+            self.lap(Phase::Released);
+        }
+        self.advance(Phase::Settled).await?;
+        job.tell(Event::Phase(Phase::Settled, count));
+        settle::all(&job, &list).await?;
+        self.close().await?;
+        self.lap(Phase::Settled);
+        let mut done = Done::default();
+        for entry in &list.entries {
+            let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
+            *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
+        }
+        Ok(done)
+    }
+
+    /// Takes everything back and forgets the move.
+    pub(crate) async fn take_back(&mut self) -> Result<TakenBack, Failure> {
+        let taken = rollback::all(&self.job, &self.record).await?;
+        self.close().await?;
+        Ok(taken)
+    }
+
+    /// Removes the records: the source's first, so that the target's decides to the last.
+    async fn close(&mut self) -> Result<(), Failure> {
+        // A commit that did not happen may have left its list behind.
+        let chunks = self.record.release_chunks.max(1);
+        if !self.job.options.source_gone
+            && let Some(source) = &self.journal.source
+        {
+            source.remove(chunks).await?;
+        }
+        self.at_source = None;
+        if let Some(target) = &self.journal.target {
+            target.remove(chunks).await?;
+        }
+        self.at_target = None;
+        Ok(())
+    }
+
+    fn note_set(&mut self, base: &Base) {
+        self.record.kinds.extend(base.plan.steps.iter().map(|step| step.key.group_kind.clone()));
+        self.record.touched.extend(base.namespaces());
+    }
+
+    /// Writes a phase before the commit into the source's record; never back to an earlier one.
+    async fn enter(&mut self, phase: Phase) -> Result<(), Failure> {
+        let Some(source) = &self.journal.source else { return Ok(()) };
+        let record = Record { phase: phase.max(self.record.phase), ..self.record.clone() };
+        self.at_source = Some(match &self.at_source {
+            Some(stored) if stored.record == record => stored.clone(),
+            Some(stored) => source.update(stored, &record).await?,
+            None => source.create(&record).await?,
+        });
+        self.record = record;
+        Ok(())
+    }
+
+    /// Writes a phase after the commit into the target's record.
+    async fn advance(&mut self, phase: Phase) -> Result<(), Failure> {
+        if phase <= self.record.phase {
+            return Ok(());
+        }
+        let (Some(target), Some(stored)) = (&self.journal.target, &self.at_target) else {
+            return Err(no_record());
+        };
+        let record = Record { phase, ..self.record.clone() };
+        self.at_target = Some(target.update(stored, &record).await?);
+        self.record = record;
+        Ok(())
+    }
+
+    /// The source's objects as they are now, for a run that takes up a committed move.
+    async fn known_again(&self, list: &ReleaseList) -> Result<Known, Failure> {
+        if self.job.options.source_gone || self.record.phase > Phase::Live {
+            return Ok(Known::new());
+        }
+        let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
+        let sight =
+            discover(&self.job.source, &self.job.kinds.source, &self.record.scope, &self.record.kinds)
+                .await?;
+        let objects = sight.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
+        Ok(objects.map(|object| (object.key(), object.clone())).collect())
+    }
+
+    fn lap(&mut self, phase: Phase) {
+        let now = Instant::now();
+        self.times.push((phase, now - self.began));
+        self.began = now;
+    }
+}
+
+fn no_record() -> Failure {
+    Failure::Bug("a move between API servers has no record".into())
+}
+
+/// Reads the source and makes the plan.
+pub(crate) async fn look(job: &Job) -> Result<(Base, Vec<pivot_core::providers::Provider>), Failure> {
+    job.tell(Event::Looking("reading the source"));
+    let wished = planning::wished(&job.plugins);
+    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
+    for caution in &sight.cautions {
+        job.tell(Event::Warning(caution));
+    }
+    let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
+    job.tell(Event::Planned(&plan));
+    if plan.steps.is_empty() && plan.refusals.is_empty() {
+        let why =
+            checks::nothing_labelled(&job.kinds).unwrap_or_else(|| match &job.options.scope.namespaces {
+                pivot_core::scope::Namespaces::All => "no Cluster in any namespace".into(),
+                pivot_core::scope::Namespaces::One(one) => {
+                    format!("no Cluster, and nothing labelled to move, in namespace {one}")
+                }
+            });
+        return Err(Failure::Empty(why));
+    }
+    Ok((Base { inventory: sight.inventory, plan, relations }, sight.providers))
+}

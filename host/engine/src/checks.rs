@@ -1,0 +1,332 @@
+//! Everything that can say no before anything is touched.
+//!
+//! All of it is asked side by side and all refusals are told together, so that a user mends everything in one go.
+
+use std::collections::BTreeSet;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::collateral::{Bystander, collateral};
+use pivot_core::hooks::{Hook, Point};
+use pivot_core::plan::Fate;
+use pivot_core::preflight::preflight;
+use pivot_core::providers::{Provider, check_providers};
+use pivot_core::refusal::{Refusal, Side, some_of};
+use pivot_core::served::served_versions;
+use pivot_core::{GroupKind, Key, names};
+use pivot_places::{Access, Change, Identity, PlaceError, Preconditions};
+use serde::Deserialize;
+
+use crate::asking;
+use crate::discover::Kinds;
+use crate::dryrun;
+use crate::events::Event;
+use crate::existing::{self, Used};
+use crate::failure::Failure;
+use crate::job::{Base, Job};
+use crate::options::Options;
+use crate::planning;
+use crate::sides::Handle;
+
+/// Asks everything. What it gives back need not be created.
+pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -> Result<Used, Failure> {
+    let mut refusals = base.plan.refusals.clone();
+    let handled = planning::handled(&job.plugins);
+    refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
+    if job.target.is_live() {
+        let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
+        refusals.extend(served_versions(&base.plan, &base.inventory, &target_kinds));
+    }
+    // What can't be created at all makes the rest of the questions meaningless.
+    if !refusals.is_empty() {
+        return Err(Failure::Refused(refusals));
+    }
+    let (providers, bystanders, rights, (used, foreign), node) = tokio::try_join!(
+        target_providers(job, base, source_providers),
+        bystanders(job, base),
+        rights(job, base),
+        existing::look(job, base),
+        schedulable_node(job),
+    )?;
+    refusals.extend(providers);
+    refusals.extend(bystanders);
+    refusals.extend(rights);
+    refusals.extend(foreign);
+    if let Some(warning) = node {
+        job.tell(Event::Warning(&warning));
+    }
+    rehearse(job, base).await?;
+    if !refusals.is_empty() {
+        return Err(Failure::Refused(refusals));
+    }
+    refusals.extend(dryrun::ask(job, base, &used, &BTreeSet::new()).await?);
+    if !refusals.is_empty() {
+        return Err(Failure::Refused(refusals));
+    }
+    asking::gate(job, &base.scene(), Point::BeforePause).await?;
+    Ok(used)
+}
+
+/// The same questions about what appeared between the first list and the one after the pause.
+pub(crate) async fn newcomers(job: &Job, base: &Base, known: &BTreeSet<Key>) -> Result<(), Failure> {
+    let mut refusals = base.plan.refusals.clone();
+    let handled = planning::handled(&job.plugins);
+    refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
+    if refusals.is_empty() && base.plan.steps.iter().any(|step| !known.contains(&step.key)) {
+        refusals.extend(existing::look(job, base).await?.1);
+        refusals.extend(dryrun::ask(job, base, &Used::new(), known).await?);
+    }
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
+async fn target_providers(job: &Job, base: &Base, source: &[Provider]) -> Result<Vec<Refusal>, Failure> {
+    let Some(kind) = job.kinds.target.get(&GroupKind::new(names::GROUP_CLUSTERCTL, "Provider")) else {
+        return Ok(check_or_nothing(job, source, &[], base));
+    };
+    let listing = match job.target.list(kind, None).await {
+        Ok(listing) => listing,
+        Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
+            job.tell(Event::Warning(&format!(
+                "the target's providers may not be listed and are not checked: {why}"
+            )));
+            return Ok(Vec::new());
+        }
+        Err(failure) => return Err(failure),
+    };
+    let mut providers = Vec::new();
+    for object in &listing.objects {
+        providers.push(Provider::from_object(object).map_err(|error| Failure::Object(Side::Target, error))?);
+    }
+    Ok(check_or_nothing(job, source, &providers, base))
+}
+
+fn check_or_nothing(job: &Job, source: &[Provider], target: &[Provider], base: &Base) -> Vec<Refusal> {
+    if job.target.is_live() { check_providers(source, target, &base.namespaces()) } else { Vec::new() }
+}
+
+/// Everything else in the source that could be garbage-collected with what is deleted.
+async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
+    // Nothing is deleted from a directory, nor from a source whose copy goes into one.
+    if !(job.source.is_live() && job.target.is_live()) {
+        return Ok(Vec::new());
+    }
+    let namespaces: BTreeSet<&str> = base
+        .plan
+        .steps
+        .iter()
+        .filter(|step| step.fate == Fate::Move)
+        .filter_map(|step| step.key.namespace.as_deref())
+        .collect();
+    let known: BTreeSet<&GroupKind> = base.inventory.keys().iter().map(|key| &key.group_kind).collect();
+    let kinds = job.kinds.source.values().filter(|kind| {
+        let events = kind.group_kind.kind == "Event";
+        kind.namespaced && !events && !known.contains(&kind.group_kind)
+    });
+    let lists = kinds.flat_map(|kind| namespaces.iter().map(move |namespace| (kind, *namespace)));
+    let found: Vec<Vec<Bystander>> = stream::iter(lists)
+        .map(|(kind, namespace)| async move {
+            match job.source.list_meta(kind, Some(namespace)).await {
+                Ok(metas) => Ok(metas.into_iter().map(|meta| Bystander { kind: kind.clone(), meta }).collect()),
+                Err(Failure::Place { error: PlaceError::NotFound(_) | PlaceError::Unsupported(..), .. }) => Ok(Vec::new()),
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+                    let gk = &kind.group_kind;
+                    job.tell(Event::Warning(&format!(
+                        "{gk} may not be listed in namespace {namespace} of the source: whether objects of it depend on what is deleted is not known"
+                    )));
+                    Ok(Vec::new())
+                }
+                Err(failure) => Err(failure),
+            }
+        })
+        .buffer_unordered(32)
+        .try_collect()
+        .await?;
+    let read =
+        base.inventory.objects().iter().map(|o| Bystander { kind: o.kind.clone(), meta: o.meta.clone() });
+    let all: Vec<Bystander> = read.chain(found.into_iter().flatten()).collect();
+    Ok(collateral(&base.plan, &job.options.scope, &base.relations, &all))
+}
+
+/// What the run will do, asked of both API servers first.
+async fn rights(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
+    let mut asked: [BTreeSet<Access>; 2] = Default::default();
+    let [source, target] = &mut asked;
+    for step in &base.plan.steps {
+        let namespace = step.key.namespace.clone();
+        let there = job.kind(Side::Source, &step.key.group_kind)?;
+        let here = job.kind(Side::Target, &step.key.group_kind)?;
+        let access = |verb, kind: &pivot_core::Kind| Access {
+            verb,
+            group: kind.group_kind.group.clone(),
+            resource: kind.plural.clone(),
+            subresource: "",
+            namespace: namespace.clone(),
+        };
+        if step.fate == Fate::Move {
+            source.extend(["patch", "delete"].map(|verb| access(verb, there)));
+        }
+        // Patch and delete are for a rollback, and for un-pausing.
+        target.extend(["get", "list", "create", "patch", "delete"].map(|verb| access(verb, here)));
+        if job.plugins.iter().any(|plugin| plugin.describe().wants(Hook::Restore, &step.key.group_kind)) {
+            target.insert(Access { subresource: "status", ..access("patch", here) });
+        }
+    }
+    for (side, group, resource) in [
+        (Side::Source, "coordination.k8s.io", "leases"),
+        (Side::Source, "", "configmaps"),
+        (Side::Target, "", "configmaps"),
+    ] {
+        let set = if side == Side::Source { &mut *source } else { &mut *target };
+        set.extend(["get", "create", "patch", "delete"].map(|verb| Access {
+            verb,
+            group: group.into(),
+            resource: resource.into(),
+            subresource: "",
+            namespace: Some(job.options.record_namespace.clone()),
+        }));
+    }
+    let [source, target] = asked;
+    let (there, here) =
+        tokio::try_join!(denied(job, Side::Source, source), denied(job, Side::Target, target))?;
+    Ok(there.into_iter().chain(here).collect())
+}
+
+async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
+    let handle = job.handle(side);
+    let reading_only = side == Side::Source && !job.target.is_live();
+    if !handle.is_live() || reading_only {
+        return Ok(None);
+    }
+    let asked: Vec<Access> = asked.into_iter().collect();
+    let denied = handle.denied(&asked).await?;
+    if denied.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Refusal {
+        code: "rights-missing",
+        side,
+        object: None,
+        message: format!("the user may not {}", some_of(&denied, 6)),
+        remedy: "use a kubeconfig whose user may, or grant it; `kubectl auth can-i` shows what a user may"
+            .into(),
+    }))
+}
+
+/// A cluster without a node that takes Pods can't run the controllers that the moved objects need.
+async fn schedulable_node(job: &Job) -> Result<Option<String>, Failure> {
+    #[derive(Deserialize)]
+    struct Node {
+        #[serde(default)]
+        spec: Spec,
+        #[serde(default)]
+        status: Status,
+    }
+    #[derive(Deserialize, Default)]
+    struct Spec {
+        #[serde(default)]
+        unschedulable: bool,
+    }
+    #[derive(Deserialize, Default)]
+    struct Status {
+        #[serde(default)]
+        conditions: Vec<Condition>,
+    }
+    #[derive(Deserialize)]
+    struct Condition {
+        #[serde(rename = "type")]
+        kind: String,
+        status: String,
+    }
+    if !job.target.is_live() {
+        return Ok(None);
+    }
+    let Ok(kind) = job.core_kind(Side::Target, "", "Node") else { return Ok(None) };
+    let listing = match job.target.list(kind, None).await {
+        Ok(listing) => listing,
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => return Ok(None),
+        Err(failure) => return Err(failure),
+    };
+    let good = listing.objects.iter().filter_map(|object| object.view::<Node>().ok()).any(|node| {
+        !node.spec.unschedulable
+            && node.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")
+    });
+    Ok((!good).then(|| {
+        "the target has no ready node that takes Pods: its controllers may not be able to run".to_owned()
+    }))
+}
+
+/// Asks plugins' pure hooks about every object once, so that a clash or a patch out of bounds shows before the pause.
+async fn rehearse(job: &Job, base: &Base) -> Result<(), Failure> {
+    for step in &base.plan.steps {
+        let object = base.object(step)?;
+        asking::patch(&job.plugins, Hook::Hold, object, None).await?;
+        asking::patch(&job.plugins, Hook::Adapt, object, None).await?;
+    }
+    Ok(())
+}
+
+/// Refuses when both sides are one place.
+pub(crate) async fn two_places(
+    source: &Handle,
+    target: &Handle,
+    kinds: &Kinds,
+    options: &Options,
+    there: &Identity,
+    here: &Identity,
+) -> Result<(), Failure> {
+    if options.source_gone {
+        return Ok(());
+    }
+    let same = match (there, here) {
+        (Identity::Unknown, Identity::Unknown | Identity::Cluster(_))
+        | (Identity::Cluster(_), Identity::Unknown) => {
+            probe_lease_shows(source, target, kinds, &options.record_namespace).await?
+        }
+        (a, b) => a == b,
+    };
+    if !same {
+        return Ok(());
+    }
+    let (from, to) = (source.place.label(), target.place.label());
+    Err(Failure::refused(Refusal {
+        code: "same-cluster",
+        side: Side::Target,
+        object: None,
+        message: format!("source ({from}) and target ({to}) are the same"),
+        remedy: "name another target with --to-kubeconfig and --to-kubeconfig-context".into(),
+    }))
+}
+
+/// Where kube-system may not be read: whether a lease with a name of its own, created in the source, shows in the
+/// target.
+async fn probe_lease_shows(
+    source: &Handle,
+    target: &Handle,
+    kinds: &Kinds,
+    namespace: &str,
+) -> Result<bool, Failure> {
+    let gk = GroupKind::new("coordination.k8s.io", "Lease");
+    let (Some(kind), Some(there)) = (kinds.source.get(&gk), kinds.target.get(&gk)) else { return Ok(false) };
+    let name = format!("pivot-host-probe-{}", uuid::Uuid::new_v4());
+    let key = Key::new(gk, Some(namespace), &name);
+    let body = serde_json::json!({
+        "apiVersion": kind.api_version(), "kind": "Lease", "metadata": {"name": name, "namespace": namespace},
+    });
+    let failed = |error| source.failed("telling the two clusters apart with", Some(&key), error);
+    source.create(kind, &body, Change::Real).await.map_err(failed)?;
+    let seen = target.get(there, &key).await;
+    source.delete(kind, &key, Preconditions::default()).await.map_err(failed)?;
+    Ok(seen?.is_some())
+}
+
+/// Refuses a source in which nothing is labelled for a move: the definitions were not installed by clusterctl.
+pub(crate) fn nothing_labelled(kinds: &Kinds) -> Option<String> {
+    let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
+    match cluster {
+        None => Some("the source does not know Cluster API: it has no kind Cluster.cluster.x-k8s.io".into()),
+        Some(kind) if !kind.labels.discover => Some(format!(
+            "the CRD of Cluster is not labelled for move: {} is missing, as on CRDs that were not installed by clusterctl",
+            names::LABEL_DISCOVER
+        )),
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,263 @@
+//! One run per source: a Lease of 15 seconds, renewed while the run lives.
+//!
+//! Whether another's lease has expired is judged by watching it stand still for its duration on our own clock, never
+//! by comparing clocks of two machines. A run that cannot renew in time stops itself: before the lease can be taken
+//! over, not one more of its writes may be on the way.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use pivot_core::{GroupKind, Key, Kind, Object};
+use pivot_places::{Change, PlaceError, Preconditions};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::events::{Event, Watcher};
+use crate::failure::Failure;
+use crate::halt::{Halt, Halter};
+use crate::sides::Handle;
+use pivot_core::refusal::{Refusal, Side};
+
+/// How long a lease is good for without renewal.
+const DURATION: Duration = Duration::from_secs(15);
+const RENEW: Duration = Duration::from_secs(4);
+/// After so long without a renewal the holder stops writing; the rest of [`DURATION`] is for requests under way.
+const GIVE_UP: Duration = Duration::from_secs(10);
+const NAME: &str = "pivot-host";
+
+/// A lease that is held.
+pub(crate) struct Lease {
+    handle: Handle,
+    kind: Arc<Kind>,
+    key: Key,
+    holder: String,
+    renewal: JoinHandle<()>,
+}
+
+/// Who holds the lease, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) holder: String,
+    resource_version: String,
+}
+
+/// Reads the lease; none where nobody holds it.
+pub(crate) async fn held(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    namespace: &str,
+) -> Result<Option<Held>, Failure> {
+    let object = handle.get(kind, &key(namespace)).await?;
+    Ok(object.and_then(|object| {
+        let holder = holder_of(&object).filter(|holder| !holder.is_empty())?;
+        Some(Held { holder, resource_version: object.meta.resource_version })
+    }))
+}
+
+impl Lease {
+    /// Takes the lease, waiting for another's to expire.
+    pub(crate) async fn take(
+        handle: &Handle,
+        kind: &Arc<Kind>,
+        namespace: &str,
+        take_over: bool,
+        halter: &Halter,
+        watcher: &dyn Watcher,
+    ) -> Result<Self, Failure> {
+        let holder = format!("pivot-host/{}", uuid::Uuid::new_v4());
+        let key = key(namespace);
+        let resource_version = match create(handle, kind, &key, &holder).await? {
+            Some(resource_version) => resource_version,
+            None => wait_for_expiry(handle, kind, &key, &holder, take_over, halter, watcher).await?,
+        };
+        let renewal = tokio::spawn(renew(
+            handle.clone(),
+            kind.clone(),
+            key.clone(),
+            holder.clone(),
+            resource_version,
+            halter.clone(),
+        ));
+        Ok(Self { handle: handle.clone(), kind: kind.clone(), key, holder, renewal })
+    }
+
+    /// Gives the lease back.
+    pub(crate) async fn give_back(self) {
+        self.renewal.abort();
+        // Only our own: after a take-over it is another's. A failure here costs the next run a wait of seconds.
+        if let Ok(Some(object)) = self.handle.get(&self.kind, &self.key).await
+            && holder_of(&object).as_deref() == Some(self.holder.as_str())
+        {
+            let preconditions = Preconditions {
+                uid: Some(object.meta.uid.clone()),
+                resource_version: Some(object.meta.resource_version.clone()),
+            };
+            if let Err(error) = self.handle.delete(&self.kind, &self.key, preconditions).await {
+                tracing::debug!(%error, "the lease is left to expire");
+            }
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.renewal.abort();
+    }
+}
+
+fn key(namespace: &str) -> Key {
+    Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some(namespace), NAME)
+}
+
+fn spec(holder: &str) -> Value {
+    let now = Timestamp::now();
+    let text = now.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+    json!({"holderIdentity": holder, "leaseDurationSeconds": DURATION.as_secs(), "renewTime": text})
+}
+
+async fn create(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    key: &Key,
+    holder: &str,
+) -> Result<Option<String>, Failure> {
+    let body = json!({
+        "apiVersion": kind.api_version(), "kind": "Lease",
+        "metadata": {"name": key.name, "namespace": key.namespace},
+        "spec": spec(holder),
+    });
+    match handle.create(kind, &body, Change::Real).await {
+        Ok(object) => Ok(Some(object.meta.resource_version)),
+        Err(PlaceError::AlreadyExists(_)) => Ok(None),
+        Err(error) => Err(handle.failed("taking the lease", Some(key), error)),
+    }
+}
+
+fn holder_of(object: &Object) -> Option<String> {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct View {
+        spec: Spec,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Spec {
+        holder_identity: Option<String>,
+    }
+    object.view::<View>().ok()?.spec.holder_identity
+}
+
+async fn wait_for_expiry(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    key: &Key,
+    holder: &str,
+    take_over: bool,
+    halter: &Halter,
+    watcher: &dyn Watcher,
+) -> Result<String, Failure> {
+    let mut seen: Option<Object> = None;
+    let mut still_since = Instant::now();
+    loop {
+        let Some(object) = handle.get(kind, key).await? else {
+            if let Some(resource_version) = create(handle, kind, key, holder).await? {
+                return Ok(resource_version);
+            }
+            continue;
+        };
+        let other = holder_of(&object).unwrap_or_default();
+        // A first attempt whose answer got lost on the way may have created it.
+        let ours = other == holder;
+        let moved = seen.as_ref().is_some_and(|s| s.meta.resource_version != object.meta.resource_version);
+        if moved && !ours {
+            return Err(Failure::refused(Refusal {
+                code: "run-active",
+                side: Side::Source,
+                object: Some(key.clone()),
+                message: format!("another run is at work on this source ({other})"),
+                remedy: "wait for it to end; `pivot-host status` shows how far it is".into(),
+            }));
+        }
+        let stood_still = still_since.elapsed();
+        if ours || other.is_empty() || take_over || stood_still >= DURATION {
+            let patch =
+                json!({"metadata": {"resourceVersion": object.meta.resource_version}, "spec": spec(holder)});
+            match handle.patch(kind, key, &patch).await {
+                Ok(taken) => return Ok(taken.meta.resource_version),
+                Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => {
+                    still_since = Instant::now();
+                    seen = None;
+                    continue;
+                }
+                Err(error) => return Err(handle.failed("taking the lease", Some(key), error)),
+            }
+        }
+        if seen.is_none() {
+            seen = Some(object);
+        }
+        let left = DURATION.saturating_sub(stood_still).as_secs();
+        let what =
+            [format!("the lease of another run ({other}), which may be dead; --take-over skips this wait")];
+        watcher.event(Event::Waiting { what: &what, left });
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+            halt = halter.wait() => return Err(Failure::Halted(halt)),
+        }
+    }
+}
+
+async fn renew(
+    handle: Handle,
+    kind: Arc<Kind>,
+    key: Key,
+    holder: String,
+    mut resource_version: String,
+    halter: Halter,
+) {
+    let mut renewed = Instant::now();
+    loop {
+        tokio::time::sleep(
+            RENEW.min(GIVE_UP.saturating_sub(renewed.elapsed()).max(Duration::from_millis(200))),
+        )
+        .await;
+        let attempt = Instant::now();
+        let patch = json!({"metadata": {"resourceVersion": resource_version}, "spec": spec(&holder)});
+        // Past the retries of `Handle`: an attempt that hangs must not outlive the lease.
+        let request = handle.place.patch(
+            &kind,
+            &key,
+            pivot_places::Patch {
+                body: &patch,
+                subresource: pivot_places::Subresource::None,
+                change: Change::Real,
+            },
+        );
+        let left = GIVE_UP.saturating_sub(renewed.elapsed());
+        let why = match tokio::time::timeout(left, request).await {
+            Ok(Ok(object)) => {
+                resource_version = object.meta.resource_version;
+                renewed = attempt;
+                continue;
+            }
+            Ok(Err(PlaceError::Conflict(_) | PlaceError::NotFound(_))) => {
+                // An earlier attempt may have got through without an answer.
+                match handle.place.get(&kind, &key).await {
+                    Ok(Some(object)) if holder_of(&object).as_deref() == Some(holder.as_str()) => {
+                        resource_version = object.meta.resource_version;
+                        continue;
+                    }
+                    Ok(_) => "another run took it over".to_owned(),
+                    Err(error) => error.to_string(),
+                }
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the API server does not answer".to_owned(),
+        };
+        if renewed.elapsed() >= GIVE_UP || why.starts_with("another") {
+            halter.halt(Halt::LeaseLost(why));
+            return;
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What the user decides about a run.
+
+use std::time::Duration;
+
+use pivot_core::scope::Scope;
+
+/// How far a dry run goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DryRun {
+    /// It is meant.
+    Off,
+    /// Everything that only reads.
+    Plan,
+    /// Also asks the target's server about each create.
+    Server,
+}
+
+/// What the user decides.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What moves.
+    pub scope: Scope,
+    /// Where lease and record are kept, on both sides.
+    pub record_namespace: String,
+    /// How far to go.
+    pub dry_run: DryRun,
+    /// How long to wait for controllers to acknowledge the pause and for block-move.
+    pub pause_timeout: Duration,
+    /// How long to wait for plugins' checks.
+    pub gate_timeout: Duration,
+    /// How long to wait for the target's controllers after the resume.
+    pub verify_timeout: Duration,
+    /// The source's controllers are off: don't wait for them to acknowledge the pause.
+    pub assume_paused: bool,
+    /// Don't wait for the target's controllers.
+    pub no_wait: bool,
+    /// Don't wait for another run's lease to expire.
+    pub take_over: bool,
+    /// Objects of the same name in the target that others need too are used although they differ.
+    pub use_existing: bool,
+    /// After the point of no return: the plugins may be others than the record's.
+    pub accept_plugin_change: bool,
+    /// The source can't be reached any more.
+    pub source_gone: bool,
+}
+
+impl Options {
+    /// The defaults for a scope.
+    pub fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            record_namespace: "kube-system".into(),
+            dry_run: DryRun::Off,
+            pause_timeout: Duration::from_secs(300),
+            gate_timeout: Duration::from_secs(600),
+            verify_timeout: Duration::from_secs(600),
+            assume_paused: false,
+            no_wait: false,
+            take_over: false,
+            use_existing: false,
+            accept_plugin_change: false,
+            source_gone: false,
+        }
+    }
+}

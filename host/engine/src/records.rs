@@ -1,0 +1,174 @@
+//! The record of a move on its two sides.
+
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+use pivot_core::record::Record;
+use pivot_core::release::ReleaseList;
+use pivot_core::{GroupKind, Key, Kind, Object};
+use pivot_places::{Change, PlaceError, Preconditions};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::sides::Handle;
+
+const NAME: &str = "pivot-host-record";
+/// Below the 1 MiB that a ConfigMap may have, with room for its metadata.
+const CHUNK: usize = 900_000;
+const LABEL: &str = "pivot-host.io/record";
+
+/// Where one side keeps its record.
+#[derive(Clone)]
+pub(crate) struct Records {
+    handle: Handle,
+    kind: Arc<Kind>,
+    namespace: String,
+}
+
+/// A record as it lies on a side.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) record: Record,
+    pub(crate) resource_version: String,
+}
+
+#[derive(Deserialize)]
+struct View {
+    #[serde(default)]
+    data: std::collections::BTreeMap<String, String>,
+}
+
+impl Records {
+    pub(crate) fn new(handle: &Handle, kind: &Arc<Kind>, namespace: &str) -> Self {
+        Self { handle: handle.clone(), kind: kind.clone(), namespace: namespace.to_owned() }
+    }
+
+    fn key(&self, name: &str) -> Key {
+        Key::new(GroupKind::new("", "ConfigMap"), Some(&self.namespace), name)
+    }
+
+    fn body(&self, name: &str, key: &str, text: String) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": self.namespace, "labels": {LABEL: ""}},
+            "data": {key: text},
+        })
+    }
+
+    pub(crate) async fn read(&self) -> Result<Option<Stored>, Failure> {
+        let Some(object) = self.handle.get(&self.kind, &self.key(NAME)).await? else { return Ok(None) };
+        let text = self.text(&object, "record.json")?;
+        let record = serde_json::from_str(&text).map_err(|error| self.damaged(&error))?;
+        Ok(Some(Stored { record, resource_version: object.meta.resource_version }))
+    }
+
+    fn text(&self, object: &Object, key: &str) -> Result<String, Failure> {
+        let view: View = object.view().map_err(|error| self.damaged(&error))?;
+        view.data.get(key).cloned().ok_or_else(|| self.damaged(&format!("it has no {key}")))
+    }
+
+    fn damaged(&self, why: &dyn std::fmt::Display) -> Failure {
+        Failure::Record(format!(
+            "the record in the {} (ConfigMap {}/{NAME}) can't be read: {why}; was it written by a newer pivot-host, or edited?",
+            self.handle.side, self.namespace
+        ))
+    }
+
+    /// Writes a first record. A record that is already there, of another move, is an error.
+    pub(crate) async fn create(&self, record: &Record) -> Result<Stored, Failure> {
+        let body = self.body(NAME, "record.json", text(record)?);
+        match self.handle.create(&self.kind, &body, Change::Real).await {
+            Ok(object) => {
+                Ok(Stored { record: record.clone(), resource_version: object.meta.resource_version })
+            }
+            Err(PlaceError::AlreadyExists(_)) => match self.read().await? {
+                Some(stored) if stored.record.move_id == record.move_id => self.update(&stored, record).await,
+                Some(stored) => Err(Failure::Record(format!(
+                    "the {} has the record of another move ({}, {}): resume or roll it back first",
+                    self.handle.side, stored.record.move_id, stored.record.phase
+                ))),
+                None => Err(Failure::Record(format!(
+                    "the record in the {} came and went; run the command again",
+                    self.handle.side
+                ))),
+            },
+            Err(error) => Err(self.handle.failed("writing", Some(&self.key(NAME)), error)),
+        }
+    }
+
+    /// Replaces the record, if it is still as it was last seen.
+    pub(crate) async fn update(&self, stored: &Stored, record: &Record) -> Result<Stored, Failure> {
+        let patch = json!({
+            "metadata": {"resourceVersion": stored.resource_version},
+            "data": {"record.json": text(record)?},
+        });
+        match self.handle.patch(&self.kind, &self.key(NAME), &patch).await {
+            Ok(object) => {
+                Ok(Stored { record: record.clone(), resource_version: object.meta.resource_version })
+            }
+            Err(PlaceError::Conflict(why)) => match self.read().await? {
+                // Our own write, whose answer got lost.
+                Some(now) if now.record == *record => Ok(now),
+                _ => Err(Failure::Record(format!(
+                    "the record in the {} was changed by another run: {why}",
+                    self.handle.side
+                ))),
+            },
+            Err(error) => Err(self.handle.failed("writing", Some(&self.key(NAME)), error)),
+        }
+    }
+
+    /// Writes the release list beside the record; says in how many pieces.
+    pub(crate) async fn write_list(&self, list: &ReleaseList) -> Result<usize, Failure> {
+        let chunks = list.chunks(CHUNK);
+        let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
+            let name = list_name(number);
+            let body = self.body(&name, "list", chunk.clone());
+            let result = match self.handle.create(&self.kind, &body, Change::Real).await {
+                Err(PlaceError::AlreadyExists(_)) => {
+                    self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {"list": chunk}})).await
+                }
+                other => other,
+            };
+            result.map_err(|error| self.handle.failed("writing", Some(&self.key(&name)), error))
+        });
+        try_join_all(writes).await?;
+        Ok(chunks.len())
+    }
+
+    pub(crate) async fn read_list(&self, chunks: usize) -> Result<ReleaseList, Failure> {
+        let reads = (0..chunks).map(|number| async move {
+            let name = list_name(number);
+            match self.handle.get(&self.kind, &self.key(&name)).await? {
+                Some(object) => self.text(&object, "list"),
+                None => Err(self.damaged(&format!("ConfigMap {name} is missing"))),
+            }
+        });
+        let texts = try_join_all(reads).await?;
+        ReleaseList::parse(texts.iter().map(String::as_str)).map_err(|error| self.damaged(&error))
+    }
+
+    /// Removes list and record, the record last: while it is there, the move is not closed.
+    pub(crate) async fn remove(&self, chunks: usize) -> Result<(), Failure> {
+        let lists = (0..chunks).map(|number| self.remove_one(list_name(number)));
+        try_join_all(lists).await?;
+        self.remove_one(NAME.to_owned()).await
+    }
+
+    async fn remove_one(&self, name: String) -> Result<(), Failure> {
+        match self.handle.delete(&self.kind, &self.key(&name), Preconditions::default()).await {
+            Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
+            Err(error) => Err(self.handle.failed("removing", Some(&self.key(&name)), error)),
+        }
+    }
+}
+
+fn list_name(number: usize) -> String {
+    format!("pivot-host-release-{number}")
+}
+
+fn text(record: &Record) -> Result<String, Failure> {
+    serde_json::to_string_pretty(record)
+        .map_err(|error| Failure::Bug(format!("the record can't be written: {error}")))
+}

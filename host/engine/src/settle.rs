@@ -1,0 +1,131 @@
+//! Letting go of what plugins held, one object at a time.
+//!
+//! One at a time because what is let go of starts to act: a mistake then shows on one host, not on all of them.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use pivot_core::hooks::{Finding, Hook, Settlement};
+use pivot_core::record::Phase;
+use pivot_core::refusal::Side;
+use pivot_core::release::{Entry, Quiet, ReleaseList};
+use pivot_core::{Key, names};
+use serde_json::{Value, json};
+
+use crate::events::Event;
+use crate::failure::Failure;
+use crate::hooks::{HookError, Hooks, bounds};
+use crate::job::Job;
+use crate::quiet;
+
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// A patch that was applied, asked again, must give nothing: the third time in a row is an error.
+const SAME_PATCHES: usize = 3;
+
+/// Settles every object that a plugin settles or holds. What can't be let go of is named in the end.
+pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let mut stuck = Vec::new();
+    // Owners before dependents: the order of creation.
+    for entry in list.entries.iter().rev() {
+        job.safe_point()?;
+        let settlers: Vec<&dyn Hooks> = job
+            .plugins
+            .iter()
+            .map(|plugin| &**plugin)
+            .filter(|plugin| plugin.describe().wants(Hook::Settle, &entry.key.group_kind))
+            .collect();
+        if settlers.is_empty() && entry.quiet != Quiet::Held {
+            continue;
+        }
+        match one(job, entry, &settlers).await {
+            Ok(()) => job.tell(Event::Done(Phase::Settled, &entry.key, "let go of", Side::Target)),
+            Err(Failure::Halted(halt)) => return Err(Failure::Halted(halt)),
+            Err(failure) => stuck.push(format!("{}: {failure}", entry.key)),
+        }
+    }
+    if stuck.is_empty() { Ok(()) } else { Err(Failure::Unsettled(stuck)) }
+}
+
+async fn one(job: &Job, entry: &Entry, settlers: &[&dyn Hooks]) -> Result<(), Failure> {
+    for plugin in settlers {
+        with_plugin(job, &entry.key, *plugin).await?;
+    }
+    let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+    quiet::take_back(&job.target, kind, &entry.key, &job.move_id, None).await?;
+    forget(job, &entry.key).await
+}
+
+async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks) -> Result<(), Failure> {
+    let kind = job.kind(Side::Target, &key.group_kind)?;
+    let name = &plugin.describe().name;
+    let refuse = |error| Failure::Hook {
+        plugin: name.clone(),
+        hook: Hook::Settle,
+        object: Some(Box::new(key.clone())),
+        error,
+    };
+    let deadline = Instant::now() + job.options.gate_timeout;
+    let mut patches: BTreeMap<String, usize> = BTreeMap::new();
+    loop {
+        let Some(object) = job.target.get(kind, key).await? else { return Ok(()) };
+        match plugin.settle(&object).await.map_err(refuse)? {
+            Settlement::Done => return Ok(()),
+            Settlement::Stop(finding) => return Err(Failure::Gate(vec![(name.clone(), finding)])),
+            Settlement::Wait(finding) => wait(job, name, &finding, deadline).await?,
+            Settlement::Patch(patch) => {
+                if let Some(path) = bounds::violation(Hook::Settle, &patch) {
+                    let message = format!("its patch touches {path}, which settle may not");
+                    return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
+                }
+                let times = patches.entry(patch.to_string()).or_default();
+                *times += 1;
+                if *times >= SAME_PATCHES {
+                    let message = "it gives the same patch again and again".to_owned();
+                    return Err(refuse(HookError { code: "not-idempotent".into(), message }));
+                }
+                let result = job.target.patch(kind, key, &patch).await;
+                result.map_err(|error| job.target.failed("settling", Some(key), error))?;
+            }
+        }
+    }
+}
+
+async fn wait(job: &Job, plugin: &str, finding: &Finding, deadline: Instant) -> Result<(), Failure> {
+    let line = [format!("{plugin}: {}; {}", finding.message, finding.remedy)];
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(Failure::TimedOut(line.to_vec()));
+    }
+    job.tell(Event::Waiting { what: &line, left: left.as_secs() });
+    tokio::select! {
+        () = tokio::time::sleep(ASK_AGAIN.min(left)) => Ok(()),
+        halt = job.halter.wait() => Err(Failure::Halted(halt)),
+    }
+}
+
+/// Removes what plugins remembered on an object.
+async fn forget(job: &Job, key: &Key) -> Result<(), Failure> {
+    let kind = job.kind(Side::Target, &key.group_kind)?;
+    let Some(object) = job.target.get(kind, key).await? else { return Ok(()) };
+    let theirs = |name: &str| {
+        let prefix = name.split_once('/').map_or("", |(prefix, _)| prefix);
+        job.plugins.iter().any(|plugin| prefix == memory_prefix(&plugin.describe().name))
+    };
+    let nulls: serde_json::Map<String, Value> = object
+        .meta
+        .annotations
+        .keys()
+        .filter(|name| theirs(name))
+        .map(|name| (name.clone(), Value::Null))
+        .collect();
+    if nulls.is_empty() {
+        return Ok(());
+    }
+    let result = job.target.patch(kind, key, &json!({"metadata": {"annotations": nulls}})).await;
+    result.map(drop).map_err(|error| job.target.failed("tidying up", Some(key), error))
+}
+
+/// The prefix of the annotations in which a plugin may remember something.
+pub(crate) fn memory_prefix(plugin: &str) -> String {
+    format!("{plugin}.{}", names::OURS.trim_end_matches('/'))
+}

@@ -1,0 +1,174 @@
+//! The two sides of a move: places with a name for errors, retries, and a fence against writing without the lease.
+//!
+//! The one place where requests are tried again. What can't succeed later is not tried again: a refusal by schema or
+//! rights comes back at once, instead of after minutes of back-off.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use pivot_core::refusal::Side;
+use pivot_core::{Key, Kind, Meta, Object};
+use pivot_places::{
+    Access, Change, Listing, Patch, Place, PlaceError, PlaceKind, Preconditions, Subresource,
+};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::flow::Throttled;
+use crate::halt::Halter;
+
+/// How long a request is tried again before it counts as failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The two places of a move.
+pub struct Sides {
+    /// Where the objects are.
+    pub source: Arc<dyn Place>,
+    /// Where they go.
+    pub target: Arc<dyn Place>,
+}
+
+/// One side.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    pub(crate) side: Side,
+    pub(crate) place: Arc<dyn Place>,
+    pub(crate) throttled: Throttled,
+    halter: Halter,
+}
+
+impl Handle {
+    pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter) -> Self {
+        Self { side, place, throttled: Throttled::default(), halter }
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.place.sort() == PlaceKind::Live
+    }
+
+    pub(crate) async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing, Failure> {
+        self.retry(|| self.place.list(kind, namespace))
+            .await
+            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
+    }
+
+    pub(crate) async fn list_meta(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Meta>, Failure> {
+        self.retry(|| self.place.list_meta(kind, namespace))
+            .await
+            .map(|listing| listing.metas)
+            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
+    }
+
+    pub(crate) async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>, Failure> {
+        self.retry(|| self.place.get(kind, key))
+            .await
+            .map_err(|error| self.failed("reading", Some(key), error))
+    }
+
+    /// The raw answer: callers tell "already exists" and "conflict" apart from what is wrong.
+    pub(crate) async fn create(
+        &self,
+        kind: &Arc<Kind>,
+        body: &Value,
+        change: Change,
+    ) -> Result<Object, PlaceError> {
+        self.fence(change)?;
+        self.retry(|| self.place.create(kind, body, change)).await
+    }
+
+    /// See [`Handle::create`].
+    pub(crate) async fn patch(
+        &self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        body: &Value,
+    ) -> Result<Object, PlaceError> {
+        self.patch_part(kind, key, body, Subresource::None).await
+    }
+
+    /// See [`Handle::create`].
+    pub(crate) async fn patch_part(
+        &self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        body: &Value,
+        subresource: Subresource,
+    ) -> Result<Object, PlaceError> {
+        self.fence(Change::Real)?;
+        self.retry(|| self.place.patch(kind, key, Patch { body, subresource, change: Change::Real })).await
+    }
+
+    /// See [`Handle::create`].
+    pub(crate) async fn delete(
+        &self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        preconditions: Preconditions,
+    ) -> Result<(), PlaceError> {
+        self.fence(Change::Real)?;
+        self.retry(|| self.place.delete(kind, key, preconditions.clone())).await
+    }
+
+    pub(crate) async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>, Failure> {
+        self.retry(|| self.place.denied(asked))
+            .await
+            .map_err(|error| self.failed("asking for rights", None, error))
+    }
+
+    pub(crate) fn failed(
+        &self,
+        doing: impl Into<String>,
+        object: Option<&Key>,
+        error: PlaceError,
+    ) -> Failure {
+        if let Some(why) = self.halter.lost() {
+            return Failure::Halted(crate::halt::Halt::LeaseLost(why));
+        }
+        Failure::Place { side: self.side, doing: doing.into(), object: object.cloned().map(Box::new), error }
+    }
+
+    fn fence(&self, change: Change) -> Result<(), PlaceError> {
+        match self.halter.lost() {
+            Some(why) if change == Change::Real => {
+                Err(PlaceError::Forbidden(format!("the lease is lost: {why}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) async fn retry<T, F, Fut>(&self, mut request: F) -> Result<T, PlaceError>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, PlaceError>>,
+    {
+        let begun = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match request().await {
+                Err(error) if error.transient() && begun.elapsed() < PATIENCE => error,
+                other => return other,
+            };
+            let wait = match error {
+                PlaceError::TooManyRequests { retry_after } => {
+                    self.throttled.fetch_add(1, Ordering::Relaxed);
+                    retry_after.unwrap_or(pause).min(PATIENCE)
+                }
+                _ => pause,
+            };
+            tracing::debug!(side = %self.side, %error, ?wait, "trying again");
+            tokio::time::sleep(wait).await;
+            if let Some(why) = self.halter.lost() {
+                return Err(PlaceError::Forbidden(format!("the lease is lost: {why}")));
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
