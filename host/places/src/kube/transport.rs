@@ -3,7 +3,9 @@
 //! `kube::Client` is used for connections and credentials only. Its typed calls parse bodies into trees, and
 //! log the whole body where that fails; objects here stay bytes and are never logged.
 
+use std::collections::BTreeSet;
 use std::error::Error as StdError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::kube::client::Body;
@@ -22,6 +24,8 @@ const SILENCE: Duration = Duration::from_secs(30);
 const ANSWER_LIMIT: usize = 1 << 30;
 /// The most that is read of a refusal.
 const REFUSAL_LIMIT: usize = 1 << 20;
+/// After so many different warnings no more are passed on.
+const WARNINGS_LIMIT: usize = 100;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -96,11 +100,13 @@ pub(super) struct Transport {
     client: ::kube::Client,
     /// Said where the server does not know the user, such as when the client certificate ends.
     credentials: String,
+    /// What the server warned of so far.
+    warnings: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Transport {
     pub(super) fn new(client: ::kube::Client, credentials: String) -> Self {
-        Self { client, credentials }
+        Self { client, credentials, warnings: Arc::default() }
     }
 
     /// Asks and reads the whole answer.
@@ -125,7 +131,7 @@ impl Transport {
             Ok(Err(error)) => return Err(unreached(&error, &about).into()),
             Ok(Ok(response)) => response,
         };
-        warnings(response.headers(), quote, &about);
+        self.pass_on_warnings(response.headers(), quote, &about);
         let code = response.status();
         if code.is_success() {
             return Ok(response);
@@ -140,6 +146,22 @@ impl Transport {
             text.push_str(&self.credentials);
         }
         Err(Refusal { error, authentic: status.is_some() })
+    }
+
+    /// Deprecations and the like, each once. They may quote the object, so a Secret's are not passed on;
+    /// those on the form of finalizers' names, of which every object of Cluster API has some, help nobody.
+    fn pass_on_warnings(&self, headers: &HeaderMap, quote: Quote, about: &str) {
+        if quote == Quote::Names {
+            return;
+        }
+        for warning in headers.get_all(WARNING).iter().filter_map(|value| value.to_str().ok()) {
+            let mut known = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = known.len() < WARNINGS_LIMIT && !known.contains(warning);
+            if new && !warning.contains("prefer a domain-qualified finalizer name") {
+                known.insert(warning.to_owned());
+                tracing::warn!(about, warning, "the API server warns");
+            }
+        }
     }
 }
 
@@ -202,16 +224,6 @@ pub(super) fn chain(error: &dyn StdError) -> String {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
-}
-
-/// Deprecations and the like. They may quote the object, so a Secret's are not passed on.
-fn warnings(headers: &HeaderMap, quote: Quote, about: &str) {
-    if quote == Quote::Names {
-        return;
-    }
-    for warning in headers.get_all(WARNING).iter().filter_map(|value| value.to_str().ok()) {
-        tracing::info!(about, warning, "the API server warns");
-    }
 }
 
 /// Whether the answer says that there is no such thing.
