@@ -11,6 +11,7 @@
 //! | [`server`] | a [`Server`] and a [`Pair`] of them |
 //! | [`audit`] | who asked the server for what, and how often |
 //! | [`proxy`] | a network that fails on request |
+//! | [`managers`] | Cluster API's own managers |
 //! | [`observer`] | a witness who says which promise was broken |
 //! | [`kinds`] | names for objects that mean the same on both sides |
 //! | [`pki`] | certificates, also for users with few rights and for expired ones |
@@ -23,6 +24,7 @@ pub mod assets;
 pub mod audit;
 pub mod kinds;
 pub mod kubeconfig;
+pub mod managers;
 pub mod observer;
 pub mod pki;
 pub mod process;
@@ -32,6 +34,7 @@ pub mod server;
 pub use assets::{Assets, assets};
 pub use audit::Audit;
 pub use kinds::{Kind, ObjectKey};
+pub use managers::{Manager, ManagerOptions, Managers};
 pub use observer::{Observer, Rules};
 pub use proxy::FaultProxy;
 pub use server::{Dump, Pair, Server, normalise};

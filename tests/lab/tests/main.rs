@@ -3,6 +3,8 @@
 //! One binary, a file per topic.
 
 #[cfg(test)]
+mod controllers;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod objects;

@@ -196,7 +196,7 @@ async fn is_ready(client: &Client) -> bool {
 }
 
 /// Two ports that nobody listens on now.
-fn free_ports() -> Result<(u16, u16)> {
+pub(crate) fn free_ports() -> Result<(u16, u16)> {
     let (first, second) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
     Ok((first.local_addr()?.port(), second.local_addr()?.port()))
 }
