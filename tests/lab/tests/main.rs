@@ -9,6 +9,8 @@ mod faults;
 #[cfg(test)]
 mod objects;
 #[cfg(test)]
+mod peer;
+#[cfg(test)]
 mod servers;
 #[cfg(test)]
 mod witness;
