@@ -7,7 +7,7 @@
 //!
 //! | module | gives |
 //! |---|---|
-//! | [`assets`] | the binaries, built once from Go modules and cached |
+//! | [`mod@assets`] | the binaries, built once from Go modules and cached |
 //! | [`server`] | a [`Server`] and a [`Pair`] of them |
 //! | [`audit`] | who asked the server for what, and how often |
 //! | [`proxy`] | a network that fails on request |

@@ -134,7 +134,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule; see [`Faults::add`].
+    /// A rule; see [`Faults::add`](super::Faults::add).
     pub fn new(times: Times, fault: Fault, when: impl Fn(&Seen) -> bool + Send + Sync + 'static) -> Self {
         Self { when: Box::new(when), times, fault }
     }

@@ -59,7 +59,7 @@ impl Manifest {
         if kind.is_empty() || name.is_empty() {
             bail!("an object without kind or name: {body}");
         }
-        let mut aliases = vec![format!("{kind}/{name}")];
+        let mut aliases = vec![unnumbered(text(&body, "/metadata/namespace"), &kind, &name)];
         aliases.extend(Some(text(&body, "/metadata/uid").to_owned()).filter(|uid| !uid.is_empty()));
         let deleting = !text(&body, "/metadata/deletionTimestamp").is_empty();
         let status = body.as_object_mut().and_then(|fields| fields.remove("status"));
@@ -90,7 +90,7 @@ impl Manifest {
     pub(super) fn owners(&self, file: &File) -> Vec<Value> {
         let mut owners = Vec::new();
         for owner in &self.owners {
-            let alias = alias(owner);
+            let alias = file.alias(owner, self.namespace());
             if let Some(uid) = file.uids.get(&alias) {
                 let mut owner = owner.clone();
                 if let Some(fields) = owner.as_object_mut() {
@@ -128,6 +128,17 @@ impl File {
         self.uids.extend(manifest.aliases.iter().map(|alias| (alias.clone(), uid.to_owned())));
     }
 
+    /// What the file calls the owner that an object in this namespace refers to.
+    fn alias(&self, owner: &Value, namespace: &str) -> String {
+        let (uid, kind, name) = (text(owner, "/uid"), text(owner, "/kind"), text(owner, "/name"));
+        let neighbour = unnumbered(namespace, kind, name);
+        match uid {
+            "" if self.aliases.contains(&neighbour) => neighbour,
+            "" => unnumbered("", kind, name),
+            uid => uid.to_owned(),
+        }
+    }
+
     /// Takes out what can be created now: everything whose owners exist; in a cycle, its first member.
     pub(super) fn next(&self, pending: &mut Vec<Manifest>) -> Vec<Manifest> {
         let (waiting, mut ready): (Vec<_>, Vec<_>) =
@@ -140,11 +151,9 @@ impl File {
     }
 }
 
-fn alias(owner: &Value) -> String {
-    match text(owner, "/uid") {
-        "" => format!("{}/{}", text(owner, "/kind"), text(owner, "/name")),
-        uid => uid.to_owned(),
-    }
+/// What an object is called by references without a UID.
+fn unnumbered(namespace: &str, kind: &str, name: &str) -> String {
+    format!("{namespace}/{kind}/{name}")
 }
 
 #[cfg(test)]
