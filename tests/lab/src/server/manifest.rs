@@ -218,4 +218,25 @@ items:
         file.created(&second[0], "real-b");
         assert_eq!(text(&first[0].owners(&file)[0], "/uid"), "real-b");
     }
+
+    #[test]
+    fn an_owner_without_a_uid_is_the_one_in_the_same_namespace() {
+        let pending = manifests(
+            "
+kind: List
+items:
+- {kind: K, metadata: {name: a, namespace: x}}
+- {kind: K, metadata: {name: a, namespace: y}}
+- {kind: Global, metadata: {name: g}}
+- {kind: K, metadata: {name: b, namespace: x, ownerReferences: [{kind: K, name: a}, {kind: Global, name: g}]}}
+",
+        );
+        let mut file = File::new(&pending);
+        for (manifest, uid) in pending.iter().zip(["in-x", "in-y", "global"]) {
+            file.created(manifest, uid);
+        }
+        let uids: Vec<_> =
+            pending[3].owners(&file).iter().map(|owner| text(owner, "/uid").to_owned()).collect();
+        assert_eq!(uids, ["in-x", "global"]);
+    }
 }
