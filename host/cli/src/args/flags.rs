@@ -1,0 +1,233 @@
+//! What can be typed. The doc comments are the help texts.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+/// Moves Cluster API objects between management clusters: safely, and to be taken up where it stopped.
+#[derive(Debug, Parser)]
+#[command(name = "pivot-host", disable_version_flag = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) look: Look,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Show what would move, in which order, what stays and why; changes nothing
+    Plan(Box<Move>),
+    /// Move; a move that was begun before is taken up where it stopped
+    Move(Box<MoveOrAsk>),
+    /// Show where a move stands; changes nothing
+    Status(Box<Connection>),
+    /// Go on with a move that stopped
+    Resume(Box<Resume>),
+    /// Take back a move that is not past the point of no return
+    Rollback(Box<Rollback>),
+    /// Print the version
+    Version,
+    /// Print a completion script for a shell
+    Completion {
+        /// Which shell
+        shell: Shell,
+    },
+}
+
+/// How things are shown.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Look {
+    /// How the result on stdout is written
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
+    pub(crate) output: OutputFormat,
+    /// Tell more: counts per kind and why things stay; twice, what is asked of servers
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+    /// How progress and messages on stderr are written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
+    pub(crate) log_format: LogFormat,
+    /// Whether to use colours and bars; NO_COLOR and CLICOLOR_FORCE count too
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", global = true)]
+    pub(crate) color: Color,
+}
+
+/// Between what it goes. Also what `next:` lines repeat.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Source and target")]
+pub(crate) struct Connection {
+    /// The source's kubeconfig; otherwise KUBECONFIG, ~/.kube/config or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The source's context; otherwise the current one
+    #[arg(long, alias = "context", value_name = "NAME")]
+    pub(crate) kubeconfig_context: Option<String>,
+    /// The target's kubeconfig
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to_kubeconfig: Option<PathBuf>,
+    /// The target's context; without --to-kubeconfig, one of the source's kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub(crate) to_kubeconfig_context: Option<String>,
+    /// Read the source from a directory of manifests
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from_directory: Option<PathBuf>,
+    /// Write the target into a directory; the source is resumed and nothing in it deleted
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to_directory: Option<PathBuf>,
+    /// Act in the source as this user
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) as_user: Option<String>,
+    /// Act in the source as a member of this group; may be repeated
+    #[arg(long, value_name = "GROUP", action = ArgAction::Append)]
+    pub(crate) as_group: Vec<String>,
+    /// Act in the target as this user
+    #[arg(long, value_name = "USER")]
+    pub(crate) to_as: Option<String>,
+    /// Act in the target as a member of this group; may be repeated
+    #[arg(long, value_name = "GROUP", action = ArgAction::Append)]
+    pub(crate) to_as_group: Vec<String>,
+    /// Where the lease and the record of the move are kept, on both sides
+    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    pub(crate) record_namespace: String,
+    /// Which warnings of API servers to hide; accepted as clusterctl's, all are shown but those about finalizer names
+    #[arg(long, value_name = "WHICH", default_value = "default", value_parser = ["default", "all", "none"])]
+    pub(crate) hide_api_warnings: String,
+}
+
+/// What moves, and which dangers are accepted by name.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Move {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    /// The namespace to move; otherwise the context's, or default
+    #[arg(short, long, value_name = "NAME", help_heading = "What moves")]
+    pub(crate) namespace: Option<String>,
+    /// Move all namespaces
+    #[arg(short = 'A', long, help_heading = "What moves")]
+    pub(crate) all_namespaces: bool,
+    /// End well where there is nothing to move
+    #[arg(long, help_heading = "What moves")]
+    pub(crate) allow_empty: bool,
+    #[command(flatten)]
+    pub(crate) accept: Accept,
+    #[command(flatten)]
+    pub(crate) waits: Waits,
+    #[command(flatten)]
+    pub(crate) taking: Taking,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MoveOrAsk {
+    #[command(flatten)]
+    pub(crate) what: Move,
+    /// Change nothing: `plan` reads only, `server` also asks the target's server about each object
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "plan")]
+    pub(crate) dry_run: Option<Dry>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Dangers accepted by name")]
+pub(crate) struct Accept {
+    /// References to owners of this kind may get lost where the owner does not move; may be repeated
+    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
+    pub(crate) drop_owner: Vec<String>,
+    /// Objects of this kind may be garbage-collected in the source; may be repeated
+    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
+    pub(crate) accept_loss: Vec<String>,
+    /// This kind may move although it is dangerous to move without a plugin; may be repeated
+    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
+    pub(crate) without_plugin_for: Vec<String>,
+    /// Clusters that a user paused may move; they stay paused
+    #[arg(long)]
+    pub(crate) move_paused: bool,
+    /// Clusters and Machines that are still being built may move
+    #[arg(long)]
+    pub(crate) accept_unprovisioned: bool,
+    /// Shared objects that are in the target already are used, although they differ
+    #[arg(long)]
+    pub(crate) use_existing: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Waiting")]
+pub(crate) struct Waits {
+    /// How long to wait for the source's controllers to heed the pause, and for block-move
+    #[arg(long, value_name = "DURATION", default_value = "5m")]
+    pub(crate) pause_timeout: String,
+    /// How long to wait for plugins' checks
+    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    pub(crate) gate_timeout: String,
+    /// How long to wait for the target's controllers after the resume
+    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    pub(crate) timeout: String,
+    /// The source's controllers are off: don't wait for them to heed the pause
+    #[arg(long)]
+    pub(crate) assume_paused: bool,
+    /// Don't wait for the target's controllers
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Another run, other plugins")]
+pub(crate) struct Taking {
+    /// Don't wait until the lease of a run that died has expired
+    #[arg(long)]
+    pub(crate) take_over: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    /// Shared objects that are in the target already are used, although they differ
+    #[arg(long, help_heading = "Dangers accepted by name")]
+    pub(crate) use_existing: bool,
+    #[command(flatten)]
+    pub(crate) waits: Waits,
+    #[command(flatten)]
+    pub(crate) taking: Taking,
+    /// After the point of no return: go on with other plugins than the move was begun with
+    #[arg(long, help_heading = "Another run, other plugins")]
+    pub(crate) accept_plugin_change: bool,
+    /// After the point of no return: the source can't be reached any more, finish without it
+    #[arg(long, help_heading = "Another run, other plugins")]
+    pub(crate) source_gone: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Rollback {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    #[command(flatten)]
+    pub(crate) taking: Taking,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dry {
+    Plan,
+    Server,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    Text,
+    Json,
+    Yaml,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+pub(crate) use clap_complete::Shell;

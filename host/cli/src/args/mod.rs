@@ -1,0 +1,14 @@
+//! The command line, in two stages: what was typed ([`flags`]), and what it means ([`checked`]).
+//!
+//! Nothing behind this module sees a raw flag. Names are clusterctl's where clusterctl has the flag, kubectl's
+//! otherwise, so that a line in a script goes on working with another word in front.
+
+mod checked;
+mod command;
+mod flags;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use checked::{Choices, Ends, SourceEnd, TargetEnd, Task, UsageError, check};
+pub(crate) use command::{command, parse};
+pub(crate) use flags::{Color, Connection, LogFormat, OutputFormat};

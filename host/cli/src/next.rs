@@ -1,0 +1,96 @@
+//! The command to type next, with the flags that name the same two sides.
+
+use super::args::Connection;
+
+/// How this program was called, and between what it works.
+#[derive(Clone, Debug)]
+pub(crate) struct Next {
+    program: String,
+    flags: Vec<String>,
+}
+
+impl Next {
+    pub(crate) fn new(program: &str, connection: &Connection) -> Self {
+        Self { program: program.to_owned(), flags: flags(connection) }
+    }
+
+    /// The line for one verb.
+    pub(crate) fn line(&self, verb: &str) -> String {
+        let mut line = format!("{} {verb}", self.program);
+        for word in &self.flags {
+            line.push(' ');
+            line.push_str(&quoted(word));
+        }
+        line
+    }
+}
+
+fn flags(connection: &Connection) -> Vec<String> {
+    let Connection {
+        kubeconfig,
+        kubeconfig_context,
+        to_kubeconfig,
+        to_kubeconfig_context,
+        from_directory,
+        to_directory,
+        as_user,
+        as_group,
+        to_as,
+        to_as_group,
+        record_namespace,
+        // Changes nothing about where things go.
+        hide_api_warnings: _,
+    } = connection;
+    let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let one = [
+        ("--kubeconfig", path(kubeconfig)),
+        ("--kubeconfig-context", kubeconfig_context.clone()),
+        ("--as", as_user.clone()),
+        ("--from-directory", path(from_directory)),
+        ("--to-kubeconfig", path(to_kubeconfig)),
+        ("--to-kubeconfig-context", to_kubeconfig_context.clone()),
+        ("--to-as", to_as.clone()),
+        ("--to-directory", path(to_directory)),
+        ("--record-namespace", Some(record_namespace.clone()).filter(|name| name != "kube-system")),
+    ];
+    let many = [("--as-group", as_group), ("--to-as-group", to_as_group)];
+    let many = many.into_iter().flat_map(|(flag, values)| values.iter().map(move |v| (flag, v.clone())));
+    let one = one.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+    one.chain(many).flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_repeats_what_names_the_two_sides() {
+        let connection = Connection {
+            kubeconfig: Some("a b/it's".into()),
+            to_kubeconfig: Some("/k/to".into()),
+            as_user: Some("jane".into()),
+            as_group: vec!["ops".into(), "dev".into()],
+            record_namespace: "moves".into(),
+            ..Connection::default()
+        };
+        assert_eq!(
+            Next::new("kubectl pivot", &connection).line("resume"),
+            r"kubectl pivot resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
+        );
+    }
+
+    #[test]
+    fn what_is_the_default_is_not_repeated() {
+        let connection = Connection { record_namespace: "kube-system".into(), ..Connection::default() };
+        assert_eq!(Next::new("pivot-host", &connection).line("status"), "pivot-host status");
+    }
+}

@@ -1,0 +1,92 @@
+//! A place that is not there.
+//!
+//! A plan may be made without naming a target, and a move be finished without its source. The engine wants two
+//! places all the same; this one holds nothing, and refuses every change.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream, StreamExt};
+use pivot_core::{Key, Kind, Object};
+use pivot_places::{
+    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
+    Preconditions, Result,
+};
+use serde_json::Value;
+
+const NO_CHANGE: PlaceError = PlaceError::Unsupported("a place that was not named", "be written to");
+
+/// Stands in for a side that was not named.
+pub(crate) struct Nowhere {
+    label: String,
+    sort: PlaceKind,
+}
+
+impl Nowhere {
+    /// Instead of a target: as a directory that has room for everything.
+    pub(crate) fn target(label: impl Into<String>) -> Self {
+        Self { label: label.into(), sort: PlaceKind::Directory }
+    }
+
+    /// Instead of a source that was a cluster and can't be reached any more.
+    pub(crate) fn gone() -> Self {
+        Self { label: "a source that is gone".into(), sort: PlaceKind::Live }
+    }
+}
+
+#[async_trait]
+impl Place for Nowhere {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn sort(&self) -> PlaceKind {
+        self.sort
+    }
+
+    async fn identify(&self) -> Result<Identity> {
+        // No directory has this path.
+        Ok(Identity::Directory(String::new()))
+    }
+
+    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
+        Ok(Vec::new())
+    }
+
+    async fn list(&self, _kind: &Arc<Kind>, _namespace: Option<&str>) -> Result<Listing> {
+        Ok(Listing { objects: Vec::new(), resource_version: String::new() })
+    }
+
+    async fn list_meta(&self, _kind: &Arc<Kind>, _namespace: Option<&str>) -> Result<MetaListing> {
+        Ok(MetaListing { metas: Vec::new(), resource_version: String::new() })
+    }
+
+    async fn get(&self, _kind: &Arc<Kind>, _key: &Key) -> Result<Option<Object>> {
+        Ok(None)
+    }
+
+    async fn create(&self, _kind: &Arc<Kind>, _body: &Value, _change: Change) -> Result<Object> {
+        Err(NO_CHANGE)
+    }
+
+    async fn patch(&self, _kind: &Arc<Kind>, _key: &Key, _patch: Patch<'_>) -> Result<Object> {
+        Err(NO_CHANGE)
+    }
+
+    async fn delete(&self, _kind: &Arc<Kind>, _key: &Key, _preconditions: Preconditions) -> Result<()> {
+        Err(NO_CHANGE)
+    }
+
+    async fn watch(
+        &self,
+        _kind: &Arc<Kind>,
+        _namespace: Option<&str>,
+        _resource_version: &str,
+    ) -> Result<BoxStream<'static, Result<Event>>> {
+        Ok(stream::pending().boxed())
+    }
+
+    async fn denied(&self, _asked: &[Access]) -> Result<Vec<Access>> {
+        Ok(Vec::new())
+    }
+}

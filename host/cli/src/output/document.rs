@@ -1,0 +1,232 @@
+//! Results for programs. Each says its version and kind first, as Kubernetes objects do, so that it can change.
+
+use std::collections::BTreeMap;
+
+use pivot_core::GroupKind;
+use pivot_core::plan::{Note, Plan, Stay, Step};
+use pivot_core::record::{Phase, Record};
+use pivot_core::refusal::{Refusal, Side};
+use pivot_core::scope::Scope;
+use pivot_engine::run::{Report, Status};
+use pivot_engine::{Exit, Stop};
+use serde::Serialize;
+
+use super::stop::{failure_text, refusals};
+
+const API_VERSION: &str = "pivot-host.io/v1alpha1";
+
+/// A document of any kind.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Document<T> {
+    api_version: &'static str,
+    kind: &'static str,
+    #[serde(flatten)]
+    content: T,
+}
+
+impl<T> Document<T> {
+    pub(crate) fn new(kind: &'static str, content: T) -> Self {
+        Self { api_version: API_VERSION, kind, content }
+    }
+}
+
+/// A plan, and between what.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PlanDocument<'a> {
+    pub(crate) source: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) scope: &'a Scope,
+    pub(crate) summary: Summary,
+    pub(crate) steps: &'a [Step],
+    pub(crate) stays: &'a [Stay],
+    pub(crate) notes: &'a [Note],
+    pub(crate) refusals: &'a [Refusal],
+}
+
+/// How much it is.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Summary {
+    objects: usize,
+    moved: usize,
+    kept: usize,
+    clusters: usize,
+    cluster_classes: usize,
+    stay: usize,
+}
+
+impl<'a> PlanDocument<'a> {
+    pub(crate) fn new(plan: &'a Plan, source: &'a str, target: &'a str, scope: &'a Scope) -> Document<Self> {
+        let summary = Summary {
+            objects: plan.steps.len(),
+            moved: plan.moved().count(),
+            kept: plan.kept().count(),
+            clusters: plan.clusters(),
+            cluster_classes: plan.cluster_classes(),
+            stay: plan.stays.len(),
+        };
+        let Plan { steps, stays, refusals, notes } = plan;
+        Document::new("Plan", Self { source, target, scope, summary, steps, stays, notes, refusals })
+    }
+}
+
+/// What a move, or a rollback, did.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReportDocument {
+    /// `Moved`, `Copied`, `RolledBack`, `NothingToMove`.
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    move_id: Option<String>,
+    source: String,
+    target: String,
+    moved: BTreeMap<String, usize>,
+    kept: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed_from_target: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumed_in_source: Option<usize>,
+    phases: Vec<PhaseTime>,
+}
+
+/// How long a phase took.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PhaseTime {
+    phase: Phase,
+    milliseconds: u64,
+}
+
+impl ReportDocument {
+    /// A move, or a copy into a directory, that came to its end.
+    pub(crate) fn done(
+        outcome: &'static str,
+        report: &Report,
+        (source, target): (&str, &str),
+    ) -> Document<Self> {
+        let Report { move_id, done, times } = report;
+        let named = |counts: &BTreeMap<GroupKind, usize>| {
+            counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect()
+        };
+        let phases = times.iter().map(|(phase, time)| PhaseTime {
+            phase: *phase,
+            milliseconds: time.as_millis().try_into().unwrap_or(u64::MAX),
+        });
+        let content = Self {
+            outcome,
+            move_id: Some(move_id.clone()),
+            moved: named(&done.moved),
+            kept: named(&done.kept),
+            phases: phases.collect(),
+            ..Self::between(source, target)
+        };
+        Document::new("Report", content)
+    }
+
+    /// A move that was taken back.
+    pub(crate) fn taken_back(
+        taken: &pivot_engine::TakenBack,
+        (source, target): (&str, &str),
+    ) -> Document<Self> {
+        let content = Self {
+            outcome: "RolledBack",
+            removed_from_target: Some(taken.removed),
+            resumed_in_source: Some(taken.resumed),
+            ..Self::between(source, target)
+        };
+        Document::new("Report", content)
+    }
+
+    /// There was nothing to move, and that is fine.
+    pub(crate) fn nothing((source, target): (&str, &str)) -> Document<Self> {
+        Document::new("Report", Self { outcome: "NothingToMove", ..Self::between(source, target) })
+    }
+
+    fn between(source: &str, target: &str) -> Self {
+        Self { source: source.into(), target: target.into(), ..Self::default() }
+    }
+}
+
+/// Where a move stands.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StatusDocument<'a> {
+    source: &'a str,
+    target: &'a str,
+    under_way: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decides: Option<Side>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<&'a Record>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease_holder: Option<&'a str>,
+    next: Vec<String>,
+}
+
+impl<'a> StatusDocument<'a> {
+    pub(crate) fn new(
+        status: &'a Status,
+        (source, target): (&'a str, &'a str),
+        next: Vec<String>,
+    ) -> Document<Self> {
+        let Status { record, holder } = status;
+        let content = Self {
+            source,
+            target,
+            under_way: record.is_some(),
+            decides: record.as_ref().map(|(side, _)| *side),
+            record: record.as_ref().map(|(_, record)| record),
+            lease_holder: holder.as_deref(),
+            next,
+        };
+        Document::new("Status", content)
+    }
+}
+
+/// Why a run did not get to its end.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ErrorDocument {
+    exit_code: u8,
+    reason: String,
+    message: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refusals: Vec<Refusal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<Phase>,
+    state: String,
+    next: Vec<String>,
+}
+
+impl ErrorDocument {
+    /// Of a stop of the engine.
+    pub(crate) fn stop(stop: &Stop, next: Vec<String>) -> Document<Self> {
+        let Stop { failure, phase, exit, standing, next: _ } = stop;
+        let content = Self {
+            exit_code: crate::exit::code(*exit),
+            reason: format!("{exit:?}"),
+            message: failure_text(failure),
+            refusals: refusals(failure).to_vec(),
+            phase: *phase,
+            state: standing.clone(),
+            next,
+        };
+        Document::new("Error", content)
+    }
+
+    /// Of what went wrong outside the engine.
+    pub(crate) fn other(exit: Exit, message: &str, state: &str) -> Document<Self> {
+        let content = Self {
+            exit_code: crate::exit::code(exit),
+            reason: format!("{exit:?}"),
+            message: message.to_owned(),
+            refusals: Vec::new(),
+            phase: None,
+            state: state.to_owned(),
+            next: Vec::new(),
+        };
+        Document::new("Error", content)
+    }
+}

@@ -1,0 +1,129 @@
+//! A plan for people: how much, what in which order, what stays and why, what speaks against it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_core::Key;
+use pivot_core::plan::{Fate, Plan, Stay, Step};
+
+use super::document::PlanDocument;
+use super::stop::refusal_lines;
+use super::{Document, STRONG, count, lines};
+
+impl Document<PlanDocument<'_>> {
+    /// As people read it; with `all`, each object that stays has a line of its own.
+    pub(crate) fn text(plan: &Plan, source: &str, target: &str, all: bool) -> String {
+        let mut text = format!("{STRONG}Plan:{STRONG:#} {}\n", head(plan, source, target));
+        if !plan.steps.is_empty() {
+            text.push('\n');
+            text.push_str(&namespaces(plan));
+            text.push_str("\nIn the order of creation, each below what it belongs to:\n\n");
+            text.push_str(&tree(&plan.steps));
+        }
+        text.push_str(&stays(&plan.stays, all));
+        if !plan.notes.is_empty() {
+            text.push_str("\nWorth knowing:\n");
+            for note in &plan.notes {
+                text.push_str(&format!("  - {}\n", note.message));
+            }
+        }
+        if !plan.refusals.is_empty() {
+            text.push_str(&format!("\nWhat speaks against it ({}):\n", plan.refusals.len()));
+            plan.refusals.iter().for_each(|refusal| text.push_str(&refusal_lines(refusal)));
+        }
+        text
+    }
+}
+
+/// One sentence: how many objects, of them Clusters and ClusterClasses, from where to where.
+pub(super) fn head(plan: &Plan, source: &str, target: &str) -> String {
+    let mut of_them = Vec::new();
+    for (number, what) in [(plan.clusters(), "Cluster"), (plan.cluster_classes(), "ClusterClass")] {
+        if number > 0 {
+            of_them.push(count(number, what));
+        }
+    }
+    let of_them = if of_them.is_empty() { String::new() } else { format!(" ({})", of_them.join(", ")) };
+    let kept = plan.kept().count();
+    let kept = if kept == 0 { String::new() } else { format!(", {kept} of them kept in the source too") };
+    format!("{}{of_them}{kept}, from {source} to {target}", count(plan.steps.len(), "object"))
+}
+
+/// Counts per kind, for `-v`.
+pub(super) fn kinds(plan: &Plan) -> Vec<String> {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for step in &plan.steps {
+        *kinds.entry(step.key.group_kind.to_string()).or_default() += 1;
+    }
+    kinds.into_iter().map(|(kind, number)| format!("{number:>6}  {kind}")).collect()
+}
+
+fn namespaces(plan: &Plan) -> String {
+    let mut rows: BTreeMap<String, (usize, Vec<&str>)> = BTreeMap::new();
+    for step in &plan.steps {
+        let namespace = step.key.namespace.clone().unwrap_or_else(|| "<none>".into());
+        let row = rows.entry(namespace).or_default();
+        row.0 += 1;
+        if step.key.group_kind.is(pivot_core::names::GROUP_CLUSTER, "Cluster") {
+            row.1.push(&step.key.name);
+        }
+    }
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|(namespace, (number, clusters))| vec![namespace, number.to_string(), clusters.join(",")])
+        .collect();
+    lines::columns(&["NAMESPACE", "OBJECTS", "CLUSTERS"], &rows)
+}
+
+/// Each step below the last of those that it comes after: that is its nearest owner.
+fn tree(steps: &[Step]) -> String {
+    let mut below: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+    for (index, step) in steps.iter().enumerate() {
+        below.entry(step.after.iter().copied().max()).or_default().push(index);
+    }
+    let mut text = String::new();
+    // Depth first, without recursion: a chain of owners may be long.
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    let push = |open: &mut Vec<(usize, usize)>, parent: Option<usize>, depth: usize| {
+        open.extend(below.get(&parent).into_iter().flatten().rev().map(|index| (*index, depth)));
+    };
+    push(&mut open, None, 1);
+    while let Some((index, depth)) = open.pop() {
+        let Some(step) = steps.get(index) else { continue };
+        text.push_str(&format!("{}{}{}\n", "  ".repeat(depth), step.key, remarks(step)));
+        push(&mut open, Some(index), depth + 1);
+    }
+    text
+}
+
+fn remarks(step: &Step) -> String {
+    let mut remarks = Vec::new();
+    if let Fate::Keep(reason) = &step.fate {
+        remarks.push(format!("kept in the source too: {reason}"));
+    }
+    for owner in &step.dropped_owners {
+        remarks.push(format!("without its owner {} {}", owner.kind, owner.name));
+    }
+    if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
+}
+
+fn stays(stays: &[Stay], all: bool) -> String {
+    if stays.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\nStays in the source ({}):\n", stays.len());
+    if all {
+        stays.iter().for_each(|stay| text.push_str(&format!("  {stay}\n")));
+        return text;
+    }
+    let mut reasons: BTreeMap<String, BTreeSet<&Key>> = BTreeMap::new();
+    for stay in stays {
+        reasons.entry(stay.reason.to_string()).or_default().insert(&stay.key);
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
+    for (reason, keys) in reasons {
+        text.push_str(&format!("  {:>5}  {reason}\n", keys.len()));
+    }
+    text.push_str("  (-v names them)\n");
+    text
+}

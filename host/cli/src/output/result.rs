@@ -1,0 +1,99 @@
+//! What a run did, for people.
+
+use std::collections::BTreeMap;
+
+use pivot_core::GroupKind;
+use pivot_core::scope::Namespaces;
+use pivot_engine::TakenBack;
+use pivot_engine::run::{Report, Status};
+
+use super::{STRONG, count, lines};
+
+/// A move that came to its end.
+pub(crate) fn moved(report: &Report, (source, target): (&str, &str)) -> String {
+    let Report { move_id, done, times: _ } = report;
+    let kept: usize = done.kept.values().sum();
+    let kept = if kept == 0 { String::new() } else { format!(", {kept} kept on both sides") };
+    let moved = count(done.moved.values().sum(), "object");
+    let mut text =
+        format!("{STRONG}Moved:{STRONG:#} {moved}{kept}, from {source} to {target} (move {move_id})\n\n");
+    text.push_str(&kinds(&done.moved, &done.kept));
+    text.push_str(&phases(report));
+    text
+}
+
+/// A copy in a directory.
+pub(crate) fn copied(report: &Report, (source, target): (&str, &str)) -> String {
+    let Report { move_id, done, times: _ } = report;
+    let copied = count(done.kept.values().sum(), "object");
+    let mut text = format!(
+        "{STRONG}Copied:{STRONG:#} {copied}, from {source} to {target} (move {move_id}); the source is as it was\n\n"
+    );
+    let rows: Vec<Vec<String>> =
+        done.kept.iter().map(|(kind, number)| vec![number.to_string(), kind.to_string()]).collect();
+    text.push_str(&lines::columns(&["OBJECTS", "KIND"], &rows));
+    text.push_str(&phases(report));
+    text
+}
+
+fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>) -> String {
+    let mut both: BTreeMap<&GroupKind, (usize, usize)> = BTreeMap::new();
+    for (kind, number) in moved {
+        both.entry(kind).or_default().0 = *number;
+    }
+    for (kind, number) in kept {
+        both.entry(kind).or_default().1 = *number;
+    }
+    let rows: Vec<Vec<String>> = both
+        .into_iter()
+        .map(|(kind, (moved, kept))| vec![moved.to_string(), kept.to_string(), kind.to_string()])
+        .collect();
+    lines::columns(&["MOVED", "KEPT", "KIND"], &rows)
+}
+
+fn phases(report: &Report) -> String {
+    let rows: Vec<Vec<String>> = report
+        .times
+        .iter()
+        .map(|(phase, time)| vec![phase.to_string(), format!("{:.2}s", time.as_secs_f64())])
+        .collect();
+    format!("\n{}", lines::columns(&["PHASE", "TIME"], &rows))
+}
+
+/// A move that was taken back.
+pub(crate) fn taken_back(taken: &TakenBack, (source, target): (&str, &str)) -> String {
+    format!(
+        "{STRONG}Rolled back:{STRONG:#} {} resumed in {source}, {} removed from {target}\n",
+        count(taken.resumed, "object"),
+        count(taken.removed, "object"),
+    )
+}
+
+/// Where a move stands.
+pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[String]) -> String {
+    let Some((side, record)) = &status.record else {
+        return format!("No move is under way from {source} to {target}.\n");
+    };
+    let namespaces = match &record.scope.namespaces {
+        Namespaces::All => "all namespaces".to_owned(),
+        Namespaces::One(one) => format!("namespace {one}"),
+    };
+    let plugins: Vec<String> =
+        record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
+    let plugins = if plugins.is_empty() { "<none>".to_owned() } else { plugins.join(", ") };
+    let way = if record.phase.committed() { "only forward" } else { "forward or back" };
+    let mut text = format!("{STRONG}Move:{STRONG:#} {}, from {source} to {target}\n\n", record.move_id);
+    for (name, value) in [
+        ("phase", format!("{} ({way}; the record in the {side} decides)", record.phase)),
+        ("what", namespaces),
+        ("started", record.started.clone()),
+        ("plugins", plugins),
+        ("lease", status.holder.as_ref().map_or("free".into(), |holder| format!("held by {holder}"))),
+    ] {
+        text.push_str(&format!("  {name:8} {value}\n"));
+    }
+    for (index, line) in next.iter().enumerate() {
+        text.push_str(&format!("  {:8} {line}\n", if index == 0 { "next" } else { "or" }));
+    }
+    text
+}

@@ -1,0 +1,62 @@
+//! Ctrl-C and SIGTERM: stop where it is safe, not where it happens to be.
+//!
+//! The first signal asks for a stop at the next safe point, the second says what a third would do, the third ends the
+//! program as a crash would; a move survives that too. A command that only reads ends at the first.
+
+use std::sync::Arc;
+
+use pivot_engine::{Halt, Halter};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+use crate::output::Output;
+
+const INTERRUPT: u8 = 2;
+const TERMINATE: u8 = 15;
+
+/// Why the program ends before its work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// Only reading was going on; the signal.
+    Reading(u8),
+    /// It was asked for three times.
+    Forced,
+}
+
+/// Listens from now on. What comes back ends the program at once.
+pub(crate) fn listen(
+    halter: Halter,
+    output: Arc<Output>,
+    changes: bool,
+) -> std::io::Result<oneshot::Receiver<Cut>> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (send, receive) = oneshot::channel();
+    tokio::spawn(async move {
+        for count in 1_u32.. {
+            let number = tokio::select! {
+                _ = interrupt.recv() => INTERRUPT,
+                _ = terminate.recv() => TERMINATE,
+            };
+            let cut = match count {
+                _ if !changes => Cut::Reading(number),
+                1 => {
+                    output.say("stopping at the next safe point; requests under way are finished first");
+                    halter.halt(Halt::Signal(number));
+                    continue;
+                }
+                2 => {
+                    output.warn(
+                        "still on the way to a safe point; another signal ends at once, as a crash would: \
+                         Clusters may stay paused and the lease be held for 15 seconds, `resume` goes on from there",
+                    );
+                    continue;
+                }
+                _ => Cut::Forced,
+            };
+            // Nobody listens any more when the work is done.
+            let _ = send.send(cut);
+            return;
+        }
+    });
+    Ok(receive)
+}
