@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pivot_core::hooks::{Finding, Hook, Point, Severity};
 use pivot_core::{Object, merge};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::events::Event;
 use crate::failure::Failure;
@@ -74,7 +75,7 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 
 /// Asks every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
 pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), Failure> {
-    let deadline = std::time::Instant::now() + job.options.gate_timeout;
+    let deadline = Instant::now() + job.options.gate_timeout;
     loop {
         let mut waits: Vec<(String, Finding)> = Vec::new();
         let mut stops = Vec::new();
@@ -106,7 +107,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
         }
         let lines: Vec<String> =
             waits.iter().map(|(plugin, f)| format!("{plugin}: {}; {}", f.message, f.remedy)).collect();
-        let left = deadline.saturating_duration_since(std::time::Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Failure::TimedOut(lines));
         }

@@ -64,7 +64,15 @@ impl Carrier {
     pub(crate) async fn forward(&mut self) -> Result<Done, Failure> {
         if self.record.phase.committed() {
             let records = self.journal.target.clone().ok_or_else(no_record)?;
-            let list = Arc::new(records.read_list(self.record.release_chunks).await?);
+            let list = match records.read_list(self.record.release_chunks).await? {
+                Some(list) => Arc::new(list),
+                // The list goes before the record: the last run died while it closed the move.
+                None if self.record.phase == Phase::Settled => {
+                    self.close().await?;
+                    return Ok(Done::default());
+                }
+                None => return Err(records.list_missing()),
+            };
             let known = Arc::new(self.known_again(&list).await?);
             return self.finish(list, known).await;
         }

@@ -48,6 +48,11 @@ impl Kinds {
         let mut served: BTreeMap<GroupKind, Arc<Kind>> =
             here.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
         let mut listed = BTreeMap::new();
+        if !target.is_live() {
+            // A directory serves what it is given.
+            target.place.learn(&there);
+            served.extend(there.iter().map(|kind| (kind.group_kind.clone(), kind.clone())));
+        }
         for kind in there {
             let Some(other) = served.get(&kind.group_kind).cloned() else {
                 listed.insert(kind.group_kind.clone(), kind);

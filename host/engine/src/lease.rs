@@ -5,7 +5,7 @@
 //! over, not one more of its writes may be on the way.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use pivot_core::{GroupKind, Key, Kind, Object};
@@ -13,6 +13,7 @@ use pivot_places::{Change, PlaceError, Preconditions};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::events::{Event, Watcher};
 use crate::failure::Failure;
@@ -23,6 +24,8 @@ use pivot_core::refusal::{Refusal, Side};
 /// How long a lease is good for without renewal.
 const DURATION: Duration = Duration::from_secs(15);
 const RENEW: Duration = Duration::from_secs(4);
+/// How soon a failed renewal is tried again.
+const RETRY: Duration = Duration::from_millis(500);
 /// After so long without a renewal the holder stops writing; the rest of [`DURATION`] is for requests under way.
 const GIVE_UP: Duration = Duration::from_secs(10);
 const NAME: &str = "pivot-host";
@@ -168,10 +171,12 @@ async fn wait_for_expiry(
             continue;
         };
         let other = holder_of(&object).unwrap_or_default();
-        // A first attempt whose answer got lost on the way may have created it.
-        let ours = other == holder;
+        // A first attempt whose answer got lost on the way may have taken it.
+        if other == holder {
+            return Ok(object.meta.resource_version);
+        }
         let moved = seen.as_ref().is_some_and(|s| s.meta.resource_version != object.meta.resource_version);
-        if moved && !ours {
+        if moved {
             return Err(Failure::refused(Refusal {
                 code: "run-active",
                 side: Side::Source,
@@ -181,7 +186,7 @@ async fn wait_for_expiry(
             }));
         }
         let stood_still = still_since.elapsed();
-        if ours || other.is_empty() || take_over || stood_still >= DURATION {
+        if other.is_empty() || take_over || stood_still >= DURATION {
             let patch =
                 json!({"metadata": {"resourceVersion": object.meta.resource_version}, "spec": spec(holder)});
             match handle.patch(kind, key, &patch).await {
@@ -217,11 +222,10 @@ async fn renew(
     halter: Halter,
 ) {
     let mut renewed = Instant::now();
+    let mut pause = RENEW;
     loop {
-        tokio::time::sleep(
-            RENEW.min(GIVE_UP.saturating_sub(renewed.elapsed()).max(Duration::from_millis(200))),
-        )
-        .await;
+        tokio::time::sleep(pause).await;
+        pause = RENEW;
         let attempt = Instant::now();
         let patch = json!({"metadata": {"resourceVersion": resource_version}, "spec": spec(&holder)});
         // Past the retries of `Handle`: an attempt that hangs must not outlive the lease.
@@ -259,5 +263,6 @@ async fn renew(
             halter.halt(Halt::LeaseLost(why));
             return;
         }
+        pause = RETRY;
     }
 }

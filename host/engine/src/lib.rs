@@ -40,7 +40,7 @@ mod sides;
 mod wait;
 
 pub use events::{Event, Watcher};
-pub use failure::{Exit, Stop};
+pub use failure::{Exit, Failure, Stop};
 pub use halt::{Halt, Halter};
 pub use hooks::{HookError, Hooks};
 pub use options::{DryRun, Options};

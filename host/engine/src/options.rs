@@ -20,6 +20,8 @@ pub enum DryRun {
 pub struct Options {
     /// What moves.
     pub scope: Scope,
+    /// The id of a new move, where its target was made ready for it; otherwise one is made up.
+    pub move_id: Option<String>,
     /// Where lease and record are kept, on both sides.
     pub record_namespace: String,
     /// How far to go.
@@ -49,6 +51,7 @@ impl Options {
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
+            move_id: None,
             record_namespace: "kube-system".into(),
             dry_run: DryRun::Off,
             pause_timeout: Duration::from_secs(300),

@@ -137,16 +137,24 @@ impl Records {
         Ok(chunks.len())
     }
 
-    pub(crate) async fn read_list(&self, chunks: usize) -> Result<ReleaseList, Failure> {
+    /// Reads the list; none where a piece of it is gone.
+    pub(crate) async fn read_list(&self, chunks: usize) -> Result<Option<ReleaseList>, Failure> {
         let reads = (0..chunks).map(|number| async move {
-            let name = list_name(number);
-            match self.handle.get(&self.kind, &self.key(&name)).await? {
-                Some(object) => self.text(&object, "list"),
-                None => Err(self.damaged(&format!("ConfigMap {name} is missing"))),
+            match self.handle.get(&self.kind, &self.key(&list_name(number))).await? {
+                Some(object) => self.text(&object, "list").map(Some),
+                None => Ok(None),
             }
         });
-        let texts = try_join_all(reads).await?;
-        ReleaseList::parse(texts.iter().map(String::as_str)).map_err(|error| self.damaged(&error))
+        let Some(texts) = try_join_all(reads).await?.into_iter().collect::<Option<Vec<String>>>() else {
+            return Ok(None);
+        };
+        let list =
+            ReleaseList::parse(texts.iter().map(String::as_str)).map_err(|error| self.damaged(&error))?;
+        Ok(Some(list))
+    }
+
+    pub(crate) fn list_missing(&self) -> Failure {
+        self.damaged(&"its release list (ConfigMaps pivot-host-release-…) is missing")
     }
 
     /// Removes list and record, the record last: while it is there, the move is not closed.

@@ -1,7 +1,7 @@
 //! Commands: plan, move, resume, roll back, status. Each opens both sides, finds out where a move stands and goes on
 //! from there; each failure becomes a [`Stop`] that says how both sides stand and what to type next.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -94,6 +94,9 @@ pub async fn start(setup: Setup) -> Result<Report, Stop> {
                 carrier.record.move_id, carrier.record.phase
             )));
         }
+        if begun {
+            same_plugins(carrier)?;
+        }
         carrier.forward().await
     })
     .await
@@ -102,10 +105,13 @@ pub async fn start(setup: Setup) -> Result<Report, Stop> {
 
 /// Takes up a move where it stopped.
 pub async fn resume(setup: Setup) -> Result<Report, Stop> {
-    with_lease(
-        setup,
-        async |carrier, begun| if begun { carrier.forward().await } else { Err(Failure::NoMove) },
-    )
+    with_lease(setup, async |carrier, begun| {
+        if !begun {
+            return Err(Failure::NoMove);
+        }
+        same_plugins(carrier)?;
+        carrier.forward().await
+    })
     .await
     .map(|(carrier, done)| report(&carrier, done))
 }
@@ -223,7 +229,6 @@ fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Result<Carrie
     let pins: Vec<Pin> = plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect();
     let record = match found {
         Some(record) => {
-            same_plugins(&record, &pins, &options)?;
             if identities.1.is_some() && record.target.is_some() && record.target != identities.1 {
                 return Err(Failure::Declined(format!(
                     "move {} goes to another target than the one given: name that one, or roll it back first",
@@ -235,7 +240,7 @@ fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Result<Carrie
             record
         }
         None => Record {
-            move_id: uuid::Uuid::new_v4().to_string(),
+            move_id: options.move_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
             phase: Phase::Checked,
             scope: options.scope.clone(),
             source: identities.0,
@@ -255,23 +260,31 @@ fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Result<Carrie
     Ok(Carrier { job, journal, record, at_source, at_target, times: Vec::new(), began: Instant::now() })
 }
 
-fn same_plugins(record: &Record, pins: &[Pin], options: &Options) -> Result<(), Failure> {
-    let digests = |pins: &[Pin]| {
-        pins.iter().map(|pin| (pin.name.clone(), pin.digest.clone())).collect::<BTreeMap<_, _>>()
-    };
-    if digests(&record.plugins) == digests(pins) {
-        return Ok(());
-    }
-    if record.phase.committed() && options.accept_plugin_change {
+/// Who goes on with a move must do so with the plugins it was begun with. A rollback needs none.
+fn same_plugins(carrier: &Carrier) -> Result<(), Failure> {
+    let (record, options) = (&carrier.record, &carrier.job.options);
+    let begun: BTreeSet<(&str, &str)> =
+        record.plugins.iter().map(|pin| (pin.name.as_str(), pin.digest.as_str())).collect();
+    let now: BTreeSet<(&str, &str)> = carrier
+        .job
+        .plugins
+        .iter()
+        .map(|plugin| (plugin.describe().name.as_str(), plugin.describe().digest.as_str()))
+        .collect();
+    if begun == now || (record.phase.committed() && options.accept_plugin_change) {
         return Ok(());
     }
     let names: Vec<String> =
         record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
     let names = if names.is_empty() { "no plugins".to_owned() } else { names.join(", ") };
+    let way = if record.phase.committed() {
+        "--accept-plugin-change goes on all the same"
+    } else {
+        "give it the same, or roll it back: that needs no plugin"
+    };
     Err(Failure::Plugins(format!(
-        "move {} was begun with {names}, and this run has others{}",
-        record.move_id,
-        if record.phase.committed() { "; --accept-plugin-change goes on all the same" } else { "" }
+        "move {} was begun with {names}, and this run has others (or others of the same name); {way}",
+        record.move_id
     )))
 }
 

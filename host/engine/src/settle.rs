@@ -3,7 +3,7 @@
 //! One at a time because what is let go of starts to act: a mistake then shows on one host, not on all of them.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pivot_core::hooks::{Finding, Hook, Settlement};
 use pivot_core::record::Phase;
@@ -11,6 +11,7 @@ use pivot_core::refusal::Side;
 use pivot_core::release::{Entry, Quiet, ReleaseList};
 use pivot_core::{Key, names};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::events::Event;
 use crate::failure::Failure;

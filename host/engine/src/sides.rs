@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pivot_core::refusal::Side;
 use pivot_core::{Key, Kind, Meta, Object};
@@ -14,6 +14,7 @@ use pivot_places::{
     Access, Change, Listing, Patch, Place, PlaceError, PlaceKind, Preconditions, Subresource,
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::failure::Failure;
 use crate::flow::Throttled;

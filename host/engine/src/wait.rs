@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::try_join_all;
 use pivot_core::{Key, Kind, Object};
 use pivot_places::{Event, PlaceError};
+use tokio::time::Instant;
 
 use crate::events::{self, Watcher};
 use crate::failure::Failure;

@@ -217,6 +217,9 @@ pub trait Place: Send + Sync + 'static {
         resource_version: &str,
     ) -> Result<BoxStream<'static, Result<Event>>>;
 
+    /// Told which kinds are about to be written. A place that knows its own kinds has no use for that.
+    fn learn(&self, _kinds: &[Arc<Kind>]) {}
+
     /// Which of these the user may not do.
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>>;
 }

@@ -112,15 +112,6 @@ impl DirectoryPlace {
         self.shared.manifest.as_ref()
     }
 
-    /// Takes over what the other side knows about its kinds: a directory has room for every kind, and the
-    /// manifest keeps their names, scopes and labels for whoever reads it.
-    pub fn learn(&self, kinds: &[Arc<Kind>]) {
-        let mut contents = self.shared.contents();
-        for kind in kinds {
-            contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
-        }
-    }
-
     /// Says that all is there: writes everything through to the disk, then the manifest.
     pub async fn finish(&self, handover: bool) -> Result<Manifest, DirectoryError> {
         let shared = Arc::clone(&self.shared);

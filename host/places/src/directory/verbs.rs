@@ -21,6 +21,14 @@ impl Place for DirectoryPlace {
         &self.shared.label
     }
 
+    /// A directory has room for every kind; the manifest keeps names, scopes and labels for whoever reads it.
+    fn learn(&self, kinds: &[Arc<Kind>]) {
+        let mut contents = self.shared.contents();
+        for kind in kinds {
+            contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
+        }
+    }
+
     fn sort(&self) -> PlaceKind {
         PlaceKind::Directory
     }

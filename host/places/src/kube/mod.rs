@@ -200,6 +200,12 @@ impl Place for KubePlace {
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        // An administrator may do everything: one question instead of hundreds.
+        let everything =
+            Access { verb: "*", group: "*".into(), resource: "*".into(), subresource: "", namespace: None };
+        if !asked.is_empty() && self.review(&everything).await? {
+            return Ok(Vec::new());
+        }
         stream::iter(asked.to_vec())
             .map(|access| async move {
                 let allowed = self.review(&access).await?;

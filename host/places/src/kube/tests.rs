@@ -330,7 +330,7 @@ async fn whoever_may_not_read_kube_system_is_not_told_apart() {
 #[tokio::test]
 async fn denied_access_keeps_its_order() {
     let yes = reply(201, r#"{"status":{"allowed":true}}"#);
-    let server = Server::start([yes, reply(201, r#"{"status":{}}"#)]).await;
+    let server = Server::start([reply(201, r#"{"status":{}}"#), yes, reply(201, r#"{"status":{}}"#)]).await;
     let access = |verb| Access {
         verb,
         group: "g".to_owned(),
@@ -340,6 +340,20 @@ async fn denied_access_keeps_its_order() {
     };
     let denied = server.place().denied(&[access("create"), access("delete"), access("list")]).await.unwrap();
     assert_eq!(denied.len(), 2);
+}
+
+#[tokio::test]
+async fn an_administrator_is_asked_about_once() {
+    let yes = reply(201, r#"{"status":{"allowed":true}}"#);
+    let server = Server::start([yes, reply(500, "")]).await;
+    let access = Access {
+        verb: "create",
+        group: String::new(),
+        resource: "secrets".to_owned(),
+        subresource: "",
+        namespace: None,
+    };
+    assert_eq!(server.place().denied(&[access.clone(), access]).await.unwrap(), []);
 }
 
 fn kubeconfig(server: &str, user: serde_json::Value) -> tempfile::NamedTempFile {

@@ -1,0 +1,150 @@
+//! A run that dies at any request, before or after the server acted, is taken up or taken back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pivot_core::record::Phase;
+use pivot_engine::run;
+use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, PlaceError};
+
+use crate::stage::{Stage, picture};
+
+/// From the n-th writing call on, counted over both servers, nothing gets through any more.
+fn die_at(stage: &Stage, n: usize, acted: bool) -> Arc<AtomicUsize> {
+    let calls = Arc::new(AtomicUsize::new(0));
+    for place in [&stage.source, &stage.target] {
+        let calls = calls.clone();
+        place.on_call(move |verb, _| {
+            let writes = ["create", "patch", "patch-status", "delete"].contains(&verb);
+            let dead = || PlaceError::Forbidden("dead".into());
+            if !writes {
+                return (calls.load(Ordering::SeqCst) >= n).then(|| Fault::Before(dead()));
+            }
+            let call = calls.fetch_add(1, Ordering::SeqCst) + 1;
+            match call.cmp(&n) {
+                std::cmp::Ordering::Less => None,
+                std::cmp::Ordering::Equal if acted => Some(Fault::After(dead())),
+                _ => Some(Fault::Before(dead())),
+            }
+        });
+    }
+    calls
+}
+
+fn revive(stage: &Stage) {
+    for place in [&stage.source, &stage.target] {
+        place.on_call(|_, _| None);
+    }
+}
+
+fn nothing_of_ours(place: &MemoryPlace) -> bool {
+    place.keys().iter().all(|key| {
+        let body = place.body(key).unwrap().to_string();
+        !body.contains("pivot-host.io/undo") && key.namespace.as_deref() != Some("kube-system")
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_any_write_a_move_is_resumed_to_the_same_end() {
+    let whole = Stage::new();
+    run::start(whole.setup()).await.unwrap();
+    let (source, target) = (picture(&whole.source), picture(&whole.target));
+    let mut deaths = 0;
+    for acted in [false, true] {
+        for n in 1.. {
+            let stage = Stage::new();
+            let calls = die_at(&stage, n, acted);
+            let _ = run::start(stage.setup()).await;
+            let died = calls.load(Ordering::SeqCst) >= n;
+            revive(&stage);
+            // Running the same command again is always safe: it resumes, or finds that all is done.
+            let again = run::start(stage.setup()).await;
+            if let Err(stop) = &again {
+                assert_eq!(stop.exit, pivot_engine::Exit::Empty, "write {n}, acted {acted}: {stop}");
+            }
+            assert_eq!(picture(&stage.target), target, "write {n}, acted {acted}");
+            assert_eq!(picture(&stage.source), source, "write {n}, acted {acted}");
+            assert!(
+                nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target),
+                "write {n}, acted {acted}"
+            );
+            if !died {
+                break;
+            }
+            deaths += 1;
+        }
+    }
+    assert!(deaths > 100, "{deaths}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_any_write_before_the_commit_a_move_is_taken_back_without_a_trace() {
+    let untouched = picture(&Stage::new().source);
+    let mut taken_back = 0;
+    for acted in [false, true] {
+        for n in 1.. {
+            let stage = Stage::new();
+            let calls = die_at(&stage, n, acted);
+            let _ = run::start(stage.setup()).await;
+            let died = calls.load(Ordering::SeqCst) >= n;
+            revive(&stage);
+            if !died {
+                break;
+            }
+            let status = run::status(stage.setup()).await.unwrap();
+            let committed =
+                status.record.as_ref().is_some_and(|(_, record)| record.phase >= Phase::Committed);
+            let rollback = run::rollback(stage.setup()).await;
+            if committed {
+                assert!(rollback.unwrap_err().to_string().contains("point of no return"), "write {n}");
+                continue;
+            }
+            match rollback {
+                Ok(_) => taken_back += 1,
+                Err(stop) => {
+                    assert_eq!(stop.exit, pivot_engine::Exit::Empty, "write {n}, acted {acted}: {stop}")
+                }
+            }
+            if picture(&stage.source).len() > 1 {
+                assert_eq!(picture(&stage.source), untouched, "write {n}, acted {acted}");
+                assert!(picture(&stage.target).is_empty(), "write {n}, acted {acted}");
+            }
+            assert!(
+                nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target),
+                "write {n}, acted {acted}"
+            );
+        }
+    }
+    assert!(taken_back > 20, "{taken_back}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_get_lost_now_and_then_change_nothing_about_the_end() {
+    let whole = Stage::new();
+    run::start(whole.setup()).await.unwrap();
+    for seed in 1..=20 {
+        let stage = Stage::new();
+        for place in [&stage.source, &stage.target] {
+            let dice = AtomicUsize::new(seed);
+            place.on_call(move |_, _| {
+                // A linear congruential generator: bad luck that comes back the same in each run of the test.
+                let next = |n: usize| {
+                    n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
+                };
+                let roll =
+                    dice.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| Some(next(n))).unwrap() >> 33;
+                let lost = || PlaceError::Unavailable("reset".into());
+                match roll % 10 {
+                    0 => Some(Fault::After(lost())),
+                    1 => Some(Fault::Before(lost())),
+                    2 => Some(Fault::Before(PlaceError::TooManyRequests { retry_after: None })),
+                    _ => None,
+                }
+            });
+        }
+        run::start(stage.setup()).await.unwrap();
+        assert_eq!(picture(&stage.target), picture(&whole.target), "seed {seed}");
+        assert_eq!(picture(&stage.source), picture(&whole.source), "seed {seed}");
+    }
+}

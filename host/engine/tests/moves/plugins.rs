@@ -1,0 +1,199 @@
+//! Every point at which plugins are called, with plugins written in Rust.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
+use pivot_core::{GroupKind, Object};
+use pivot_engine::hooks::{HookError, Hooks, MoveContext};
+use pivot_engine::{Exit, run};
+use serde_json::{Value, json};
+
+use crate::stage::{INFRA, Stage, body, key, picture};
+
+const PAUSE: &str = "hosts.example.org/paused";
+const SEEN: &str = "hosts.pivot-host.io/state";
+
+/// Holds hosts, carries their status over, and lets go of them when they are ready.
+struct HostKeeper {
+    description: Description,
+    calls: Mutex<Vec<String>>,
+    failing: Option<Hook>,
+    stop_at: Option<Point>,
+}
+
+impl HostKeeper {
+    fn new() -> Self {
+        Self {
+            description: Description {
+                name: "hosts".into(),
+                version: "1.0.0".into(),
+                digest: "d".into(),
+                kinds: vec![GroupKind::new(INFRA, "Host")],
+                hooks: Hook::ALL.to_vec(),
+            },
+            calls: Mutex::default(),
+            failing: None,
+            stop_at: None,
+        }
+    }
+
+    fn called(&self, hook: Hook, what: &str) -> Result<(), HookError> {
+        self.calls.lock().unwrap().push(format!("{hook} {what}"));
+        match self.failing {
+            Some(failing) if failing == hook => {
+                Err(HookError { code: "broken".into(), message: "it broke".into() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Hooks for HostKeeper {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    async fn relate(&self, object: &Object) -> Result<Vec<Relation>, HookError> {
+        self.called(Hook::Relate, &object.meta.name)?;
+        Ok(match object.meta.name.as_str() {
+            "spare" => vec![Relation::Leave("spare hosts stay".into())],
+            "h0" => vec![Relation::Link(key("cluster.x-k8s.io", "Cluster", "c"))],
+            _ => Vec::new(),
+        })
+    }
+
+    async fn check(&self, point: Point, context: &MoveContext) -> Result<Vec<Finding>, HookError> {
+        self.called(Hook::Check, point.as_str())?;
+        assert_eq!(context.objects.iter().map(|k| k.name.as_str()).collect::<Vec<_>>(), ["h0"]);
+        let finding = |severity| Finding {
+            severity,
+            code: "seen".into(),
+            message: "seen".into(),
+            object: None,
+            remedy: "none".into(),
+        };
+        Ok(if self.stop_at == Some(point) {
+            vec![finding(Severity::Stop)]
+        } else {
+            vec![finding(Severity::Note)]
+        })
+    }
+
+    async fn hold(&self, object: &Object) -> Result<Option<Value>, HookError> {
+        self.called(Hook::Hold, &object.meta.name)?;
+        Ok((!object.meta.annotated(PAUSE))
+            .then(|| json!({"metadata": {"annotations": {PAUSE: "", SEEN: "provisioned"}}})))
+    }
+
+    async fn adapt(&self, object: &Object) -> Result<Option<Value>, HookError> {
+        self.called(Hook::Adapt, &object.meta.name)?;
+        Ok(Some(json!({"spec": {"adapted": true}})))
+    }
+
+    async fn restore(&self, source: &Object, created: &Object) -> Result<Option<Value>, HookError> {
+        self.called(Hook::Restore, &created.meta.name)?;
+        let source = source.value().unwrap();
+        Ok(Some(json!({"status": source["status"]})))
+    }
+
+    async fn settle(&self, object: &Object) -> Result<Settlement, HookError> {
+        self.called(Hook::Settle, &object.meta.name)?;
+        assert_eq!(object.meta.annotations[SEEN], "provisioned");
+        Ok(if object.meta.annotated(PAUSE) {
+            Settlement::Patch(json!({"metadata": {"annotations": {PAUSE: null}}}))
+        } else {
+            Settlement::Done
+        })
+    }
+}
+
+fn stage(keeper: &Arc<HostKeeper>) -> Stage {
+    let mut stage = Stage::new();
+    for name in ["h0", "spare"] {
+        let mut host = body(INFRA, "Host", name, None);
+        host["status"] = json!({"state": "provisioned"});
+        stage.source.insert(host).unwrap();
+    }
+    stage.plugins = vec![keeper.clone()];
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_hook_is_called_and_its_decision_carried_out() {
+    let keeper = Arc::new(HostKeeper::new());
+    let stage = stage(&keeper);
+    run::start(stage.setup()).await.unwrap();
+    let host = stage.target.body(&key(INFRA, "Host", "h0")).unwrap();
+    assert_eq!(host["status"]["state"], "provisioned");
+    assert_eq!(host["spec"]["adapted"], true);
+    let annotations = host["metadata"]["annotations"].as_object().unwrap();
+    assert_eq!(
+        annotations.keys().collect::<Vec<_>>(),
+        ["pivot-host.io/move"],
+        "no hold and no memory is left"
+    );
+    assert!(stage.target.body(&key(INFRA, "Host", "spare")).is_none());
+    let calls = keeper.calls.lock().unwrap();
+    for call in
+        ["check before-pause", "check after-pause", "check before-commit", "check after-resume", "settle h0"]
+    {
+        assert!(calls.iter().any(|c| c == call), "{call}: {calls:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_hook_before_the_first_target_write_puts_the_source_back() {
+    for hook in [Hook::Relate, Hook::Check, Hook::Hold, Hook::Adapt] {
+        let keeper = Arc::new(HostKeeper { failing: Some(hook), ..HostKeeper::new() });
+        let stage = stage(&keeper);
+        let before = picture(&stage.source);
+        let stop = run::start(stage.setup()).await.unwrap_err();
+        assert_eq!(stop.exit, Exit::Refused, "{hook}: {stop}");
+        assert!(stop.to_string().contains("plugin hosts failed in"), "{stop}");
+        assert_eq!(picture(&stage.source), before, "{hook}");
+        assert!(picture(&stage.target).is_empty(), "{hook}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_says_stop_stops_with_the_exit_of_its_point() {
+    for (point, exit) in [
+        (Point::BeforePause, Exit::Refused),
+        (Point::AfterPause, Exit::Refused),
+        (Point::BeforeCommit, Exit::PartWay),
+        (Point::AfterResume, Exit::PastCommit),
+    ] {
+        let keeper = Arc::new(HostKeeper { stop_at: Some(point), ..HostKeeper::new() });
+        let stage = stage(&keeper);
+        assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, exit, "{point:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trap_in_settle_leaves_that_object_paused_and_can_be_resumed() {
+    let keeper = Arc::new(HostKeeper { failing: Some(Hook::Settle), ..HostKeeper::new() });
+    let mut stage = stage(&keeper);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+    let host = key(INFRA, "Host", "h0");
+    assert!(stage.target.body(&host).unwrap()["metadata"]["annotations"].get(PAUSE).is_some());
+    assert!(stage.source.body(&host).is_none());
+    stage.plugins = vec![Arc::new(HostKeeper::new())];
+    run::resume(stage.setup()).await.unwrap();
+    assert!(stage.target.body(&host).unwrap()["metadata"]["annotations"].get(PAUSE).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_move_is_not_taken_up_with_other_plugins() {
+    let keeper = Arc::new(HostKeeper { stop_at: Some(Point::BeforeCommit), ..HostKeeper::new() });
+    let mut stage = stage(&keeper);
+    run::start(stage.setup()).await.unwrap_err();
+    stage.plugins = Vec::new();
+    assert_eq!(run::resume(stage.setup()).await.unwrap_err().exit, Exit::Plugin);
+    // A rollback needs no plugin: every hold carries its own inverse.
+    run::rollback(stage.setup()).await.unwrap();
+    let host = stage.source.body(&key(INFRA, "Host", "h0")).unwrap();
+    assert!(host["metadata"].get("annotations").is_none_or(|a| a.as_object().unwrap().is_empty()), "{host}");
+}

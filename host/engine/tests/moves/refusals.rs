@@ -1,0 +1,179 @@
+//! Moves that are refused: nothing is changed, or all is put back.
+
+use std::time::Duration;
+
+use pivot_core::names;
+use pivot_engine::{Exit, Failure, run};
+use pivot_places::memory::{Fault, Schema};
+use pivot_places::{MemoryPlace, PlaceError};
+use serde_json::json;
+
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
+
+async fn refused(stage: &Stage, exit: Exit, code: &str) {
+    let (source, target) = (picture(&stage.source), picture(&stage.target));
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, exit, "{stop}");
+    if let Failure::Refused(refusals) = &stop.failure {
+        assert!(refusals.iter().any(|refusal| refusal.code == code), "{refusals:?}");
+        assert!(refusals.iter().all(|refusal| !refusal.remedy.is_empty()), "{refusals:?}");
+    } else {
+        assert!(format!("{:?}", stop.failure).contains(code), "{stop:?}");
+    }
+    assert!(!stop.standing.is_empty());
+    assert_eq!(picture(&stage.source), source, "the source is as before");
+    assert_eq!(picture(&stage.target), target, "the target is as before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_cluster_twice() {
+    let stage = Stage::new();
+    let stage = Stage { target: stage.source.clone(), ..stage };
+    refused(&stage, Exit::Refused, "same-cluster").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_object_of_the_same_name() {
+    let stage = Stage::new();
+    stage.target.add_namespace("ns").insert(body(CLUSTERS, "Machine", "m1", None)).unwrap();
+    refused(&stage, Exit::Refused, "exists").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_paused_by_a_user_unless_told_so() {
+    let mut stage = Stage::new();
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
+    refused(&stage, Exit::Refused, "already-paused").await;
+    stage.options.scope.move_paused = true;
+    run::start(stage.setup()).await.unwrap();
+    assert_eq!(stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap()["spec"]["paused"], true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_being_deleted() {
+    let stage = Stage::new();
+    let machine = key(CLUSTERS, "Machine", "m0");
+    stage
+        .source
+        .edit(&machine, |b| b["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"))
+        .unwrap();
+    refused(&stage, Exit::Refused, "being-deleted").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_are_missing() {
+    let stage = Stage::new();
+    stage.source.deny(pivot_places::Access {
+        verb: "delete",
+        group: CLUSTERS.into(),
+        resource: "machines".into(),
+        subresource: "",
+        namespace: Some("ns".into()),
+    });
+    refused(&stage, Exit::Refused, "rights-missing").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_would_drop_a_field() {
+    let stage = Stage::new();
+    let infra = key(INFRA, "InfraMachine", "m0").group_kind;
+    stage.target.set_schema(&infra, Schema::lossy(json!({"spec": {"other": 1}})));
+    refused(&stage, Exit::Refused, "fields-lost").await;
+    stage.target.set_schema(&infra, Schema::strict(json!({"spec": {"other": 1}})));
+    refused(&stage, Exit::Refused, "create-refused").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bystander_that_would_be_garbage_collected() {
+    let mut stage = Stage::new();
+    let mut role = body("rbac.authorization.k8s.io", "Role", "r", Some((CLUSTERS, "Machine", "m0")));
+    role["apiVersion"] = json!("rbac.authorization.k8s.io/v1");
+    stage.source.insert(role).unwrap();
+    refused(&stage, Exit::Refused, "collateral").await;
+    stage.options.scope.accept_loss.insert("Role.rbac.authorization.k8s.io".parse().unwrap());
+    run::start(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_is_not_lifted_in_time() {
+    let mut stage = Stage::new();
+    let machine = key(INFRA, "InfraMachine", "m0");
+    stage.source.edit(&machine, |b| b["metadata"]["annotations"] = json!({names::BLOCK_MOVE: ""})).unwrap();
+    stage.options.pause_timeout = Duration::from_secs(3);
+    refused(&stage, Exit::Timeout, "block-move").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_is_lifted_while_the_move_waits() {
+    let stage = Stage::new();
+    let machine = key(INFRA, "InfraMachine", "m0");
+    stage.source.edit(&machine, |b| b["metadata"]["annotations"] = json!({names::BLOCK_MOVE: ""})).unwrap();
+    let (source, lifted) = (stage.source.clone(), machine.clone());
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        source.edit(&lifted, |b| b["metadata"]["annotations"] = json!({"status-saved": "yes"})).unwrap();
+    });
+    run::start(stage.setup()).await.unwrap();
+    // The state after the block was lifted is what is copied.
+    assert_eq!(stage.target.body(&machine).unwrap()["metadata"]["annotations"]["status-saved"], "yes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_refuses_the_pause_is_put_back() {
+    let stage = Stage::new();
+    let before = picture(&stage.source);
+    stage.source.on_call(|verb, key| {
+        (verb == "patch" && key.group_kind.kind == "Pool")
+            .then(|| Fault::Before(PlaceError::Invalid("no".into())))
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    assert!(stop.standing.contains("un-paused again"), "{}", stop.standing);
+    assert_eq!(picture(&stage.source), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_asked_for_while_waiting_puts_everything_back() {
+    let stage = Stage::new();
+    let machine = key(INFRA, "InfraMachine", "m0");
+    stage.source.edit(&machine, |b| b["metadata"]["annotations"] = json!({names::BLOCK_MOVE: ""})).unwrap();
+    let before = picture(&stage.source);
+    let setup = stage.setup();
+    let halter = setup.halter.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        halter.halt(pivot_engine::Halt::Signal(15));
+    });
+    assert_eq!(run::start(setup).await.unwrap_err().exit, Exit::Terminated);
+    assert_eq!(picture(&stage.source), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_live_run_keeps_a_second_one_out() {
+    let mut stage = Stage::new();
+    stage.options.take_over = false;
+    let machine = key(INFRA, "InfraMachine", "m0");
+    stage.source.edit(&machine, |b| b["metadata"]["annotations"] = json!({names::BLOCK_MOVE: ""})).unwrap();
+    let first = run::start(stage.setup());
+    let second = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let second = run::start(stage.setup()).await.unwrap_err();
+        assert_eq!(second.exit, Exit::Refused);
+        assert!(second.to_string().contains("another run"), "{second}");
+        stage
+            .source
+            .edit(&machine, |b| drop(b["metadata"].as_object_mut().unwrap().remove("annotations")))
+            .unwrap();
+    };
+    tokio::join!(first, second).0.unwrap();
+    let lease = |place: &MemoryPlace| place.keys().iter().any(|key| key.group_kind.kind == "Lease");
+    assert!(!lease(&stage.source));
+}
+
+#[tokio::test(start_paused = true)]
+async fn resume_and_rollback_without_a_move_say_so() {
+    let stage = Stage::new();
+    assert_eq!(run::resume(stage.setup()).await.unwrap_err().exit, Exit::Empty);
+    assert_eq!(run::rollback(stage.setup()).await.unwrap_err().exit, Exit::Empty);
+    assert!(run::status(stage.setup()).await.unwrap().record.is_none());
+}

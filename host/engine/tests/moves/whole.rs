@@ -1,0 +1,110 @@
+//! Moves that go well.
+
+use pivot_engine::{Exit, run};
+use serde_json::json;
+
+use crate::stage::{CLUSTERS, INFRA, Stage, key, picture};
+
+#[tokio::test(start_paused = true)]
+async fn a_move_leaves_everything_in_the_target_and_strangers_in_the_source() {
+    let stage = Stage::new();
+    let before = picture(&stage.source);
+    let report = run::start(stage.setup()).await.unwrap();
+    assert_eq!(report.done.moved.values().sum::<usize>(), 12);
+
+    let mut expected = before;
+    let stranger = expected.remove("Secret ns/pull").unwrap();
+    let after = picture(&stage.target);
+    assert_eq!(after, expected);
+    assert_eq!(
+        picture(&stage.source).into_iter().collect::<Vec<_>>(),
+        [("Secret ns/pull".to_owned(), stranger)]
+    );
+    assert!(stage.target.collect_garbage().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_and_back_again_is_where_it_began() {
+    let there = Stage::new();
+    let before = picture(&there.source);
+    run::start(there.setup()).await.unwrap();
+    // In the target nobody restored what the provisioning check looks at.
+    let mut back = Stage { source: there.target.clone(), target: there.source.clone(), ..Stage::empty() };
+    back.options.scope.accept_unprovisioned = true;
+    run::start(back.setup()).await.unwrap();
+    assert_eq!(picture(&there.source), before);
+    assert!(picture(&there.target).is_empty(), "{:?}", picture(&there.target).keys());
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_writes_an_object_and_a_fixed_handful_for_the_move() {
+    let stage = Stage::new();
+    run::start(stage.setup()).await.unwrap();
+    let real = |place: &pivot_places::MemoryPlace| {
+        let calls: Vec<_> =
+            place.journal().into_iter().filter(|call| !call.verb.starts_with("dry-run")).collect();
+        let own = |call: &&pivot_places::memory::Call| {
+            call.key.namespace.as_deref() == Some("kube-system") || call.key.group_kind.kind == "Namespace"
+        };
+        (calls.iter().filter(|call| !own(call)).count(), calls.iter().filter(own).count())
+    };
+    let (source, source_own) = real(&stage.source);
+    let (target, target_own) = real(&stage.target);
+    // 12 objects; paused and resumed: the class, the Cluster, the pool.
+    assert_eq!(source + target, 3 * 12 + 3 + 3);
+    assert!(source_own + target_own <= 20, "{source_own} + {target_own}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_changes_nothing() {
+    let stage = Stage::new();
+    let plan = run::plan(stage.setup()).await.unwrap();
+    assert_eq!(plan.steps.len(), 12);
+    let real = |place: &pivot_places::MemoryPlace| {
+        place.journal().into_iter().filter(|call| !call.verb.starts_with("dry-run")).count()
+    };
+    assert_eq!((real(&stage.source), real(&stage.target)), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_namespace_is_told_apart_from_a_success() {
+    let stage = Stage::empty();
+    assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::Empty);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_between_copy_and_commit_is_copied_too() {
+    let stage = Stage::new();
+    let source = stage.source.clone();
+    let infra = key(INFRA, "InfraMachine", "m0");
+    // When the last object arrives in the target, someone edits the source.
+    let edited = infra.clone();
+    stage.target.on_call(move |verb, key| {
+        if verb == "create" && key.name == "m1-bootstrap" {
+            source.edit(&edited, |body| body["spec"]["late"] = json!("yes")).unwrap();
+        }
+        None
+    });
+    run::start(stage.setup()).await.unwrap();
+    assert_eq!(stage.target.body(&infra).unwrap()["spec"]["late"], "yes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controllers_finalizer_that_comes_back_does_not_hold_up_the_release() {
+    let stage = Stage::new();
+    let source = stage.source.clone();
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    let theirs = cluster.clone();
+    stage.source.on_call(move |verb, key| {
+        if verb == "delete" && *key == theirs {
+            let body = source.body(&theirs).unwrap();
+            if body["metadata"].get("deletionTimestamp").is_none() {
+                assert_eq!(body["spec"]["paused"], true, "never deleted without its pause");
+                source.edit(&theirs, |body| body["metadata"]["finalizers"] = json!(["back"])).unwrap();
+            }
+        }
+        None
+    });
+    run::start(stage.setup()).await.unwrap();
+    assert!(stage.source.body(&cluster).is_none());
+}
