@@ -10,10 +10,10 @@ use pivot_core::hooks::{Hook, Point};
 use pivot_core::plan::Fate;
 use pivot_core::preflight::preflight;
 use pivot_core::providers::{Provider, check_providers};
-use pivot_core::refusal::{Refusal, Side, some_of};
+use pivot_core::refusal::{Refusal, Side};
 use pivot_core::served::served_versions;
 use pivot_core::{GroupKind, Key, names};
-use pivot_places::{Access, Change, Identity, PlaceError, Preconditions};
+use pivot_places::PlaceError;
 use serde::Deserialize;
 
 use crate::asking;
@@ -23,9 +23,8 @@ use crate::events::Event;
 use crate::existing::{self, Used};
 use crate::failure::Failure;
 use crate::job::{Base, Job};
-use crate::options::Options;
 use crate::planning;
-use crate::sides::Handle;
+use crate::rights;
 
 /// Asks everything. What it gives back need not be created.
 pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -> Result<Used, Failure> {
@@ -43,7 +42,7 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
     let (providers, bystanders, rights, (used, foreign), node) = tokio::try_join!(
         target_providers(job, base, source_providers),
         bystanders(job, base),
-        rights(job, base),
+        rights::missing(job, base),
         existing::look(job, base),
         schedulable_node(job),
     )?;
@@ -146,71 +145,6 @@ async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
     Ok(collateral(&base.plan, &job.options.scope, &base.relations, &all))
 }
 
-/// What the run will do, asked of both API servers first.
-async fn rights(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
-    let mut asked: [BTreeSet<Access>; 2] = Default::default();
-    let [source, target] = &mut asked;
-    for step in &base.plan.steps {
-        let namespace = step.key.namespace.clone();
-        let there = job.kind(Side::Source, &step.key.group_kind)?;
-        let here = job.kind(Side::Target, &step.key.group_kind)?;
-        let access = |verb, kind: &pivot_core::Kind| Access {
-            verb,
-            group: kind.group_kind.group.clone(),
-            resource: kind.plural.clone(),
-            subresource: "",
-            namespace: namespace.clone(),
-        };
-        if step.fate == Fate::Move {
-            source.extend(["patch", "delete"].map(|verb| access(verb, there)));
-        }
-        // Patch and delete are for a rollback, and for un-pausing.
-        target.extend(["get", "list", "create", "patch", "delete"].map(|verb| access(verb, here)));
-        if job.plugins.iter().any(|plugin| plugin.describe().wants(Hook::Restore, &step.key.group_kind)) {
-            target.insert(Access { subresource: "status", ..access("patch", here) });
-        }
-    }
-    for (side, group, resource) in [
-        (Side::Source, "coordination.k8s.io", "leases"),
-        (Side::Source, "", "configmaps"),
-        (Side::Target, "", "configmaps"),
-    ] {
-        let set = if side == Side::Source { &mut *source } else { &mut *target };
-        set.extend(["get", "create", "patch", "delete"].map(|verb| Access {
-            verb,
-            group: group.into(),
-            resource: resource.into(),
-            subresource: "",
-            namespace: Some(job.options.record_namespace.clone()),
-        }));
-    }
-    let [source, target] = asked;
-    let (there, here) =
-        tokio::try_join!(denied(job, Side::Source, source), denied(job, Side::Target, target))?;
-    Ok(there.into_iter().chain(here).collect())
-}
-
-async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
-    let handle = job.handle(side);
-    let reading_only = side == Side::Source && !job.target.is_live();
-    if !handle.is_live() || reading_only {
-        return Ok(None);
-    }
-    let asked: Vec<Access> = asked.into_iter().collect();
-    let denied = handle.denied(&asked).await?;
-    if denied.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(Refusal {
-        code: "rights-missing",
-        side,
-        object: None,
-        message: format!("the user may not {}", some_of(&denied, 6)),
-        remedy: "use a kubeconfig whose user may, or grant it; `kubectl auth can-i` shows what a user may"
-            .into(),
-    }))
-}
-
 /// A cluster without a node that takes Pods can't run the controllers that the moved objects need.
 async fn schedulable_node(job: &Job) -> Result<Option<String>, Failure> {
     #[derive(Deserialize)]
@@ -262,60 +196,6 @@ async fn rehearse(job: &Job, base: &Base) -> Result<(), Failure> {
         asking::patch(&job.plugins, Hook::Adapt, object, None).await?;
     }
     Ok(())
-}
-
-/// Refuses when both sides are one place.
-pub(crate) async fn two_places(
-    source: &Handle,
-    target: &Handle,
-    kinds: &Kinds,
-    options: &Options,
-    there: &Identity,
-    here: &Identity,
-) -> Result<(), Failure> {
-    if options.source_gone {
-        return Ok(());
-    }
-    let same = match (there, here) {
-        (Identity::Unknown, Identity::Unknown | Identity::Cluster(_))
-        | (Identity::Cluster(_), Identity::Unknown) => {
-            probe_lease_shows(source, target, kinds, &options.record_namespace).await?
-        }
-        (a, b) => a == b,
-    };
-    if !same {
-        return Ok(());
-    }
-    let (from, to) = (source.place.label(), target.place.label());
-    Err(Failure::refused(Refusal {
-        code: "same-cluster",
-        side: Side::Target,
-        object: None,
-        message: format!("source ({from}) and target ({to}) are the same"),
-        remedy: "name another target with --to-kubeconfig and --to-kubeconfig-context".into(),
-    }))
-}
-
-/// Where kube-system may not be read: whether a lease with a name of its own, created in the source, shows in the
-/// target.
-async fn probe_lease_shows(
-    source: &Handle,
-    target: &Handle,
-    kinds: &Kinds,
-    namespace: &str,
-) -> Result<bool, Failure> {
-    let gk = GroupKind::new("coordination.k8s.io", "Lease");
-    let (Some(kind), Some(there)) = (kinds.source.get(&gk), kinds.target.get(&gk)) else { return Ok(false) };
-    let name = format!("pivot-host-probe-{}", uuid::Uuid::new_v4());
-    let key = Key::new(gk, Some(namespace), &name);
-    let body = serde_json::json!({
-        "apiVersion": kind.api_version(), "kind": "Lease", "metadata": {"name": name, "namespace": namespace},
-    });
-    let failed = |error| source.failed("telling the two clusters apart with", Some(&key), error);
-    source.create(kind, &body, Change::Real).await.map_err(failed)?;
-    let seen = target.get(there, &key).await;
-    source.delete(kind, &key, Preconditions::default()).await.map_err(failed)?;
-    Ok(seen?.is_some())
 }
 
 /// Refuses a source in which nothing is labelled for a move: the definitions were not installed by clusterctl.

@@ -1,7 +1,12 @@
 //! Whole moves between two servers in memory: every failure a real server can have, at every request.
 
+#[cfg(test)]
 mod crash;
+#[cfg(test)]
 mod plugins;
+#[cfg(test)]
 mod refusals;
+#[cfg(test)]
 mod stage;
+#[cfg(test)]
 mod whole;

@@ -1,0 +1,149 @@
+//! Both sides opened: which kinds they serve, that they are two, and what their records say of a move under way.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use pivot_core::record::{Phase, Pin, Record};
+use pivot_core::refusal::Side;
+use pivot_core::{GroupKind, Uid};
+use pivot_places::{Identity, PlaceError};
+
+use crate::carry::{Carrier, Journal};
+use crate::discover::Kinds;
+use crate::failure::Failure;
+use crate::job::Job;
+use crate::records::{Records, Stored};
+use crate::run::Setup;
+use crate::sides::Handle;
+use crate::twins;
+
+/// Both sides, opened.
+pub(crate) struct Ground {
+    pub(crate) source: Handle,
+    target: Handle,
+    kinds: Kinds,
+    journal: Journal,
+    at_source: Option<Stored>,
+    at_target: Option<Stored>,
+    identities: (Option<Uid>, Option<Uid>),
+}
+
+impl Ground {
+    /// The record that decides: the source's until it says Committed, then the target's. A record in the target that
+    /// belongs to another source decides nothing here.
+    pub(crate) fn deciding(&self) -> Option<(Side, &Stored)> {
+        let target = self.at_target.as_ref().filter(|stored| {
+            self.at_source.as_ref().is_some_and(|source| source.record.move_id == stored.record.move_id)
+                || (self.at_source.is_none()
+                    && (self.identities.0.is_none() || stored.record.source == self.identities.0))
+        });
+        match (&self.at_source, target) {
+            (Some(source), Some(target)) if source.record.phase.committed() => Some((Side::Target, target)),
+            (Some(source), _) => Some((Side::Source, source)),
+            (None, Some(target)) => Some((Side::Target, target)),
+            (None, None) => None,
+        }
+    }
+
+    pub(crate) fn lease_kind(&self) -> Option<&Arc<pivot_core::Kind>> {
+        self.kinds.source.get(&GroupKind::new("coordination.k8s.io", "Lease"))
+    }
+}
+
+/// Opens both sides: which kinds they serve, that they are two, and what their records say.
+pub(crate) async fn open(setup: &Setup) -> Result<Ground, Failure> {
+    let halter = &setup.halter;
+    let source = Handle::new(Side::Source, setup.sides.source.clone(), halter.clone());
+    let target = Handle::new(Side::Target, setup.sides.target.clone(), halter.clone());
+    let gone = setup.options.source_gone;
+    let kinds = if gone { Kinds::ask_target(&target).await? } else { Kinds::ask(&source, &target).await? };
+    let records = |handle: &Handle, side: Side| {
+        let config_map = kinds.of(side).get(&GroupKind::new("", "ConfigMap"));
+        config_map
+            .filter(|_| handle.is_live())
+            .map(|kind| Records::new(handle, kind, &setup.options.record_namespace))
+    };
+    // Where the source is only read there is nothing to keep a record of.
+    let journal = Journal {
+        source: records(&source, Side::Source),
+        target: records(&target, Side::Target).filter(|_| source.is_live()),
+    };
+    let read = async |records: &Option<Records>| match records {
+        Some(records) => match records.read().await {
+            // Who may not read records may still plan; a move needs the right and is told so by its checks.
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
+            other => other,
+        },
+        None => Ok(None),
+    };
+    let identify = async |handle: &Handle, ask: bool| {
+        if !ask {
+            return Ok(Identity::Unknown);
+        }
+        let identity = handle.retry(|| handle.place.identify()).await;
+        identity.map_err(|error| handle.failed("identifying the cluster", None, error))
+    };
+    let (at_source, at_target, there, here) = tokio::try_join!(
+        read(&journal.source),
+        read(&journal.target),
+        identify(&source, !gone),
+        identify(&target, true)
+    )?;
+    twins::two_places(&source, &target, &kinds, &setup.options, &there, &here).await?;
+    let uid = |identity| match identity {
+        Identity::Cluster(uid) => Some(uid),
+        Identity::Unknown | Identity::Directory(_) => None,
+    };
+    Ok(Ground { source, target, kinds, journal, at_source, at_target, identities: (uid(there), uid(here)) })
+}
+
+/// Puts a move together from what was found, or a new one.
+pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Result<Carrier, Failure> {
+    let Setup { sides: _, mut options, plugins, watcher, halter } = setup;
+    let Ground { source, target, kinds, journal, at_source, at_target, identities } = ground;
+    let pins: Vec<Pin> = plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect();
+    let record = match found {
+        Some(record) => {
+            if identities.1.is_some() && record.target.is_some() && record.target != identities.1 {
+                return Err(Failure::Declined(format!(
+                    "move {} goes to another target than the one given: name that one, or roll it back first",
+                    record.move_id
+                )));
+            }
+            // What the first run was told counts for those that take it up.
+            options.scope = record.scope.clone();
+            record
+        }
+        None => Record {
+            move_id: options.move_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
+            phase: Phase::Checked,
+            scope: options.scope.clone(),
+            source: identities.0,
+            target: identities.1,
+            started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            namespaces: Vec::new(),
+            plugins: pins,
+            kinds: Default::default(),
+            touched: Default::default(),
+            release_chunks: 0,
+        },
+    };
+    let ours = |stored: Option<Stored>| stored.filter(|stored| stored.record.move_id == record.move_id);
+    let move_id = record.move_id.clone();
+    let (at_source, at_target) = (ours(at_source), ours(at_target));
+    let job = Arc::new(Job { source, target, kinds, options, plugins, halter, watcher, move_id });
+    Ok(Carrier { job, journal, record, at_source, at_target, times: Vec::new(), began: Instant::now() })
+}
+
+impl Ground {
+    pub(crate) async fn read_again(self) -> Result<Self, Failure> {
+        let read = async |records: &Option<Records>| match records {
+            Some(records) => records.read().await,
+            None => Ok(None),
+        };
+        let (at_source, at_target) =
+            tokio::try_join!(read(&self.journal.source), read(&self.journal.target))?;
+        Ok(Self { at_source, at_target, ..self })
+    }
+}

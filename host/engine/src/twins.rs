@@ -1,0 +1,64 @@
+//! Telling source and target apart: moving a cluster onto itself would delete everything it has.
+
+use pivot_core::refusal::{Refusal, Side};
+use pivot_core::{GroupKind, Key};
+use pivot_places::{Change, Identity, Preconditions};
+
+use crate::discover::Kinds;
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::sides::Handle;
+
+/// Refuses when both sides are one place.
+pub(crate) async fn two_places(
+    source: &Handle,
+    target: &Handle,
+    kinds: &Kinds,
+    options: &Options,
+    there: &Identity,
+    here: &Identity,
+) -> Result<(), Failure> {
+    if options.source_gone {
+        return Ok(());
+    }
+    let same = match (there, here) {
+        (Identity::Unknown, Identity::Unknown | Identity::Cluster(_))
+        | (Identity::Cluster(_), Identity::Unknown) => {
+            probe_lease_shows(source, target, kinds, &options.record_namespace).await?
+        }
+        (a, b) => a == b,
+    };
+    if !same {
+        return Ok(());
+    }
+    let (from, to) = (source.place.label(), target.place.label());
+    Err(Failure::refused(Refusal {
+        code: "same-cluster",
+        side: Side::Target,
+        object: None,
+        message: format!("source ({from}) and target ({to}) are the same"),
+        remedy: "name another target with --to-kubeconfig and --to-kubeconfig-context".into(),
+    }))
+}
+
+/// Where kube-system may not be read: whether a lease with a name of its own, created in the source, shows in the
+/// target.
+async fn probe_lease_shows(
+    source: &Handle,
+    target: &Handle,
+    kinds: &Kinds,
+    namespace: &str,
+) -> Result<bool, Failure> {
+    let gk = GroupKind::new("coordination.k8s.io", "Lease");
+    let (Some(kind), Some(there)) = (kinds.source.get(&gk), kinds.target.get(&gk)) else { return Ok(false) };
+    let name = format!("pivot-host-probe-{}", uuid::Uuid::new_v4());
+    let key = Key::new(gk, Some(namespace), &name);
+    let body = serde_json::json!({
+        "apiVersion": kind.api_version(), "kind": "Lease", "metadata": {"name": name, "namespace": namespace},
+    });
+    let failed = |error| source.failed("telling the two clusters apart with", Some(&key), error);
+    source.create(kind, &body, Change::Real).await.map_err(failed)?;
+    let seen = target.get(there, &key).await;
+    source.delete(kind, &key, Preconditions::default()).await.map_err(failed)?;
+    Ok(seen?.is_some())
+}
