@@ -29,7 +29,7 @@ use crate::rights;
 /// Asks everything. What it gives back need not be created.
 pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -> Result<Used, Failure> {
     let mut refusals = base.plan.refusals.clone();
-    let handled = planning::handled(&job.plugins);
+    let handled = cared_for(job, base);
     refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
     if job.target.is_live() {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
@@ -65,10 +65,20 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
     Ok(used)
 }
 
+/// The kinds that may move without harm. In a directory nothing acts on a copy, which keeps its status, and the source
+/// goes on: none is in danger.
+fn cared_for(job: &Job, base: &Base) -> BTreeSet<GroupKind> {
+    if job.target.is_live() {
+        planning::handled(&job.plugins)
+    } else {
+        base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect()
+    }
+}
+
 /// The same questions about what appeared between the first list and the one after the pause.
 pub(crate) async fn newcomers(job: &Job, base: &Base, known: &BTreeSet<Key>) -> Result<(), Failure> {
     let mut refusals = base.plan.refusals.clone();
-    let handled = planning::handled(&job.plugins);
+    let handled = cared_for(job, base);
     refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
     if refusals.is_empty() && base.plan.steps.iter().any(|step| !known.contains(&step.key)) {
         refusals.extend(existing::look(job, base).await?.1);
