@@ -29,6 +29,7 @@ impl fmt::Display for Uid {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
     /// Group and kind.
+    #[serde(flatten)]
     pub group_kind: GroupKind,
     /// Namespace; none for cluster-scoped objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -220,10 +220,8 @@ fn a_plan_is_a_document() {
           "steps": [
             {
               "key": {
-                "group_kind": {
-                  "group": "cluster.x-k8s.io",
-                  "kind": "Cluster"
-                },
+                "group": "cluster.x-k8s.io",
+                "kind": "Cluster",
                 "namespace": "ns",
                 "name": "foo"
               },
@@ -233,10 +231,8 @@ fn a_plan_is_a_document() {
             },
             {
               "key": {
-                "group_kind": {
-                  "group": "",
-                  "kind": "Secret"
-                },
+                "group": "",
+                "kind": "Secret",
                 "namespace": "ns",
                 "name": "s"
               },
@@ -255,10 +251,8 @@ fn a_plan_is_a_document() {
               "fate": "move",
               "why": {
                 "below": {
-                  "group_kind": {
-                    "group": "cluster.x-k8s.io",
-                    "kind": "Cluster"
-                  },
+                  "group": "cluster.x-k8s.io",
+                  "kind": "Cluster",
                   "namespace": "ns",
                   "name": "foo"
                 }
@@ -268,10 +262,8 @@ fn a_plan_is_a_document() {
           "stays": [
             {
               "key": {
-                "group_kind": {
-                  "group": "",
-                  "kind": "Secret"
-                },
+                "group": "",
+                "kind": "Secret",
                 "namespace": "ns",
                 "name": "x"
               },
@@ -283,10 +275,8 @@ fn a_plan_is_a_document() {
             {
               "code": "owner-dropped",
               "object": {
-                "group_kind": {
-                  "group": "",
-                  "kind": "Secret"
-                },
+                "group": "",
+                "kind": "Secret",
                 "namespace": "ns",
                 "name": "s"
               },
