@@ -1,2 +1,47 @@
-//! Placeholder.
-fn main() {}
+//! The project's own commands: `cargo xtask demo`, `cargo xtask test`. One file per command.
+//!
+//! Not a Makefile, because what builds the project is there anyway where the project is built.
+
+mod demo;
+mod shell;
+mod test;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use shell::say;
+
+const USAGE: &str = "\
+The project's own commands
+
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  demo                  Move the example management cluster into a directory; needs no cluster
+  test [--only STAGE]   Check everything: fmt, clippy, docs, unit, lab, scenarios
+  help                  Print this
+";
+
+fn main() -> ExitCode {
+    let typed: Vec<String> = std::env::args().skip(1).collect();
+    match run(&typed.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("xtask: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(typed: &[&str]) -> Result<()> {
+    match typed {
+        ["demo"] => demo::run(),
+        ["test", rest @ ..] => test::run(rest),
+        [] | ["help" | "--help" | "-h"] => {
+            say(USAGE);
+            Ok(())
+        }
+        other => bail!("{:?} is not known here; `cargo xtask help` says what is", other.join(" ")),
+    }
+}

@@ -1,29 +1,42 @@
 //! What the libraries log, and what a panic says. Neither carries data of objects.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
-use crate::args::LogFormat;
+use crate::args::{Hide, LogFormat, Look};
+use crate::output::{LogLines, Output};
 
 /// Sends log lines to stderr: warnings, and with `-vv` what is asked of servers.
-pub(crate) fn start(verbose: u8, format: LogFormat, colors: bool) {
-    let level = match verbose {
-        0 | 1 => "warn",
-        2 => "warn,pivot_host=debug,pivot_core=debug,pivot_places=debug,pivot_engine=debug",
-        // Libraries below log headers and bodies of requests at lower levels: never those.
-        _ => "info,pivot_host=trace,pivot_core=trace,pivot_places=trace,pivot_engine=trace",
-    };
+pub(crate) fn start(look: &Look, output: &Arc<Output>) {
+    let output = output.clone();
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(level))
-        .with_writer(BoxMakeWriter::new(std::io::stderr))
-        .with_ansi(colors);
+        .with_env_filter(EnvFilter::new(filter(look)))
+        .with_writer(BoxMakeWriter::new(move || LogLines(output.clone())));
     // A second start, as in tests, changes nothing.
-    let _ = match format {
-        LogFormat::Text => builder.with_target(verbose > 1).try_init(),
+    let _ = match look.log_format {
+        LogFormat::Text if look.verbose > 1 => builder.try_init(),
+        LogFormat::Text => builder.without_time().with_target(false).try_init(),
         LogFormat::Json => builder.json().try_init(),
     };
+}
+
+/// Only our own rooms say more when asked: libraries below log headers and bodies of requests.
+fn filter(look: &Look) -> String {
+    let (others, ours) = match look.verbose {
+        0 | 1 => ("warn", "warn"),
+        2 => ("warn", "debug"),
+        _ => ("info", "trace"),
+    };
+    let rooms =
+        ["pivot_host", "pivot_core", "pivot_places", "pivot_engine"].map(|room| format!("{room}={ours}"));
+    let mut filter = format!("{others},{}", rooms.join(","));
+    if look.hide_api_warnings == Hide::All {
+        filter.push_str(",pivot_places::kube::transport=error");
+    }
+    filter
 }
 
 /// A panic says where it happened and nothing else: its message may quote the object at hand.

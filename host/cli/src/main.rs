@@ -2,6 +2,7 @@
 
 mod args;
 mod ends;
+mod errand;
 mod exit;
 mod logging;
 mod next;

@@ -38,8 +38,6 @@ fn flags(connection: &Connection) -> Vec<String> {
         to_as,
         to_as_group,
         record_namespace,
-        // Changes nothing about where things go.
-        hide_api_warnings: _,
     } = connection;
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let one = [

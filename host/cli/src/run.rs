@@ -7,22 +7,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anstream::{AutoStream, ColorChoice};
-use pivot_core::plan::Plan;
-use pivot_engine::run::{self, Setup};
-use pivot_engine::{Exit, Failure, Halter, Options, Stop};
+use pivot_engine::{Exit, Halter};
 use serde_json::json;
 
 use crate::args::{self, Choices, Color, LogFormat, OutputFormat, Task};
-use crate::ends::{self, OpenError, Opened};
+use crate::errand::{Errand, Going};
 use crate::next::Next;
-use crate::output::{
-    self, Document, ErrorDocument, Manner, Output, PlanDocument, Progress, ReportDocument, StatusDocument,
-    Told,
-};
+use crate::output::{Document, Manner, Output};
 use crate::signals::{self, Cut};
 use crate::{exit, logging};
-
-const UNTOUCHED: &str = "nothing is changed on either side";
 
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
@@ -50,7 +43,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
         bars: terminal && look.log_format == LogFormat::Text && look.verbose < 2,
     };
     let output = output_for(look.color, manner);
-    logging::start(look.verbose, look.log_format, terminal && look.color != Color::Never);
+    logging::start(&look, &output);
     match args::check(cli) {
         Ok(task) => dispatch(&task, &program(typed), &output),
         Err(args::UsageError(text)) => {
@@ -130,7 +123,7 @@ async fn until_cut(task: &Task, choices: &Choices, next: Next, output: &Arc<Outp
             return exit::code(Exit::Unexpected);
         }
     };
-    let errand = Errand { choices, next, output, halter };
+    let errand = Errand::new(choices, next, output, halter);
     let work = async {
         match task {
             Task::Plan(_) => errand.plan().await,
@@ -147,185 +140,9 @@ async fn until_cut(task: &Task, choices: &Choices, next: Next, output: &Arc<Outp
             Cut::Reading(signal) => 128 + signal,
             Cut::Forced => {
                 output.fail("ended at once, as asked");
-                output.standing("not known", &[errand.next.line("status"), errand.next.line("resume")]);
+                output.standing("not known", &[errand.line("status"), errand.line("resume")]);
                 exit::code(Exit::Unexpected)
             }
         },
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Going {
-    Move,
-    Resume,
-}
-
-/// One task and what it needs.
-struct Errand<'a> {
-    choices: &'a Choices,
-    next: Next,
-    output: &'a Arc<Output>,
-    halter: Halter,
-}
-
-impl Errand<'_> {
-    async fn plan(&self) -> u8 {
-        let opened = match ends::to_read(&self.choices.ends).await {
-            Ok(opened) => opened,
-            Err(error) => return self.not_opened(&error),
-        };
-        let options = self.choices.options(opened.namespace.as_deref());
-        let scope = options.scope.clone();
-        let (source, target) = opened.labels();
-        let progress = Progress::new(self.output.clone(), (source, target), true);
-        let result = run::plan(self.setup(&opened, options, &progress)).await;
-        progress.end(false);
-        let show = |plan: &Plan| {
-            let all = self.output.manner().verbose > 0;
-            let document = PlanDocument::new(plan, source, target, &scope);
-            self.output.result(|| Document::<PlanDocument<'_>>::text(plan, source, target, all), &document);
-        };
-        let stop = match result {
-            Ok(plan) => {
-                show(&plan);
-                return exit::DONE;
-            }
-            Err(stop) => stop,
-        };
-        // What was found so far is shown, with all that speaks against it.
-        let told = match (progress.plan(), &stop.failure) {
-            (Some(mut plan), Failure::Refused(refusals)) => {
-                plan.refusals.clone_from(refusals);
-                show(&plan);
-                Told::Refusals
-            }
-            (Some(plan), _) => {
-                show(&plan);
-                Told::Plan
-            }
-            (None, _) => Told::Nothing,
-        };
-        self.stopped(&stop, told)
-    }
-
-    async fn go(&self, going: Going) -> u8 {
-        let mut options = self.choices.options(None);
-        let opened = match ends::to_write(&self.choices.ends, &mut options).await {
-            Ok(opened) => opened,
-            Err(error) => return self.not_opened(&error),
-        };
-        let move_id = options.move_id.take();
-        let options = Options { move_id, ..self.choices.options(opened.namespace.as_deref()) };
-        let labels = opened.labels();
-        let progress = Progress::new(self.output.clone(), labels, false);
-        let setup = self.setup(&opened, options, &progress);
-        let result = match going {
-            Going::Move => run::start(setup).await,
-            Going::Resume => run::resume(setup).await,
-        };
-        progress.end(result.is_ok());
-        let report = match result {
-            Ok(report) => report,
-            Err(stop) => {
-                if exit::of(&stop, self.choices.allow_empty) == exit::DONE {
-                    self.output.result(|| format!("{stop}\n"), &ReportDocument::nothing(labels));
-                    return exit::DONE;
-                }
-                return self.stopped(&stop, Told::Nothing);
-            }
-        };
-        let Some(directory) = &opened.directory else {
-            self.output
-                .result(|| output::moved(&report, labels), &ReportDocument::done("Moved", &report, labels));
-            return exit::DONE;
-        };
-        if let Err(error) = directory.finish(false).await {
-            let state = "the source is as it was; the directory is incomplete: delete it, and name a new one";
-            return self.failed(Exit::Unexpected, &format!("finishing the directory: {error}"), state);
-        }
-        self.output
-            .result(|| output::copied(&report, labels), &ReportDocument::done("Copied", &report, labels));
-        exit::DONE
-    }
-
-    async fn roll_back(&self) -> u8 {
-        let mut options = self.choices.options(None);
-        let opened = match ends::to_write(&self.choices.ends, &mut options).await {
-            Ok(opened) => opened,
-            Err(error) => return self.not_opened(&error),
-        };
-        let labels = opened.labels();
-        let progress = Progress::new(self.output.clone(), labels, false);
-        let result = run::rollback(self.setup(&opened, options, &progress)).await;
-        progress.end(result.is_ok());
-        match result {
-            Ok(taken) => {
-                let document = ReportDocument::taken_back(&taken, labels);
-                self.output.result(|| output::taken_back(&taken, labels), &document);
-                exit::DONE
-            }
-            Err(stop) => self.stopped(&stop, Told::Nothing),
-        }
-    }
-
-    async fn status(&self) -> u8 {
-        let opened = match ends::to_read(&self.choices.ends).await {
-            Ok(opened) => opened,
-            Err(error) => return self.not_opened(&error),
-        };
-        let labels = opened.labels();
-        let progress = Progress::new(self.output.clone(), labels, false);
-        let setup = self.setup(&opened, self.choices.options(None), &progress);
-        match run::status(setup).await {
-            Ok(status) => {
-                let next: &[&str] = match &status.record {
-                    Some((_, record)) if record.phase.committed() => &["resume"],
-                    Some(_) => &["resume", "rollback"],
-                    None => &[],
-                };
-                let next: Vec<String> = next.iter().map(|verb| self.next.line(verb)).collect();
-                let text = || output::status(&status, labels, &next);
-                self.output.result(text, &StatusDocument::new(&status, labels, next.clone()));
-                exit::DONE
-            }
-            Err(stop) => self.stopped(&stop, Told::Nothing),
-        }
-    }
-
-    fn setup(&self, opened: &Opened, options: Options, progress: &Arc<Progress>) -> Setup {
-        Setup {
-            sides: opened.sides(),
-            options,
-            plugins: Vec::new(),
-            watcher: progress.clone(),
-            halter: self.halter.clone(),
-        }
-    }
-
-    fn not_opened(&self, error: &OpenError) -> u8 {
-        match error {
-            OpenError::Stop(stop) => self.stopped(stop, Told::Nothing),
-            other => self.failed(Exit::Refused, &other.to_string(), UNTOUCHED),
-        }
-    }
-
-    /// Says what went wrong outside the engine.
-    fn failed(&self, exit: Exit, message: &str, state: &str) -> u8 {
-        if self.output.manner().format != OutputFormat::Text {
-            self.output.result(String::new, &ErrorDocument::other(exit, message, state));
-        }
-        self.output.fail(message);
-        self.output.standing(state, &[]);
-        exit::code(exit)
-    }
-
-    /// Says why the engine stopped.
-    fn stopped(&self, stop: &Stop, told: Told) -> u8 {
-        let next: Vec<String> = stop.next.iter().map(|verb| self.next.line(verb)).collect();
-        if told == Told::Nothing && self.output.manner().format != OutputFormat::Text {
-            self.output.result(String::new, &ErrorDocument::stop(stop, next.clone()));
-        }
-        self.output.stopped(stop, told, &next);
-        exit::of(stop, self.choices.allow_empty)
     }
 }

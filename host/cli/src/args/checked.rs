@@ -219,8 +219,6 @@ fn ends(connection: &Connection, source_gone: bool) -> Result<Ends> {
         to_as,
         to_as_group,
         record_namespace,
-        // Warnings are shown as clusterctl's default shows them.
-        hide_api_warnings: _,
     } = connection;
     if record_namespace.is_empty() {
         return usage("--record-namespace is empty");

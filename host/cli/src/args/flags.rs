@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+pub(crate) use clap_complete::Shell;
 
 /// Moves Cluster API objects between management clusters: safely, and to be taken up where it stopped.
 #[derive(Debug, Parser)]
-#[command(name = "pivot-host", disable_version_flag = true)]
+#[command(name = "pivot-host", version)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) look: Look,
@@ -51,6 +52,9 @@ pub(crate) struct Look {
     /// Whether to use colours and bars; NO_COLOR and CLICOLOR_FORCE count too
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", global = true)]
     pub(crate) color: Color,
+    /// Which warnings of API servers not to show; by default those about the form of finalizers' names
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "default", global = true)]
+    pub(crate) hide_api_warnings: Hide,
 }
 
 /// Between what it goes. Also what `next:` lines repeat.
@@ -90,9 +94,6 @@ pub(crate) struct Connection {
     /// Where the lease and the record of the move are kept, on both sides
     #[arg(long, value_name = "NAME", default_value = "kube-system")]
     pub(crate) record_namespace: String,
-    /// Which warnings of API servers to hide; accepted as clusterctl's, all are shown but those about finalizer names
-    #[arg(long, value_name = "WHICH", default_value = "default", value_parser = ["default", "all", "none"])]
-    pub(crate) hide_api_warnings: String,
 }
 
 /// What moves, and which dangers are accepted by name.
@@ -122,7 +123,7 @@ pub(crate) struct MoveOrAsk {
     #[command(flatten)]
     pub(crate) what: Move,
     /// Change nothing: `plan` reads only, `server` also asks the target's server about each object
-    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "plan")]
+    #[arg(long, help_heading = "What moves", value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "plan")]
     pub(crate) dry_run: Option<Dry>,
 }
 
@@ -230,4 +231,10 @@ pub(crate) enum Color {
     Never,
 }
 
-pub(crate) use clap_complete::Shell;
+/// clusterctl's words. Warnings about finalizers' names are of no use to anyone, so `none` is as `default` here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hide {
+    Default,
+    All,
+    None,
+}

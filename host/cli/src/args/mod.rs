@@ -11,4 +11,4 @@ mod tests;
 
 pub(crate) use checked::{Choices, Ends, SourceEnd, TargetEnd, Task, UsageError, check};
 pub(crate) use command::{command, parse};
-pub(crate) use flags::{Color, Connection, LogFormat, OutputFormat};
+pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat};

@@ -104,13 +104,32 @@ impl Output {
             LogFormat::Text => format!("{prefix}{text}\n"),
             LogFormat::Json => lines::json(level, text),
         };
-        if self.manner.bars { self.bars.suspend(|| self.raw(&line)) } else { self.raw(&line) }
+        self.above_bars(&line);
+    }
+
+    /// Text to stderr as it is, without tearing a bar up.
+    fn above_bars(&self, text: &str) {
+        if self.manner.bars { self.bars.suspend(|| self.raw(text)) } else { self.raw(text) }
     }
 
     fn raw(&self, text: &str) {
         let mut err = lock(&self.err);
         // There is no third place to say that the second is closed.
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    }
+}
+
+/// Takes log lines to where everything for people goes.
+pub(crate) struct LogLines(pub(crate) Arc<Output>);
+
+impl Write for LogLines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.above_bars(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

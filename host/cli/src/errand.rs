@@ -1,0 +1,208 @@
+//! What a command does: opens both sides, lets the engine work, shows what came of it.
+
+use std::sync::Arc;
+
+use pivot_core::plan::Plan;
+use pivot_engine::run::{self, Setup};
+use pivot_engine::{Exit, Failure, Halter, Options, Stop};
+
+use crate::args::{Choices, OutputFormat};
+use crate::ends::{self, OpenError, Opened};
+use crate::exit;
+use crate::next::Next;
+use crate::output::{
+    self, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument, StatusDocument, Told,
+};
+
+const UNTOUCHED: &str = "nothing is changed on either side";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Going {
+    Move,
+    Resume,
+}
+
+/// One task, and what it needs.
+pub(crate) struct Errand<'a> {
+    choices: &'a Choices,
+    next: Next,
+    output: &'a Arc<Output>,
+    halter: Halter,
+}
+
+impl<'a> Errand<'a> {
+    pub(crate) fn new(choices: &'a Choices, next: Next, output: &'a Arc<Output>, halter: Halter) -> Self {
+        Self { choices, next, output, halter }
+    }
+
+    /// The line to type for a verb about the same two sides.
+    pub(crate) fn line(&self, verb: &str) -> String {
+        self.next.line(verb)
+    }
+
+    pub(crate) async fn plan(&self) -> u8 {
+        let opened = match ends::to_read(&self.choices.ends).await {
+            Ok(opened) => opened,
+            Err(error) => return self.not_opened(&error),
+        };
+        let options = self.choices.options(opened.namespace.as_deref());
+        let scope = options.scope.clone();
+        let (source, target) = opened.labels();
+        let progress = Progress::new(self.output.clone(), (source, target), true);
+        let result = run::plan(self.setup(&opened, options, &progress)).await;
+        progress.end(false);
+        let show = |plan: &Plan| {
+            let all = self.output.manner().verbose > 0;
+            let document = PlanDocument::new(plan, source, target, &scope);
+            self.output.result(|| Document::<PlanDocument<'_>>::text(plan, source, target, all), &document);
+        };
+        let stop = match result {
+            Ok(plan) => {
+                show(&plan);
+                return exit::DONE;
+            }
+            Err(stop) => stop,
+        };
+        let text = self.output.manner().format == OutputFormat::Text;
+        // What was found so far is shown, with all that speaks against it; a document says either that or what failed.
+        let told = match (progress.plan(), &stop.failure) {
+            (Some(mut plan), Failure::Refused(refusals)) => {
+                plan.refusals.clone_from(refusals);
+                show(&plan);
+                Told::Refusals
+            }
+            (Some(plan), failure) if text || matches!(failure, Failure::Empty(_)) => {
+                show(&plan);
+                Told::Plan
+            }
+            _ => Told::Nothing,
+        };
+        self.stopped(&stop, told)
+    }
+
+    pub(crate) async fn go(&self, going: Going) -> u8 {
+        let mut options = self.choices.options(None);
+        let opened = match ends::to_write(&self.choices.ends, &mut options).await {
+            Ok(opened) => opened,
+            Err(error) => return self.not_opened(&error),
+        };
+        let move_id = options.move_id.take();
+        let options = Options { move_id, ..self.choices.options(opened.namespace.as_deref()) };
+        let labels = opened.labels();
+        let progress = Progress::new(self.output.clone(), labels, false);
+        let setup = self.setup(&opened, options, &progress);
+        let result = match going {
+            Going::Move => run::start(setup).await,
+            Going::Resume => run::resume(setup).await,
+        };
+        progress.end(result.is_ok());
+        let report = match result {
+            Ok(report) => report,
+            Err(stop) => {
+                if exit::of(&stop, self.choices.allow_empty) == exit::DONE {
+                    self.output.result(|| format!("{stop}\n"), &ReportDocument::nothing(labels));
+                    return exit::DONE;
+                }
+                return self.stopped(&stop, Told::Nothing);
+            }
+        };
+        let Some(directory) = &opened.directory else {
+            self.output
+                .result(|| output::moved(&report, labels), &ReportDocument::done("Moved", &report, labels));
+            return exit::DONE;
+        };
+        if let Err(error) = directory.finish(false).await {
+            let state = "the source is as it was; the directory is incomplete: delete it, and name a new one";
+            return self.failed(Exit::Unexpected, &format!("finishing the directory: {error}"), state);
+        }
+        self.output
+            .result(|| output::copied(&report, labels), &ReportDocument::done("Copied", &report, labels));
+        exit::DONE
+    }
+
+    pub(crate) async fn roll_back(&self) -> u8 {
+        let mut options = self.choices.options(None);
+        let opened = match ends::to_write(&self.choices.ends, &mut options).await {
+            Ok(opened) => opened,
+            Err(error) => return self.not_opened(&error),
+        };
+        let labels = opened.labels();
+        let progress = Progress::new(self.output.clone(), labels, false);
+        let result = run::rollback(self.setup(&opened, options, &progress)).await;
+        progress.end(result.is_ok());
+        match result {
+            Ok(taken) => {
+                let document = ReportDocument::taken_back(&taken, labels);
+                self.output.result(|| output::taken_back(&taken, labels), &document);
+                exit::DONE
+            }
+            Err(stop) => self.stopped(&stop, Told::Nothing),
+        }
+    }
+
+    pub(crate) async fn status(&self) -> u8 {
+        let opened = match ends::to_read(&self.choices.ends).await {
+            Ok(opened) => opened,
+            Err(error) => return self.not_opened(&error),
+        };
+        let labels = opened.labels();
+        let progress = Progress::new(self.output.clone(), labels, false);
+        let setup = self.setup(&opened, self.choices.options(None), &progress);
+        match run::status(setup).await {
+            Ok(status) => {
+                let next: &[&str] = match &status.record {
+                    Some((_, record)) if record.phase.committed() => &["resume"],
+                    Some(_) => &["resume", "rollback"],
+                    None => &[],
+                };
+                let next: Vec<String> = next.iter().map(|verb| self.next.line(verb)).collect();
+                let text = || output::status(&status, labels, &next);
+                self.output.result(text, &StatusDocument::new(&status, labels, next.clone()));
+                exit::DONE
+            }
+            Err(stop) => self.stopped(&stop, Told::Nothing),
+        }
+    }
+
+    fn setup(&self, opened: &Opened, options: Options, progress: &Arc<Progress>) -> Setup {
+        Setup {
+            sides: opened.sides(),
+            options,
+            plugins: Vec::new(),
+            watcher: progress.clone(),
+            halter: self.halter.clone(),
+        }
+    }
+
+    fn not_opened(&self, error: &OpenError) -> u8 {
+        match error {
+            OpenError::Stop(stop) => self.stopped(stop, Told::Nothing),
+            other => self.failed(Exit::Refused, &other.to_string(), UNTOUCHED),
+        }
+    }
+
+    /// Says what went wrong outside the engine.
+    fn failed(&self, exit: Exit, message: &str, state: &str) -> u8 {
+        if self.output.manner().format != OutputFormat::Text {
+            self.output.result(String::new, &ErrorDocument::other(exit, message, state));
+        }
+        self.output.fail(message);
+        self.output.standing(state, &[]);
+        exit::code(exit)
+    }
+
+    /// Says why the engine stopped.
+    fn stopped(&self, stop: &Stop, told: Told) -> u8 {
+        let next: Vec<String> = stop.next.iter().map(|verb| self.next.line(verb)).collect();
+        if told == Told::Nothing && self.output.manner().format != OutputFormat::Text {
+            self.output.result(String::new, &ErrorDocument::stop(stop, next.clone()));
+        }
+        let code = exit::of(stop, self.choices.allow_empty);
+        if code == exit::DONE {
+            self.output.say(&stop.to_string());
+        } else {
+            self.output.stopped(stop, told, &next);
+        }
+        code
+    }
+}

@@ -1,0 +1,69 @@
+//! Running programs, and telling people about it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// One line, or more, to stdout. Who reads it may have gone: that is no reason to stop.
+pub(crate) fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{}", text.trim_end_matches('\n')).and_then(|()| out.flush());
+}
+
+/// The work tree.
+pub(crate) fn root() -> Result<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Ok(here.parent().context("xtask lies in the work tree")?.to_owned())
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> Result<PathBuf> {
+    Ok(match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => root()?.join(dir),
+        None => root()?.join("target"),
+    })
+}
+
+/// The cargo that runs us.
+pub(crate) fn cargo(arguments: &[&str]) -> Result<Command> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(arguments).current_dir(root()?);
+    Ok(command)
+}
+
+/// Runs a program that shows its own output.
+pub(crate) fn must(command: &mut Command) -> Result<()> {
+    let shown = shown(command);
+    let status = command.status().with_context(|| format!("start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// Whether a program starts and is content.
+pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Builds the program under test, and says where it is.
+pub(crate) fn pivot_host() -> Result<PathBuf> {
+    must(&mut cargo(&["build", "--package", "pivot-host"])?)?;
+    let binary = target()?.join("debug").join(format!("pivot-host{}", std::env::consts::EXE_SUFFIX));
+    if !binary.is_file() {
+        bail!("cargo built pivot-host, but it is not at {}", binary.display());
+    }
+    Ok(binary)
+}
+
+/// A command as one would type it.
+pub(crate) fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,79 @@
+//! What is checked, in this order.
+
+use std::fmt;
+
+use anyhow::Result;
+
+use super::tally::{Tally, counted};
+use crate::shell::{cargo, must, pivot_host};
+
+/// One stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Fmt,
+    Clippy,
+    Docs,
+    Unit,
+    Lab,
+    Scenarios,
+}
+
+impl Stage {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Fmt, Self::Clippy, Self::Docs, Self::Unit, Self::Lab, Self::Scenarios];
+
+    /// What it does, for people who wait for it.
+    pub(super) fn what(self) -> &'static str {
+        match self {
+            Self::Fmt => "is everything formatted?",
+            Self::Clippy => "what does the linter say? (any warning is an error)",
+            Self::Docs => "does the documentation build, with links that lead somewhere?",
+            Self::Unit => "tests that need no server",
+            Self::Lab => {
+                "tests of the lab: real API servers. The first time it builds etcd, kube-apiserver, controllers and \
+                 clusterctl from Go modules (about 10 minutes) into ~/.cache/pivot-host, and reuses them from then on"
+            }
+            Self::Scenarios => "whole moves between real API servers, seen from outside the program",
+        }
+    }
+
+    /// Whether it runs servers, which are built with Go where they are not there yet.
+    pub(super) fn needs_servers(self) -> bool {
+        matches!(self, Self::Lab | Self::Scenarios)
+    }
+
+    pub(super) fn run(self, tally: &mut Tally) -> Result<()> {
+        match self {
+            Self::Fmt => must(&mut cargo(&["fmt", "--all", "--check"])?),
+            Self::Clippy => {
+                must(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?)
+            }
+            Self::Docs => {
+                must(cargo(&["doc", "--workspace", "--no-deps"])?.env("RUSTDOCFLAGS", "--deny warnings"))
+            }
+            Self::Unit => {
+                let others = ["--exclude", "pivot-lab", "--exclude", "pivot-scenarios"];
+                counted(cargo(&["test", "--workspace", "--no-fail-fast"])?.args(others), tally)
+            }
+            Self::Lab => counted(&mut cargo(&["test", "--package", "pivot-lab", "--no-fail-fast"])?, tally),
+            Self::Scenarios => {
+                let binary = pivot_host()?;
+                let mut command = cargo(&["test", "--package", "pivot-scenarios", "--no-fail-fast"])?;
+                counted(command.env("PIVOT_HOST_BIN", binary), tally)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Fmt => "fmt",
+            Self::Clippy => "clippy",
+            Self::Docs => "docs",
+            Self::Unit => "unit",
+            Self::Lab => "lab",
+            Self::Scenarios => "scenarios",
+        })
+    }
+}

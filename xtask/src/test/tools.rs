@@ -1,0 +1,42 @@
+//! Is everything there? A tool that is missing is a failure that says what to do, not a stage that is skipped.
+
+use anyhow::{Result, bail};
+
+use super::stages::Stage;
+use crate::shell::{say, works};
+
+/// Fails unless the chosen stages have what they need. What rustup can install is installed.
+pub(super) fn check(chosen: &[Stage]) -> Result<()> {
+    let mut missing = Vec::new();
+    if !works("cargo", &["--version"]) {
+        missing.push("cargo: install Rust from https://rustup.rs".to_owned());
+    }
+    for (stage, command, component) in [(Stage::Fmt, "fmt", "rustfmt"), (Stage::Clippy, "clippy", "clippy")] {
+        if chosen.contains(&stage) {
+            missing.extend(component_of_rust(command, component));
+        }
+    }
+    if chosen.iter().any(|stage| stage.needs_servers()) {
+        for (tool, version, package) in [("go", "version", "golang-go"), ("git", "--version", "git")] {
+            if !works(tool, &[version]) {
+                missing.push(format!(
+                    "{tool}: the lab builds its servers with it; `apt-get install {package}`, or see its web site"
+                ));
+            }
+        }
+    }
+    if missing.is_empty() { Ok(()) } else { bail!("something is missing:\n  - {}", missing.join("\n  - ")) }
+}
+
+fn component_of_rust(command: &str, component: &str) -> Option<String> {
+    if works("cargo", &[command, "--version"]) {
+        return None;
+    }
+    if works("rustup", &["--version"]) {
+        say(&format!("Installing {component} with rustup: `cargo {command}` is not there yet"));
+        if works("rustup", &["component", "add", component]) {
+            return None;
+        }
+    }
+    Some(format!("{component}: `rustup component add {component}`, or the package of your distribution"))
+}
