@@ -1,0 +1,162 @@
+//! What a plugin is and what it asks for.
+//!
+//! The host grants nothing that is not said here; the operator may grant less. So this is also what an operator reads
+//! to decide whether to admit a plugin (`pivot-host plugin inspect`).
+
+use crate::{Hook, Kind, Side};
+
+/// A hook that changes objects, and which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// `hold`, `adapt`, `restore` or `settle`.
+    pub hook: Hook,
+    /// The kind it changes.
+    pub kind: Kind,
+}
+
+/// A kind the plugin reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The kind.
+    pub kind: Kind,
+    /// Where.
+    pub side: Side,
+    /// None: the namespaces that move. Some: this one, `*` for all.
+    pub namespace: Option<String>,
+}
+
+/// A plugin's card. [`about!`](crate::about!) starts one from Cargo.toml.
+///
+/// ```
+/// use pivot_sdk::{About, Kind, Side};
+///
+/// const HOST: Kind = Kind::new("metal3.io", "BareMetalHost");
+/// let about = About::new("my-hosts", "0.1.0", "Keeps hosts from being touched while they move.")
+///     .sees(HOST)
+///     .holds(HOST)
+///     .settles(HOST)
+///     .reads(Side::Target, HOST)
+///     .reads_in(Side::Target, Kind::new("apps", "Deployment"), "my-system")
+///     .probes("*:6385");
+/// assert_eq!(about.kinds, [HOST]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct About {
+    /// Lower-case words joined by dashes; the name in `plugins.toml`.
+    pub name: String,
+    /// Semantic version.
+    pub version: String,
+    /// A sentence.
+    pub summary: String,
+    /// Kinds whose objects the hooks want to see, listed even where they are not labelled for moving.
+    pub kinds: Vec<Kind>,
+    /// What it changes.
+    pub changes: Vec<Change>,
+    /// What it reads.
+    pub reads: Vec<Read>,
+    /// What it probes: `host:port` patterns.
+    pub probes: Vec<String>,
+    /// Whether it needs the data of Secrets.
+    pub secret_data: bool,
+    /// What else a newer host wants to know.
+    pub extra: Vec<(String, String)>,
+}
+
+impl About {
+    /// A plugin that sees and changes nothing yet.
+    pub fn new(name: impl Into<String>, version: impl Into<String>, summary: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            summary: summary.into(),
+            kinds: Vec::new(),
+            changes: Vec::new(),
+            reads: Vec::new(),
+            probes: Vec::new(),
+            secret_data: false,
+            extra: Vec::new(),
+        }
+    }
+
+    /// The hooks want to see objects of this kind.
+    pub fn sees(mut self, kind: impl Into<Kind>) -> Self {
+        let kind = kind.into();
+        if !self.kinds.iter().any(|seen| seen.covers(&kind)) {
+            self.kinds.push(kind);
+        }
+        self
+    }
+
+    /// `hold` changes source objects of this kind (and sees them).
+    pub fn holds(self, kind: impl Into<Kind>) -> Self {
+        self.changes(Hook::Hold, kind.into())
+    }
+
+    /// `adapt` changes objects of this kind before they are created (and sees them).
+    pub fn adapts(self, kind: impl Into<Kind>) -> Self {
+        self.changes(Hook::Adapt, kind.into())
+    }
+
+    /// `restore` changes the status of created objects of this kind (and sees them).
+    pub fn restores(self, kind: impl Into<Kind>) -> Self {
+        self.changes(Hook::Restore, kind.into())
+    }
+
+    /// `settle` changes target objects of this kind at the end (and sees them).
+    pub fn settles(self, kind: impl Into<Kind>) -> Self {
+        self.changes(Hook::Settle, kind.into())
+    }
+
+    fn changes(self, hook: Hook, kind: Kind) -> Self {
+        let mut this = self.sees(kind.clone());
+        let change = Change { hook, kind };
+        if !this.changes.contains(&change) {
+            this.changes.push(change);
+        }
+        this
+    }
+
+    /// It reads objects of this kind in the namespaces that move.
+    pub fn reads(self, side: Side, kind: impl Into<Kind>) -> Self {
+        self.read(side, kind.into(), None)
+    }
+
+    /// It reads objects of this kind in another namespace; `*` for all, and for cluster-scoped kinds.
+    pub fn reads_in(self, side: Side, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
+        self.read(side, kind.into(), Some(namespace.into()))
+    }
+
+    fn read(mut self, side: Side, kind: Kind, namespace: Option<String>) -> Self {
+        self.reads.push(Read { kind, side, namespace });
+        self
+    }
+
+    /// It probes endpoints that match: `host:port`, where host is a name, `*.example.com`, `*`, an address, a network
+    /// in CIDR notation, or `namespace/service`, and port a number or `*`.
+    pub fn probes(mut self, pattern: impl Into<String>) -> Self {
+        self.probes.push(pattern.into());
+        self
+    }
+
+    /// It needs the data of Secrets. No plugin may probe endpoints as well, and no words of one that has it reach
+    /// anyone: codes only.
+    pub fn secret_data(mut self) -> Self {
+        self.secret_data = true;
+        self
+    }
+
+    /// Something that a newer host wants to know.
+    pub fn extra(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.extra.push((key.into(), value.into()));
+        self
+    }
+}
+
+/// An [`About`](crate::About) whose name, version and summary are the crate's in Cargo.toml.
+#[macro_export]
+macro_rules! about {
+    () => {
+        $crate::About::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_DESCRIPTION"))
+    };
+}

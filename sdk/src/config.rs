@@ -1,0 +1,42 @@
+//! The plugin's own section of `plugins.toml`.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Error, Result, host, object};
+
+/// The configuration as a type of your own. Give it `#[serde(default, deny_unknown_fields)]`: an operator then
+/// learns of a misspelt field, and writes only what differs.
+///
+/// ```no_run
+/// #[derive(Default, serde::Deserialize)]
+/// #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+/// struct Config { ironic_port: u16 }
+/// let config: Config = pivot_sdk::config::get()?;
+/// # Ok::<_, pivot_sdk::Error>(())
+/// ```
+///
+/// # Errors
+/// Where it is not what the type says. The message names the field.
+pub fn get<T: DeserializeOwned>() -> Result<T> {
+    object::read(&raw()?).map_err(|(field, error)| {
+        let place = if field.is_empty() { String::new() } else { format!("{field}: ") };
+        Error::invalid(format!("configuration: {place}{error}"))
+    })
+}
+
+/// The configuration as JSON: an object, empty where the operator wrote none.
+///
+/// # Errors
+/// Where the host gave no JSON.
+pub fn raw() -> Result<Value> {
+    Ok(serde_json::from_str(&host::config())?)
+}
+
+/// Says so where an operator configures a plugin that has nothing to configure.
+pub(crate) fn nothing() -> Result<()> {
+    match raw()? {
+        Value::Object(fields) if fields.is_empty() => Ok(()),
+        _ => Err(Error::invalid("configuration: this plugin has nothing to configure")),
+    }
+}

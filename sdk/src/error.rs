@@ -1,0 +1,59 @@
+//! Why a hook, or a question to the host, has no answer.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A result whose error the host understands.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A word for programs and a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// `denied`, `not-found`, `unreachable`, `invalid`, … or the plugin's own. Lower-case words joined by dashes.
+    pub code: Cow<'static, str>,
+    /// A sentence. It reaches logs and terminals: no data of Secrets in it.
+    pub message: String,
+}
+
+impl Error {
+    /// An error of the plugin's own.
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into() }
+    }
+
+    /// Something that should be readable is not.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new("invalid", message)
+    }
+
+    /// Whether the host refused the question, because it was not declared or not granted.
+    pub fn is_denied(&self) -> bool {
+        self.code == "denied"
+    }
+
+    /// Whether what was asked for does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.code == "not-found"
+    }
+
+    /// Puts in front what was being done: `reading the lease: not found`.
+    #[must_use]
+    pub fn context(mut self, doing: impl fmt::Display) -> Self {
+        self.message = format!("{doing}: {}", self.message);
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::invalid(error.to_string())
+    }
+}

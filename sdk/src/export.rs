@@ -1,0 +1,67 @@
+//! The macro that makes a component of a plugin.
+
+/// Makes a component of a [`Plugin`](crate::Plugin), with the hooks named and no others.
+///
+/// ```
+/// use pivot_sdk::prelude::*;
+///
+/// const LEASE: Kind = Kind::new("coordination.k8s.io", "Lease");
+///
+/// #[derive(Default)]
+/// struct NoLeases;
+///
+/// impl Plugin for NoLeases {
+///     fn about() -> About {
+///         About::new("no-leases", "0.1.0", "Leaves leases where they are.").sees(LEASE)
+///     }
+///
+///     fn relate(&self, _object: &Object) -> Result<Vec<Relation>> {
+///         Ok(vec![Relation::leave("a lease belongs to the cluster it was taken in")])
+///     }
+/// }
+///
+/// pivot_sdk::export!(NoLeases, hooks = [relate]);
+/// # fn main() {}
+/// ```
+///
+/// Once per crate, in a crate with `crate-type = ["cdylib"]` (and `"rlib"` where it has tests outside `src`).
+#[macro_export]
+macro_rules! export {
+    ($plugin:ty, hooks = [$($hook:ident),+ $(,)?]) => {
+        impl $crate::Exported for $plugin {
+            const HOOKS: &'static [$crate::Hook] = &[$($crate::__hook!($hook)),+];
+        }
+
+        #[cfg(target_arch = "wasm32")]
+        #[allow(unsafe_code, reason = "the component's exports are symbols with given names")]
+        const _: () = {
+            type Exports = $crate::guest::Adapter<$plugin>;
+            $crate::guest::bindings::describe::export!(Exports with_types_in $crate::guest::bindings::describe);
+            $($crate::guest::bindings::$hook::export!(Exports with_types_in $crate::guest::bindings::$hook);)+
+        };
+    };
+}
+
+/// A hook by its name, so that a misspelt one is an error on every target.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hook {
+    (relate) => {
+        $crate::Hook::Relate
+    };
+    (check) => {
+        $crate::Hook::Check
+    };
+    (hold) => {
+        $crate::Hook::Hold
+    };
+    (adapt) => {
+        $crate::Hook::Adapt
+    };
+    (restore) => {
+        $crate::Hook::Restore
+    };
+    (settle) => {
+        $crate::Hook::Settle
+    };
+}

@@ -1,0 +1,6 @@
+//! The way to the host: the component's imports, or in a native test the harness.
+
+#[cfg(target_arch = "wasm32")]
+pub(crate) use crate::guest::imports::{config, log, probe, read};
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use crate::test::fake::{config, log, probe, read};

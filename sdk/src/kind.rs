@@ -1,0 +1,110 @@
+//! What objects are called, the same on both sides.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A group and kind. `*` as kind means every kind of the group.
+///
+/// Versions play no part: the host picks one that both sides serve.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kind {
+    /// API group; empty for the core group.
+    pub group: Cow<'static, str>,
+    /// Kind, in CamelCase.
+    pub kind: Cow<'static, str>,
+}
+
+impl Kind {
+    /// A kind known when the plugin is written.
+    pub const fn new(group: &'static str, kind: &'static str) -> Self {
+        Self { group: Cow::Borrowed(group), kind: Cow::Borrowed(kind) }
+    }
+
+    /// A kind of the core group.
+    pub const fn core(kind: &'static str) -> Self {
+        Self::new("", kind)
+    }
+
+    /// A kind known only when the plugin runs: from its configuration, from a reference.
+    pub fn from_parts(group: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self { group: Cow::Owned(group.into()), kind: Cow::Owned(kind.into()) }
+    }
+
+    /// The kind of an `apiVersion` and a `kind`.
+    pub fn of(api_version: &str, kind: impl Into<String>) -> Self {
+        Self::from_parts(api_version.rsplit_once('/').map_or("", |(group, _)| group), kind)
+    }
+
+    /// Whether the other is meant by this one.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.group == other.group && (self.kind == "*" || self.kind == other.kind)
+    }
+
+    /// The object of this kind with a name in a namespace.
+    pub fn named(&self, namespace: impl Into<String>, name: impl Into<String>) -> Key {
+        Key { kind: self.clone(), namespace: Some(namespace.into()), name: name.into() }
+    }
+
+    /// The cluster-scoped object of this kind with a name.
+    pub fn global(&self, name: impl Into<String>) -> Key {
+        Key { kind: self.clone(), namespace: None, name: name.into() }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        if self.group.is_empty() { Ok(()) } else { write!(f, ".{}", self.group) }
+    }
+}
+
+/// What one object is called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace; none for cluster-scoped objects.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.kind)?;
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl From<&Self> for Key {
+    fn from(key: &Self) -> Self {
+        key.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_comes_from_a_reference() {
+        assert_eq!(Kind::of("v1", "Secret"), Kind::core("Secret"));
+        assert_eq!(Kind::of("metal3.io/v1alpha1", "BareMetalHost"), Kind::new("metal3.io", "BareMetalHost"));
+    }
+
+    #[test]
+    fn names_read_as_people_write_them() {
+        let kind = Kind::new("metal3.io", "BareMetalHost");
+        assert_eq!(kind.named("metal3", "n0").to_string(), "BareMetalHost.metal3.io metal3/n0");
+        assert_eq!(Kind::core("Namespace").global("a").to_string(), "Namespace a");
+    }
+
+    #[test]
+    fn a_star_covers_its_group_only() {
+        assert!(Kind::new("metal3.io", "*").covers(&Kind::new("metal3.io", "DataImage")));
+        assert!(!Kind::new("", "*").covers(&Kind::new("metal3.io", "DataImage")));
+    }
+}

@@ -1,0 +1,121 @@
+//! The move a plugin is called in.
+
+use crate::{Key, Kind};
+
+/// One of the two clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// Where the objects come from.
+    Source,
+    /// Where they go to.
+    Target,
+}
+
+impl Side {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Source, Self::Target];
+
+    /// The contract's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Target => "target",
+        }
+    }
+}
+
+/// The points of a move at which `check` is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Point {
+    /// Nothing is changed yet.
+    BeforePause,
+    /// The source is paused and its controllers have said so. Nothing is in the target yet.
+    AfterPause,
+    /// Everything is in the target, paused. After this there is no way back.
+    BeforeCommit,
+    /// The target's Clusters run; nothing is deleted from the source yet.
+    AfterResume,
+    /// A point that a newer host knows and this SDK does not.
+    Other,
+}
+
+impl Point {
+    /// Reads the contract's word.
+    pub fn from_word(word: &str) -> Self {
+        match word {
+            "before-pause" => Self::BeforePause,
+            "after-pause" => Self::AfterPause,
+            "before-commit" => Self::BeforeCommit,
+            "after-resume" => Self::AfterResume,
+            _ => Self::Other,
+        }
+    }
+
+    /// Whether the source's objects are still the ones that count.
+    pub fn is_before_copy(self) -> bool {
+        matches!(self, Self::BeforePause | Self::AfterPause)
+    }
+}
+
+/// The move.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Move {
+    /// Its id.
+    pub id: String,
+    /// The namespaces that move.
+    pub namespaces: Vec<String>,
+    /// The objects of the plugin's kinds that move.
+    pub objects: Vec<Key>,
+}
+
+impl Move {
+    /// The objects of a kind that move.
+    pub fn of_kind<'a>(&'a self, kind: &'a Kind) -> impl Iterator<Item = &'a Key> {
+        self.objects.iter().filter(move |key| kind.covers(&key.kind))
+    }
+
+    /// Whether an object moves.
+    pub fn has(&self, key: &Key) -> bool {
+        self.objects.contains(key)
+    }
+}
+
+/// The moments in which a plugin is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hook {
+    /// How objects belong together.
+    Relate,
+    /// Whether the move may go on.
+    Check,
+    /// A provider's own pause of a source object.
+    Hold,
+    /// A change to an object about to be created.
+    Adapt,
+    /// The status of an object just created.
+    Restore,
+    /// Letting go of an object at the end.
+    Settle,
+}
+
+impl Hook {
+    /// The contract's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Relate => "relate",
+            Self::Check => "check",
+            Self::Hold => "hold",
+            Self::Adapt => "adapt",
+            Self::Restore => "restore",
+            Self::Settle => "settle",
+        }
+    }
+
+    /// The side it changes; none for hooks that change nothing.
+    pub fn side(self) -> Option<Side> {
+        match self {
+            Self::Relate | Self::Check => None,
+            Self::Hold => Some(Side::Source),
+            Self::Adapt | Self::Restore | Self::Settle => Some(Side::Target),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! A Kubernetes object as a plugin sees it: JSON with names for what every object has.
+//!
+//! Not typed per kind: a plugin looks at a handful of fields of objects whose schemas change from release to
+//! release. What it wants typed it reads with [`Object::view`] into a struct that names those fields only.
+
+use std::fmt;
+use std::rc::Rc;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Error, Key, Kind, Patch, Plugin, Result};
+
+/// A Kubernetes object.
+///
+/// ```
+/// use pivot_sdk::Object;
+/// use serde_json::json;
+///
+/// let host = Object::from(json!({
+///     "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+///     "metadata": {"name": "node-0", "namespace": "metal3"},
+///     "status": {"provisioning": {"state": "provisioned"}},
+/// }));
+/// assert_eq!(host.text("/status/provisioning/state"), Some("provisioned"));
+/// assert_eq!(host.annotation("baremetalhost.metal3.io/paused"), None);
+/// ```
+#[derive(Clone, PartialEq, Default)]
+pub struct Object {
+    value: Rc<Value>,
+}
+
+impl From<Value> for Object {
+    fn from(value: Value) -> Self {
+        Self { value: Rc::new(value) }
+    }
+}
+
+impl Object {
+    /// Reads the text of an object.
+    ///
+    /// # Errors
+    /// Where it is no JSON.
+    pub fn parse(text: &str) -> Result<Self> {
+        Ok(serde_json::from_str::<Value>(text).map(Self::from)?)
+    }
+
+    /// The whole of it.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// What stands at a JSON pointer (`/spec/image/url`); none where there is nothing, or null.
+    pub fn get(&self, pointer: &str) -> Option<&Value> {
+        self.value.pointer(pointer).filter(|value| !value.is_null())
+    }
+
+    /// The text at a JSON pointer.
+    pub fn text(&self, pointer: &str) -> Option<&str> {
+        self.get(pointer)?.as_str()
+    }
+
+    /// The items of the list at a JSON pointer; none where there is no list.
+    pub fn items(&self, pointer: &str) -> impl Iterator<Item = &Value> {
+        self.get(pointer).and_then(Value::as_array).into_iter().flatten()
+    }
+
+    /// Whether the boolean at a JSON pointer is there and true.
+    pub fn is_true(&self, pointer: &str) -> bool {
+        self.get(pointer).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// The object as a type of your own, which names the fields that you look at.
+    ///
+    /// # Errors
+    /// Where a field is missing or of another type. The message names the object and the field.
+    pub fn view<T: DeserializeOwned>(&self) -> Result<T> {
+        self.view_at("")
+    }
+
+    /// The part of the object at a JSON pointer as a type of your own.
+    ///
+    /// # Errors
+    /// As [`Object::view`].
+    pub fn view_at<T: DeserializeOwned>(&self, pointer: &str) -> Result<T> {
+        let value = self.value.pointer(pointer).unwrap_or(&Value::Null);
+        read(value).map_err(|(field, error)| {
+            let pointer = pointer.trim_start_matches('/').replace('/', ".");
+            let place: Vec<&str> = [&*pointer, &*field].into_iter().filter(|part| !part.is_empty()).collect();
+            Error::invalid(format!("{}: {}: {error}", self.key(), place.join(".")))
+        })
+    }
+
+    /// Its group and kind.
+    pub fn kind(&self) -> Kind {
+        Kind::of(self.text("/apiVersion").unwrap_or_default(), self.text("/kind").unwrap_or_default())
+    }
+
+    /// What it is called.
+    pub fn key(&self) -> Key {
+        Key {
+            kind: self.kind(),
+            namespace: self.namespace().map(str::to_owned),
+            name: self.name().to_owned(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.text("/metadata/name").unwrap_or_default()
+    }
+
+    /// Its namespace; none for cluster-scoped objects.
+    pub fn namespace(&self) -> Option<&str> {
+        self.text("/metadata/namespace")
+    }
+
+    /// Its UID, which differs between the sides.
+    pub fn uid(&self) -> &str {
+        self.text("/metadata/uid").unwrap_or_default()
+    }
+
+    /// A label's value.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.get("/metadata/labels")?.get(name)?.as_str()
+    }
+
+    /// An annotation's value.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.get("/metadata/annotations")?.get(name)?.as_str()
+    }
+
+    /// All its labels.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.map("/metadata/labels")
+    }
+
+    /// All its annotations.
+    pub fn annotations(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.map("/metadata/annotations")
+    }
+
+    fn map(&self, pointer: &str) -> impl Iterator<Item = (&str, &str)> {
+        let map = self.get(pointer).and_then(Value::as_object);
+        map.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+    }
+
+    /// What a plugin remembered on the object with [`Patch::remember`].
+    pub fn recall<P: Plugin>(&self, key: &str) -> Option<&str> {
+        self.annotation(&P::memory(key))
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_being_deleted(&self) -> bool {
+        self.get("/metadata/deletionTimestamp").is_some()
+    }
+
+    /// Its owners, in the namespace of the object itself where they have one.
+    ///
+    /// An owner reference does not say whether the owner has a namespace; one that has none is written with the
+    /// dependent's here, too.
+    pub fn owners(&self) -> impl Iterator<Item = Key> {
+        self.items("/metadata/ownerReferences").filter_map(|owner| self.reference(owner))
+    }
+
+    /// The object that a reference names: `{apiVersion, kind, name}`, with `namespace` or `apiGroup` where there is one. In the
+    /// object's own namespace where the reference has none.
+    pub fn reference(&self, reference: &Value) -> Option<Key> {
+        let text = |field: &str| reference.get(field).and_then(Value::as_str);
+        let kind = match text("apiGroup") {
+            Some(group) => Kind::from_parts(group, text("kind")?),
+            None => Kind::of(text("apiVersion").unwrap_or_default(), text("kind")?),
+        };
+        let namespace = text("namespace").or(self.namespace()).map(str::to_owned);
+        Some(Key { kind, namespace, name: text("name")?.to_owned() })
+    }
+
+    /// The reference at a JSON pointer (`/spec/consumerRef`).
+    pub fn reference_at(&self, pointer: &str) -> Option<Key> {
+        self.reference(self.get(pointer)?)
+    }
+
+    /// The object of a kind, in the same namespace, whose name stands at a JSON pointer
+    /// (`/spec/bmc/credentialsName`). None where the name is empty.
+    pub fn named_at(&self, kind: &Kind, pointer: &str) -> Option<Key> {
+        let name = self.text(pointer).filter(|name| !name.is_empty())?;
+        Some(Key {
+            kind: kind.clone(),
+            namespace: self.namespace().map(str::to_owned),
+            name: name.to_owned(),
+        })
+    }
+
+    /// A patch that starts from this object and holds only what differs from it: applied and asked for again, it is
+    /// empty by itself.
+    pub fn patch(&self) -> Patch {
+        Patch::of(Rc::clone(&self.value))
+    }
+}
+
+/// Reads a value; the error says at which field, and what was wrong.
+pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T, (String, String)> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        (if path == "." { String::new() } else { path }, error.inner().to_string())
+    })
+}
+
+impl From<&Object> for Key {
+    fn from(object: &Object) -> Self {
+        object.key()
+    }
+}
+
+impl fmt::Debug for Object {
+    /// Its name only: an object may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Object({})", self.key())
+    }
+}

@@ -1,0 +1,227 @@
+//! Merge patches, made by saying how the object should be.
+//!
+//! A patch remembers the object it starts from and the object as it should be; what is sent is the difference
+//! (RFC 7386). So a patch can't replace a map it only meant to add to, and asked for again once it was applied it is
+//! empty, which is what the host demands of every hook that changes something.
+
+use std::rc::Rc;
+
+use serde_json::{Map, Value};
+
+use crate::{Object, Plugin};
+
+/// A change to an object, or none.
+///
+/// ```
+/// # use pivot_sdk::Object;
+/// # use serde_json::json;
+/// let object = Object::from(json!({"metadata": {"annotations": {"a": "1", "b": "2"}}, "spec": {"online": true}}));
+/// let patch = object.patch().annotation("a", "1").remove_annotation("b").set("/spec/online", false);
+/// assert_eq!(patch.to_value(), Some(json!({"metadata": {"annotations": {"b": null}}, "spec": {"online": false}})));
+/// assert!(object.patch().annotation("a", "1").is_empty());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Patch {
+    from: Rc<Value>,
+    /// None as long as nothing was asked for.
+    to: Option<Value>,
+}
+
+impl Patch {
+    /// No change.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// A patch of an object; see [`Object::patch`].
+    pub(crate) fn of(from: Rc<Value>) -> Self {
+        Self { from, to: None }
+    }
+
+    /// Puts an annotation there.
+    pub fn annotation(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.entry("annotations", name.into(), Value::String(value.into()))
+    }
+
+    /// Takes an annotation away.
+    pub fn remove_annotation(self, name: impl Into<String>) -> Self {
+        self.entry("annotations", name.into(), Value::Null)
+    }
+
+    /// Puts a label there.
+    pub fn label(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.entry("labels", name.into(), Value::String(value.into()))
+    }
+
+    /// Takes a label away.
+    pub fn remove_label(self, name: impl Into<String>) -> Self {
+        self.entry("labels", name.into(), Value::Null)
+    }
+
+    /// Remembers something on the object until the end of the move, in an annotation under the plugin's own prefix.
+    /// [`Object::recall`] reads it, on either side. The host takes it away when the object is settled.
+    pub fn remember<P: Plugin>(self, key: &str, value: impl Into<String>) -> Self {
+        self.annotation(P::memory(key), value)
+    }
+
+    /// Forgets what [`Patch::remember`] remembered.
+    pub fn forget<P: Plugin>(self, key: &str) -> Self {
+        self.remove_annotation(P::memory(key))
+    }
+
+    /// Makes what stands at a JSON pointer (`/spec/online`, `/status`) be the value: what else stood below it goes.
+    /// Maps on the way are made where they lack; a pointer through a list item that is not there changes nothing.
+    pub fn set(mut self, pointer: &str, value: impl Into<Value>) -> Self {
+        let value = without_nulls(value.into());
+        if let Some(place) = place(self.wanted(), pointer) {
+            *place = value;
+        }
+        self
+    }
+
+    /// Merges a value (RFC 7386: nulls remove) into what stands at a JSON pointer; `""` is the whole object.
+    pub fn merge(mut self, pointer: &str, value: &Value) -> Self {
+        if let Some(place) = place(self.wanted(), pointer) {
+            apply(place, value);
+        }
+        self
+    }
+
+    /// Takes away what stands at a JSON pointer.
+    pub fn remove(mut self, pointer: &str) -> Self {
+        let Some((parent, last)) = pointer.rsplit_once('/') else { return self };
+        match self.wanted().pointer_mut(parent) {
+            Some(Value::Object(map)) => drop(map.remove(&unescaped(last))),
+            Some(Value::Array(list)) => {
+                if let Some(index) = last.parse().ok().filter(|index: &usize| *index < list.len()) {
+                    list.remove(index);
+                }
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// Changes the object in place, for what the other ways don't say well.
+    pub fn edit(mut self, change: impl FnOnce(&mut Value)) -> Self {
+        change(self.wanted());
+        self
+    }
+
+    /// Whether nothing would change.
+    pub fn is_empty(&self) -> bool {
+        self.to_value().is_none()
+    }
+
+    /// The merge patch; none where nothing would change.
+    pub fn to_value(&self) -> Option<Value> {
+        between(&self.from, self.to.as_ref()?)
+    }
+
+    /// The object as it will be.
+    pub fn applied(&self) -> Object {
+        Object::from(self.to.clone().unwrap_or_else(|| Value::clone(&self.from)))
+    }
+
+    fn wanted(&mut self) -> &mut Value {
+        self.to.get_or_insert_with(|| Value::clone(&self.from))
+    }
+
+    fn entry(mut self, map: &str, name: String, value: Value) -> Self {
+        let remove = value.is_null();
+        let wanted = self.wanted();
+        if remove {
+            if let Some(Value::Object(entries)) =
+                wanted.get_mut("metadata").and_then(|meta| meta.get_mut(map))
+            {
+                entries.remove(&name);
+            }
+        } else {
+            child(child(child(wanted, "metadata"), map), &name).clone_from(&value);
+        }
+        self
+    }
+}
+
+/// The value at a pointer, maps on the way made where they lack.
+fn place<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
+    let mut at = value;
+    for part in pointer.split('/').skip(1) {
+        let part = unescaped(part);
+        at = match at {
+            Value::Array(list) => list.get_mut(part.parse::<usize>().ok()?)?,
+            _ => child(at, &part),
+        };
+    }
+    Some(at)
+}
+
+/// The entry of a map; what is no map becomes one.
+fn child<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => map.entry(name).or_insert(Value::Null),
+        other => other,
+    }
+}
+
+fn unescaped(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+/// A merge patch can't say "null": there it means "nothing", so nothing it is.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(
+            map.into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| (key, without_nulls(value)))
+                .collect(),
+        ),
+        other => other,
+    }
+}
+
+/// Applies a merge patch.
+pub(crate) fn apply(target: &mut Value, patch: &Value) {
+    let Value::Object(changes) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(map) = target else { return };
+    for (key, change) in changes {
+        if change.is_null() {
+            map.remove(key);
+        } else {
+            apply(map.entry(key.clone()).or_insert(Value::Null), change);
+        }
+    }
+}
+
+/// The merge patch from one state to another; none where they are the same. Null and absent are the same.
+fn between(from: &Value, to: &Value) -> Option<Value> {
+    let (Value::Object(old), Value::Object(new)) = (from, to) else {
+        return (from != to).then(|| without_nulls(to.clone()));
+    };
+    let mut patch = Map::new();
+    let there = |map: &Map<String, Value>, key: &str| map.get(key).is_some_and(|value| !value.is_null());
+    for key in old.keys().filter(|key| there(old, key) && !there(new, key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in new.iter().filter(|(_, value)| !value.is_null()) {
+        if let Some(change) = between(old.get(key).unwrap_or(&Value::Null), value) {
+            patch.insert(key.clone(), change);
+        }
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+#[cfg(test)]
+#[path = "patch_tests.rs"]
+mod tests;

@@ -1,0 +1,2 @@
+//! A host for tests.
+pub(crate) mod fake;
