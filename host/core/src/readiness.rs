@@ -9,6 +9,19 @@ use std::collections::BTreeSet;
 use crate::object::{Object, ObjectError};
 use crate::pause::{conditions, is_paused};
 
+/// Conditions that are true while something goes on. Whatever it was ends at some time, perhaps just after the move: to wait
+/// until it is true again would be to wait for an end that has come.
+const GOING_ON: [&str; 8] = [
+    "Deleting",
+    "ExternallyRemediated",
+    "OwnerRemediated",
+    "Remediating",
+    "RollingOut",
+    "ScalingDown",
+    "ScalingUp",
+    "Updating",
+];
+
 /// What an object's copy must come to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
@@ -22,8 +35,8 @@ pub fn expectation(source: &Object) -> Result<Option<Expectation>, ObjectError> 
     if !all.iter().any(|c| c.kind == "Paused" && c.status == "True") {
         return Ok(None);
     }
-    let truths =
-        all.into_iter().filter(|c| c.status == "True" && c.kind != "Paused").map(|c| c.kind).collect();
+    let lasts = |kind: &str| kind != "Paused" && !GOING_ON.contains(&kind);
+    let truths = all.into_iter().filter(|c| c.status == "True" && lasts(&c.kind)).map(|c| c.kind).collect();
     Ok(Some(Expectation { conditions: truths }))
 }
 
@@ -82,6 +95,19 @@ mod tests {
     fn nothing_is_expected_where_no_controller_spoke() {
         let silent = machine(1, json!([{"type": "Ready", "status": "True"}]));
         assert_eq!(expectation(&silent).unwrap(), None);
+    }
+
+    #[test]
+    fn what_was_going_on_in_the_source_need_not_go_on_in_the_target() {
+        let source = machine(
+            1,
+            json!([{"type": "Paused", "status": "True"}, {"type": "Available", "status": "True"},
+            {"type": "RollingOut", "status": "True"}, {"type": "ScalingUp", "status": "True"}]),
+        );
+        let expected = expectation(&source).unwrap().unwrap();
+        let rolled = json!([{"type": "Paused", "status": "False"}, {"type": "Available", "status": "True"},
+            {"type": "RollingOut", "status": "False"}, {"type": "ScalingUp", "status": "False"}]);
+        assert_eq!(missing(&expected, &machine(1, rolled)).unwrap(), None);
     }
 
     #[test]
