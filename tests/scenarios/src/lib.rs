@@ -1,1 +1,14 @@
-//! Placeholder.
+//! Whole moves: the real program between real API servers, judged from outside.
+//!
+//! What memory proves as well is proven in the engine's own tests; here is what needs real servers: their garbage
+//! collector, their schemas, their rights, real processes that are killed, and a network that fails.
+//!
+//! | module | gives |
+//! |---|---|
+//! | [`host`] | runs of the program |
+//! | [`shape`] | clusters to move |
+//! | [`state`] | what a move must keep, and what it must not leave behind |
+
+pub mod host;
+pub mod shape;
+pub mod state;

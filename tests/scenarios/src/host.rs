@@ -1,0 +1,197 @@
+//! The program under test: a real process with nothing but its arguments.
+//!
+//! Each run has an empty working directory and home of its own: whatever a run knows of an earlier one, it knows from
+//! the two servers.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use pivot_lab::process::{self, Process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What its user agent begins with.
+pub const AGENT: &str = "pivot-host";
+
+/// A run that takes longer than this hangs.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// The binary: `PIVOT_HOST_BIN`, or the one that cargo built beside the test.
+pub fn binary() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("PIVOT_HOST_BIN") {
+        return Ok(path.into());
+    }
+    let test = std::env::current_exe()?;
+    // target/<profile>/deps/<test>
+    let profile = test.parent().and_then(Path::parent).context("a test outside a target directory")?;
+    let path = profile.join("pivot-host");
+    if !path.exists() {
+        bail!("{} is not there: `cargo build -p pivot-host`, or set PIVOT_HOST_BIN", path.display());
+    }
+    Ok(path)
+}
+
+/// The program, pointed at two servers.
+#[derive(Debug, Clone)]
+pub struct Host {
+    connection: Vec<String>,
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Run {
+    process: Process,
+    dir: TempDir,
+    words: String,
+}
+
+/// A run that has ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// What was typed, for messages.
+    pub words: String,
+    /// The exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// The result.
+    pub stdout: String,
+    /// What was said to people.
+    pub stderr: String,
+}
+
+impl Host {
+    /// Between the servers that these kubeconfigs name.
+    #[must_use]
+    pub fn between(source: &Path, target: &Path) -> Self {
+        Self {
+            connection: vec![
+                "--kubeconfig".into(),
+                source.display().to_string(),
+                "--to-kubeconfig".into(),
+                target.display().to_string(),
+            ],
+        }
+    }
+
+    /// The same with more flags for each command.
+    #[must_use]
+    pub fn with(mut self, flags: &[&str]) -> Self {
+        self.connection.extend(flags.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Runs a command to its end; results are JSON.
+    pub async fn run(&self, words: &[&str]) -> Result<Ended> {
+        self.start(words).await?.end().await
+    }
+
+    /// Starts a command; results are JSON.
+    pub async fn start(&self, words: &[&str]) -> Result<Run> {
+        let dir = tempfile::Builder::new().prefix("pivot-scenario-").tempdir()?;
+        // The shell only parts stdout from stderr, then the program takes its place.
+        let mut command = Command::new("sh");
+        command.args(["-c", r#"out=$1; shift; exec "$@" >"$out""#, "sh"]);
+        command.arg(dir.path().join("stdout")).arg(binary()?);
+        command.args(words).args(&self.connection).args(["-o", "json"]);
+        command.current_dir(dir.path()).env("HOME", dir.path()).env_remove("KUBECONFIG");
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PIVOT_HOST_") {
+                command.env_remove(name);
+            }
+        }
+        let words = words.join(" ");
+        let process =
+            Process::spawn(format!("pivot-host {words}"), &command, dir.path().join("stderr")).await?;
+        Ok(Run { process, dir, words })
+    }
+}
+
+impl Run {
+    /// Its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Whether it has not ended yet.
+    pub fn still_runs(&mut self) -> Result<bool> {
+        Ok(self.process.exited()?.is_none())
+    }
+
+    /// What it has said to people so far.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let text = std::fs::read(self.dir.path().join("stderr")).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Waits until it has said something.
+    pub async fn until_it_says(&mut self, text: &str) -> Result<()> {
+        let waited = tokio::time::timeout(LIMIT, async {
+            while !self.said().contains(text) {
+                if !self.still_runs()? {
+                    bail!("`{}` ended without saying {text:?}:\n{}", self.words, self.said());
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Ok(())
+        });
+        match waited.await {
+            Ok(said) => said,
+            Err(_) => bail!("`{}` never said {text:?}:\n{}", self.words, self.said()),
+        }
+    }
+
+    /// Sends a signal by name.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.id().to_string()).status()?;
+        if sent.success() { Ok(()) } else { bail!("no {name} for {}", self.id()) }
+    }
+
+    /// Kills it.
+    pub fn kill(&self) -> Result<()> {
+        process::kill(self.id())
+    }
+
+    /// Waits for its end.
+    pub async fn end(mut self) -> Result<Ended> {
+        let Ok(status) = tokio::time::timeout(LIMIT, self.process.wait()).await else {
+            bail!("`{}` hangs:\n{}", self.words, self.said());
+        };
+        let stdout = std::fs::read(self.dir.path().join("stdout"))?;
+        Ok(Ended {
+            code: status?.code(),
+            stdout: String::from_utf8_lossy(&stdout).into_owned(),
+            stderr: self.said(),
+            words: self.words,
+        })
+    }
+}
+
+impl Ended {
+    /// The result; an error unless it ended well.
+    pub fn done(self) -> Result<Value> {
+        self.ends_with(0)?.document()
+    }
+
+    /// Itself, if it ended with this code.
+    pub fn ends_with(self, code: i32) -> Result<Self> {
+        if self.code != Some(code) {
+            bail!(
+                "`{}` ended with {:?}, not {code}:\n{}\n{}",
+                self.words,
+                self.code,
+                self.stderr,
+                self.stdout
+            );
+        }
+        Ok(self)
+    }
+
+    /// The document on stdout.
+    pub fn document(&self) -> Result<Value> {
+        serde_json::from_str(&self.stdout)
+            .with_context(|| format!("`{}` gave no JSON:\n{}\n{}", self.words, self.stdout, self.stderr))
+    }
+}

@@ -1,0 +1,134 @@
+//! What a move must keep, and what it must not leave behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::ResourceExt;
+use kube::api::{Api, ListParams, Patch, PatchParams};
+use pivot_lab::{Dump, Server, normalise};
+use serde_json::{Value, json};
+
+const MARK: &str = "pivot-host.io/move";
+
+/// What must be the same at both ends of a move: all but status, the mark, and what no two servers have in common.
+/// Owners are by name; one that does not exist says so.
+#[must_use]
+pub fn carried(dump: Dump) -> Dump {
+    let mut dump = normalise(dump);
+    for object in dump.values_mut() {
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
+        let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { continue };
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove(MARK);
+        }
+        // A server shows no empty map; one that held the mark alone is none.
+        metadata.retain(|_, value| value.as_object().is_none_or(|map| !map.is_empty()));
+    }
+    dump
+}
+
+/// Says how two states differ: names and paths, no values.
+#[must_use]
+pub fn difference(left: &Dump, right: &Dump) -> String {
+    let keys: BTreeSet<_> = left.keys().chain(right.keys()).collect();
+    let lines = keys.into_iter().filter_map(|key| match (left.get(key), right.get(key)) {
+        (Some(_), None) => Some(format!("{key}: only on the left")),
+        (None, Some(_)) => Some(format!("{key}: only on the right")),
+        (Some(left), Some(right)) if left != right => {
+            let mut paths = Vec::new();
+            differing(left, right, "", &mut paths);
+            Some(format!("{key}: {}", paths.join(", ")))
+        }
+        _ => None,
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn differing(left: &Value, right: &Value, path: &str, found: &mut Vec<String>) {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            let keys: BTreeSet<_> = left.keys().chain(right.keys()).collect();
+            for key in keys {
+                let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+                differing(&of(left), &of(right), &format!("{path}/{key}"), found);
+            }
+        }
+        (left, right) if left != right => found.push(path.to_owned()),
+        _ => {}
+    }
+}
+
+/// Owner references to UIDs that no object of the dump has.
+#[must_use]
+pub fn dangling(dump: &Dump) -> Vec<String> {
+    let uids: BTreeSet<_> =
+        dump.values().filter_map(|object| object.pointer("/metadata/uid")?.as_str()).collect();
+    let owners = dump.iter().flat_map(|(key, object)| {
+        let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        owners.into_iter().flatten().map(move |owner| (key, owner))
+    });
+    let unknown = owners
+        .filter(|(_, owner)| owner.get("uid").and_then(Value::as_str).is_none_or(|uid| !uids.contains(uid)));
+    unknown.map(|(key, owner)| format!("{key} -> {owner}")).collect()
+}
+
+/// Objects that carry anything of ours: a mark, a pause to be taken back.
+#[must_use]
+pub fn touched(dump: &Dump) -> Vec<String> {
+    let ours = dump.iter().filter(|(_, object)| object.to_string().contains("pivot-host.io/"));
+    ours.map(|(key, _)| key.to_string()).collect()
+}
+
+/// What a move kept for itself on a server: its lease, its records, its probes.
+pub async fn belongings(server: &Server) -> Result<Vec<String>> {
+    let all = ListParams::default();
+    let maps = Api::<ConfigMap>::all(server.client()).list(&all).await?;
+    let leases = Api::<Lease>::all(server.client()).list(&all).await?;
+    let maps = maps
+        .iter()
+        .map(|map| format!("ConfigMap {}/{}", map.namespace().unwrap_or_default(), map.name_any()));
+    let leases = leases
+        .iter()
+        .map(|lease| format!("Lease {}/{}", lease.namespace().unwrap_or_default(), lease.name_any()));
+    Ok(maps.chain(leases).filter(|name| name.contains("/pivot-host")).collect())
+}
+
+/// The namespaces that exist.
+pub async fn namespaces(server: &Server) -> Result<BTreeSet<String>> {
+    let list = Api::<Namespace>::all(server.client()).list(&ListParams::default()).await?;
+    Ok(list.iter().map(ResourceExt::name_any).collect())
+}
+
+/// Waits until a namespace that is being deleted is gone.
+pub async fn until_gone(server: &Server, namespace: &str) -> Result<()> {
+    let start = Instant::now();
+    while namespaces(server).await?.contains(namespace) {
+        if start.elapsed() > Duration::from_secs(30) {
+            bail!("namespace {namespace} is still there");
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+/// Writes status as it was elsewhere: what controllers and plugins do, and a create does not.
+pub async fn restore_status(server: &Server, from: &Dump) -> Result<()> {
+    let kinds = server.kinds().await?;
+    let kinds: BTreeMap<_, _> = kinds.iter().map(|kind| (kind.name(), kind)).collect();
+    for (key, object) in from {
+        let (Some(status), Some(kind)) = (object.get("status"), kinds.get(&key.kind)) else { continue };
+        let api = kind.api(server.client()).constrain(&key.namespace);
+        let patch = Patch::Merge(json!({ "status": status }));
+        match api.patch_status(&key.name, &PatchParams::default(), &patch).await {
+            // No subresource: a copy has it already.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            other => drop(other?),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Whole moves of the real program between real API servers.
+//!
+//! One binary, a file per topic. The program is built beforehand: `cargo build -p pivot-host`.
+
+#[cfg(test)]
+mod kill;
+#[cfg(test)]
+mod stage;
+#[cfg(test)]
+mod there_and_back;

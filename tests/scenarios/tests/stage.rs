@@ -1,0 +1,94 @@
+//! Two servers that know the example's kinds, with the program pointed at them.
+
+use std::time::Duration;
+
+use pivot_lab::{Dump, FaultProxy, Observer, Pair, Rules, Server};
+use pivot_scenarios::host::Host;
+use pivot_scenarios::{shape, state};
+
+/// Long enough for the garbage collector, which answers to events within milliseconds, to take what it would take.
+const COLLECTED: Duration = Duration::from_secs(2);
+
+/// Two servers.
+pub(crate) struct Stage {
+    pub(crate) pair: Pair,
+    pub(crate) host: Host,
+}
+
+/// Two servers behind networks that fail on request.
+pub(crate) struct Wired {
+    pub(crate) source: FaultProxy,
+    pub(crate) target: FaultProxy,
+    pub(crate) host: Host,
+}
+
+impl Stage {
+    pub(crate) async fn start() -> Self {
+        let (pair, crds) = (Pair::start().await.unwrap(), shape::crds().unwrap());
+        let crds: Vec<_> = crds.iter().map(String::as_str).collect();
+        pair.install_crds(&crds).await.unwrap();
+        let host = Host::between(pair.source.kubeconfig(), pair.target.kubeconfig());
+        Self { pair, host }
+    }
+
+    /// The way back.
+    pub(crate) fn back(&self) -> Host {
+        Host::between(self.pair.target.kubeconfig(), self.pair.source.kubeconfig())
+    }
+
+    pub(crate) async fn wired(&self) -> Wired {
+        let (source, target) =
+            tokio::try_join!(FaultProxy::start(&self.pair.source), FaultProxy::start(&self.pair.target))
+                .unwrap();
+        let host = Host::between(source.kubeconfig(), target.kubeconfig());
+        Wired { source, target, host }
+    }
+
+    /// Fills the source with a cluster of that many machines; gives what is there then.
+    pub(crate) async fn fill(&self, namespace: &str, machines: usize) -> Dump {
+        self.pair.source.apply_values(shape::cluster(namespace, machines)).await.unwrap();
+        self.pair.source.dump(&[namespace]).await.unwrap()
+    }
+
+    /// Nothing of ours is left, and nothing dangles, once the garbage collector had its time.
+    pub(crate) async fn tidy(&self, namespaces: &[&str]) {
+        tokio::time::sleep(COLLECTED).await;
+        for server in [&self.pair.source, &self.pair.target] {
+            assert_eq!(
+                state::belongings(server).await.unwrap(),
+                Vec::<String>::new(),
+                "on the {}",
+                server.name()
+            );
+            let dump = server.dump(namespaces).await.unwrap();
+            assert_eq!(state::dangling(&dump), Vec::<String>::new(), "on the {}", server.name());
+        }
+    }
+}
+
+impl Wired {
+    /// Every round trip to either server takes this much longer.
+    pub(crate) fn delay(&self, round_trip: Duration) {
+        self.source.faults().delay(round_trip);
+        self.target.faults().delay(round_trip);
+    }
+}
+
+/// The two states are the same but for what no move keeps.
+#[track_caller]
+pub(crate) fn same(left: Dump, right: Dump) {
+    let (left, right) = (state::carried(left), state::carried(right));
+    assert!(left == right, "{}", state::difference(&left, &right));
+}
+
+/// What the observer saw breaks no promise.
+pub(crate) async fn clean(observer: Observer, rules: &Rules) {
+    let violations = observer.finish(rules).await.unwrap();
+    let lines: Vec<_> = violations.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+}
+
+/// Everything in these namespaces.
+pub(crate) async fn all(server: &Server, namespaces: &[&str]) -> Dump {
+    server.dump(namespaces).await.unwrap()
+}
