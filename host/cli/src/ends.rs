@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pivot_core::refusal::Side;
 use pivot_engine::run::{self, Setup};
-use pivot_engine::{Halter, Options, Sides, Stop};
+use pivot_engine::{Exit, Halter, Options, Sides, Stop};
 use pivot_places::{ConnectError, ConnectOptions, DirectoryError, DirectoryPlace, KubePlace, Place};
 
 use crate::args::{Ends, SourceEnd, TargetEnd};
@@ -28,6 +28,30 @@ impl Opened {
 
     pub(crate) fn sides(&self) -> Sides {
         Sides { source: self.source.clone(), target: self.target.clone() }
+    }
+
+    /// After a run that wrote nothing: its directory is free for another. Says whether that is so.
+    pub(crate) fn free(&self) -> bool {
+        let Some(directory) = &self.directory else { return true };
+        directory.give_up().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the directory still says that a move is writing it");
+            false
+        })
+    }
+
+    /// After a run that stopped. Between two directories there is no record that the engine could read, so what was
+    /// written shows only here.
+    pub(crate) fn let_go(&self, stop: &mut Stop) {
+        if self.free() || stop.phase.is_some() {
+            return;
+        }
+        stop.standing = format!(
+            "the source is as it was; {} holds a part of the copy: delete it, or name another directory",
+            self.target.label()
+        );
+        if matches!(stop.exit, Exit::Refused | Exit::Unexpected) {
+            stop.exit = Exit::PartWay;
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use pivot_core::plan::Plan;
 use pivot_engine::run::{self, Setup};
 use pivot_engine::{Exit, Failure, Halter, Options, Stop};
 
-use crate::args::{Choices, OutputFormat};
+use crate::args::{Choices, OutputFormat, TargetEnd};
 use crate::ends::{self, OpenError, Opened};
 use crate::exit;
 use crate::next::Next;
@@ -45,6 +45,12 @@ impl<'a> Errand<'a> {
             Ok(opened) => opened,
             Err(error) => return self.not_opened(&error),
         };
+        if matches!(self.choices.ends.target, TargetEnd::None) {
+            self.output.warn(
+                "no target is named: its providers, kinds, rights and contents are not checked, nor whether a kind \
+                 that is dangerous to move has a plugin",
+            );
+        }
         let options = self.choices.options(opened.namespace.as_deref());
         let scope = options.scope.clone();
         let (source, target) = opened.labels();
@@ -98,7 +104,8 @@ impl<'a> Errand<'a> {
         progress.end(result.is_ok());
         let report = match result {
             Ok(report) => report,
-            Err(stop) => {
+            Err(mut stop) => {
+                opened.let_go(&mut stop);
                 if exit::of(&stop, self.choices.allow_empty) == exit::DONE {
                     self.output.result(|| format!("{stop}\n"), &ReportDocument::nothing(labels));
                     return exit::DONE;
@@ -132,11 +139,15 @@ impl<'a> Errand<'a> {
         progress.end(result.is_ok());
         match result {
             Ok(taken) => {
+                opened.free();
                 let document = ReportDocument::taken_back(&taken, labels);
                 self.output.result(|| output::taken_back(&taken, labels), &document);
                 exit::DONE
             }
-            Err(stop) => self.stopped(&stop, Told::Nothing),
+            Err(mut stop) => {
+                opened.let_go(&mut stop);
+                self.stopped(&stop, Told::Nothing)
+            }
         }
     }
 

@@ -2,18 +2,14 @@
 //!
 //! Every flag is named where it is taken apart, so that a new one can't be forgotten.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use pivot_core::GroupKind;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options};
-use pivot_places::ConnectOptions;
 
+use super::between::{Ends, SourceEnd, TargetEnd, ends};
 use super::flags::{
     Accept, Cli, Connection, Dry, Move, MoveOrAsk, Resume, Rollback, Shell, Taking, Verb, Waits,
 };
+use super::values::{duration, kinds};
 
 /// What to do.
 #[derive(Debug)]
@@ -38,31 +34,6 @@ pub(crate) struct Choices {
     options: Options,
 }
 
-/// The two ends of a move.
-#[derive(Debug)]
-pub(crate) struct Ends {
-    pub(crate) source: SourceEnd,
-    pub(crate) target: TargetEnd,
-}
-
-/// Where the objects are.
-#[derive(Debug)]
-pub(crate) enum SourceEnd {
-    Kube(ConnectOptions),
-    Directory(PathBuf),
-    /// It can't be reached any more.
-    Gone,
-}
-
-/// Where they go.
-#[derive(Debug)]
-pub(crate) enum TargetEnd {
-    Kube(ConnectOptions),
-    Directory(PathBuf),
-    /// Not said; enough to look at the source.
-    None,
-}
-
 /// Which namespace, as far as it is known before the kubeconfig is read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
@@ -75,9 +46,9 @@ pub(crate) enum Namespace {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UsageError(pub(crate) String);
 
-type Result<T> = std::result::Result<T, UsageError>;
+pub(super) type Result<T> = std::result::Result<T, UsageError>;
 
-fn usage<T>(text: impl Into<String>) -> Result<T> {
+pub(super) fn usage<T>(text: impl Into<String>) -> Result<T> {
     Err(UsageError(text.into()))
 }
 
@@ -206,72 +177,6 @@ fn about_a_move(connection: Connection, target_needed: bool, source_gone: bool) 
     Ok(Choices { connection, ends, allow_empty: false, namespace: Namespace::All, options })
 }
 
-fn ends(connection: &Connection, source_gone: bool) -> Result<Ends> {
-    let Connection {
-        kubeconfig,
-        kubeconfig_context,
-        to_kubeconfig,
-        to_kubeconfig_context,
-        from_directory,
-        to_directory,
-        as_user,
-        as_group,
-        to_as,
-        to_as_group,
-        record_namespace,
-    } = connection;
-    if record_namespace.is_empty() {
-        return usage("--record-namespace is empty");
-    }
-    let kube =
-        |file: &Option<PathBuf>, context: &Option<String>, user: &Option<String>, groups: &[String]| {
-            ConnectOptions {
-                kubeconfig: file.clone(),
-                context: context.clone(),
-                impersonate: user.clone(),
-                impersonate_groups: groups.to_vec(),
-                ..ConnectOptions::default()
-            }
-        };
-    let from_kube =
-        kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some() || !as_group.is_empty();
-    let to_kube = to_kubeconfig.is_some() || to_kubeconfig_context.is_some();
-    if !as_group.is_empty() && as_user.is_none() || !to_as_group.is_empty() && to_as.is_none() {
-        return usage("--as-group needs --as, and --to-as-group needs --to-as");
-    }
-    let source = match from_directory {
-        Some(_) if from_kube => {
-            return usage(
-                "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other",
-            );
-        }
-        Some(_) if to_kube => {
-            return usage(
-                "--from-directory with --to-kubeconfig is not supported yet: of a directory a plan can be made, and a copy into another directory",
-            );
-        }
-        Some(directory) => SourceEnd::Directory(directory.clone()),
-        None if source_gone => SourceEnd::Gone,
-        None => SourceEnd::Kube(kube(kubeconfig, kubeconfig_context, as_user, as_group)),
-    };
-    let target = match to_directory {
-        Some(_) if to_kube || to_as.is_some() => {
-            return usage(
-                "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is one or the other",
-            );
-        }
-        Some(directory) => TargetEnd::Directory(directory.clone()),
-        None if to_kube => {
-            // A context alone is one of the file that the source is in.
-            let file = if to_kubeconfig.is_some() { to_kubeconfig } else { kubeconfig };
-            TargetEnd::Kube(kube(file, to_kubeconfig_context, to_as, to_as_group))
-        }
-        None if to_as.is_some() => return usage("--to-as needs --to-kubeconfig"),
-        None => TargetEnd::None,
-    };
-    Ok(Ends { source, target })
-}
-
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {
     let Waits { pause_timeout, gate_timeout, timeout, assume_paused, no_wait } = waits;
     Ok(Options {
@@ -282,29 +187,4 @@ fn waiting(options: Options, waits: &Waits) -> Result<Options> {
         no_wait: *no_wait,
         ..options
     })
-}
-
-/// `90`, `90s`, `5m`, `1h30m`.
-fn duration(flag: &str, text: &str) -> Result<Duration> {
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Ok(Duration::from_secs(seconds.into()));
-    }
-    let parsed = text.parse::<jiff::SignedDuration>().ok().and_then(|parsed| parsed.try_into().ok());
-    match parsed {
-        Some(duration) => Ok(duration),
-        None => usage(format!("{flag} {text:?} is not a duration; write 90s, 5m or 1h30m")),
-    }
-}
-
-fn kinds(flag: &str, typed: &[String]) -> Result<BTreeSet<GroupKind>> {
-    let one = |text: &String| {
-        let Ok(kind) = text.parse::<GroupKind>();
-        if kind.kind.starts_with(|first: char| first.is_ascii_uppercase()) {
-            return Ok(kind);
-        }
-        usage(format!(
-            "{flag} {text:?} is not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"
-        ))
-    };
-    typed.iter().map(one).collect()
 }

@@ -3,12 +3,15 @@
 //! Nothing behind this module sees a raw flag. Names are clusterctl's where clusterctl has the flag, kubectl's
 //! otherwise, so that a line in a script goes on working with another word in front.
 
+mod between;
 mod checked;
 mod command;
 mod flags;
 #[cfg(test)]
 mod tests;
+mod values;
 
-pub(crate) use checked::{Choices, Ends, SourceEnd, TargetEnd, Task, UsageError, check};
+pub(crate) use between::{Ends, SourceEnd, TargetEnd};
+pub(crate) use checked::{Choices, Task, UsageError, check};
 pub(crate) use command::{command, parse};
 pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat};

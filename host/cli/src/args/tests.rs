@@ -1,1 +1,231 @@
 //! What is typed and what is meant.
+
+use std::time::Duration;
+
+use clap::CommandFactory;
+use expect_test::{Expect, expect};
+use pivot_core::GroupKind;
+use pivot_core::scope::Namespaces;
+use pivot_engine::DryRun;
+
+use super::flags::Cli;
+use super::*;
+
+fn parsed(line: &str) -> Result<Cli, String> {
+    let typed: Vec<_> = line.split_whitespace().map(Into::into).collect();
+    parse(&typed).map_err(|error| error.to_string())
+}
+
+fn meant(line: &str) -> Task {
+    match check(parsed(line).unwrap()) {
+        Ok(task) => task,
+        Err(UsageError(text)) => panic!("{line}: {text}"),
+    }
+}
+
+fn choices(line: &str) -> Choices {
+    match meant(line) {
+        Task::Plan(choices)
+        | Task::Move(choices)
+        | Task::Status(choices)
+        | Task::Resume(choices)
+        | Task::Rollback(choices) => choices,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refused(line: &str, expected: &Expect) {
+    match parsed(line).map(check) {
+        Ok(Err(UsageError(text))) => expected.assert_eq(&text),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_flags_make_a_consistent_command() {
+    Cli::command().debug_assert();
+    command(None).debug_assert();
+}
+
+#[test]
+fn every_flag_has_its_variable() {
+    let mut command = command(None);
+    command.build();
+    let mut flags = 0;
+    for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+        for flag in verb.get_arguments().filter(|arg| !["help", "version"].contains(&arg.get_id().as_str())) {
+            let Some(long) = flag.get_long() else { continue };
+            let variable = format!("PIVOT_HOST_{}", long.to_uppercase().replace('-', "_"));
+            assert_eq!(flag.get_env().and_then(|name| name.to_str()), Some(variable.as_str()), "--{long}");
+            flags += 1;
+        }
+    }
+    assert!(flags > 60, "{flags}");
+}
+
+#[test]
+fn clusterctl_lines_mean_what_they_meant() {
+    let choices = choices(
+        "clusterctl-pivot move --kubeconfig a --kubeconfig-context x --to-kubeconfig b \
+         --to-kubeconfig-context y -n ns --hide-api-warnings none",
+    );
+    let (SourceEnd::Kube(source), TargetEnd::Kube(target)) = (&choices.ends.source, &choices.ends.target)
+    else {
+        panic!("{:?}", choices.ends)
+    };
+    assert_eq!((source.kubeconfig.as_deref(), source.context.as_deref()), (Some("a".as_ref()), Some("x")));
+    assert_eq!((target.kubeconfig.as_deref(), target.context.as_deref()), (Some("b".as_ref()), Some("y")));
+    assert_eq!(choices.options(Some("other")).scope.namespaces, Namespaces::One("ns".into()));
+}
+
+#[test]
+fn without_a_namespace_it_is_the_contexts() {
+    let choices = choices("pivot-host move --to-kubeconfig b");
+    let namespace = |of_context| choices.options(of_context).scope.namespaces;
+    assert_eq!(namespace(Some("ctx")), Namespaces::One("ctx".into()));
+    assert_eq!(namespace(None), Namespaces::One("default".into()));
+}
+
+#[test]
+fn a_directory_is_taken_whole() {
+    let whole = choices("pivot-host plan --from-directory d");
+    assert_eq!(whole.options(None).scope.namespaces, Namespaces::All);
+    let part = choices("pivot-host plan --from-directory d -n ns");
+    assert_eq!(part.options(None).scope.namespaces, Namespaces::One("ns".into()));
+}
+
+#[test]
+fn a_target_context_alone_is_one_of_the_sources_file() {
+    let choices = choices("pivot-host move --kubeconfig both --to-kubeconfig-context y");
+    let TargetEnd::Kube(target) = &choices.ends.target else { panic!("{:?}", choices.ends) };
+    assert_eq!((target.kubeconfig.as_deref(), target.context.as_deref()), (Some("both".as_ref()), Some("y")));
+}
+
+#[test]
+fn a_dry_run_is_a_plan() {
+    for (line, expected) in [
+        ("pivot-host plan", DryRun::Plan),
+        ("pivot-host move --dry-run", DryRun::Plan),
+        ("pivot-host move --dry-run --to-kubeconfig b", DryRun::Plan),
+        ("pivot-host move --dry-run=plan --to-directory d", DryRun::Plan),
+        ("pivot-host move --dry-run=server --to-kubeconfig b", DryRun::Server),
+    ] {
+        let Task::Plan(choices) = meant(line) else { panic!("{line}") };
+        assert_eq!(choices.options(None).dry_run, expected, "{line}");
+    }
+    let Task::Move(choices) = meant("pivot-host move --to-kubeconfig b") else { panic!() };
+    assert_eq!(choices.options(None).dry_run, DryRun::Off);
+}
+
+#[test]
+fn what_is_accepted_reaches_the_scope() {
+    let choices = choices(
+        "pivot-host move --to-kubeconfig b -A --drop-owner A.g,B.g --drop-owner C.g --accept-loss D \
+         --without-plugin-for E.g --move-paused --accept-unprovisioned --use-existing --take-over --allow-empty",
+    );
+    let options = choices.options(None);
+    let kinds = |kinds: &std::collections::BTreeSet<GroupKind>| {
+        kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(kinds(&options.scope.drop_owners), "A.g B.g C.g");
+    assert_eq!(kinds(&options.scope.accept_loss), "D");
+    assert_eq!(kinds(&options.scope.without_plugin_for), "E.g");
+    assert!(options.scope.move_paused && options.scope.accept_unprovisioned);
+    assert!(options.use_existing && options.take_over && choices.allow_empty);
+    assert_eq!(options.scope.namespaces, Namespaces::All);
+}
+
+#[test]
+fn waiting_is_said_as_people_say_it() {
+    let options = choices(
+        "pivot-host move --to-kubeconfig b --pause-timeout 90 --gate-timeout 1h30m --timeout 2m \
+         --assume-paused --no-wait",
+    )
+    .options(None);
+    assert_eq!(options.pause_timeout, Duration::from_secs(90));
+    assert_eq!(options.gate_timeout, Duration::from_secs(5400));
+    assert_eq!(options.verify_timeout, Duration::from_secs(120));
+    assert!(options.assume_paused && options.no_wait);
+}
+
+#[test]
+fn a_resumed_move_takes_its_own_flags() {
+    let Task::Resume(choices) = meant(
+        "pivot-host resume --to-kubeconfig b --source-gone --accept-plugin-change --record-namespace r",
+    ) else {
+        panic!()
+    };
+    let options = choices.options(None);
+    assert!(options.source_gone && options.accept_plugin_change);
+    assert_eq!(options.record_namespace, "r");
+    assert!(matches!(choices.ends.source, SourceEnd::Gone));
+}
+
+#[test]
+fn the_user_to_act_as_belongs_to_a_side() {
+    let choices = choices("pivot-host move --to-kubeconfig b --as u --as-group g --as-group h --to-as v");
+    let (SourceEnd::Kube(source), TargetEnd::Kube(target)) = (&choices.ends.source, &choices.ends.target)
+    else {
+        panic!("{:?}", choices.ends)
+    };
+    assert_eq!(source.impersonate.as_deref(), Some("u"));
+    assert_eq!(source.impersonate_groups, ["g", "h"]);
+    assert_eq!(target.impersonate.as_deref(), Some("v"));
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    refused(
+        "pivot-host move",
+        &expect!["a target is needed: --to-kubeconfig, --to-kubeconfig-context or --to-directory"],
+    );
+    refused(
+        "pivot-host move --to-kubeconfig b --to-directory d",
+        &expect![
+            "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is one or the other"
+        ],
+    );
+    refused(
+        "pivot-host move --from-directory d --to-kubeconfig b",
+        &expect![
+            "--from-directory with --to-kubeconfig is not supported yet: of a directory a plan can be made, and a copy into another directory"
+        ],
+    );
+    refused(
+        "pivot-host plan --from-directory d --kubeconfig a",
+        &expect![
+            "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other"
+        ],
+    );
+    refused("pivot-host plan -n ns -A", &expect!["--namespace and --all-namespaces exclude each other"]);
+    refused(
+        "pivot-host move --dry-run=server --to-directory d",
+        &expect!["--dry-run=server asks the target's server: --to-kubeconfig is needed"],
+    );
+    refused(
+        "pivot-host plan --timeout soon",
+        &expect![[r#"--timeout "soon" is not a duration; write 90s, 5m or 1h30m"#]],
+    );
+    refused(
+        "pivot-host plan --drop-owner machine",
+        &expect![[
+            r#"--drop-owner "machine" is not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"#
+        ]],
+    );
+    refused(
+        "pivot-host plan --as-group g",
+        &expect!["--as-group needs --as, and --to-as-group needs --to-as"],
+    );
+    refused(
+        "pivot-host rollback",
+        &expect!["the move's target is needed: --to-kubeconfig or --to-directory"],
+    );
+}
+
+#[test]
+fn the_usage_text_follows_our_name() {
+    let usage = |line| parsed(line).unwrap_err();
+    assert!(usage("/usr/bin/kubectl-pivot move --nope").contains("Usage: kubectl pivot move"));
+    assert!(usage("clusterctl-pivot --nope").contains("Usage: clusterctl pivot"));
+    assert!(usage("pivot-host --nope").contains("Usage: pivot-host"));
+}

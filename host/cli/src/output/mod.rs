@@ -9,6 +9,8 @@ mod plan;
 mod progress;
 mod result;
 mod stop;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -57,7 +57,7 @@ impl Progress {
     }
 
     fn phase(&self, phase: Phase, objects: usize) {
-        let text = format!("{} {}", doing(phase), count(objects, "object"));
+        let text = doing(phase, objects);
         if !self.output.manner().bars {
             return self.output.say(&format!("{:<10} {text}", format!("{phase}:")));
         }
@@ -90,7 +90,7 @@ impl Progress {
         if self.planning {
             return;
         }
-        self.output.say(&format!("{:<10} {}", "planned:", plan::head(plan, &self.source, &self.target)));
+        self.output.say(&format!("{:<10} {}", "Planned:", plan::head(plan, &self.source, &self.target)));
         if self.output.manner().verbose > 0 {
             plan::kinds(plan).iter().for_each(|line| self.output.say(line));
             plan.stays.iter().for_each(|stay| self.output.say(&format!("stays: {stay}")));
@@ -119,15 +119,16 @@ impl Watcher for Progress {
     }
 }
 
-fn doing(phase: Phase) -> &'static str {
+fn doing(phase: Phase, objects: usize) -> String {
+    let objects = count(objects, "object");
     match phase {
-        Phase::Checked => "checking what could speak against moving",
-        Phase::Paused => "pausing what is responsible for",
-        Phase::Copied => "creating in the target",
-        Phase::Committed => "comparing with the source once more",
-        Phase::Live => "resuming in the target, out of",
-        Phase::Released => "deleting from the source",
-        Phase::Settled => "letting go, out of",
+        Phase::Checked => format!("checking what could speak against moving {objects}"),
+        Phase::Paused => format!("pausing what is responsible for {objects}"),
+        Phase::Copied => format!("creating {objects} in the target"),
+        Phase::Committed => format!("comparing {objects} with the source once more"),
+        Phase::Live => "resuming in the target, and waiting for its controllers".to_owned(),
+        Phase::Released => format!("deleting {objects} from the source"),
+        Phase::Settled => "letting go of what is still held".to_owned(),
     }
 }
 

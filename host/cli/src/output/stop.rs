@@ -28,8 +28,8 @@ pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
 pub(super) fn failure_text(failure: &Failure) -> String {
     match refusals(failure) {
         [] => failure.to_string(),
-        [_] => "refused: something speaks against it".to_owned(),
-        many => format!("refused: {} things speak against it", many.len()),
+        [_] => "refused, for this reason".to_owned(),
+        many => format!("refused, for {} reasons", many.len()),
     }
 }
 

@@ -97,6 +97,11 @@ pub(super) fn begin(files: &Files, move_id: &str) -> Result<(), DirectoryError> 
     files.remove(FILE)
 }
 
+/// The directory is nobody's again.
+pub(super) fn give_up(files: &Files) -> Result<(), DirectoryError> {
+    files.remove(UNFINISHED)
+}
+
 /// From here on the directory is complete, and on the disk.
 pub(super) fn finish<'a>(
     files: &Files,

@@ -121,6 +121,16 @@ impl DirectoryPlace {
             .map_err(|error| DirectoryError::Io { path, reason: error.to_string() })?
     }
 
+    /// For a move that did not come about: where nothing was written, the directory is free for another one. Says
+    /// whether that is so.
+    pub fn give_up(&self) -> Result<bool, DirectoryError> {
+        let free = self.shared.contents().entries.is_empty();
+        if free && self.shared.move_id.is_some() {
+            manifest::give_up(&self.shared.files)?;
+        }
+        Ok(free)
+    }
+
     fn writable(&self) -> Result<()> {
         if self.shared.move_id.is_some() { Ok(()) } else { Err(READ_ONLY) }
     }

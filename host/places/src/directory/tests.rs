@@ -230,6 +230,17 @@ async fn only_the_same_move_goes_on_in_a_directory() {
 }
 
 #[tokio::test]
+async fn a_move_that_did_not_come_about_leaves_the_directory_free() {
+    let dir = TempDir::new().unwrap();
+    let create = |move_id| DirectoryPlace::create(dir.path(), move_id);
+    assert!(create("move-1").unwrap().give_up().unwrap());
+    let second = create("move-2").unwrap();
+    second.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    assert!(!second.give_up().unwrap());
+    assert!(matches!(create("move-3"), Err(DirectoryError::OtherMove { .. })));
+}
+
+#[tokio::test]
 async fn patches_and_deletes_work_on_files() {
     let dir = TempDir::new().unwrap();
     let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();

@@ -1,0 +1,100 @@
+//! Between what a move goes: which flags say so, and which of them exclude each other.
+
+use std::path::PathBuf;
+
+use pivot_places::ConnectOptions;
+
+use super::checked::{Result, usage};
+use super::flags::Connection;
+
+/// The two ends of a move.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    pub(crate) source: SourceEnd,
+    pub(crate) target: TargetEnd,
+}
+
+/// Where the objects are.
+#[derive(Debug)]
+pub(crate) enum SourceEnd {
+    Kube(ConnectOptions),
+    Directory(PathBuf),
+    /// It can't be reached any more.
+    Gone,
+}
+
+/// Where they go.
+#[derive(Debug)]
+pub(crate) enum TargetEnd {
+    Kube(ConnectOptions),
+    Directory(PathBuf),
+    /// Not said; enough to look at the source.
+    None,
+}
+
+/// From the flags of both sides.
+pub(super) fn ends(connection: &Connection, source_gone: bool) -> Result<Ends> {
+    let Connection {
+        kubeconfig,
+        kubeconfig_context,
+        to_kubeconfig,
+        to_kubeconfig_context,
+        from_directory,
+        to_directory,
+        as_user,
+        as_group,
+        to_as,
+        to_as_group,
+        record_namespace,
+    } = connection;
+    if record_namespace.is_empty() {
+        return usage("--record-namespace is empty");
+    }
+    let kube =
+        |file: &Option<PathBuf>, context: &Option<String>, user: &Option<String>, groups: &[String]| {
+            ConnectOptions {
+                kubeconfig: file.clone(),
+                context: context.clone(),
+                impersonate: user.clone(),
+                impersonate_groups: groups.to_vec(),
+                ..ConnectOptions::default()
+            }
+        };
+    let from_kube =
+        kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some() || !as_group.is_empty();
+    let to_kube = to_kubeconfig.is_some() || to_kubeconfig_context.is_some();
+    if !as_group.is_empty() && as_user.is_none() || !to_as_group.is_empty() && to_as.is_none() {
+        return usage("--as-group needs --as, and --to-as-group needs --to-as");
+    }
+    let source = match from_directory {
+        Some(_) if from_kube => {
+            return usage(
+                "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other",
+            );
+        }
+        Some(_) if to_kube => {
+            return usage(
+                "--from-directory with --to-kubeconfig is not supported yet: of a directory a plan can be made, and a copy into another directory",
+            );
+        }
+        Some(directory) => SourceEnd::Directory(directory.clone()),
+        None if source_gone => SourceEnd::Gone,
+        None => SourceEnd::Kube(kube(kubeconfig, kubeconfig_context, as_user, as_group)),
+    };
+    let target = match to_directory {
+        Some(_) if to_kube || to_as.is_some() => {
+            return usage(
+                "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is one or the other",
+            );
+        }
+        Some(directory) => TargetEnd::Directory(directory.clone()),
+        None if to_kube => {
+            // A context alone is one of the file that the source is in.
+            let file = if to_kubeconfig.is_some() { to_kubeconfig } else { kubeconfig };
+            TargetEnd::Kube(kube(file, to_kubeconfig_context, to_as, to_as_group))
+        }
+        None if to_as.is_some() => return usage("--to-as needs --to-kubeconfig"),
+        None => TargetEnd::None,
+    };
+    Ok(Ends { source, target })
+}

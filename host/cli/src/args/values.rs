@@ -1,0 +1,34 @@
+//! Values that need more than clap to be read.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use pivot_core::GroupKind;
+
+use super::checked::{Result, usage};
+
+/// How long: `90`, `90s`, `5m`, `1h30m`.
+pub(super) fn duration(flag: &str, text: &str) -> Result<Duration> {
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(Duration::from_secs(seconds.into()));
+    }
+    let parsed = text.parse::<jiff::SignedDuration>().ok().and_then(|parsed| parsed.try_into().ok());
+    match parsed {
+        Some(duration) => Ok(duration),
+        None => usage(format!("{flag} {text:?} is not a duration; write 90s, 5m or 1h30m")),
+    }
+}
+
+/// Kinds as manifests have them; a small letter in front is a resource, or a slip.
+pub(super) fn kinds(flag: &str, typed: &[String]) -> Result<BTreeSet<GroupKind>> {
+    let one = |text: &String| {
+        let Ok(kind) = text.parse::<GroupKind>();
+        if kind.kind.starts_with(|first: char| first.is_ascii_uppercase()) {
+            return Ok(kind);
+        }
+        usage(format!(
+            "{flag} {text:?} is not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"
+        ))
+    };
+    typed.iter().map(one).collect()
+}

@@ -1,0 +1,177 @@
+//! How runs end, word for word.
+
+use std::time::Duration;
+
+use pivot_core::record::{Pin, Record};
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_engine::run::{Report, Status};
+use pivot_engine::{Exit, Failure, Stop};
+
+use super::*;
+
+fn stop(failure: Failure) -> Stop {
+    Stop {
+        failure,
+        phase: Some(Phase::Copied),
+        exit: Exit::PartWay,
+        standing: "the source is the truth".into(),
+        next: vec!["resume", "rollback"],
+    }
+}
+
+fn shown(stop: &Stop, told: Told) -> String {
+    let (output, _, err) = output(0, LogFormat::Text);
+    output.stopped(stop, told, &["pivot-host resume".into(), "pivot-host rollback".into()]);
+    err.text()
+}
+
+#[test]
+fn a_stop_says_what_failed_how_things_stand_and_what_to_type() {
+    check(
+        &shown(&stop(Failure::Refused(refusals())), Told::Nothing),
+        &expect![[r#"
+            error: refused, for 2 reasons
+              - source: Cluster ns/edge is paused
+                un-pause it, or --move-paused
+              - target: kind Machine.cluster.x-k8s.io is not served
+                install Cluster API
+            state: the source is the truth
+            next:  pivot-host resume
+               or  pivot-host rollback
+        "#]],
+    );
+}
+
+#[test]
+fn refusals_of_a_plan_are_not_told_twice() {
+    check(
+        &shown(&stop(Failure::Refused(refusals())), Told::Refusals),
+        &expect![[r#"
+            error: refused, for 2 reasons
+            state: the source is the truth
+            next:  pivot-host resume
+               or  pivot-host rollback
+        "#]],
+    );
+}
+
+#[test]
+fn an_error_document_has_what_the_text_has() {
+    let document = ErrorDocument::stop(&stop(Failure::Refused(refusals())), vec!["pivot-host resume".into()]);
+    check(
+        &serde_json::to_string_pretty(&document).unwrap(),
+        &expect![[r#"
+            {
+              "apiVersion": "pivot-host.io/v1alpha1",
+              "kind": "Error",
+              "exitCode": 4,
+              "reason": "PartWay",
+              "message": "refused, for 2 reasons",
+              "refusals": [
+                {
+                  "code": "paused",
+                  "side": "source",
+                  "object": {
+                    "group": "cluster.x-k8s.io",
+                    "kind": "Cluster",
+                    "namespace": "ns",
+                    "name": "edge"
+                  },
+                  "message": "Cluster ns/edge is paused",
+                  "remedy": "un-pause it, or --move-paused"
+                },
+                {
+                  "code": "crd-missing",
+                  "side": "target",
+                  "message": "kind Machine.cluster.x-k8s.io is not served",
+                  "remedy": "install Cluster API"
+                }
+              ],
+              "phase": "Copied",
+              "state": "the source is the truth",
+              "next": [
+                "pivot-host resume"
+              ]
+            }"#]],
+    );
+}
+
+fn record(phase: Phase) -> Record {
+    Record {
+        move_id: "1234".into(),
+        phase,
+        scope: Scope::new(Namespaces::One("ns".into())),
+        source: None,
+        target: None,
+        started: "2026-08-21T10:00:00Z".into(),
+        namespaces: Vec::new(),
+        plugins: vec![Pin { name: "metal3".into(), version: "0.3.1".into(), digest: "d".into() }],
+        kinds: Default::default(),
+        touched: Default::default(),
+        release_chunks: 0,
+    }
+}
+
+#[test]
+fn a_status_says_who_decides_and_what_to_type() {
+    let status =
+        Status { record: Some((Side::Source, record(Phase::Copied))), holder: Some("pivot-host/7".into()) };
+    let next = ["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()];
+    check(
+        &crate::output::status(&status, SIDES, &next),
+        &expect![[r#"
+        Move: 1234, from kind-boot to prod
+
+          phase    Copied (forward or back; the record in the source decides)
+          what     namespace ns
+          started  2026-08-21T10:00:00Z
+          plugins  metal3 0.3.1
+          lease    held by pivot-host/7
+          next     pivot-host resume
+          or       pivot-host rollback
+    "#]],
+    );
+    check(
+        &crate::output::status(&Status { record: None, holder: None }, SIDES, &[]),
+        &expect![[r#"
+        No move is under way from kind-boot to prod.
+    "#]],
+    );
+}
+
+#[test]
+fn a_report_counts_per_kind_and_says_how_long_it_took() {
+    let mut report = Report {
+        move_id: "1234".into(),
+        done: Default::default(),
+        times: vec![
+            (Phase::Checked, Duration::from_millis(120)),
+            (Phase::Copied, Duration::from_millis(2345)),
+        ],
+    };
+    report.done.moved.insert(GroupKind::new("cluster.x-k8s.io", "Machine"), 5);
+    report.done.moved.insert(GroupKind::new("", "Secret"), 12);
+    report.done.kept.insert(GroupKind::new("cluster.x-k8s.io", "ClusterClass"), 1);
+    check(
+        &moved(&report, SIDES),
+        &expect![[r#"
+        Moved: 17 objects, 1 kept on both sides, from kind-boot to prod (move 1234)
+
+          MOVED  KEPT  KIND
+          12     0     Secret
+          0      1     ClusterClass.cluster.x-k8s.io
+          5      0     Machine.cluster.x-k8s.io
+
+          PHASE    TIME
+          Checked  0.12s
+          Copied   2.34s
+    "#]],
+    );
+    let document = ReportDocument::done("Moved", &report, SIDES);
+    check(
+        &serde_json::to_string(&document).unwrap(),
+        &expect![[
+            r#"{"apiVersion":"pivot-host.io/v1alpha1","kind":"Report","outcome":"Moved","moveId":"1234","source":"kind-boot","target":"prod","moved":{"Machine.cluster.x-k8s.io":5,"Secret":12},"kept":{"ClusterClass.cluster.x-k8s.io":1},"phases":[{"phase":"Checked","milliseconds":120},{"phase":"Copied","milliseconds":2345}]}"#
+        ]],
+    );
+}

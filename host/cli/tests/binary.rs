@@ -1,0 +1,212 @@
+//! The program as users run it, on the example that lies in the repository.
+//!
+//! What it does between API servers is tested in `tests/scenarios`.
+
+#[cfg(test)]
+mod example {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Output};
+
+    use serde_json::Value;
+    use tempfile::TempDir;
+
+    fn example() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/metal3").canonicalize().unwrap()
+    }
+
+    fn host(arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+        // Nothing of the machine that runs the tests counts.
+        command.env_clear().current_dir(std::env::temp_dir());
+        command.args(arguments).output().unwrap()
+    }
+
+    /// A verb about the example.
+    fn of_example(verb: &str, arguments: &[&str]) -> Output {
+        let example = example();
+        host(&[&[verb, "--from-directory", example.to_str().unwrap()], arguments].concat())
+    }
+
+    fn code(output: &Output) -> i32 {
+        output.status.code().unwrap()
+    }
+
+    fn out(output: &Output) -> String {
+        String::from_utf8(output.stdout.clone()).unwrap().replace(example().to_str().unwrap(), "EXAMPLE")
+    }
+
+    fn err(output: &Output) -> String {
+        String::from_utf8(output.stderr.clone()).unwrap()
+    }
+
+    fn json(output: &Output) -> Value {
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", out(output)))
+    }
+
+    #[test]
+    fn the_plan_of_the_example() {
+        let output = of_example("plan", &["-n", "classy"]);
+        assert_eq!(code(&output), 0, "{}", err(&output));
+        expect_test::expect_file!["./plan-classy.txt"].assert_eq(&out(&output));
+    }
+
+    /// The example, with a Cluster that somebody paused.
+    fn paused() -> TempDir {
+        let dir = TempDir::new().unwrap();
+        for entry in fs::read_dir(example()).unwrap().chain(fs::read_dir(example().join("crds")).unwrap()) {
+            let file = entry.unwrap();
+            if file.file_type().unwrap().is_file() {
+                let text = fs::read_to_string(file.path()).unwrap();
+                let text = text.replacen("kind: Cluster\nmetadata:\n", PAUSED, 1);
+                fs::write(dir.path().join(file.file_name()), text).unwrap();
+            }
+        }
+        dir
+    }
+
+    const PAUSED: &str = "kind: Cluster\nmetadata:\n  annotations: {cluster.x-k8s.io/paused: ''}\n";
+
+    #[test]
+    fn a_plan_that_is_refused_is_shown_all_the_same() {
+        let source = paused();
+        let line = ["plan", "--from-directory", source.path().to_str().unwrap(), "-n", "metal3"];
+        let output = host(&line);
+        assert_eq!(code(&output), 3);
+        assert!(out(&output).contains("What speaks against it (1):"), "{}", out(&output));
+        assert!(out(&output).contains("--move-paused"), "{}", out(&output));
+        assert!(err(&output).contains("state: nothing is changed on either side"), "{}", err(&output));
+        let output = host(&[&line[..], &["-o", "json"]].concat());
+        let document = json(&output);
+        assert_eq!(code(&output), 3);
+        assert_eq!((&document["kind"], document["refusals"].as_array().unwrap().len()), (&"Plan".into(), 1));
+        assert_eq!(code(&host(&[&line[..], &["--move-paused"]].concat())), 0);
+    }
+
+    #[test]
+    fn a_move_into_a_directory_and_a_plan_of_it() {
+        let dir = TempDir::new().unwrap();
+        let copy = dir.path().join("copy");
+        let to = copy.to_str().unwrap();
+        let moved = of_example("move", &["--to-directory", to, "-o", "json"]);
+        assert_eq!(code(&moved), 0, "{}", err(&moved));
+        let report = json(&moved);
+        assert_eq!((&report["kind"], &report["outcome"]), (&"Report".into(), &"Copied".into()));
+        assert_eq!(report["kept"]["Machine.cluster.x-k8s.io"], 7);
+        assert!(report["phases"][0]["milliseconds"].is_u64(), "{report}");
+        assert!(err(&moved).contains("created Cluster metal3/edge in the target"), "{}", err(&moved));
+
+        let files: Vec<_> = fs::read_dir(&copy).unwrap().map(|entry| entry.unwrap()).collect();
+        assert_eq!(files.len(), 122, "121 objects and a manifest");
+        for file in files {
+            assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", file.path());
+        }
+        let manifest: Value = serde_json::from_slice(&fs::read(copy.join("manifest.json")).unwrap()).unwrap();
+        assert_eq!((&manifest["moveId"], &manifest["handover"]), (&report["moveId"], &false.into()));
+
+        // What was written is a source as good as the first.
+        let again = host(&["plan", "--from-directory", to, "-o", "json"]);
+        assert_eq!(code(&again), 0, "{}", err(&again));
+        assert_eq!(json(&again)["summary"]["objects"], 121);
+
+        // Nothing in it is overwritten.
+        let second = of_example("move", &["--to-directory", to]);
+        assert_eq!(code(&second), 3);
+        assert!(err(&second).contains("belongs to move"), "{}", err(&second));
+    }
+
+    #[test]
+    fn a_refused_move_leaves_the_directory_free() {
+        let dir = TempDir::new().unwrap();
+        let source = paused();
+        let (from, to) = (source.path().to_str().unwrap(), dir.path().to_str().unwrap());
+        for _ in 0..2 {
+            let refused = host(&["move", "--from-directory", from, "--to-directory", to, "-o", "json"]);
+            let document = json(&refused);
+            assert_eq!((code(&refused), &document["kind"]), (3, &"Error".into()));
+            assert_eq!((&document["exitCode"], &document["reason"]), (&3.into(), &"Refused".into()));
+            assert_eq!(document["refusals"][0]["object"]["kind"], "Cluster");
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn nothing_to_move_has_a_code_of_its_own() {
+        let dir = TempDir::new().unwrap();
+        let arguments = ["-n", "nobody", "--to-directory", dir.path().to_str().unwrap()];
+        assert_eq!(code(&of_example("move", &arguments)), 7);
+        let fine = of_example("move", &[&arguments[..], &["--allow-empty", "-o", "json"]].concat());
+        assert_eq!((code(&fine), &json(&fine)["outcome"]), (0, &"NothingToMove".into()));
+        assert_eq!(code(&of_example("plan", &["-n", "nobody"])), 7);
+    }
+
+    #[test]
+    fn a_line_that_makes_no_sense_is_code_2() {
+        for line in [
+            &["move"][..],
+            &["fly"],
+            &["move", "--nope"],
+            &["move", "--from-directory", "d", "--to-kubeconfig", "k"],
+            &["status", "--from-directory", "d"],
+        ] {
+            let output = host(line);
+            assert_eq!((code(&output), out(&output).as_str()), (2, ""), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_opened_changes_nothing() {
+        let dir = TempDir::new().unwrap();
+        let good = dir.path().join("good");
+        fs::write(&good, "{current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}]}")
+            .unwrap();
+        let good = good.to_str().unwrap();
+        for (line, expected) in [
+            (&["plan", "--kubeconfig", "/nope"][..], "kubeconfig /nope"),
+            (&["plan", "--kubeconfig", good, "--context", "b"], "no context \"b\"; there are: a"),
+            (&["plan"], "no kubeconfig"),
+            (&["plan", "--from-directory", "/nope"], "/nope"),
+        ] {
+            let output = host(line);
+            assert_eq!(code(&output), 3, "{line:?}: {}", err(&output));
+            assert!(err(&output).contains(expected), "{line:?}: {}", err(&output));
+            assert!(err(&output).contains("nothing is changed"), "{line:?}: {}", err(&output));
+        }
+    }
+
+    #[test]
+    fn the_environment_stands_in_for_flags() {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+        command.env_clear().arg("plan").env("PIVOT_HOST_FROM_DIRECTORY", example());
+        command
+            .env("PIVOT_HOST_WITHOUT_PLUGIN_FOR", "BareMetalHost.metal3.io")
+            .env("PIVOT_HOST_OUTPUT", "yaml");
+        let output = command.output().unwrap();
+        assert_eq!(code(&output), 0, "{}", err(&output));
+        assert!(
+            out(&output).starts_with("apiVersion: pivot-host.io/v1alpha1\nkind: Plan\n"),
+            "{}",
+            out(&output)
+        );
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_is_no_error() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+        command.args(["plan", "--from-directory"]).arg(example()).stdout(writer);
+        let output = command.output().unwrap();
+        assert_eq!(code(&output), 0, "{}", err(&output));
+    }
+
+    #[test]
+    fn completions_and_versions_are_printed() {
+        for shell in ["bash", "zsh", "fish"] {
+            assert!(out(&host(&["completion", shell])).contains("pivot-host"), "{shell}");
+        }
+        assert_eq!(out(&host(&["version"])), format!("pivot-host {}\n", env!("CARGO_PKG_VERSION")));
+        assert_eq!(json(&host(&["version", "-o", "json"]))["version"], env!("CARGO_PKG_VERSION"));
+    }
+}
