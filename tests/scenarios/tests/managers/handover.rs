@@ -1,0 +1,65 @@
+//! The namespace goes to the other side and comes back, and each time controllers go on where they stopped.
+
+use std::collections::BTreeMap;
+
+use pivot_lab::observer::{Side, check};
+use pivot_lab::{Dump, Observer, Rules, say};
+use pivot_scenarios::host::Host;
+use pivot_scenarios::state::dangling;
+
+use super::witness;
+use super::world::{NAMESPACE, World, conditions};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn controllers_go_on_where_they_stopped_there_and_back() {
+    let mut world = World::start().await.unwrap();
+    world.fill().await.unwrap();
+
+    go(&mut world, Side::Source).await;
+    // Only controllers that know every object again make one more Machine, with all that belongs to it.
+    world.scale(Side::Target, 3).await.unwrap();
+    world.until_machines(Side::Target, 6).await.unwrap();
+
+    go(&mut world, Side::Target).await;
+    assert_eq!(world.torn_down().unwrap(), Vec::<String>::new());
+    // Only controllers that find their finalizers and owners take Machines down with all that belongs to them.
+    world.scale(Side::Source, 1).await.unwrap();
+    world.until_machines(Side::Source, 4).await.unwrap();
+    assert_eq!(world.torn_down().unwrap().len(), 2);
+    assert_eq!(world.nodes().await.unwrap().len(), 4);
+}
+
+/// Moves the namespace from one side to the other, and looks at everything that was seen meanwhile.
+async fn go(world: &mut World, from: Side) {
+    let before = world.until_quiet(from).await.unwrap();
+    let nodes = world.nodes().await.unwrap();
+    let (source, target) = (world.server(from), world.server(from.other()));
+    let observer = Observer::start(source, target, &[NAMESPACE]).await.unwrap();
+    let host = Host::between(source.kubeconfig(), target.kubeconfig());
+    let flags = ["move", "-n", NAMESPACE, "--timeout", "60s", "--pause-timeout", "30s"];
+    let report = host.run(&flags).await.unwrap().done().unwrap();
+    // The target's controllers get time for mistakes.
+    let after = world.until_quiet(from.other()).await.unwrap();
+
+    let log = observer.finish_log().await.unwrap();
+    let back = witness::finalizers_back(&log);
+    say(format_args!("from the {from}: {}, finalizers came back {back} times", report["phases"]));
+    assert_eq!(
+        check(&log, &Rules::new()).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        Vec::<String>::new()
+    );
+    assert_eq!(witness::complaints(&log), Vec::<String>::new());
+
+    assert_eq!(world.server(from).dump(&[NAMESPACE]).await.unwrap().len(), 0);
+    assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+    assert_eq!(dangling(&after), Vec::<String>::new());
+    assert_eq!(truths(&after), truths(&before));
+    assert_eq!(world.nodes().await.unwrap(), nodes);
+}
+
+/// What controllers say of each object; that none is paused is part of it.
+fn truths(dump: &Dump) -> BTreeMap<String, Vec<String>> {
+    let of =
+        |object| conditions(object).into_iter().map(|(kind, status)| format!("{kind}={status}")).collect();
+    dump.iter().map(|(key, object)| (key.to_string(), of(object))).collect()
+}

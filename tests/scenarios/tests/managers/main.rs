@@ -1,0 +1,14 @@
+//! A move with Cluster API's real managers running on both sides all the time.
+//!
+//! Their controllers are what a move has to survive: they put finalizers back, adopt Secrets, tear down what is deleted
+//! while it is not paused, and in the target they have to recognise every object as theirs. A binary of its own, because it
+//! starts twelve servers and managers and should not share the machine with other tests.
+
+#[cfg(test)]
+mod handover;
+#[cfg(test)]
+mod infra;
+#[cfg(test)]
+mod witness;
+#[cfg(test)]
+mod world;

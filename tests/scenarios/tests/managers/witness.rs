@@ -1,0 +1,117 @@
+//! What was seen from outside during a move, judged beyond the observer's own rules: here the controllers are real, so it
+//! matters when they had acknowledged the pause, and whether anything ever looked to them like a deletion to carry out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_lab::ObjectKey;
+use pivot_lab::observer::{Event, Log, Side};
+use serde_json::Value;
+
+use super::world::{CLUSTER_NAME, conditions};
+
+const CLUSTER: &str = "Cluster.cluster.x-k8s.io";
+
+/// Kinds whose controllers report a pause.
+const SPEAKING: [&str; 8] = [
+    CLUSTER,
+    "Machine.cluster.x-k8s.io",
+    "MachineSet.cluster.x-k8s.io",
+    "MachineDeployment.cluster.x-k8s.io",
+    "KubeadmConfig.bootstrap.cluster.x-k8s.io",
+    "KubeadmControlPlane.controlplane.cluster.x-k8s.io",
+    "LabCluster.infrastructure.cluster.x-k8s.io",
+    "LabMachine.infrastructure.cluster.x-k8s.io",
+];
+
+/// What should not have happened, in words.
+pub(crate) fn complaints(log: &Log) -> Vec<String> {
+    let mut seen = Seen::default();
+    let mut complaints = Vec::new();
+    let mut copying = false;
+    for (index, event) in log.events.iter().enumerate() {
+        if index >= log.started {
+            if !copying && event.side == Side::Target && seen.at(Side::Source, &event.key).is_some() {
+                copying = true;
+                complaints.extend(seen.not_acknowledged());
+            }
+            complaints.extend(seen.ends_for_real(event));
+        }
+        seen.note(event);
+    }
+    if !copying {
+        complaints.push("nothing was copied".to_owned());
+    }
+    complaints
+}
+
+/// How often finalizers came back on an object of the source after they had been taken off.
+pub(crate) fn finalizers_back(log: &Log) -> usize {
+    let mut had: BTreeMap<&ObjectKey, bool> = BTreeMap::new();
+    let mut count = 0;
+    for event in log.events.iter().skip(log.started).filter(|event| event.side == Side::Source) {
+        let has = event.object.pointer("/metadata/finalizers/0").is_some();
+        if had.insert(&event.key, has) == Some(false) && has {
+            count += 1;
+        }
+    }
+    count
+}
+
+/// What both sides look like at one moment.
+#[derive(Default)]
+struct Seen {
+    objects: BTreeMap<(Side, ObjectKey), Value>,
+}
+
+impl Seen {
+    fn at(&self, side: Side, key: &ObjectKey) -> Option<&Value> {
+        self.objects.get(&(side, key.clone()))
+    }
+
+    fn note(&mut self, event: &Event) {
+        let place = (event.side, event.key.clone());
+        if event.gone {
+            self.objects.remove(&place);
+        } else {
+            self.objects.insert(place, event.object.clone());
+        }
+    }
+
+    /// Objects whose controllers have not said that they stopped, at the moment of the first copy.
+    fn not_acknowledged(&self) -> Vec<String> {
+        let source = self.objects.iter().filter(|((side, _), _)| *side == Side::Source);
+        let mut silent: BTreeSet<&str> = SPEAKING.into_iter().collect();
+        let mut complaints = Vec::new();
+        for ((_, key), object) in source {
+            match conditions(object).get("Paused") {
+                None => {}
+                Some(&"True") => drop(silent.remove(key.kind.as_str())),
+                Some(_) => complaints.push(format!("{key} was copied before its controller had stopped")),
+            }
+        }
+        complaints.extend(silent.into_iter().map(|kind| format!("no {kind} acknowledged the pause")));
+        complaints
+    }
+
+    /// A deletion that controllers had to take for one to carry out: in the source while its Cluster is not paused or is gone,
+    /// in the target at any time.
+    fn ends_for_real(&self, event: &Event) -> Option<String> {
+        let deleting = event.object.pointer("/metadata/deletionTimestamp").is_some();
+        if !(event.gone || deleting) {
+            return None;
+        }
+        if event.side == Side::Target {
+            return Some(format!("{} is deleted in the target", event.key));
+        }
+        let paused = |cluster: &str| {
+            let cluster = self.at(Side::Source, &ObjectKey::new(CLUSTER, &event.key.namespace, cluster))?;
+            Some(cluster.pointer("/spec/paused") == Some(&Value::Bool(true)))
+        };
+        let label = event.object.pointer("/metadata/labels").and_then(|labels| labels.get(CLUSTER_NAME));
+        match label.and_then(Value::as_str).map(paused) {
+            None | Some(Some(true)) => None,
+            Some(Some(false)) => Some(format!("{} is deleted while its Cluster is not paused", event.key)),
+            Some(None) => Some(format!("{} is deleted after its Cluster", event.key)),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Two management clusters with Cluster API's managers and an infrastructure provider running on both, all the time.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use pivot_lab::managers::kubeconfig_secret;
+use pivot_lab::observer::Side;
+use pivot_lab::{Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, say};
+use serde_json::{Value, json};
+
+use super::infra::{self, Provider};
+
+pub(crate) const NAMESPACE: &str = "shop";
+pub(crate) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+const PAUSED: &str = "cluster.x-k8s.io/paused";
+/// A busy machine needs a multiple of the usual ten seconds.
+const LIMIT: Duration = Duration::from_secs(90);
+/// Controllers that have written nothing for this long have nothing to write.
+const QUIET: Duration = Duration::from_secs(2);
+
+pub(crate) struct World {
+    pair: Pair,
+    managers: [Managers; 2],
+    providers: [Provider; 2],
+}
+
+impl World {
+    /// Starts everything; the target is also what the Clusters describe.
+    pub(crate) async fn start() -> Result<Self> {
+        let pair = Pair::start().await?;
+        pair.install_cluster_api().await?;
+        pair.install_crds(&[&infra::crds()]).await?;
+        // KCP takes a control plane with this ConfigMap for initialized.
+        pair.target
+            .apply(
+                "{apiVersion: v1, kind: ConfigMap, metadata: {name: kubeadm-config, namespace: kube-system}}",
+            )
+            .await?;
+        for server in [&pair.source, &pair.target] {
+            server.apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}").await?;
+        }
+        let mut options = ManagerOptions::of(&Manager::ALL);
+        options.feature_gates = vec!["ClusterTopology=true".to_owned()];
+        let (source, target) = tokio::try_join!(
+            Managers::start(&pair.source, &options),
+            Managers::start(&pair.target, &options)
+        )?;
+        let providers = [
+            Provider::start(&pair.source, &pair.target).await?,
+            Provider::start(&pair.target, &pair.target).await?,
+        ];
+        Ok(Self { pair, managers: [source, target], providers })
+    }
+
+    /// Fills the source, and waits until the controllers have made of it what there is to make.
+    pub(crate) async fn fill(&mut self) -> Result<()> {
+        let port = self.pair.target.url().rsplit(':').next().unwrap_or_default();
+        for cluster in ["plain", "classy"] {
+            let kubeconfig = kubeconfig_secret(&self.pair.target, NAMESPACE, cluster)?;
+            let [etcd, client] = ["etcd", "apiserver-etcd-client"].map(|of| certificate(cluster, of));
+            self.pair.source.apply_values(vec![kubeconfig, etcd?, client?]).await?;
+        }
+        self.pair.source.apply(&include_str!("world.yaml").replace("ENDPOINT_PORT", port)).await?;
+        self.until_machines(Side::Source, 5).await
+    }
+
+    pub(crate) fn server(&self, side: Side) -> &Server {
+        match side {
+            Side::Source => &self.pair.source,
+            Side::Target => &self.pair.target,
+        }
+    }
+
+    /// Waits until so many Machines run and none is on its way in or out.
+    pub(crate) async fn until_machines(&mut self, side: Side, count: usize) -> Result<()> {
+        let machines = objects_of(self.server(side), "Machine.cluster.x-k8s.io").await?;
+        let start = Instant::now();
+        loop {
+            let list = machines.list(&ListParams::default()).await?;
+            let open: Vec<_> =
+                list.iter().filter(|machine| !runs(machine)).map(ResourceExt::name_any).collect();
+            if open.is_empty() && list.items.len() == count {
+                say(format_args!("{count} Machines run after {:.1} s", start.elapsed().as_secs_f64()));
+                return Ok(());
+            }
+            self.still_run()?;
+            let all = list.items.len();
+            ensure!(
+                start.elapsed() < LIMIT,
+                "{all} Machines, not running: {}\n{}",
+                open.join(", "),
+                self.complaints()
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Waits until controllers have nothing left to write, and gives back what is there then.
+    pub(crate) async fn until_quiet(&mut self, side: Side) -> Result<Dump> {
+        let start = Instant::now();
+        let (mut dump, mut since) = (Dump::new(), Instant::now());
+        while since.elapsed() < QUIET {
+            ensure!(
+                start.elapsed() < LIMIT,
+                "the {side}'s controllers do not come to rest:\n{}",
+                self.complaints()
+            );
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            self.still_run()?;
+            let now = self.server(side).dump(&[NAMESPACE]).await?;
+            if now != dump {
+                (dump, since) = (now, Instant::now());
+            }
+        }
+        dump.retain(|key, _| key.namespace == NAMESPACE);
+        Ok(dump)
+    }
+
+    /// Everything that runs beside the program under test still does.
+    fn still_run(&mut self) -> Result<()> {
+        self.managers.iter_mut().try_for_each(Managers::still_run)?;
+        self.torn_down().map(drop)
+    }
+
+    /// What the managers complained of last.
+    fn complaints(&self) -> String {
+        let mut lines = Vec::new();
+        for (managers, manager) in self.managers.iter().flat_map(|all| Manager::ALL.map(|one| (all, one))) {
+            let log = std::fs::read_to_string(managers.log(manager)).unwrap_or_default();
+            let errors = log.lines().filter(|line| line.starts_with('E'));
+            lines.extend(errors.rev().take(3).map(|line| format!("{manager:?}: {line}")));
+        }
+        lines.join("\n")
+    }
+
+    /// What providers tore down, on either side.
+    pub(crate) fn torn_down(&mut self) -> Result<Vec<String>> {
+        let [source, target] = &mut self.providers;
+        Ok([source.torn_down()?, target.torn_down()?].concat())
+    }
+
+    /// The workload's Nodes: name and UID.
+    pub(crate) async fn nodes(&self) -> Result<BTreeMap<String, String>> {
+        let nodes = Api::<Node>::all(self.pair.target.client()).list(&ListParams::default()).await?;
+        Ok(nodes.iter().map(|node| (node.name_any(), node.uid().unwrap_or_default())).collect())
+    }
+
+    /// Changes how many workers the plain Cluster has: only controllers that run can follow.
+    pub(crate) async fn scale(&self, side: Side, replicas: u32) -> Result<()> {
+        let deployments = objects_of(self.server(side), "MachineDeployment.cluster.x-k8s.io").await?;
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        deployments.patch("plain-workers", &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+}
+
+/// A Secret with a certificate, as users give them to Clusters whose etcd is elsewhere.
+fn certificate(cluster: &str, of: &str) -> Result<Value> {
+    let identity = pki::self_signed()?;
+    Ok(json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
+        "metadata": {"name": format!("{cluster}-{of}"), "namespace": NAMESPACE, "labels": {CLUSTER_NAME: cluster}},
+        "stringData": {"tls.crt": identity.certificate, "tls.key": identity.key},
+    }))
+}
+
+/// The objects of a kind (`Kind.group`) in the test's namespace.
+pub(crate) async fn objects_of(server: &Server, kind: &str) -> Result<Api<DynamicObject>> {
+    let kinds = server.kinds().await?;
+    let found = kinds.iter().find(|found| found.name() == kind);
+    Ok(found.with_context(|| format!("no kind {kind}"))?.api(server.client()).constrain(NAMESPACE))
+}
+
+/// Whether controllers leave a Cluster alone.
+pub(crate) fn is_paused(cluster: &DynamicObject) -> bool {
+    cluster.data["spec"]["paused"] == true || cluster.annotations().contains_key(PAUSED)
+}
+
+/// The status of an object's conditions.
+pub(crate) fn conditions(object: &Value) -> BTreeMap<&str, &str> {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    conditions
+        .into_iter()
+        .flatten()
+        .filter_map(|condition| Some((condition.get("type")?.as_str()?, condition.get("status")?.as_str()?)))
+        .collect()
+}
+
+fn runs(machine: &DynamicObject) -> bool {
+    let status = &machine.data["status"];
+    status["phase"] == "Running" && machine.metadata.deletion_timestamp.is_none()
+}
