@@ -19,5 +19,5 @@ pub use crate::kube::{ConnectError, ConnectOptions, KubePlace};
 pub use crate::memory::MemoryPlace;
 pub use place::{
     Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
-    Preconditions, Result, Subresource,
+    Preconditions, Result, ServicePath, Subresource,
 };

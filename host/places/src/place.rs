@@ -176,6 +176,19 @@ impl PlaceError {
     }
 }
 
+/// A path of a service inside a cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct ServicePath<'a> {
+    /// The service's namespace.
+    pub namespace: &'a str,
+    /// The service.
+    pub service: &'a str,
+    /// Its port: a number or a name.
+    pub port: &'a str,
+    /// The path, with its query.
+    pub path: &'a str,
+}
+
 /// A place that holds objects.
 #[async_trait]
 pub trait Place: Send + Sync + 'static {
@@ -219,6 +232,11 @@ pub trait Place: Send + Sync + 'static {
 
     /// Told which kinds are about to be written. A place that knows its own kinds has no use for that.
     fn learn(&self, _kinds: &[Arc<Kind>]) {}
+
+    /// An HTTP GET of a service inside the place, through its API server; the answer's code and body, up to a limit.
+    async fn proxy_get(&self, _service: ServicePath<'_>, _limit: usize) -> Result<(u16, Vec<u8>)> {
+        Err(PlaceError::Unsupported("this place", "ask services"))
+    }
 
     /// Which of these the user may not do.
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>>;

@@ -28,7 +28,7 @@ pub use connect::{ConnectError, ConnectOptions};
 
 use crate::place::{
     Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
-    Preconditions, Result, Subresource,
+    Preconditions, Result, ServicePath, Subresource,
 };
 use status::Quote;
 use transport::{Ask, JSON, MERGE_PATCH, Transport};
@@ -197,6 +197,13 @@ impl Place for KubePlace {
         resource_version: &str,
     ) -> Result<BoxStream<'static, Result<Event>>> {
         watch::open(&self.transport, kind, namespace, resource_version).await
+    }
+
+    async fn proxy_get(&self, service: ServicePath<'_>, limit: usize) -> Result<(u16, Vec<u8>)> {
+        let about = format!("ask service {}/{}", service.namespace, service.service);
+        let path = url::service(&service)?;
+        let (code, body) = self.transport.pass_through(path, limit, &about).await?;
+        Ok((code, body.to_vec()))
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {

@@ -148,6 +148,20 @@ impl Transport {
         Err(Refusal { error, authentic: status.is_some() })
     }
 
+    /// A GET whose answer is somebody else's: its code and body as they came, up to a limit.
+    pub(super) async fn pass_through(&self, path: String, limit: usize, about: &str) -> Result<(u16, Bytes)> {
+        let request = Request::get(path)
+            .body(Body::empty())
+            .map_err(|error| PlaceError::Invalid(format!("{about}: not a request: {error}")))?;
+        let response = match tokio::time::timeout(SILENCE, self.client.send(request)).await {
+            Err(_) => return Err(silent(about)),
+            Ok(Err(error)) => return Err(unreached(&error, about)),
+            Ok(Ok(response)) => response,
+        };
+        let code = response.status().as_u16();
+        Ok((code, read(response.into_body(), limit, about).await?))
+    }
+
     /// Deprecations and the like, each once. They may quote the object, so a Secret's are not passed on;
     /// those on the form of finalizers' names, of which every object of Cluster API has some, help nobody.
     fn pass_on_warnings(&self, headers: &HeaderMap, quote: Quote, about: &str) {

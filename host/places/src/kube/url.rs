@@ -1,10 +1,10 @@
 //! Paths and queries of the Kubernetes API.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use pivot_core::{Key, Kind};
 use serde_json::Value;
 
-use crate::place::{Change, PlaceError, Result};
+use crate::place::{Change, PlaceError, Result, ServicePath};
 
 /// What may stand in a path segment or a query value as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -57,6 +57,32 @@ pub(super) fn write_query(change: Change) -> String {
     format!("?fieldManager={FIELD_MANAGER}&fieldValidation=Strict{dry_run}")
 }
 
+/// A path of a service behind the server. It must not lead out of the service again: `..`, in whatever spelling, would
+/// turn a question to a service into one to the API server, with our credentials.
+pub(super) fn service(service: &ServicePath<'_>) -> Result<String> {
+    let ServicePath { namespace, service, port, path } = service;
+    let (before, query) = path.split_once('?').map_or((*path, ""), |(path, query)| (path, query));
+    let mut clean = String::new();
+    for segment in before.split('/').filter(|segment| !segment.is_empty()) {
+        let plain = percent_decode_str(segment).decode_utf8_lossy();
+        if plain.contains(['/', '\\', '%']) || plain.chars().all(|c| c == '.') {
+            return Err(PlaceError::Invalid(format!("{path:?} is not a plain path of a service")));
+        }
+        clean.push('/');
+        clean.push_str(&escape(&plain));
+    }
+    if before.ends_with('/') {
+        clean.push('/');
+    }
+    let (namespace, name) = (escape(namespace), escape(service));
+    let mut url = format!("/api/v1/namespaces/{namespace}/services/{name}:{}/proxy{clean}", escape(port));
+    if !query.is_empty() {
+        url.push('?');
+        url.push_str(&query.replace('#', ""));
+    }
+    Ok(url)
+}
+
 fn in_namespace<'a>(kind: &Kind, namespace: Option<&'a str>) -> Result<Option<&'a str>> {
     match namespace.filter(|namespace| !namespace.is_empty()) {
         None if kind.namespaced => {
@@ -73,6 +99,21 @@ mod tests {
 
     use super::*;
     use crate::testing::kind;
+
+    #[test]
+    fn a_path_of_a_service_does_not_lead_out_of_it() {
+        let ask = |path| service(&ServicePath { namespace: "n", service: "s", port: "6385", path });
+        assert_eq!(
+            ask("/v1/drivers?a=b").unwrap(),
+            "/api/v1/namespaces/n/services/s:6385/proxy/v1/drivers?a=b"
+        );
+        assert_eq!(ask("").unwrap(), "/api/v1/namespaces/n/services/s:6385/proxy");
+        for path in ["/../../secrets", "v1/%2e%2e/x", "/a/..%2f..", "/a/%252e%252e/b", "/.", "/a\\..\\b"] {
+            assert!(ask(path).is_err(), "{path}");
+        }
+        let name = ServicePath { namespace: "../kube-system", service: "s", port: "1", path: "" };
+        assert!(service(&name).unwrap().starts_with("/api/v1/namespaces/..%2Fkube-system/services/"));
+    }
 
     #[test]
     fn paths_follow_group_scope_and_namespace() {
