@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, de};
+
 /// A group and kind. `*` as kind means every kind of the group.
 ///
 /// Versions play no part: the host picks one that both sides serve.
@@ -58,6 +60,21 @@ impl fmt::Display for Kind {
     }
 }
 
+/// As it is displayed and written in `plugins.toml`: `Secret`, `Cluster.cluster.x-k8s.io`, `*.metal3.io`.
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let (kind, group) = text.split_once('.').unwrap_or((&text, ""));
+        let fine = kind == "*"
+            || (kind.starts_with(|c: char| c.is_ascii_uppercase())
+                && kind.chars().all(|c| c.is_ascii_alphanumeric()));
+        if fine {
+            return Ok(Self::from_parts(group, kind));
+        }
+        Err(de::Error::custom(format_args!("`{text}` is no kind; write Kind.group: `Cluster.cluster.x-k8s.io`")))
+    }
+}
+
 /// What one object is called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
@@ -100,6 +117,18 @@ mod tests {
         let kind = Kind::new("metal3.io", "BareMetalHost");
         assert_eq!(kind.named("metal3", "n0").to_string(), "BareMetalHost.metal3.io metal3/n0");
         assert_eq!(Kind::core("Namespace").global("a").to_string(), "Namespace a");
+    }
+
+    #[test]
+    fn a_kind_is_read_as_it_is_written() {
+        let read = |text: &str| serde_json::from_value::<Kind>(serde_json::Value::from(text));
+        for kind in [Kind::core("Secret"), Kind::new("metal3.io", "BareMetalHost"), Kind::new("metal3.io", "*")] {
+            assert_eq!(read(&kind.to_string()).unwrap(), kind);
+        }
+        for bad in ["", "secrets", "cluster.x-k8s.io", "cluster.x-k8s.io/v1beta1/Cluster", "Clu ster.x"] {
+            let error = read(bad).unwrap_err().to_string();
+            assert!(error.contains("is no kind; write Kind.group"), "{error}");
+        }
     }
 
     #[test]

@@ -76,6 +76,7 @@ mod object;
 pub mod objects;
 mod patch;
 mod plugin;
+mod selector;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
@@ -88,6 +89,7 @@ pub use moving::{Hook, Move, Point, Side};
 pub use object::Object;
 pub use patch::Patch;
 pub use plugin::{Exported, Plugin};
+pub use selector::{Glob, Selector};
 
 /// What a plugin's source starts with: `use pivot_sdk::prelude::*;`.
 pub mod prelude {

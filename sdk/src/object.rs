@@ -36,6 +36,18 @@ impl From<Value> for Object {
     }
 }
 
+impl From<&Value> for Object {
+    fn from(value: &Value) -> Self {
+        Self::from(value.clone())
+    }
+}
+
+impl From<&Self> for Object {
+    fn from(object: &Self) -> Self {
+        object.clone()
+    }
+}
+
 impl Object {
     /// Reads the text of an object.
     ///

@@ -173,15 +173,15 @@ fn unescaped(part: &str) -> String {
 }
 
 /// A merge patch can't say "null": there it means "nothing", so nothing it is.
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(
-            map.into_iter()
-                .filter(|(_, value)| !value.is_null())
-                .map(|(key, value)| (key, without_nulls(value)))
-                .collect(),
-        ),
-        other => other,
+fn without_nulls(mut value: Value) -> Value {
+    strip(&mut value);
+    value
+}
+
+fn strip(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.retain(|_, value| !value.is_null());
+        map.values_mut().for_each(strip);
     }
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn apply(target: &mut Value, patch: &Value) {
 }
 
 /// The merge patch from one state to another; none where they are the same. Null and absent are the same.
-fn between(from: &Value, to: &Value) -> Option<Value> {
+pub(crate) fn between(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (from, to) else {
         return (from != to).then(|| without_nulls(to.clone()));
     };

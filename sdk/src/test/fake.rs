@@ -1,12 +1,182 @@
-//! stub
-use crate::{Result, endpoints::Answer, endpoints::Probe, log::Level, objects::Query};
+//! The host's functions natively: answered by the harness whose test calls the hook on this thread.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{declared, pattern};
+use crate::endpoints::{Answer, Probe};
+use crate::log::Level;
+use crate::objects::Query;
+use crate::{About, Error, Hook, Key, Kind, Object, Result, Side};
+
+thread_local! {
+    static CURRENT: RefCell<Option<Fake>> = const { RefCell::new(None) };
+}
+
+/// The host's state.
+#[derive(Clone, Debug)]
+pub(super) struct Fake {
+    pub(super) about: About,
+    pub(super) config: Value,
+    pub(super) objects: BTreeMap<(Side, Key), Object>,
+    pub(super) namespaces: Option<BTreeSet<String>>,
+    pub(super) moving: Option<Vec<Key>>,
+    pub(super) endpoints: BTreeMap<String, Result<Answer>>,
+    pub(super) failing: Vec<(Side, Kind, Error)>,
+    pub(super) log: Vec<(Level, String)>,
+    /// The hook that is being called.
+    pub(super) hook: Option<Hook>,
+    /// What the plugin did that the host would not have allowed.
+    pub(super) wrongs: Vec<String>,
+}
+
+impl Fake {
+    pub(super) fn new(about: About) -> Self {
+        Self {
+            about,
+            config: Value::Object(serde_json::Map::new()),
+            objects: BTreeMap::new(),
+            namespaces: None,
+            moving: None,
+            endpoints: BTreeMap::new(),
+            failing: Vec::new(),
+            log: Vec::new(),
+            hook: None,
+            wrongs: Vec::new(),
+        }
+    }
+
+    /// Answers with this host while `ask` runs; it comes back with what it saw.
+    pub(super) fn while_asking<T>(&mut self, hook: Hook, ask: impl FnOnce() -> T) -> T {
+        let mut fake = self.clone();
+        fake.hook = Some(hook);
+        fake.log.clear();
+        CURRENT.with_borrow_mut(|current| *current = Some(fake));
+        let answer = ask();
+        if let Some(fake) = CURRENT.take() {
+            self.log = fake.log;
+            self.wrongs = fake.wrongs;
+        }
+        answer
+    }
+
+    pub(super) fn namespaces(&self) -> BTreeSet<String> {
+        let there = || {
+            let source = self.objects.keys().filter(|(side, _)| *side == Side::Source);
+            source.filter_map(|(_, key)| key.namespace.clone()).collect()
+        };
+        self.namespaces.clone().unwrap_or_else(there)
+    }
+
+    pub(super) fn moving(&self) -> Vec<Key> {
+        let seen = |kind: &Kind| self.about.kinds.iter().any(|seen| seen.covers(kind));
+        let namespaces = self.namespaces();
+        let there = || {
+            let source = self.objects.keys().filter(|(side, key)| *side == Side::Source && seen(&key.kind));
+            source.map(|(_, key)| key.clone()).filter(|key| in_any(key, &namespaces)).collect()
+        };
+        self.moving.clone().unwrap_or_else(there)
+    }
+
+    fn may_ask(&mut self, question: &str) -> Result<()> {
+        match self.hook {
+            Some(Hook::Check | Hook::Settle) => Ok(()),
+            Some(hook) => {
+                Err(self.wrong(format!("{} may not {question}: only check and settle may", hook.as_str())))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn wrong(&mut self, message: String) -> Error {
+        self.wrongs.push(message.clone());
+        Error::new("denied", message)
+    }
+
+    fn read(&mut self, query: &Query) -> Result<Vec<String>> {
+        self.may_ask("read objects")?;
+        let namespaces = self.namespaces();
+        if let Err(advice) = declared::may_read(&self.about, query, &namespaces) {
+            return Err(self.wrong(advice));
+        }
+        let failing =
+            self.failing.iter().rev().find(|(side, kind, _)| *side == query.side && kind.covers(&query.kind));
+        if let Some((_, _, error)) = failing {
+            return Err(error.clone());
+        }
+        let wanted = |key: &Key| {
+            let there = match query.namespace.as_deref() {
+                None => in_any(key, &namespaces),
+                Some("*") => true,
+                Some(namespace) => key.namespace.as_deref() == Some(namespace),
+            };
+            there && query.kind.covers(&key.kind) && query.name.as_ref().is_none_or(|name| *name == key.name)
+        };
+        let found = self.objects.iter().filter(|((side, key), _)| *side == query.side && wanted(key));
+        Ok(found.map(|(_, object)| self.shown(object).value().to_string()).collect())
+    }
+
+    /// An object as the plugin gets to see it.
+    pub(super) fn shown(&self, object: &Object) -> Object {
+        if self.about.secret_data || object.kind() != Kind::core("Secret") {
+            return object.clone();
+        }
+        let mut value = object.value().clone();
+        for field in ["data", "stringData"] {
+            if let Some(Value::Object(entries)) = value.get_mut(field) {
+                entries.values_mut().for_each(|entry| *entry = Value::Null);
+            }
+        }
+        Object::from(value)
+    }
+
+    fn probe(&mut self, probe: &Probe) -> Result<Answer> {
+        self.may_ask("probe endpoints")?;
+        if !self.about.probes.iter().any(|allowed| pattern::matches(allowed, probe)) {
+            let advice = format!(
+                "it probes {} without saying so: about() needs .probes(\"host:port\")",
+                probe.address
+            );
+            return Err(self.wrong(advice));
+        }
+        let unknown = || Err(Error::new("unreachable", "the test gave this endpoint no answer"));
+        self.endpoints.get(&place(probe)).cloned().unwrap_or_else(unknown)
+    }
+}
+
+fn in_any(key: &Key, namespaces: &BTreeSet<String>) -> bool {
+    key.namespace.as_ref().is_none_or(|namespace| namespaces.contains(namespace))
+}
+
+/// What tells one endpoint from another.
+pub(super) fn place(probe: &Probe) -> String {
+    format!("{} {} {}", probe.http, probe.vantage.as_str(), probe.address)
+}
+
+fn current<T>(ask: impl FnOnce(&mut Fake) -> T) -> Option<T> {
+    CURRENT.with_borrow_mut(|current| current.as_mut().map(ask))
+}
+
+fn nobody<T>() -> Result<T> {
+    Err(Error::new("denied", "there is no host here: call hooks through pivot_sdk::test::Harness"))
+}
+
 pub(crate) fn config() -> String {
-    "{}".into()
+    current(|fake| fake.config.to_string()).unwrap_or_else(|| "{}".to_owned())
 }
-pub(crate) fn log(_: Level, _: &str) {}
-pub(crate) fn read(_: &[Query]) -> Vec<Result<Vec<String>>> {
-    vec![]
+
+pub(crate) fn log(level: Level, message: &str) {
+    // Shown by the test runner where the test fails.
+    eprintln!("plugin: {}: {message}", level.as_str());
+    current(|fake| fake.log.push((level, message.to_owned())));
 }
-pub(crate) fn probe(_: &[Probe]) -> Vec<Result<Answer>> {
-    vec![]
+
+pub(crate) fn read(queries: &[Query]) -> Vec<Result<Vec<String>>> {
+    queries.iter().map(|query| current(|fake| fake.read(query)).unwrap_or_else(nobody)).collect()
+}
+
+pub(crate) fn probe(probes: &[Probe]) -> Vec<Result<Answer>> {
+    probes.iter().map(|probe| current(|fake| fake.probe(probe)).unwrap_or_else(nobody)).collect()
 }

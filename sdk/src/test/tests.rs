@@ -1,0 +1,264 @@
+//! Each rule of the harness, broken once.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::*;
+use crate::prelude::*;
+use crate::{Hook, info};
+
+const HOST: Kind = Kind::new("example.io", "Host");
+const CONFIG_MAP: Kind = Kind::core("ConfigMap");
+const PAUSED: &str = "example.io/paused";
+
+/// A plugin that does what its configuration says, right or wrong.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Odd {
+    way: String,
+    port: u16,
+    nested: Nested,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Nested {
+    hosts: Vec<u8>,
+}
+
+thread_local! {
+    static CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Plugin for Odd {
+    fn about() -> About {
+        About::new("odd", "0.1.0", "Breaks rules.")
+            .holds(HOST)
+            .settles(HOST)
+            .restores(HOST)
+            .reads(Side::Source, HOST)
+            .probes("10.0.0.1:80")
+            .sees(Kind::core("Secret"))
+    }
+
+    fn configure() -> Result<Self> {
+        config::get()
+    }
+
+    fn relate(&self, object: &Object) -> Result<Vec<Relation>> {
+        info!("{}", object.get("/data/password").is_some());
+        if self.way == "reads" {
+            objects::list(Side::Source, &HOST)?;
+        }
+        Ok(vec![Relation::leave("it stays")])
+    }
+
+    fn check(&self, _: Point, moving: &Move) -> Result<Vec<Finding>> {
+        match &*self.way {
+            "lists" => return objects::list(Side::Target, &CONFIG_MAP).map(|_| vec![]),
+            "elsewhere" => return objects::list_in(Side::Source, &HOST, "other").map(|_| vec![]),
+            "probes" => return endpoints::probe(Probe::get("http://10.0.0.2/")).map(|_| vec![]),
+            "silent" => return Ok(vec![Finding::stop("no-remedy", "something is wrong")]),
+            "shouts" => return Err(Error::new("Not A Code", "x")),
+            _ => {}
+        }
+        let answers = endpoints::probe_all(&[Probe::get("http://10.0.0.1/"), Probe::tcp("10.0.0.1:80")]);
+        let up = answers.iter().flatten().count();
+        let hosts = objects::get_all(Side::Source, moving.of_kind(&HOST))?;
+        let message = format!("{} hosts, {up} endpoints", hosts.iter().flatten().count());
+        Ok(vec![Finding::note("seen", message)])
+    }
+
+    fn hold(&self, object: &Object) -> Result<Patch> {
+        let calls = CALLS.get();
+        CALLS.set(calls + 1);
+        let user = object.annotation(PAUSED).unwrap_or_default().to_owned();
+        Ok(match &*self.way {
+            "random" => object.patch().annotation(PAUSED, calls.to_string()),
+            "grows" => object.patch().annotation(PAUSED, format!("{user}x")),
+            "spec" => object.patch().set("/spec/online", false),
+            "undeclared" => object.patch().annotation(PAUSED, ""),
+            _ if object.recall::<Self>("user").is_some() => Patch::none(),
+            _ => object.patch().annotation(PAUSED, "odd").remember::<Self>("user", user),
+        })
+    }
+
+    fn restore(&self, source: &Object, created: &Object) -> Result<Patch> {
+        Ok(created.patch().set("/status", source.get("/status").cloned()))
+    }
+
+    fn settle(&self, object: &Object) -> Result<Settlement> {
+        Ok(match &*self.way {
+            "waits" => Settlement::Wait(Finding::wait("busy", "it is busy").on(object).remedy("wait")),
+            "again" => Settlement::Patch(
+                object.patch().label("a", "b").edit(|o| o["metadata"]["labels"]["a"] = json!("c")),
+            ),
+            "empty" => Settlement::Patch(Patch::none()),
+            "litters" => object.patch().label("left", "over").into(),
+            _ => object.patch().remove_annotation("example.io/once").into(),
+        })
+    }
+}
+
+crate::export!(Odd, hooks = [relate, check, hold, restore, settle]);
+
+fn host() -> serde_json::Value {
+    json!({
+        "apiVersion": "example.io/v1", "kind": "Host",
+        "metadata": {"name": "a", "namespace": "n", "uid": "1", "annotations": {"mine": "kept"}},
+        "status": {"state": "ready", "ended": null},
+    })
+}
+
+fn odd(way: &str) -> Harness<Odd> {
+    let mut harness = Harness::new();
+    harness.config(json!({"way": way})).source(host());
+    harness
+}
+
+/// The message of the failed test.
+fn broken<T>(way: &str, call: impl FnOnce(&mut Harness<Odd>) -> T) -> String {
+    let mut harness = odd(way);
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(call(&mut harness)))).expect_err("a rule was broken");
+    *panic.downcast::<String>().expect("a message")
+}
+
+fn assert_broken<T>(way: &str, call: impl FnOnce(&mut Harness<Odd>) -> T, expected: &str) {
+    let message = broken(way, call);
+    assert!(message.contains(expected), "{message}");
+}
+
+#[test]
+fn answers_must_be_the_same_each_time() {
+    assert_broken("random", |h| h.hold(host()), "odd: hold: asked twice it answers differently");
+}
+
+#[test]
+fn a_patch_applied_must_be_enough() {
+    assert_broken("grows", |h| h.hold(host()), "asked again it is not content: {\"metadata\"");
+    assert_broken("empty", |h| h.settle(host()), "answer Done");
+}
+
+#[test]
+fn patches_have_bounds() {
+    assert_broken("spec", |h| h.hold(host()), "touches /spec/online; it may touch labels");
+}
+
+#[test]
+fn only_what_is_declared_is_seen_and_changed() {
+    let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    assert_broken("", |h| h.relate(other), "about() does not say .sees(ConfigMap)");
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
+    assert_broken("undeclared", |h| h.hold(secret), "about() needs .holds(kind)");
+    assert_broken("", |h| h.adapt(host()), "export! does not name it");
+}
+
+#[test]
+fn only_what_is_declared_is_asked() {
+    assert_broken("lists", |h| h.check(Point::AfterPause), "needs .reads(Side::Target, kind)");
+    let elsewhere = "needs .reads_in(Side::Source, kind, \"other\")";
+    assert_broken("elsewhere", |h| h.check(Point::AfterPause), elsewhere);
+    assert_broken("probes", |h| h.check(Point::AfterPause), "it probes http://10.0.0.2/ without saying so");
+    assert_broken("reads", |h| h.relate(host()), "relate may not read objects");
+}
+
+#[test]
+fn words_are_for_people() {
+    assert_broken("silent", |h| h.check(Point::AfterPause), "`no-remedy`: a remedy is empty");
+    assert_broken("shouts", |h| h.check(Point::AfterPause), "`Not A Code` is no code");
+}
+
+#[test]
+fn a_check_sees_objects_and_endpoints() {
+    let mut harness = odd("");
+    assert_eq!(harness.check(Point::BeforePause).unwrap()[0].message, "1 hosts, 0 endpoints");
+    harness.answers("http://10.0.0.1/", 200, "").endpoint(&Probe::tcp("10.0.0.1:80"), Ok(Answer::default()));
+    harness.fails(Side::Source, &HOST, Error::new("not-found", "no such object"));
+    let findings = harness.check(Point::BeforePause).unwrap();
+    assert_eq!((findings[0].message.as_str(), codes(&findings)), ("0 hosts, 2 endpoints", vec!["seen"]));
+    harness.fails(Side::Source, &HOST, Error::new("denied", "not granted"));
+    assert!(harness.check(Point::BeforePause).unwrap_err().is_denied());
+}
+
+#[test]
+fn secrets_come_without_data() {
+    let mut harness = odd("");
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"password": "eA=="},
+    });
+    harness.relate(secret).unwrap();
+    assert_eq!(harness.log(), [(Level::Info, "false".to_owned())]);
+}
+
+#[test]
+fn a_journey_ends_where_it_began() {
+    let journey = odd("").journey(host()).unwrap();
+    assert_eq!(journey.held.annotation(PAUSED), Some("odd"));
+    assert_eq!(journey.held.recall::<Odd>("user"), Some(""));
+    assert_eq!(journey.created.get("/status"), None);
+    assert_eq!(journey.restored.text("/status/state"), Some("ready"));
+    assert_eq!(journey.settled.annotation("mine"), Some("kept"));
+    assert_eq!(journey.settled.annotations().count(), 1);
+    let bare =
+        json!({"apiVersion": "example.io/v1", "kind": "Host", "metadata": {"name": "b", "namespace": "n"}});
+    odd("").journey(bare).unwrap();
+    let mut paused = host();
+    paused["metadata"]["annotations"][PAUSED] = json!("by the user");
+    assert_eq!(odd("").journey(paused).unwrap().settled.annotation(PAUSED), Some("by the user"));
+}
+
+#[test]
+fn a_journey_stops_where_the_plugin_does() {
+    let mut harness = odd("waits");
+    let journey = harness.journey(host()).unwrap();
+    assert_eq!(journey.open.unwrap().code, "busy");
+    assert_eq!(harness.get(Side::Target, &HOST.named("n", "a")).unwrap().annotation(PAUSED), Some("odd"));
+    let message = broken("litters", |h| h.journey(host()));
+    assert!(message.contains("after the move /metadata/labels is not what it was"), "{message}");
+}
+
+#[test]
+fn a_wrong_configuration_names_the_field() {
+    let mut harness = odd("");
+    for (config, expected) in [
+        (json!({"port": "x"}), "configuration: port: invalid type: string \"x\", expected u16"),
+        (
+            json!({"prot": 1}),
+            "configuration: prot: unknown field `prot`, expected one of `way`, `port`, `nested`",
+        ),
+        (
+            json!({"nested": {"hosts": [1, 300]}}),
+            "configuration: nested.hosts[1]: invalid value: integer `300`",
+        ),
+    ] {
+        let error = harness.config(config).hold(host()).unwrap_err();
+        assert!(error.code == "invalid" && error.message.starts_with(expected), "{error}");
+    }
+    let view = Object::from(host()).view_at::<Nested>("/status").map(|_| ()).unwrap_err();
+    assert!(view.message.starts_with("Host.example.io n/a: status.ended: unknown field"), "{view}");
+}
+
+#[test]
+fn a_plugin_must_make_sense() {
+    let wrong = |about: About, hooks: &[Hook]| {
+        let panic =
+            catch_unwind(AssertUnwindSafe(|| declared::check(&about, hooks))).expect_err("it makes no sense");
+        *panic.downcast::<String>().expect("a message")
+    };
+    let about = || About::new("a-b", "0.1.0", "x").sees(HOST);
+    for (message, expected) in [
+        (wrong(About::new("A", "0.1.0", "x"), &[]), "is not lower-case words"),
+        (wrong(About::new("a", "1", "x"), &[]), "no semantic version"),
+        (wrong(About::new("a", "1.0.0", ""), &[]), "no summary"),
+        (wrong(about(), &[Hook::Hold]), "add .holds(kind)"),
+        (wrong(about().holds(HOST), &[Hook::Check]), "export! does not name hold"),
+        (wrong(About::new("a", "1.0.0", "x"), &[Hook::Relate]), "it sees no kind"),
+        (wrong(about().secret_data().probes("*:1"), &[]), "no plugin gets both"),
+        (wrong(about().probes("http://x"), &[]), "is no `host:port`"),
+    ] {
+        assert!(message.contains(expected), "{message}");
+    }
+}
