@@ -71,7 +71,9 @@ impl<'de> Deserialize<'de> for Kind {
         if fine {
             return Ok(Self::from_parts(group, kind));
         }
-        Err(de::Error::custom(format_args!("`{text}` is no kind; write Kind.group: `Cluster.cluster.x-k8s.io`")))
+        Err(de::Error::custom(format_args!(
+            "`{text}` is no kind; write Kind.group: `Cluster.cluster.x-k8s.io`"
+        )))
     }
 }
 
@@ -122,7 +124,9 @@ mod tests {
     #[test]
     fn a_kind_is_read_as_it_is_written() {
         let read = |text: &str| serde_json::from_value::<Kind>(serde_json::Value::from(text));
-        for kind in [Kind::core("Secret"), Kind::new("metal3.io", "BareMetalHost"), Kind::new("metal3.io", "*")] {
+        for kind in
+            [Kind::core("Secret"), Kind::new("metal3.io", "BareMetalHost"), Kind::new("metal3.io", "*")]
+        {
             assert_eq!(read(&kind.to_string()).unwrap(), kind);
         }
         for bad in ["", "secrets", "cluster.x-k8s.io", "cluster.x-k8s.io/v1beta1/Cluster", "Clu ster.x"] {

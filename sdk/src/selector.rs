@@ -143,6 +143,9 @@ mod tests {
     #[test]
     fn what_is_misspelt_is_told() {
         let error = serde_json::from_value::<Selector>(json!({"nam": "a"})).unwrap_err().to_string();
-        assert!(error.contains("unknown field `nam`, expected one of `name`, `namespace`, `labels`"), "{error}");
+        assert!(
+            error.contains("unknown field `nam`, expected one of `name`, `namespace`, `labels`"),
+            "{error}"
+        );
     }
 }
