@@ -1,0 +1,110 @@
+//! What an operator says about Secrets, and whether it makes sense.
+
+use pivot_sdk::{Error, Glob, Key, Kind, Object, Result, Selector};
+use serde::Deserialize;
+
+use crate::Secrets;
+
+const CLUSTER: Kind = Kind::new("cluster.x-k8s.io", "Cluster");
+/// The label with which Cluster API says which Cluster something belongs to.
+const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+
+/// Secrets that stay, whatever else is known about them.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Leave {
+    /// Which.
+    #[serde(rename = "match")]
+    pub chosen: Selector,
+    /// Of which type.
+    #[serde(rename = "type")]
+    pub of_type: Option<Glob>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// Secrets that move with a Cluster.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Take {
+    /// Which.
+    #[serde(rename = "match")]
+    pub chosen: Selector,
+    /// Of which type.
+    #[serde(rename = "type")]
+    pub of_type: Option<Glob>,
+    /// With this Cluster: `name`, or `namespace/name`.
+    pub cluster: Option<String>,
+    /// With the Cluster of the same namespace that this label names.
+    pub cluster_label: Option<String>,
+}
+
+impl Leave {
+    pub(crate) fn means(&self, secret: &Object) -> bool {
+        means(&self.chosen, self.of_type.as_ref(), secret)
+    }
+
+    pub(crate) fn reason(&self) -> &str {
+        self.reason.as_deref().unwrap_or("the configuration says that it stays")
+    }
+}
+
+impl Take {
+    pub(crate) fn means(&self, secret: &Object) -> bool {
+        means(&self.chosen, self.of_type.as_ref(), secret)
+    }
+
+    /// The Cluster it moves with. An operator who selects a Secret wants it to move: one that does not say with which
+    /// Cluster must not stay behind in silence.
+    pub(crate) fn cluster_of(&self, index: usize, secret: &Object) -> Result<Key> {
+        let namespace = secret.namespace().unwrap_or_default();
+        if let Some(cluster) = &self.cluster {
+            let (namespace, name) = cluster.split_once('/').unwrap_or((namespace, cluster));
+            return Ok(CLUSTER.named(namespace, name));
+        }
+        let label = self.cluster_label.as_deref().unwrap_or(CLUSTER_NAME);
+        match secret.label(label).filter(|name| !name.is_empty()) {
+            Some(name) => Ok(CLUSTER.named(namespace, name)),
+            None => Err(Error::invalid(format!(
+                "configuration: take[{index}] selects this Secret, which has no label {label} to say which Cluster it \
+                 moves with; label it, name the Cluster in take[{index}].cluster, or select less"
+            ))),
+        }
+    }
+}
+
+fn means(chosen: &Selector, of_type: Option<&Glob>, secret: &Object) -> bool {
+    // A Secret without a type is an Opaque one.
+    let is = secret.text("/type").unwrap_or("Opaque");
+    chosen.matches(secret) && of_type.is_none_or(|wanted| wanted.matches(is))
+}
+
+impl Secrets {
+    /// What parsing can't see. Asked before each call, so that a mistake shows in the first one.
+    pub(crate) fn make_sense(&self) -> Result<()> {
+        for (index, leave) in self.leave.iter().enumerate() {
+            if leave.chosen.is_empty() && leave.of_type.is_none() {
+                return Err(wrong("leave", index, "selects every Secret; give it a match or a type"));
+            }
+        }
+        for (index, take) in self.take.iter().enumerate() {
+            if take.chosen.is_empty() && take.of_type.is_none() {
+                return Err(wrong("take", index, "selects every Secret; give it a match or a type"));
+            }
+            if take.cluster.is_some() && take.cluster_label.is_some() {
+                return Err(wrong("take", index, "has both cluster and cluster-label; one of them says it"));
+            }
+            let parts =
+                |cluster: &str| cluster.split('/').count() <= 2 && cluster.split('/').all(|p| !p.is_empty());
+            if let Some(bad) = take.cluster.as_deref().filter(|cluster| !parts(cluster)) {
+                let why = format!("names the Cluster `{bad}`; write its name, or namespace/name");
+                return Err(wrong("take", index, &why));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wrong(list: &str, index: usize, why: &str) -> Error {
+    Error::invalid(format!("configuration: {list}[{index}] {why}"))
+}
