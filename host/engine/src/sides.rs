@@ -5,7 +5,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pivot_core::refusal::Side;
@@ -22,6 +22,8 @@ use crate::halt::Halter;
 
 /// How long a request is tried again before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The same until a place has answered for the first time: nothing is under way yet, and an address may simply be wrong.
+const FIRST_PATIENCE: Duration = Duration::from_secs(8);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -39,12 +41,13 @@ pub(crate) struct Handle {
     pub(crate) side: Side,
     pub(crate) place: Arc<dyn Place>,
     pub(crate) throttled: Throttled,
+    answered: Arc<AtomicBool>,
     halter: Halter,
 }
 
 impl Handle {
     pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter) -> Self {
-        Self { side, place, throttled: Throttled::default(), halter }
+        Self { side, place, throttled: Throttled::default(), answered: Arc::default(), halter }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -133,6 +136,13 @@ impl Handle {
         if let Some(why) = self.halter.lost() {
             return Failure::Halted(crate::halt::Halt::LeaseLost(why));
         }
+        // Who does not answer is known by its address only.
+        let error = match error {
+            PlaceError::Unavailable(text) => {
+                PlaceError::Unavailable(format!("{text}; asked was {}", self.place.label()))
+            }
+            other => other,
+        };
         Failure::Place { side: self.side, doing: doing.into(), object: object.cloned().map(Box::new), error }
     }
 
@@ -153,9 +163,15 @@ impl Handle {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
+            let patience = if self.answered.load(Ordering::Relaxed) { PATIENCE } else { FIRST_PATIENCE };
             let error = match request().await {
-                Err(error) if error.transient() && begun.elapsed() < PATIENCE => error,
-                other => return other,
+                Err(error) if error.transient() && begun.elapsed() < patience => error,
+                other => {
+                    if other.is_ok() {
+                        self.answered.store(true, Ordering::Relaxed);
+                    }
+                    return other;
+                }
             };
             let wait = match error {
                 PlaceError::TooManyRequests { retry_after } => {
@@ -171,5 +187,36 @@ impl Handle {
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_places::MemoryPlace;
+
+    use super::*;
+
+    async fn patience(handle: &Handle) -> u64 {
+        let begun = Instant::now();
+        let request = || async { Err::<(), _>(PlaceError::Unavailable("refused".into())) };
+        handle.retry(request).await.unwrap_err();
+        begun.elapsed().as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_that_never_answered_is_given_up_sooner() {
+        let place = Arc::new(MemoryPlace::new("over there"));
+        let handle = Handle::new(Side::Target, place, Halter::default());
+        assert!((8..15).contains(&patience(&handle).await));
+        handle.clone().retry(|| async { Ok(()) }).await.unwrap();
+        assert!((60..70).contains(&patience(&handle).await));
+    }
+
+    #[test]
+    fn an_error_names_who_did_not_answer() {
+        let place = Arc::new(MemoryPlace::new("over there"));
+        let handle = Handle::new(Side::Target, place, Halter::default());
+        let failure = handle.failed("listing secrets", None, PlaceError::Unavailable("refused".into()));
+        assert!(failure.to_string().contains("over there"), "{failure}");
     }
 }

@@ -36,7 +36,11 @@ pub(crate) async fn two_places(
         code: "same-cluster",
         side: Side::Target,
         object: None,
-        message: format!("source ({from}) and target ({to}) are the same"),
+        message: if from == to {
+            format!("source and target are the same: {from}")
+        } else {
+            format!("source and target are the same: {from} and {to} are two names of one")
+        },
         remedy: "name another target with --to-kubeconfig and --to-kubeconfig-context".into(),
     }))
 }
