@@ -11,6 +11,8 @@
 
 mod operator;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 use pivot_sdk::prelude::*;
 

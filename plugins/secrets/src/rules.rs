@@ -93,15 +93,15 @@ impl Rule {
 /// Whether anything says that the Secret may belong to something that moves. Then the host decides, which knows
 /// what there is; a controller's finalizer is such a sign as well.
 pub(crate) fn shows_use(secret: &Object) -> bool {
-    let named = |purpose: &&str| {
+    let named = |purpose: &str| {
         secret
             .name()
-            .strip_suffix(*purpose)
+            .strip_suffix(purpose)
             .and_then(|rest| rest.strip_suffix('-'))
             .is_some_and(|c| !c.is_empty())
     };
     secret.items("/metadata/ownerReferences").next().is_some()
         || secret.items("/metadata/finalizers").next().is_some()
         || TIES.iter().any(|tie| secret.label(tie).is_some())
-        || PURPOSES.iter().any(|purpose| named(&purpose))
+        || PURPOSES.iter().any(|purpose| named(purpose))
 }

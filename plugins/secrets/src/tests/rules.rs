@@ -1,8 +1,8 @@
 //! What stays, and what the plugin says nothing about.
 
+use crate::Secrets;
 use pivot_sdk::test::Harness;
 use pivot_sdk::{Object, Relation};
-use secrets::Secrets;
 use serde_json::{Value, json};
 
 fn secret(name: &str, of_type: &str, meta: Value) -> Object {

@@ -1,8 +1,8 @@
 //! What an operator may say, and what is answered where it makes no sense.
 
+use crate::Secrets;
 use pivot_sdk::test::Harness;
 use pivot_sdk::{Kind, Object, Relation};
-use secrets::Secrets;
 use serde_json::{Value, json};
 
 const CLUSTER: Kind = Kind::new("cluster.x-k8s.io", "Cluster");

@@ -1,0 +1,84 @@
+//! One entry of the configuration.
+
+use pivot_sdk::{Kind, Object, Patch, Selector};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::{KINDS, bounds};
+
+/// A change, and the objects it is made on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// What messages call it.
+    #[serde(default)]
+    pub name: String,
+    /// The kind of the objects.
+    pub kind: Kind,
+    /// Which of them; all where nothing is said.
+    #[serde(default, rename = "match")]
+    pub chosen: Selector,
+    /// What is merged into them.
+    #[serde(default)]
+    pub merge: Map<String, Value>,
+    /// JSON pointers of what is taken away: TOML has no null to say it with.
+    #[serde(default)]
+    pub remove: Vec<String>,
+}
+
+impl Entry {
+    /// What messages call it: its name, or its place.
+    pub(crate) fn called(&self, index: usize) -> String {
+        if self.name.is_empty() {
+            format!("patch[{index}]")
+        } else {
+            format!("patch[{index}] ({})", self.name)
+        }
+    }
+
+    /// What is wrong with it.
+    pub(crate) fn make_sense(&self) -> Result<(), String> {
+        if !KINDS.iter().any(|known| known.covers(&self.kind)) {
+            let known: Vec<String> = KINDS.iter().map(Kind::to_string).collect();
+            return Err(format!(
+                "{} is none of the kinds that can be patched: {}",
+                self.kind,
+                known.join(", ")
+            ));
+        }
+        if self.merge.is_empty() && self.remove.is_empty() {
+            return Err("it changes nothing; give it a `merge` or a `remove`".into());
+        }
+        if let Some(bad) = self.remove.iter().find(|pointer| !is_pointer(pointer)) {
+            return Err(format!(
+                "`{bad}` is no JSON pointer; write /metadata/labels/example.com~1name, with ~1 for a slash in a name"
+            ));
+        }
+        let merged = if self.merge.is_empty() { Vec::new() } else { bounds::paths(&self.merge) };
+        for path in merged.iter().chain(&self.remove) {
+            if let Some(why) = bounds::refusal(&self.kind, path) {
+                return Err(format!("{path} can't be patched: {why}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it means an object.
+    pub(crate) fn means(&self, object: &Object) -> bool {
+        self.kind.covers(&object.kind()) && self.chosen.matches(object)
+    }
+
+    /// The patch with its changes.
+    pub(crate) fn apply(&self, patch: Patch) -> Patch {
+        // Merging nothing would still make of a list, or of nothing, a map.
+        let patch =
+            if self.merge.is_empty() { patch } else { patch.merge("", &Value::Object(self.merge.clone())) };
+        self.remove.iter().fold(patch, |patch, pointer| patch.remove(pointer))
+    }
+}
+
+/// RFC 6901: a tilde is always ~0 or ~1.
+fn is_pointer(text: &str) -> bool {
+    let escapes = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
+    text.starts_with('/') && text.len() > 1 && escapes
+}

@@ -1,0 +1,109 @@
+//! Changes that an operator wants made on objects as they arrive: labels, annotations, fields.
+//!
+//! Distributions change their objects after a move (TKG marks its management Cluster anew, a site points its clusters to
+//! another registry). Done afterwards, by hand or by a script, there is a time in which the target's controllers act on what is
+//! not right yet. Done here, an object is right from its first moment, the server's dry run has seen it before anything was
+//! paused, and the move can be repeated.
+//!
+//! There is nothing in it but configuration. What may not be patched is refused when the configuration is read, with the
+//! entry's name, not when the object is about to be created.
+
+mod bounds;
+mod entry;
+#[cfg(test)]
+mod tests;
+
+use pivot_sdk::prelude::*;
+
+pub use entry::Entry;
+
+/// What entries can name. A plugin declares what it changes before it knows its configuration, so this is wide: what Cluster
+/// API's contract makes providers use, what the host moves besides, and the hosts of bare metal.
+pub const KINDS: [Kind; 9] = [
+    Kind::new("cluster.x-k8s.io", "*"),
+    Kind::new("controlplane.cluster.x-k8s.io", "*"),
+    Kind::new("bootstrap.cluster.x-k8s.io", "*"),
+    Kind::new("infrastructure.cluster.x-k8s.io", "*"),
+    Kind::new("addons.cluster.x-k8s.io", "*"),
+    Kind::new("ipam.cluster.x-k8s.io", "*"),
+    Kind::new("metal3.io", "BareMetalHost"),
+    Kind::core("ConfigMap"),
+    Kind::core("Secret"),
+];
+
+/// The plugin, with its configuration.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Patches {
+    /// Applied in this order.
+    pub patch: Vec<Entry>,
+}
+
+impl Plugin for Patches {
+    fn about() -> About {
+        KINDS.into_iter().fold(pivot_sdk::about!(), About::adapts)
+    }
+
+    fn configure() -> Result<Self> {
+        let this: Self = config::get()?;
+        for (index, entry) in this.patch.iter().enumerate() {
+            entry
+                .make_sense()
+                .map_err(|why| Error::invalid(format!("configuration: {}: {why}", entry.called(index))))?;
+        }
+        Ok(this)
+    }
+
+    fn adapt(&self, object: &Object) -> Result<Patch> {
+        let patch = self.applied(object);
+        if patch.is_empty() {
+            return Ok(patch);
+        }
+        // The host asks again about the object as it will be, and then wants no more changes.
+        let after = patch.applied();
+        if self.applied(&after).is_empty() {
+            return Ok(patch);
+        }
+        let again: Vec<String> = self.meant(&after).map(|(index, entry)| entry.called(index)).collect();
+        Err(Error::new(
+            "unsteady",
+            format!(
+                "patched once it would be patched again: what one entry changes, another selects by, or a list loses one \
+                 item after another; let the entries select by what none of them changes: {}",
+                again.join(", ")
+            ),
+        ))
+    }
+
+    /// A configuration that can't be understood shows here at the latest, and an entry that means nothing, which mostly is
+    /// one with a typing error.
+    fn check(&self, point: Point, moving: &Move) -> Result<Vec<Finding>> {
+        if point != Point::BeforePause {
+            return Ok(Vec::new());
+        }
+        let idle = self.patch.iter().enumerate().filter(|(_, entry)| {
+            let fits = |key: &&Key| entry.chosen.means(key.namespace.as_deref(), &key.name);
+            !moving.of_kind(&entry.kind).any(|key| fits(&key))
+        });
+        let finding = |(index, entry): (usize, &Entry)| {
+            let kind = &entry.kind;
+            Finding::warn("no-object", format!("{}: no {kind} with such a name moves", entry.called(index)))
+                .remedy("look for a typing error in its kind, name and namespace, or take the entry out")
+        };
+        Ok(idle.map(finding).collect())
+    }
+}
+
+impl Patches {
+    /// The entries that mean an object.
+    fn meant(&self, object: &Object) -> impl Iterator<Item = (usize, &Entry)> {
+        self.patch.iter().enumerate().filter(|(_, entry)| entry.means(object))
+    }
+
+    /// What all entries that mean the object change, one after the other.
+    fn applied(&self, object: &Object) -> Patch {
+        self.meant(object).fold(object.patch(), |patch, (_, entry)| entry.apply(patch))
+    }
+}
+
+pivot_sdk::export!(Patches, hooks = [adapt, check]);
