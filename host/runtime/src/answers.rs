@@ -1,0 +1,166 @@
+//! What plugins answer, as the program's own values.
+//!
+//! The bounds of patches are the engine's to check; here it is seen to that an answer is what it should be: a patch an
+//! object, a name a name, a sentence one line.
+
+use pivot_core::hooks::{Finding, Relation, Settlement, Severity};
+use pivot_core::{GroupKind, Key};
+use serde_json::Value;
+
+use crate::contract::exports::pivot::provider::{relate, settle};
+use crate::contract::pivot::provider::types;
+use crate::text;
+
+/// The longest sentence for people.
+const SENTENCE: usize = 1_000;
+/// The most findings and relations of one answer.
+const MANY: usize = 1_000;
+
+/// Reads the answers of one call.
+pub(crate) struct Reader<'a> {
+    /// The plugin sees the data of Secrets: its words are withheld.
+    pub(crate) secret_data: bool,
+    /// The objects it was told of; the only ones it may name if its words are withheld.
+    pub(crate) given: &'a [Key],
+}
+
+impl Reader<'_> {
+    pub(crate) fn relations(&self, said: Vec<relate::Relation>) -> Result<Vec<Relation>, String> {
+        few(said.len())?;
+        said.into_iter().map(|relation| self.relation(relation)).collect()
+    }
+
+    fn relation(&self, said: relate::Relation) -> Result<Relation, String> {
+        let named = |said| {
+            if self.secret_data {
+                return Err("it sees the data of Secrets and may not name other objects".to_owned());
+            }
+            key(said)
+        };
+        Ok(match said {
+            relate::Relation::Link(said) => Relation::Link(named(said)?),
+            relate::Relation::Need(said) => Relation::Need(named(said)?),
+            relate::Relation::Leave(reason) => Relation::Leave(self.words(&reason)),
+            relate::Relation::Keep(reason) => Relation::Keep(self.words(&reason)),
+        })
+    }
+
+    pub(crate) fn findings(&self, said: Vec<types::Finding>) -> Result<Vec<Finding>, String> {
+        few(said.len())?;
+        said.into_iter().map(|finding| self.finding(finding)).collect()
+    }
+
+    fn finding(&self, said: types::Finding) -> Result<Finding, String> {
+        let types::Finding { severity, code, message, object, remedy } = said;
+        let object = object.map(key).transpose()?;
+        Ok(Finding {
+            severity: Severity::from_word(&severity),
+            code: text::code(&code),
+            message: self.words(&message),
+            object: object.filter(|key| !self.secret_data || self.given.contains(key)),
+            remedy: if self.secret_data { String::new() } else { self.words(&remedy) },
+        })
+    }
+
+    pub(crate) fn patch(&self, said: Option<String>) -> Result<Option<Value>, String> {
+        said.map_or(Ok(None), |text| patch(&text))
+    }
+
+    pub(crate) fn settlement(&self, said: settle::Settlement) -> Result<Settlement, String> {
+        Ok(match said {
+            settle::Settlement::Done => Settlement::Done,
+            settle::Settlement::Patch(text) => patch(&text)?
+                .map(Settlement::Patch)
+                .ok_or("it settles with a patch that changes nothing, which would never end")?,
+            settle::Settlement::Wait(finding) => Settlement::Wait(self.finding(finding)?),
+            settle::Settlement::Stop(finding) => Settlement::Stop(self.finding(finding)?),
+        })
+    }
+
+    fn words(&self, words: &str) -> String {
+        if self.secret_data { text::WITHHELD.to_owned() } else { text::line(words, SENTENCE) }
+    }
+}
+
+fn few(count: usize) -> Result<(), String> {
+    if count > MANY { Err(format!("its answer has {count} parts; {MANY} is the most")) } else { Ok(()) }
+}
+
+/// A merge patch; none where it changes nothing. Errors carry no part of it.
+fn patch(text: &str) -> Result<Option<Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(map)) if map.is_empty() => Ok(None),
+        Ok(Value::Object(map)) => Ok(Some(Value::Object(map))),
+        Ok(_) => Err("its patch is not a JSON object".into()),
+        Err(error) => {
+            Err(format!("its patch is not JSON (line {}, column {})", error.line(), error.column()))
+        }
+    }
+}
+
+fn key(said: types::ObjectKey) -> Result<Key, String> {
+    let types::ObjectKey { group, kind, namespace, name } = said;
+    let key = Key { group_kind: GroupKind { group, kind }, namespace, name };
+    if text::is_key(&key) {
+        Ok(key)
+    } else {
+        Err("it names an object by what can't be an object's name".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const OPEN: Reader<'_> = Reader { secret_data: false, given: &[] };
+
+    fn said(name: &str) -> types::Finding {
+        types::Finding {
+            severity: "wait".into(),
+            code: "not-ready".into(),
+            message: "the pass\nword is hunter2".into(),
+            object: Some(types::ObjectKey {
+                group: String::new(),
+                kind: "Secret".into(),
+                namespace: Some("n".into()),
+                name: name.into(),
+            }),
+            remedy: "type hunter2".into(),
+        }
+    }
+
+    #[test]
+    fn a_patch_is_an_object_or_nothing() {
+        assert_eq!(OPEN.patch(None), Ok(None));
+        assert_eq!(OPEN.patch(Some("{}".into())), Ok(None));
+        assert_eq!(OPEN.patch(Some(r#"{"a":null}"#.into())), Ok(Some(json!({"a": null}))));
+        for bad in ["null", "[]", "\"hush\"", "{\"a\":", "{}{}", ""] {
+            let error = OPEN.patch(Some(bad.into())).unwrap_err();
+            assert!(error.starts_with("its patch is not") && !error.contains("hush"), "{error}");
+        }
+        assert!(OPEN.settlement(settle::Settlement::Patch("{}".into())).is_err());
+    }
+
+    #[test]
+    fn whoever_sees_secrets_speaks_in_codes() {
+        let secret = |name: &str| Key::new(GroupKind::new("", "Secret"), Some("n"), name);
+        let given = [secret("a")];
+        let closed = Reader { secret_data: true, given: &given };
+        let findings = closed.findings(vec![said("a"), said("hunter2")]).unwrap();
+        assert!(!format!("{findings:?}").contains("hunter2"));
+        assert_eq!((findings[0].code.as_str(), &findings[0].object), ("not-ready", &Some(secret("a"))));
+        assert_eq!(findings[1].object, None);
+        let leave = closed.relations(vec![relate::Relation::Leave("hunter2".into())]).unwrap();
+        assert_eq!(leave, [Relation::Leave(text::WITHHELD.into())]);
+        let key = said("hunter2").object.unwrap();
+        assert!(closed.relations(vec![relate::Relation::Need(key)]).is_err());
+    }
+
+    #[test]
+    fn words_and_names_are_what_they_should_be() {
+        assert_eq!(OPEN.findings(vec![said("a")]).unwrap()[0].message, "the pass word is hunter2");
+        assert!(OPEN.findings(vec![said("a b")]).is_err());
+        assert!(OPEN.findings(vec![said("a"); MANY + 1]).is_err());
+    }
+}

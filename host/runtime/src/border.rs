@@ -1,0 +1,206 @@
+//! What a component may ask the host. Each question is held against what was declared and granted before anyone hears
+//! of it; questions of one list are asked side by side.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use pivot_core::{GroupKind, Object};
+use tracing::Level;
+use wasmtime::component::{HasSelf, Linker};
+
+use crate::context::{Card, Ctx};
+use crate::contract::pivot::provider::{config, endpoints, log, objects, types};
+use crate::describe::{covers, side};
+use crate::inert;
+use crate::parse::Seen;
+use crate::probe::Endpoint;
+use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
+use crate::text;
+use crate::trust::Network;
+
+/// How many questions are on their way at once.
+const SIDE_BY_SIDE: usize = 64;
+/// The longest a probe waits, whatever it asks for.
+const LONGEST_PROBE: Duration = Duration::from_secs(10);
+/// Times are told in these steps: a clock any finer would be one.
+const STEP_MS: u128 = 10;
+/// The most of a body that comes back.
+const LONGEST_BODY: usize = 256 << 10;
+
+/// Links what a component imports and nothing else.
+pub(crate) fn link(linker: &mut Linker<Ctx>, seen: &Seen) -> wasmtime::Result<()> {
+    types::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
+    objects::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
+    endpoints::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
+    config::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
+    log::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
+    if seen.inert.is_empty() { Ok(()) } else { inert::link(linker) }
+}
+
+impl types::Host for Ctx {}
+
+impl objects::Host for Ctx {
+    async fn read(
+        &mut self,
+        queries: Vec<objects::Query>,
+    ) -> wasmtime::Result<Vec<Result<Vec<String>, types::Error>>> {
+        self.meter.ask(queries.len())?;
+        let (card, services) = (Arc::clone(&self.card), self.services.clone());
+        let ask = |said: objects::Query| {
+            let (card, services) = (Arc::clone(&card), services.clone());
+            async move {
+                let services = services.ok_or_else(pure)?;
+                services.read(&card.name, query(&card, said)?).await
+            }
+        };
+        let answers: Vec<_> = stream::iter(queries).map(ask).buffered(SIDE_BY_SIDE).collect().await;
+        Ok(answers.into_iter().map(|answer| self.hand_in(answer).map_err(error)).collect())
+    }
+}
+
+impl endpoints::Host for Ctx {
+    async fn probe(
+        &mut self,
+        probes: Vec<endpoints::Endpoint>,
+    ) -> wasmtime::Result<Vec<Result<endpoints::Answer, types::Error>>> {
+        self.meter.ask(probes.len())?;
+        let (card, services) = (Arc::clone(&self.card), self.services.clone());
+        let ask = |said: endpoints::Endpoint| {
+            let (card, services) = (Arc::clone(&card), services.clone());
+            async move {
+                let services = services.ok_or_else(pure)?;
+                let probe = probe(&card, said)?;
+                let timeout = probe.timeout;
+                let late = |_| ServiceError::new("unreachable", "no answer in time");
+                tokio::time::timeout(timeout, services.probe(&card.name, probe)).await.map_err(late)?
+            }
+        };
+        let answers: Vec<_> = stream::iter(probes).map(ask).buffered(SIDE_BY_SIDE).collect().await;
+        Ok(answers.into_iter().map(|answer| self.hand_in_answer(answer).map_err(error)).collect())
+    }
+}
+
+impl config::Host for Ctx {
+    fn get(&mut self) -> wasmtime::Result<String> {
+        self.meter.ask(1)?;
+        // Whose configuration it is, is not known before the plugin has said who it is.
+        let config = self.card.admitted.as_ref().map(|(_, grants)| grants.config.clone());
+        Ok(config.unwrap_or_else(|| "{}".to_owned()))
+    }
+}
+
+impl log::Host for Ctx {
+    fn log(&mut self, level: String, message: String) -> wasmtime::Result<()> {
+        self.meter.ask(1)?;
+        let level = match level.as_str() {
+            "error" => Level::ERROR,
+            "warn" => Level::WARN,
+            "info" => Level::INFO,
+            _ => Level::DEBUG,
+        };
+        self.say(level, &message);
+        Ok(())
+    }
+}
+
+impl Ctx {
+    /// Objects on their way in.
+    fn hand_in(&mut self, answer: Result<Vec<Object>, ServiceError>) -> Result<Vec<String>, ServiceError> {
+        let secret_data = self.card.secret_data();
+        let mut texts = Vec::new();
+        for object in &answer? {
+            let text =
+                text::object(object, secret_data).map_err(|why| ServiceError::new("unreadable", why))?;
+            if !self.meter.hand_in(text.len()) {
+                return Err(too_much());
+            }
+            texts.push(text.into_owned());
+        }
+        Ok(texts)
+    }
+
+    fn hand_in_answer(
+        &mut self,
+        answer: Result<Answer, ServiceError>,
+    ) -> Result<endpoints::Answer, ServiceError> {
+        let Answer { status, mut body, took } = answer?;
+        body.truncate(body.floor_char_boundary(LONGEST_BODY));
+        if !self.meter.hand_in(body.len()) {
+            return Err(too_much());
+        }
+        let took_ms = u32::try_from(took.as_millis().div_ceil(STEP_MS) * STEP_MS).unwrap_or(u32::MAX);
+        Ok(endpoints::Answer { status, body, took_ms })
+    }
+}
+
+fn error(error: ServiceError) -> types::Error {
+    types::Error { code: error.code, message: error.message }
+}
+
+fn pure() -> ServiceError {
+    ServiceError::new("denied", "this hook is pure: it may not ask")
+}
+
+fn too_much() -> ServiceError {
+    ServiceError::new(
+        "too-large",
+        "the answers together are larger than this plugin may be handed in one call",
+    )
+}
+
+/// A question for objects, if it was declared and granted. What was declared is granted, or there was no call.
+fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
+    let objects::Query { side: word, kind, namespace, name } = said;
+    let side = side(&word).map_err(|why| ServiceError::new("invalid", why))?;
+    let kind = GroupKind::new(kind.group, kind.kind);
+    let words = [Some(kind.kind.as_str()), namespace.as_deref().filter(|n| *n != "*"), name.as_deref()];
+    if let Some(bad) = words.into_iter().flatten().find(|word| !text::is_object_name(word)) {
+        return Err(ServiceError::new("invalid", format!("`{}` is no name", text::line(bad, 64))));
+    }
+    let Some((declared, _)) = &card.admitted else { return Err(pure()) };
+    let reads = declared.reads.iter().filter(|read| read.side == side && covers(&read.kind, &kind));
+    let mut confined = None;
+    for read in reads {
+        match (read.namespace.as_deref(), namespace.as_deref()) {
+            (Some("*"), _) => confined = Some(false),
+            (Some(declared), Some(asked)) if declared == asked => confined = Some(false),
+            (None, asked) if asked != Some("*") => confined = confined.or(Some(true)),
+            _ => {}
+        }
+    }
+    let Some(confined) = confined else {
+        let place = namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default();
+        return Err(
+            Denied(format!("reading {kind} of the {side}{place} was not declared and granted")).into()
+        );
+    };
+    Ok(Query { side, kind, namespace, name, confined })
+}
+
+/// A probe, if its endpoint was declared and granted.
+fn probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, ServiceError> {
+    let invalid = |why: String| ServiceError::new("invalid", why);
+    let endpoints::Endpoint { method, vantage, address, timeout_ms } = said;
+    let http = match method.as_str() {
+        "tcp" => false,
+        "http-get" => true,
+        other => return Err(invalid(format!("there is no method `{}`", text::line(other, 32)))),
+    };
+    let vantage = match vantage.as_str() {
+        "here" => Vantage::Here,
+        other => Vantage::Side(side(other).map_err(invalid)?),
+    };
+    let endpoint = Endpoint::read(http, vantage, &address).map_err(invalid)?;
+    let Some((declared, grants)) = &card.admitted else { return Err(pure()) };
+    let among = |patterns: &[crate::trust::Pattern]| {
+        patterns.iter().any(|p| p.matches(&endpoint.host, endpoint.port))
+    };
+    if !among(&declared.probes) || !among(&grants.probes) {
+        let what = format!("probing {}:{} was not declared and granted", endpoint.host, endpoint.port);
+        return Err(Denied(what).into());
+    }
+    let named: Vec<Network> = grants.probes.iter().filter_map(|p| p.network_at(endpoint.port)).collect();
+    let timeout = Duration::from_millis(timeout_ms.into()).min(LONGEST_PROBE).min(card.limits().time);
+    Ok(Probe { http, vantage, address, timeout, named })
+}

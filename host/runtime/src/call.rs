@@ -1,0 +1,161 @@
+//! A hook called once.
+//!
+//! Every call gets a fresh store and instance (30 µs): nothing leaks from object to object, and after a trap there is
+//! nothing to repair.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::future::BoxFuture;
+use pivot_core::Key;
+use pivot_core::hooks::Hook;
+use tracing::{Instrument, debug_span, field};
+use wasmtime::component::{Instance, InstancePre};
+use wasmtime::{Store, Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+use crate::context::{Card, Ctx, hook_name};
+use crate::contract::pivot::provider::types;
+use crate::error::Who;
+use crate::limits::Exceeded;
+use crate::services::Services;
+use crate::text;
+
+/// Why a hook gave no answer. The host and everything else it runs is as well as before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{who} failed in {hook}{}: {message} ({code})", of(.object))]
+pub struct CallError {
+    /// The plugin.
+    pub who: Arc<Who>,
+    /// In which hook; `describe` is one here.
+    pub hook: &'static str,
+    /// About which object.
+    pub object: Option<Box<Key>>,
+    /// A word for programs: `trap`, `timeout`, `out-of-memory`, `too-many-host-calls`, `output-too-large`, `exit`,
+    /// `invalid-answer`, or the plugin's own.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+fn of(object: &Option<Box<Key>>) -> String {
+    object.as_ref().map(|key| format!(" of {key}")).unwrap_or_default()
+}
+
+/// One call.
+pub(crate) struct Call<'a> {
+    pub(crate) card: &'a Arc<Card>,
+    /// None: `describe`.
+    pub(crate) hook: Option<Hook>,
+    pub(crate) object: Option<Key>,
+    pub(crate) services: Option<Arc<dyn Services>>,
+}
+
+/// What a component answers: its own error, or a value.
+pub(crate) type Said<T> = wasmtime::Result<Result<T, types::Error>>;
+
+impl Call<'_> {
+    /// Instantiates and asks, within the limits. What comes back is turned into the program's own values by `read`,
+    /// whose error is what is wrong with the answer.
+    pub(crate) async fn run<T, R>(
+        self,
+        pre: &InstancePre<Ctx>,
+        ask: impl for<'s> FnOnce(&'s mut Store<Ctx>, Instance) -> BoxFuture<'s, Said<T>>,
+        read: impl FnOnce(T) -> Result<R, String>,
+    ) -> Result<R, CallError> {
+        let ctx = Ctx::new(Arc::clone(self.card), self.hook, self.services.clone());
+        let span = debug_span!(
+            "plugin",
+            plugin = self.card.name,
+            hook = hook_name(self.hook),
+            kind = self.object.as_ref().map(|key| field::display(&key.group_kind)),
+            object = self.object.as_ref().map(field::display),
+            time_us = field::Empty,
+            peak_memory = field::Empty,
+            outcome = field::Empty,
+        );
+        let begun = Instant::now();
+        let limits = self.card.limits();
+        let mut store = Store::new(pre.engine(), ctx);
+        store.limiter(|ctx| &mut ctx.meter);
+        store.set_hostcall_fuel(limits.output);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_async_yield_and_update(1);
+        let work = async {
+            let instance = pre.instantiate_async(&mut store).await?;
+            ask(&mut store, instance).await
+        };
+        let done = tokio::time::timeout(limits.time, work.instrument(span.clone())).await;
+        let answer = match done {
+            Ok(Ok(Ok(answer))) => read(answer).map_err(|why| ("invalid-answer".to_owned(), why)),
+            Ok(Ok(Err(said))) => Err((text::code(&said.code), text::line(&said.message, 1_000))),
+            Ok(Err(error)) => Err(explain(&error)),
+            Err(_) => Err(("timeout".to_owned(), format!("it took longer than {:?}", limits.time))),
+        };
+        span.in_scope(|| store.data().say_printed());
+        span.record("time_us", begun.elapsed().as_micros());
+        span.record("peak_memory", store.data().meter.peak);
+        span.record("outcome", answer.as_ref().err().map_or("ok", |(code, _)| code.as_str()));
+        answer.map_err(|(code, message)| self.error(code, message))
+    }
+
+    pub(crate) fn error(self, code: String, message: String) -> CallError {
+        let withheld = self.card.secret_data();
+        CallError {
+            who: Arc::clone(&self.card.who),
+            hook: hook_name(self.hook),
+            object: self.object.map(Box::new),
+            code,
+            message: if withheld { text::WITHHELD.to_owned() } else { message },
+        }
+    }
+}
+
+/// What wasmtime says when a component hands over more than the host takes at once; it has no type of its own.
+const TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// A failure inside the sandbox as a code and a sentence.
+fn explain(error: &wasmtime::Error) -> (String, String) {
+    let at = trace(error);
+    if let Some(exceeded) = error.downcast_ref::<Exceeded>() {
+        let code = match exceeded {
+            Exceeded::Memory { .. } => "out-of-memory",
+            Exceeded::Tables { .. } => "out-of-tables",
+            Exceeded::HostCalls { .. } => "too-many-host-calls",
+        };
+        return (code.to_owned(), format!("{exceeded}{at}"));
+    }
+    if let Some(I32Exit(status)) = error.downcast_ref() {
+        return ("exit".to_owned(), format!("it exited with status {status}{at}"));
+    }
+    if let Some(trap) = error.downcast_ref::<Trap>() {
+        let why = match trap {
+            Trap::UnreachableCodeReached => "it panicked or aborted (its log may say why)".to_owned(),
+            Trap::StackOverflow => "it ran out of stack".to_owned(),
+            trap => format!("it trapped: {trap}"),
+        };
+        return ("trap".to_owned(), format!("{why}{at}"));
+    }
+    let chain = format!("{:#}", error.root_cause());
+    if chain.contains(TOO_MUCH) {
+        return (
+            "output-too-large".to_owned(),
+            "it answered or asked with more than it may at once".to_owned(),
+        );
+    }
+    ("trap".to_owned(), format!("it trapped: {}{at}", text::line(&chain, 300)))
+}
+
+/// The innermost functions, by the names in the binary.
+fn trace(error: &wasmtime::Error) -> String {
+    let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
+    let named = backtrace.frames().iter().filter_map(|frame| frame.func_name());
+    // What every panic goes through says nothing.
+    let machinery = |name: &&str| {
+        !["core::panicking", "std::panicking", "__rust", "rust_panic", "std::sys", "abort", "std::rt"]
+            .iter()
+            .any(|prefix| name.contains(prefix))
+    };
+    let names: Vec<String> = named.filter(machinery).take(6).map(|name| text::line(name, 120)).collect();
+    if names.is_empty() { String::new() } else { format!(", in {}", names.join(" < ")) }
+}

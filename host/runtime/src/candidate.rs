@@ -1,0 +1,109 @@
+//! A component on its way in: parsed, compiled, linked, asked who it is. Nothing here trusts it.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::hooks::Hook;
+use wasmtime::component::{Component, InstancePre, Linker};
+
+use crate::border;
+use crate::call::Call;
+use crate::context::{Card, Ctx};
+use crate::contract::exports::pivot::provider as exports;
+use crate::describe::Declaration;
+use crate::directory::Artifact;
+use crate::engine::Runtime;
+use crate::error::{LoadError, Refused};
+use crate::limits::Limits;
+use crate::parse::{self, Seen};
+use crate::plugin::HookSet;
+
+/// A component that is compiled and has said who it is.
+pub(crate) struct Candidate {
+    pub(crate) artifact: Artifact,
+    pub(crate) seen: Seen,
+    pub(crate) declaration: Declaration,
+    pub(crate) hooks: Vec<Hook>,
+    pub(crate) linked: Linked,
+}
+
+pub(crate) struct Linked {
+    pub(crate) pre: InstancePre<Ctx>,
+    pub(crate) hooks: HookSet,
+    describe: exports::describe::GuestIndices,
+}
+
+impl Runtime {
+    /// Parses, compiles, links and asks who it is.
+    pub(crate) async fn candidate(&self, artifact: Artifact) -> Result<Candidate, LoadError> {
+        let who = artifact.who(None);
+        let seen = parse::look(&artifact.bytes).map_err(|why| why.of(who.clone()))?;
+        let linked = self.link(&artifact, &seen, Limits::default().stack).await?;
+        let hooks: Vec<Hook> =
+            Hook::ALL.into_iter().filter(|hook| seen.exports.contains(&hook.to_string())).collect();
+        let card = Arc::new(Card::stranger(who.clone()));
+        let call = Call { card: &card, hook: None, object: None, services: None };
+        let describe = linked.describe.clone();
+        let said = call
+            .run(
+                &linked.pre,
+                move |store, instance| {
+                    async move {
+                        let guest = describe.load(&mut *store, &instance)?;
+                        guest.call_describe(store).await.map(Ok)
+                    }
+                    .boxed()
+                },
+                Ok,
+            )
+            .await
+            .map_err(|error| Refused::Describe(Box::new(error)).of(who.clone()))?;
+        let declaration = Declaration::read(said, &hooks).map_err(|why| Refused::Description(why).of(who))?;
+        Ok(Candidate { artifact, seen, declaration, hooks, linked })
+    }
+
+    /// Compiles on a thread of its own, beside the others.
+    pub(crate) async fn link(
+        &self,
+        artifact: &Artifact,
+        seen: &Seen,
+        stack: usize,
+    ) -> Result<Linked, LoadError> {
+        let (runtime, bytes, seen) = (self.clone(), Arc::clone(&artifact.bytes), seen.clone());
+        let work = tokio::task::spawn_blocking(move || link(&runtime, &bytes, &seen, stack));
+        match work.await {
+            Ok(linked) => linked.map_err(|why| why.of(artifact.who(None))),
+            Err(_) => Err(Refused::Malformed("the compiler gave up".into()).of(artifact.who(None))),
+        }
+    }
+}
+
+fn link(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Linked, Refused> {
+    let engine = runtime.engine(stack).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
+    let component =
+        Component::new(&engine, bytes).map_err(|error| Refused::Malformed(format!("{error:#}")))?;
+    let mut linker = Linker::new(&engine);
+    border::link(&mut linker, seen).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
+    let mismatch = |error: wasmtime::Error| Refused::Mismatch(format!("{error:#}"));
+    let pre = linker.instantiate_pre(&component).map_err(mismatch)?;
+    // An interface that is exported must fit; one that is not is a hook that the plugin lacks.
+    let has = |hook: &str| seen.exports.iter().any(|export| export == hook);
+    macro_rules! find {
+        ($hook:ident) => {
+            has(stringify!($hook))
+                .then(|| exports::$hook::GuestIndices::new(&pre))
+                .transpose()
+                .map_err(mismatch)?
+        };
+    }
+    let hooks = HookSet {
+        relate: find!(relate),
+        check: find!(check),
+        hold: find!(hold),
+        adapt: find!(adapt),
+        restore: find!(restore),
+        settle: find!(settle),
+    };
+    let describe = exports::describe::GuestIndices::new(&pre).map_err(mismatch)?;
+    Ok(Linked { pre, hooks, describe })
+}

@@ -1,0 +1,101 @@
+//! What a store holds for the one call it is made for.
+
+use std::sync::Arc;
+
+use pivot_core::hooks::Hook;
+use tracing::Level;
+
+use crate::describe::Declaration;
+use crate::error::Who;
+use crate::inert::Inert;
+use crate::limits::{Limits, Meter};
+use crate::services::Services;
+use crate::text;
+use crate::trust::Grants;
+
+/// Who a plugin is and what it may do; the same for all its calls.
+pub(crate) struct Card {
+    pub(crate) name: String,
+    pub(crate) who: Arc<Who>,
+    /// None while it is still being asked who it is.
+    pub(crate) admitted: Option<(Declaration, Grants)>,
+}
+
+impl Card {
+    /// A plugin that has not said who it is.
+    pub(crate) fn stranger(who: Who) -> Self {
+        Self { name: who.file.clone(), who: Arc::new(who), admitted: None }
+    }
+
+    /// What a call may use. A stranger gets the defaults.
+    pub(crate) fn limits(&self) -> Limits {
+        self.admitted.as_ref().map(|(_, grants)| grants.limits).unwrap_or_default()
+    }
+
+    /// Whether it sees the data of Secrets: declared and granted.
+    pub(crate) fn secret_data(&self) -> bool {
+        self.admitted.as_ref().is_some_and(|(declared, grants)| declared.secret_data && grants.secret_data)
+    }
+}
+
+/// The data of a store.
+pub(crate) struct Ctx {
+    pub(crate) card: Arc<Card>,
+    /// None: `describe`.
+    pub(crate) hook: Option<Hook>,
+    pub(crate) meter: Meter,
+    /// None in pure hooks: every question is denied.
+    pub(crate) services: Option<Arc<dyn Services>>,
+    /// Made when a component first reaches for it; most never do.
+    inert: Option<Box<Inert>>,
+}
+
+/// The longest line of a plugin's log.
+const LINE: usize = 4 << 10;
+
+impl Ctx {
+    pub(crate) fn new(card: Arc<Card>, hook: Option<Hook>, services: Option<Arc<dyn Services>>) -> Self {
+        let meter = Meter::new(card.limits());
+        Self { card, hook, meter, services, inert: None }
+    }
+
+    pub(crate) fn inert(&mut self) -> &mut Inert {
+        self.inert.get_or_insert_default()
+    }
+
+    /// A line of the plugin's log.
+    pub(crate) fn say(&self, level: Level, words: &str) {
+        // A plugin that sees the data of Secrets says nothing.
+        if self.card.secret_data() {
+            return;
+        }
+        let (plugin, hook, words) = (&*self.card.name, hook_name(self.hook), text::line(words, LINE));
+        match level {
+            Level::ERROR => tracing::error!(target: "plugin", plugin, hook, "{words}"),
+            Level::WARN => tracing::warn!(target: "plugin", plugin, hook, "{words}"),
+            Level::INFO => tracing::info!(target: "plugin", plugin, hook, "{words}"),
+            _ => tracing::debug!(target: "plugin", plugin, hook, "{words}"),
+        }
+    }
+
+    /// What it printed goes to its log.
+    pub(crate) fn say_printed(&self) {
+        let Some(inert) = &self.inert else { return };
+        for line in inert.printed().lines().filter(|line| !line.trim().is_empty()).take(200) {
+            self.say(Level::WARN, line);
+        }
+    }
+}
+
+/// The name of a hook's interface; none is `describe`.
+pub(crate) fn hook_name(hook: Option<Hook>) -> &'static str {
+    match hook {
+        None => "describe",
+        Some(Hook::Relate) => "relate",
+        Some(Hook::Check) => "check",
+        Some(Hook::Hold) => "hold",
+        Some(Hook::Adapt) => "adapt",
+        Some(Hook::Restore) => "restore",
+        Some(Hook::Settle) => "settle",
+    }
+}

@@ -1,0 +1,19 @@
+//! `wit/provider.wit` as Rust types, generated.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, reason = "generated from the contract")]
+
+wasmtime::component::bindgen!({
+    path: "../../wit",
+    world: "provider",
+    imports: {
+        "pivot:provider/objects.read": async | trappable,
+        "pivot:provider/endpoints.probe": async | trappable,
+        default: trappable,
+    },
+    exports: { default: async },
+});
+
+/// The contract's package.
+pub(crate) const PACKAGE: &str = "pivot:provider";
+/// The line of versions that go together.
+pub(crate) const LINE: (u64, u64) = (0, 1);

@@ -1,0 +1,173 @@
+//! What a plugin says of itself, checked for sense.
+
+use pivot_core::GroupKind;
+use pivot_core::hooks::Hook;
+use pivot_core::refusal::Side;
+
+use crate::contract::exports::pivot::provider::describe as wit;
+use crate::contract::pivot::provider::types;
+use crate::text;
+use crate::trust::Pattern;
+
+/// A hook that changes objects, and which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// `hold`, `adapt`, `restore` or `settle`.
+    pub hook: Hook,
+    /// Of which kind; `*`: of every kind of the group.
+    pub kind: GroupKind,
+    /// Where.
+    pub side: Side,
+}
+
+/// A kind that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Which; `*`: every kind of the group.
+    pub kind: GroupKind,
+    /// Where.
+    pub side: Side,
+    /// None: in the namespaces that move. Some: in this one, `*` for all.
+    pub namespace: Option<String>,
+}
+
+/// What a plugin says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// A sentence.
+    pub summary: String,
+    /// The kinds its hooks want to see.
+    pub kinds: Vec<GroupKind>,
+    /// What it changes.
+    pub changes: Vec<Change>,
+    /// What it reads.
+    pub reads: Vec<Read>,
+    /// Which endpoints it probes.
+    pub probes: Vec<Pattern>,
+    /// Whether it wants the data of Secrets.
+    pub secret_data: bool,
+    /// What a newer contract may say.
+    pub extra: Vec<(String, String)>,
+}
+
+/// Whether a kind is meant by another, which may be `*`.
+pub(crate) fn covers(wide: &GroupKind, kind: &GroupKind) -> bool {
+    wide.group == kind.group && (wide.kind == "*" || wide.kind == kind.kind)
+}
+
+/// The side that a hook changes; none for hooks that change nothing.
+pub(crate) fn side_of(hook: Hook) -> Option<Side> {
+    match hook {
+        Hook::Hold => Some(Side::Source),
+        Hook::Adapt | Hook::Restore | Hook::Settle => Some(Side::Target),
+        Hook::Relate | Hook::Check => None,
+    }
+}
+
+impl Declaration {
+    /// Reads a description, given the hooks that the binary has. The error is what is wrong with it.
+    pub(crate) fn read(said: wit::Description, hooks: &[Hook]) -> Result<Self, String> {
+        let wit::Description { name, version, summary, kinds, changes, reads, probes, secret_data, extra } =
+            said;
+        if !is_name(&name) {
+            let name = text::line(&name, 64);
+            return Err(format!(
+                "its name `{name}` is not lower-case words joined by dashes, 63 characters at most"
+            ));
+        }
+        if semver::Version::parse(&version).is_err() || version.len() > 64 {
+            return Err(format!("`{}` is no semantic version", text::line(&version, 64)));
+        }
+        let this = Self {
+            name,
+            version,
+            summary: text::line(&summary, 300),
+            kinds: kinds.into_iter().map(kind).collect::<Result<_, _>>()?,
+            changes: changes.into_iter().map(change).collect::<Result<_, _>>()?,
+            reads: reads.into_iter().map(read).collect::<Result<_, _>>()?,
+            probes: probes.iter().map(|p| p.parse()).collect::<Result<_, _>>()?,
+            secret_data,
+            extra,
+        };
+        this.make_sense(hooks)?;
+        Ok(this)
+    }
+
+    fn make_sense(&self, hooks: &[Hook]) -> Result<(), String> {
+        for change in &self.changes {
+            let Change { hook, kind, side } = change;
+            if !hooks.contains(hook) {
+                return Err(format!("it says that {hook} changes {kind}, but has no hook {hook}"));
+            }
+            if side_of(*hook) != Some(*side) {
+                return Err(format!(
+                    "it says that {hook} changes {kind} in the {side}, where {hook} changes nothing"
+                ));
+            }
+            if !self.kinds.iter().any(|listed| covers(listed, kind)) {
+                return Err(format!("it says that {hook} changes {kind}, but does not list that kind"));
+            }
+        }
+        let silent =
+            |hook: &&Hook| side_of(**hook).is_some() && !self.changes.iter().any(|c| c.hook == **hook);
+        if let Some(hook) = hooks.iter().find(silent) {
+            return Err(format!("it has a hook {hook} and does not say what that changes"));
+        }
+        // What is asked of an endpoint is free text on its way out.
+        if self.secret_data && !self.probes.is_empty() {
+            return Err(
+                "it wants both the data of Secrets and to probe endpoints; no plugin gets both".into()
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a hook was declared to change a kind.
+    pub(crate) fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
+        self.changes.iter().any(|change| change.hook == hook && covers(&change.kind, kind))
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let word =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    name.len() <= 63 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.split('-').all(word)
+}
+
+fn kind(said: types::GroupKind) -> Result<GroupKind, String> {
+    let types::GroupKind { group, kind } = said;
+    let group_fine = group.len() <= 253
+        && group.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.'));
+    let kind_fine = kind == "*"
+        || (!kind.is_empty() && kind.len() <= 63 && kind.chars().all(|c| c.is_ascii_alphanumeric()));
+    if !group_fine || !kind_fine {
+        return Err(format!("`{}.{}` is no kind", text::line(&kind, 64), text::line(&group, 64)));
+    }
+    Ok(GroupKind { group, kind })
+}
+
+fn change(said: wit::Change) -> Result<Change, String> {
+    let hook = Hook::ALL.into_iter().find(|hook| hook.to_string() == said.hook);
+    let hook = hook.ok_or_else(|| format!("there is no hook `{}`", text::line(&said.hook, 64)))?;
+    Ok(Change { hook, kind: kind(said.kind)?, side: side(&said.side)? })
+}
+
+fn read(said: wit::Read) -> Result<Read, String> {
+    if let Some(namespace) = said.namespace.as_deref().filter(|n| *n != "*" && !text::is_object_name(n)) {
+        return Err(format!("`{}` is no namespace", text::line(namespace, 64)));
+    }
+    Ok(Read { kind: kind(said.kind)?, side: side(&said.side)?, namespace: said.namespace })
+}
+
+/// The contract's word for a side.
+pub(crate) fn side(word: &str) -> Result<Side, String> {
+    match word {
+        "source" => Ok(Side::Source),
+        "target" => Ok(Side::Target),
+        other => Err(format!("there is no side `{}`, only `source` and `target`", text::line(other, 64))),
+    }
+}

@@ -1,0 +1,141 @@
+//! The plugin directory, behind a handle that no path and no link leads out of.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use sha2::{Digest, Sha256};
+
+use crate::error::{LoadError, Refused, Who};
+
+/// No plugin is larger: CPython with its library, as a component, is 18 MB.
+pub(crate) const MAX_PLUGIN: u64 = 64 << 20;
+/// No operator writes more by hand.
+const MAX_TEXT: u64 = 1 << 20;
+
+/// A plugin's file as it was read.
+#[derive(Clone)]
+pub(crate) struct Artifact {
+    pub(crate) file: String,
+    pub(crate) bytes: Arc<Vec<u8>>,
+    /// SHA-256, in hex.
+    pub(crate) digest: String,
+}
+
+impl Artifact {
+    pub(crate) fn new(file: impl Into<String>, bytes: Vec<u8>) -> Self {
+        let digest = sha256(&[&bytes]);
+        Self { file: file.into(), bytes: Arc::new(bytes), digest }
+    }
+
+    pub(crate) fn who(&self, name: Option<&str>) -> Who {
+        Who {
+            name: name.map(str::to_owned),
+            version: None,
+            file: self.file.clone(),
+            digest: Some(self.digest.clone()),
+        }
+    }
+}
+
+/// The digest of parts, in hex.
+pub(crate) fn sha256(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A directory with plugins and the operator's files beside them.
+#[derive(Clone)]
+pub(crate) struct PluginDir {
+    pub(crate) path: PathBuf,
+    dir: Arc<Dir>,
+}
+
+impl PluginDir {
+    pub(crate) fn open(path: &Path) -> Result<Self, LoadError> {
+        let who = Who { file: path.display().to_string(), ..Who::default() };
+        let dir = Dir::open_ambient_dir(path, ambient_authority())
+            .map_err(|error| Refused::Unreadable(error).of(who))?;
+        Ok(Self { path: path.to_owned(), dir: Arc::new(dir) })
+    }
+
+    /// The names of the files that end in `.wasm`, sorted. Nothing else in the directory is looked at.
+    pub(crate) fn files(&self) -> Result<Vec<String>, LoadError> {
+        let who = || Who { file: self.path.display().to_string(), ..Who::default() };
+        let entries = self.dir.entries().map_err(|error| Refused::Unreadable(error).of(who()))?;
+        let mut files = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| Refused::Unreadable(error).of(who()))?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if name.ends_with(".wasm") {
+                files.push(name);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Reads one plugin's file.
+    pub(crate) fn read(&self, file: &str) -> Result<Artifact, LoadError> {
+        let bytes = self.bytes(file, MAX_PLUGIN)?;
+        Ok(Artifact::new(file, bytes))
+    }
+
+    /// Reads one of the operator's files; none where there is none.
+    pub(crate) fn text(&self, file: &str) -> Result<Option<String>, LoadError> {
+        let who = Who { file: file.to_owned(), ..Who::default() };
+        match self.bytes(file, MAX_TEXT) {
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => Ok(Some(text)),
+                Err(_) => Err(Refused::Operator("not UTF-8".into()).of(who)),
+            },
+            Err(error) => match *error.reason {
+                Refused::Unreadable(ref io) if io.kind() == std::io::ErrorKind::NotFound => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Writes one of the operator's files: whole, or not at all.
+    pub(crate) fn write(&self, file: &str, text: &str) -> Result<(), LoadError> {
+        let new = format!(".{file}.new");
+        let written = self.dir.write(&new, text).and_then(|()| self.dir.rename(&new, &self.dir, file));
+        written.map_err(|error| Refused::Unreadable(error).of(Who { file: file.into(), ..Who::default() }))
+    }
+
+    fn bytes(&self, file: &str, limit: u64) -> Result<Vec<u8>, LoadError> {
+        let who = || Who { file: file.to_owned(), ..Who::default() };
+        // Looked at before it is opened: opening a pipe waits for whoever writes to it.
+        match self.dir.metadata(file) {
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(_) => return Err(Refused::NotInside("neither a file nor a link to one".into()).of(who())),
+            Err(error) => return Err(self.outside(file, error).of(who())),
+        }
+        let opened = self.dir.open(file).map_err(|error| self.outside(file, error).of(who()))?;
+        let mut bytes = Vec::new();
+        opened
+            .take(limit + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Refused::Unreadable(error).of(who()))?;
+        let size = bytes.len() as u64;
+        if size > limit {
+            return Err(Refused::TooLarge { size, limit }.of(who()));
+        }
+        Ok(bytes)
+    }
+
+    /// A link that leads out shows as a refused permission.
+    fn outside(&self, file: &str, error: std::io::Error) -> Refused {
+        let link = self.dir.symlink_metadata(file).is_ok_and(|metadata| metadata.is_symlink());
+        if link {
+            Refused::NotInside(format!("its link leads nowhere, or outside ({error})"))
+        } else {
+            Refused::Unreadable(error)
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Why a plugin is refused. Every one of these ends the program with exit code 6, before anything has moved.
+
+use std::fmt;
+
+use crate::call::CallError;
+
+/// Which plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// Its name, as far as it is known.
+    pub name: Option<String>,
+    /// Its version, as far as it is known.
+    pub version: Option<String>,
+    /// Its file in the plugin directory.
+    pub file: String,
+    /// SHA-256 of the file, as far as it was read.
+    pub digest: Option<String>,
+}
+
+/// `plugin metal3-hosts 0.1.0 (metal3-hosts.wasm, sha256 0123456789ab…)`.
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, version, file, digest } = self;
+        let digest = digest.as_deref().map(|digest| format!("sha256 {}…", short(digest)));
+        match name {
+            Some(name) => {
+                write!(f, "plugin {name}")?;
+                version.as_ref().map_or(Ok(()), |version| write!(f, " {version}"))?;
+                let parts: Vec<&str> = [Some(file.as_str()), digest.as_deref()]
+                    .into_iter()
+                    .flatten()
+                    .filter(|p| !p.is_empty())
+                    .collect();
+                if parts.is_empty() { Ok(()) } else { write!(f, " ({})", parts.join(", ")) }
+            }
+            None => {
+                write!(f, "{file}")?;
+                digest.map_or(Ok(()), |digest| write!(f, " ({digest})"))
+            }
+        }
+    }
+}
+
+/// As much of a digest as a person compares.
+pub(crate) fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+/// A plugin, or a file beside the plugins, that is refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{who}: {reason}")]
+pub struct LoadError {
+    /// Which.
+    pub who: Box<Who>,
+    /// Why.
+    pub reason: Box<Refused>,
+}
+
+impl LoadError {
+    /// A word for programs.
+    pub fn code(&self) -> &'static str {
+        self.reason.code()
+    }
+}
+
+/// Why a plugin is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The directory or a file in it can't be read.
+    #[error("can't be read: {0}")]
+    Unreadable(std::io::Error),
+    /// A link out of the directory, or something that is not a file.
+    #[error("is not a file inside the plugin directory: {0}")]
+    NotInside(String),
+    /// Larger than any plugin is.
+    #[error("is {size} bytes; a plugin has at most {limit}")]
+    TooLarge {
+        /// How large, as far as it was read.
+        size: u64,
+        /// How large it may be.
+        limit: u64,
+    },
+    /// Something else than a component.
+    #[error("is {0}, not a WebAssembly component")]
+    NotAComponent(&'static str),
+    /// A component that is damaged.
+    #[error("is not a valid component: {0}")]
+    Malformed(String),
+    /// It wants what no plugin gets.
+    #[error("imports what no plugin gets: {}", .0.join(", "))]
+    ForeignImports(Vec<String>),
+    /// It was built against another contract.
+    #[error("does not fit the contract pivot:provider@0.1: {0}")]
+    Mismatch(String),
+    /// What it says of itself makes no sense.
+    #[error("describes itself wrongly: {0}")]
+    Description(String),
+    /// It could not even describe itself.
+    #[error("failed to describe itself: {0}")]
+    Describe(Box<CallError>),
+    /// Its binary reaches for more than it declares.
+    #[error("its binary asks for more than it declares: {}", .0.join("; "))]
+    Undeclared(Vec<String>),
+    /// It asks for more than the operator grants.
+    #[error("is not granted all it asks for: {}; grant it in plugins.toml, below [plugins.{name}]", .missing.join("; "))]
+    NotGranted {
+        /// The plugin.
+        name: String,
+        /// What is missing.
+        missing: Vec<String>,
+    },
+    /// The operator has said nothing of it.
+    #[error(
+        "plugins.toml has no [plugins.{name}]; `{command}` writes one with what it asks for, to be reviewed"
+    )]
+    NoGrants {
+        /// The plugin.
+        name: String,
+        /// What would admit it.
+        command: String,
+    },
+    /// It was never admitted.
+    #[error("is not in plugins.lock; if it is to be trusted, admit it with `{command}`")]
+    NotLocked {
+        /// What would admit it.
+        command: String,
+    },
+    /// It is not what was admitted.
+    #[error("has changed since it was admitted (as sha256 {locked}…); if that was meant, `{command}`")]
+    Changed {
+        /// What was admitted.
+        locked: String,
+        /// What would admit it.
+        command: String,
+    },
+    /// It was admitted as another.
+    #[error("plugins.lock has it as {locked}, but it calls itself {itself}; admit it again with `{command}`")]
+    LockedAs {
+        /// Name and version in the lock.
+        locked: String,
+        /// Name and version it gives.
+        itself: String,
+        /// What would admit it.
+        command: String,
+    },
+    /// The operator admitted it or wrote of it, and it isn't there.
+    #[error("is named in {by}, but no file is this plugin; put it back, or take it out of {by}")]
+    Missing {
+        /// Which file names it.
+        by: &'static str,
+    },
+    /// Two of one name.
+    #[error("has the name of {other} too; a name belongs to one plugin")]
+    NameTaken {
+        /// The other file.
+        other: String,
+    },
+    /// The operator's file can't be understood.
+    #[error("can't be understood: {0}")]
+    Operator(String),
+    /// The runtime itself does not start.
+    #[error("the runtime does not start: {0}")]
+    Runtime(String),
+}
+
+impl Refused {
+    /// A word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "unreadable",
+            Self::NotInside(_) => "not-inside",
+            Self::TooLarge { .. } => "too-large",
+            Self::NotAComponent(_) => "not-a-component",
+            Self::Malformed(_) => "malformed",
+            Self::ForeignImports(_) => "foreign-imports",
+            Self::Mismatch(_) => "mismatch",
+            Self::Description(_) => "description",
+            Self::Describe(_) => "describe",
+            Self::Undeclared(_) => "undeclared",
+            Self::NotGranted { .. } => "not-granted",
+            Self::NoGrants { .. } => "no-grants",
+            Self::NotLocked { .. } => "not-locked",
+            Self::Changed { .. } => "changed",
+            Self::LockedAs { .. } => "locked-as",
+            Self::Missing { .. } => "missing",
+            Self::NameTaken { .. } => "name-taken",
+            Self::Operator(_) => "operator-file",
+            Self::Runtime(_) => "runtime",
+        }
+    }
+
+    pub(crate) fn of(self, who: Who) -> LoadError {
+        LoadError { who: Box::new(who), reason: Box::new(self) }
+    }
+}

@@ -1,0 +1,52 @@
+//! Plugins: WebAssembly components that decide, in a sandbox without authority.
+//!
+//! A component gets in by passing three gates that must agree: what it *declares* (`describe`), what the operator
+//! *grants* (`plugins.toml`), and what its binary *imports*, which is read and not believed. Its digest must be the
+//! one it was admitted with (`plugins.lock`). Everything that can be wrong with a plugin shows in [`Runtime::load`],
+//! before anything moves; what can go wrong in a call is a [`CallError`] and nothing else.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | `engine` | which machine the components run on |
+//! | `directory` | which files there are, and that none lies outside |
+//! | `parse` | what a file is before anything of it is compiled |
+//! | `candidate` | what it is and says of itself, in the sandbox |
+//! | `operator`, `trust` | what the operator admits and grants, and whether it covers what is asked for |
+//! | `load` | from a directory to plugins, or to everything that is wrong with it |
+//! | `describe` | what a plugin says of itself |
+//! | `plugin`, `call`, `answers` | a hook called once: fresh store, limits, time, errors, answers |
+//! | `border` | what a component may ask the host |
+//! | `inert` | WASI without authority |
+//! | `text` | objects on their way in, words on their way out |
+//! | `services` | who answers a plugin's questions |
+//! | `probe` | endpoints asked from here |
+
+mod answers;
+mod border;
+mod call;
+mod candidate;
+mod context;
+mod contract;
+mod describe;
+mod directory;
+mod engine;
+mod error;
+mod inert;
+mod limits;
+mod load;
+mod operator;
+mod parse;
+mod plugin;
+pub mod probe;
+mod services;
+mod text;
+pub mod trust;
+
+pub use call::CallError;
+pub use describe::{Change, Declaration, Read};
+pub use engine::Runtime;
+pub use error::{LoadError, Refused, Who};
+pub use limits::Limits;
+pub use load::{Admission, Inspection, LoadOptions};
+pub use plugin::{MoveContext, Plugin};
+pub use services::{Answer, Denied, NoServices, Probe, Query, ServiceError, Services, Vantage};

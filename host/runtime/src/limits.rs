@@ -1,0 +1,259 @@
+//! What one call may use, and the meter that watches it.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use wasmtime::ResourceLimiter;
+
+/// What one call of a hook may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall clock, waits for the host included.
+    pub time: Duration,
+    /// Bytes of linear memory.
+    pub memory: usize,
+    /// Elements of tables.
+    pub table_elements: usize,
+    /// Bytes of stack.
+    pub stack: usize,
+    /// Bytes handed to the host at once: an answer, or the questions of one call of a host function.
+    pub output: usize,
+    /// Bytes of objects and bodies that the host hands in as answers, together.
+    pub input: usize,
+    /// Questions to the host: each query and each probe counts, and each line of log.
+    pub host_calls: u32,
+}
+
+impl Default for Limits {
+    /// Ten times what the bundled plugins use, and room for components of a language with an engine in its luggage.
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(10),
+            memory: 128 << 20,
+            table_elements: 100_000,
+            stack: 512 << 10,
+            output: 4 << 20,
+            input: 32 << 20,
+            host_calls: 1_000,
+        }
+    }
+}
+
+/// The `limits` of `plugins.toml`: what is left out stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct LimitsText {
+    time: Option<Span>,
+    memory: Option<Size>,
+    table_elements: Option<usize>,
+    stack: Option<Size>,
+    output: Option<Size>,
+    input: Option<Size>,
+    host_calls: Option<u32>,
+}
+
+impl LimitsText {
+    /// These over those.
+    pub(crate) fn over(self, base: Limits) -> Limits {
+        let Self { time, memory, table_elements, stack, output, input, host_calls } = self;
+        Limits {
+            time: time.map_or(base.time, |span| span.0),
+            memory: memory.map_or(base.memory, |size| size.0),
+            table_elements: table_elements.unwrap_or(base.table_elements),
+            stack: stack.map_or(base.stack, |size| size.0).clamp(STACK.0, STACK.1),
+            output: output.map_or(base.output, |size| size.0),
+            input: input.map_or(base.input, |size| size.0),
+            host_calls: host_calls.unwrap_or(base.host_calls),
+        }
+    }
+}
+
+/// The least and the most stack: less runs nothing, more is never what was meant.
+const STACK: (usize, usize) = (64 << 10, 16 << 20);
+
+/// `500ms`, `10s`, `2m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct Span(Duration);
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (number, unit) = split(&text);
+        let span = match unit {
+            "ms" => number.map(Duration::from_millis),
+            "s" => number.map(Duration::from_secs),
+            "m" => number.map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
+            _ => None,
+        };
+        span.filter(|span| !span.is_zero())
+            .map(Self)
+            .ok_or_else(|| format!("`{text}` is no time; write `500ms`, `10s` or `2m`"))
+    }
+}
+
+/// `64KiB`, `128MiB`, `1GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct Size(usize);
+
+impl TryFrom<String> for Size {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (number, unit) = split(&text);
+        let unit = match unit {
+            "KiB" => Some(1u64 << 10),
+            "MiB" => Some(1 << 20),
+            "GiB" => Some(1 << 30),
+            _ => None,
+        };
+        number
+            .zip(unit)
+            .and_then(|(number, unit)| usize::try_from(number.checked_mul(unit)?).ok())
+            .filter(|size| *size > 0)
+            .map(Self)
+            .ok_or_else(|| format!("`{text}` is no size; write `64KiB`, `128MiB` or `1GiB`"))
+    }
+}
+
+fn split(text: &str) -> (Option<u64>, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    (number.parse().ok(), unit.trim_start())
+}
+
+/// A limit that was reached. Traps the call that reached it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Exceeded {
+    #[error("it wants {wanted} bytes of memory and may have {limit}")]
+    Memory { wanted: usize, limit: usize },
+    #[error("it wants tables of {wanted} elements and may have {limit}")]
+    Tables { wanted: usize, limit: usize },
+    #[error("it asked the host for more than {limit} things")]
+    HostCalls { limit: u32 },
+}
+
+/// Watches one store.
+pub(crate) struct Meter {
+    limits: Limits,
+    memory: usize,
+    /// The most memory there was.
+    pub(crate) peak: usize,
+    elements: usize,
+    host_calls: u32,
+    /// How many bytes the host may still hand in.
+    input: usize,
+}
+
+impl Meter {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, memory: 0, peak: 0, elements: 0, host_calls: 0, input: limits.input }
+    }
+
+    /// Counts questions to the host.
+    pub(crate) fn ask(&mut self, questions: usize) -> Result<(), Exceeded> {
+        let limit = self.limits.host_calls;
+        let questions = u32::try_from(questions).unwrap_or(u32::MAX);
+        self.host_calls = self.host_calls.saturating_add(questions);
+        if self.host_calls > limit { Err(Exceeded::HostCalls { limit }) } else { Ok(()) }
+    }
+
+    /// Counts what is handed in; false: it is too much.
+    pub(crate) fn hand_in(&mut self, bytes: usize) -> bool {
+        let left = self.input.checked_sub(bytes);
+        self.input = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// Growth beyond the limit traps rather than fails: a guest that is told no aborts anyway, with a worse message.
+impl ResourceLimiter for Meter {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        let wanted = self.memory.saturating_sub(current).saturating_add(desired);
+        let limit = self.limits.memory;
+        if wanted > limit {
+            return Err(Exceeded::Memory { wanted, limit }.into());
+        }
+        self.memory = wanted;
+        self.peak = self.peak.max(wanted);
+        Ok(true)
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        let wanted = self.elements.saturating_sub(current).saturating_add(desired);
+        let limit = self.limits.table_elements;
+        if wanted > limit {
+            return Err(Exceeded::Tables { wanted, limit }.into());
+        }
+        self.elements = wanted;
+        Ok(true)
+    }
+
+    // Components of interpreted languages are linked from dozens of modules (Python: 38).
+    fn instances(&self) -> usize {
+        200
+    }
+
+    fn tables(&self) -> usize {
+        50
+    }
+
+    fn memories(&self) -> usize {
+        20
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_read_with_their_units() {
+        let text: LimitsText = toml::from_str("time = '500ms'\nmemory = '64MiB'\nhost-calls = 3").unwrap();
+        let limits = text.over(Limits::default());
+        assert_eq!(limits.time, Duration::from_millis(500));
+        assert_eq!(limits.memory, 64 << 20);
+        assert_eq!(limits.host_calls, 3);
+        assert_eq!(limits.output, Limits::default().output);
+        for (bad, said) in [
+            ("time = '5'", "is no time"),
+            ("time = '0s'", "is no time"),
+            ("memory = '64MB'", "is no size"),
+            ("memory = '99999999999GiB'", "is no size"),
+            ("fuel = 1", "expected one of `time`, `memory`, `table-elements`"),
+        ] {
+            let error = toml::from_str::<LimitsText>(bad).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn memory_is_counted_over_all_memories() {
+        let limits = Limits { memory: 100, ..Limits::default() };
+        let mut meter = Meter::new(limits);
+        assert!(meter.memory_growing(0, 60, None).unwrap());
+        assert!(!meter.memory_growing(0, 60, Some(50)).unwrap());
+        assert!(meter.memory_growing(0, 30, None).unwrap());
+        let error = meter.memory_growing(60, 80, None).unwrap_err();
+        assert_eq!(error.downcast_ref(), Some(&Exceeded::Memory { wanted: 110, limit: 100 }));
+        assert_eq!(meter.peak, 90);
+    }
+}

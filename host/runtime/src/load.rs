@@ -1,0 +1,209 @@
+//! From a directory to plugins, or to everything that is wrong with it.
+//!
+//! Cheap and certain checks come first: nothing is compiled before its digest was found in the lock and its imports
+//! were read, nothing is run before all its types fit. All errors of all plugins are returned at once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future;
+use pivot_core::hooks::{Description, Hook};
+
+use crate::candidate::Candidate;
+use crate::context::Card;
+use crate::describe::Declaration;
+use crate::directory::{PluginDir, sha256};
+use crate::engine::Runtime;
+use crate::error::{LoadError, Refused, Who};
+use crate::limits::Limits;
+use crate::operator::Operator;
+use crate::plugin::Plugin;
+use crate::trust::{self, Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
+
+/// How plugins are loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadOptions {
+    /// Plugins need not be in the lock. For development: whoever can write the directory decides what runs.
+    pub unlocked: bool,
+}
+
+/// What can be known of a component without trusting it.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    /// SHA-256 of the file.
+    pub digest: String,
+    /// Bytes of the file.
+    pub size: u64,
+    /// What it says of itself.
+    pub declaration: Declaration,
+    /// The hooks it has.
+    pub hooks: Vec<Hook>,
+    /// The host's interfaces its binary imports.
+    pub imports: Vec<String>,
+    /// WASI interfaces its binary imports; they are served without authority.
+    pub inert: Vec<String>,
+    /// The section of `plugins.toml` that would grant it what it asks for.
+    pub section: String,
+}
+
+/// A plugin that was just admitted.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    /// What was admitted.
+    pub inspection: Inspection,
+    /// The section that was added to `plugins.toml`, where there was none: to be reviewed.
+    pub granted: Option<String>,
+}
+
+impl Runtime {
+    /// Loads all plugins of a directory, in the order in which they are called.
+    pub async fn load(&self, path: &Path, options: LoadOptions) -> Result<Vec<Plugin>, Vec<LoadError>> {
+        let operator = Operator::read(path, options)?;
+        let files = operator.dir.files().map_err(|error| vec![error])?;
+        let loads = files.iter().map(|file| self.load_one(&operator, file));
+        let (mut plugins, mut errors) = (Vec::new(), Vec::new());
+        for loaded in future::join_all(loads).await {
+            match loaded {
+                Ok(plugin) => plugins.push(plugin),
+                Err(error) => errors.push(error),
+            }
+        }
+        plugins.sort_by_key(|(_, plugin)| {
+            let name = &plugin.description().name;
+            (operator.file.place(name), name.clone())
+        });
+        errors.extend(taken(&plugins));
+        // What is refused for another reason is there all the same.
+        if errors.is_empty() {
+            errors.extend(operator.missing(&plugins));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let enabled = |plugin: &Plugin| plugin.grants().enabled;
+        Ok(plugins.into_iter().map(|(_, plugin)| plugin).filter(enabled).collect())
+    }
+
+    /// What a file is, without admitting it: it is compiled and asked to describe itself in the sandbox.
+    pub async fn inspect(&self, path: &Path) -> Result<Inspection, LoadError> {
+        let (dir, file) = split(path)?;
+        let artifact = PluginDir::open(&dir)?.read(&file)?;
+        Ok(inspection(&self.candidate(artifact).await?))
+    }
+
+    /// Admits a file as it is now: writes its digest to the lock beside it and, where `plugins.toml` says nothing of
+    /// it yet, a section that grants it what it asks for, to be reviewed.
+    pub async fn admit(&self, path: &Path) -> Result<Admission, LoadError> {
+        let (dir, file) = split(path)?;
+        let dir = PluginDir::open(&dir)?;
+        let candidate = self.candidate(dir.read(&file)?).await?;
+        let inspection = inspection(&candidate);
+        let Declaration { name, version, .. } = &candidate.declaration;
+        // Read before anything is written: a file that can't be understood stays as it is.
+        let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
+        let known = OperatorFile::read(&text)?.plugins.contains_key(name);
+        let mut lock = dir.text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::read(&text))?;
+        lock.admit(Entry {
+            name: name.clone(),
+            version: version.clone(),
+            sha256: inspection.digest.clone(),
+            size: inspection.size,
+        });
+        dir.write(LOCK_FILE, &lock.text())?;
+        let granted = (!known).then(|| inspection.section.clone());
+        if let Some(section) = &granted {
+            let gap = if text.is_empty() { "" } else { "\n" };
+            dir.write(GRANTS_FILE, &format!("{text}{gap}{section}"))?;
+        }
+        Ok(Admission { inspection, granted })
+    }
+
+    async fn load_one(&self, operator: &Operator, file: &str) -> Result<(String, Plugin), LoadError> {
+        let artifact = operator.dir.read(file)?;
+        operator.locked(&artifact)?;
+        let candidate = self.candidate(artifact).await?;
+        self.vet(operator, candidate).await.map(|plugin| (file.to_owned(), plugin))
+    }
+
+    /// The gates.
+    async fn vet(&self, operator: &Operator, candidate: Candidate) -> Result<Plugin, LoadError> {
+        let Candidate { artifact, seen, declaration, hooks, mut linked } = candidate;
+        let name = declaration.name.clone();
+        let who = || Who { version: Some(declaration.version.clone()), ..artifact.who(Some(&name)) };
+        let command = operator.command(&artifact.file);
+        if let Some(entry) = operator.lock.as_ref().and_then(|lock| lock.of_digest(&artifact.digest)) {
+            let (locked, itself) = (
+                format!("{} {}", entry.name, entry.version),
+                format!("{} {}", declaration.name, declaration.version),
+            );
+            if locked != itself {
+                return Err(Refused::LockedAs { locked, itself, command }.of(who()));
+            }
+        }
+        let beyond = trust::undeclared(&declaration, &seen);
+        if !beyond.is_empty() {
+            return Err(Refused::Undeclared(beyond).of(who()));
+        }
+        let Some(grants) = operator.file.plugins.get(&name).cloned() else {
+            return Err(Refused::NoGrants { name: name.clone(), command }.of(who()));
+        };
+        let missing = trust::granted(&declaration, &hooks, &grants);
+        if !missing.is_empty() && grants.enabled {
+            return Err(Refused::NotGranted { name: name.clone(), missing }.of(who()));
+        }
+        if grants.limits.stack != Limits::default().stack {
+            linked = self.link(&artifact, &seen, grants.limits.stack).await?;
+        }
+        let description = Description {
+            name: name.clone(),
+            version: declaration.version.clone(),
+            digest: sha256(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
+            kinds: declaration.kinds.clone(),
+            hooks,
+        };
+        let card = Card { who: Arc::new(who()), name, admitted: Some((declaration.clone(), grants.clone())) };
+        Ok(Plugin::new(card, description, (declaration, grants), linked.pre, linked.hooks))
+    }
+}
+
+fn inspection(candidate: &Candidate) -> Inspection {
+    let Candidate { artifact, seen, declaration, hooks, .. } = candidate;
+    Inspection {
+        digest: artifact.digest.clone(),
+        size: artifact.bytes.len() as u64,
+        declaration: declaration.clone(),
+        hooks: hooks.clone(),
+        imports: seen.imports.clone(),
+        inert: seen.inert.clone(),
+        section: trust::section(declaration, hooks),
+    }
+}
+
+/// The plugins whose name another has too.
+fn taken(plugins: &[(String, Plugin)]) -> Vec<LoadError> {
+    let mut errors = Vec::new();
+    for ((other, a), (file, b)) in plugins.iter().zip(plugins.iter().skip(1)) {
+        if a.description().name == b.description().name {
+            let Description { name, version, .. } = b.description();
+            let who = Who {
+                name: Some(name.clone()),
+                version: Some(version.clone()),
+                file: file.clone(),
+                digest: Some(b.file_digest().to_owned()),
+            };
+            errors.push(Refused::NameTaken { other: other.clone() }.of(who));
+        }
+    }
+    errors
+}
+
+/// A file and the directory that stands for all it may reach.
+fn split(path: &Path) -> Result<(PathBuf, String), LoadError> {
+    let file = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let Some(file) = file else {
+        let who = Who { file: path.display().to_string(), ..Who::default() };
+        return Err(Refused::NotInside("it has no name".into()).of(who));
+    };
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((dir.to_owned(), file))
+}

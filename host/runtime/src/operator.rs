@@ -1,0 +1,70 @@
+//! What the operator wrote beside the plugins, and what it says of the files that are there.
+
+use std::path::Path;
+
+use crate::directory::{Artifact, PluginDir};
+use crate::error::{LoadError, Refused, Who, short};
+use crate::load::LoadOptions;
+use crate::plugin::Plugin;
+use crate::trust::{GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
+
+/// What the operator wrote.
+pub(crate) struct Operator {
+    pub(crate) dir: PluginDir,
+    pub(crate) file: OperatorFile,
+    /// None: unlocked.
+    pub(crate) lock: Option<Lock>,
+}
+
+impl Operator {
+    pub(crate) fn read(path: &Path, options: LoadOptions) -> Result<Self, Vec<LoadError>> {
+        let dir = PluginDir::open(path).map_err(|error| vec![error])?;
+        let file = dir.text(GRANTS_FILE).and_then(|text| OperatorFile::read(&text.unwrap_or_default()));
+        let lock =
+            dir.text(LOCK_FILE).and_then(|text| Lock::read(&text.unwrap_or_else(|| Lock::default().text())));
+        match (file, lock) {
+            (Ok(file), Ok(lock)) => Ok(Self { dir, file, lock: (!options.unlocked).then_some(lock) }),
+            (file, lock) => Err(file.err().into_iter().chain(lock.err()).collect()),
+        }
+    }
+
+    /// Whether a file is what was admitted.
+    pub(crate) fn locked(&self, artifact: &Artifact) -> Result<(), LoadError> {
+        let Some(lock) = &self.lock else { return Ok(()) };
+        if lock.of_digest(&artifact.digest).is_some_and(|entry| entry.size == artifact.bytes.len() as u64) {
+            return Ok(());
+        }
+        let command = self.command(&artifact.file);
+        // Which plugin it was is not known before it is asked, and it is not asked: by the name of the file, then.
+        let stem = artifact.file.strip_suffix(".wasm").unwrap_or(&artifact.file);
+        let refused = match lock.named(stem) {
+            Some(entry) => Refused::Changed { locked: short(&entry.sha256).to_owned(), command },
+            None => Refused::NotLocked { command },
+        };
+        Err(refused.of(artifact.who(None)))
+    }
+
+    /// What the operator wrote of plugins that are not there.
+    pub(crate) fn missing(&self, plugins: &[(String, Plugin)]) -> Vec<LoadError> {
+        let there = |name: &str| plugins.iter().any(|(_, plugin)| plugin.description().name == name);
+        let missing = |name: &str, by| {
+            let who = Who { name: Some(name.to_owned()), ..Who::default() };
+            Refused::Missing { by }.of(who)
+        };
+        let granted =
+            self.file.plugins.iter().filter(|(_, grants)| grants.enabled).map(|(name, _)| name.as_str());
+        let mut errors: Vec<_> =
+            granted.filter(|name| !there(name)).map(|name| missing(name, GRANTS_FILE)).collect();
+        let locked = self.lock.iter().flat_map(Lock::entries).map(|entry| entry.name.as_str());
+        errors.extend(locked.filter(|name| !there(name)).map(|name| missing(name, LOCK_FILE)));
+        errors
+    }
+
+    /// What admits a file.
+    pub(crate) fn command(&self, file: &str) -> String {
+        let path = self.dir.path.join(file).display().to_string();
+        let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c));
+        let path = if plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) };
+        format!("pivot-host plugin lock {path}")
+    }
+}

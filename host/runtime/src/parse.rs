@@ -1,0 +1,190 @@
+//! What a file is, before anything of it is compiled.
+//!
+//! The compiler is large; a file that is no component, or a broken one, or one that wants what no plugin gets, never
+//! reaches it. Names of imports and exports are read here, from the binary.
+
+use semver::Version;
+use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
+
+use crate::contract;
+use crate::error::Refused;
+use crate::inert;
+
+/// What a component's binary says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Interfaces of the contract it imports, without version: `objects`, `log`.
+    pub(crate) imports: Vec<String>,
+    /// WASI interfaces it imports, served without authority.
+    pub(crate) inert: Vec<String>,
+    /// Interfaces of the contract it exports, without version.
+    pub(crate) exports: Vec<String>,
+}
+
+/// Reads a binary, and refuses what can't be a plugin.
+pub(crate) fn look(bytes: &[u8]) -> Result<Seen, Refused> {
+    kind(bytes)?;
+    // The same set of features that the engine is told: what is refused there is refused here, with an offset.
+    let mut validator = Validator::new_with_features(features());
+    validator.validate_all(bytes).map_err(|error| malformed(&error))?;
+    let mut names = Names::default();
+    let mut depth = 0usize;
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload.map_err(|error| malformed(&error))? {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(section) if depth == 0 => {
+                for import in section {
+                    let import = import.map_err(|error| malformed(&error))?;
+                    names.imports.push(import.name.name.to_owned());
+                }
+            }
+            Payload::ComponentExportSection(section) if depth == 0 => {
+                for export in section {
+                    let export = export.map_err(|error| malformed(&error))?;
+                    names.exports.push(export.name.name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    names.sort_out()
+}
+
+fn features() -> WasmFeatures {
+    WasmFeatures::default() | WasmFeatures::COMPONENT_MODEL
+}
+
+fn malformed(error: &wasmparser::BinaryReaderError) -> Refused {
+    Refused::Malformed(error.to_string())
+}
+
+/// By its first bytes.
+fn kind(bytes: &[u8]) -> Result<(), Refused> {
+    if wasmtime::Engine::detect_precompiled(bytes).is_some() || bytes.starts_with(b"\x7fELF") {
+        return Err(Refused::NotAComponent("compiled native code"));
+    }
+    if bytes.is_empty() {
+        return Err(Refused::NotAComponent("empty"));
+    }
+    if !bytes.starts_with(b"\0asm") {
+        let text = bytes.iter().take(512).all(|b| matches!(b, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..));
+        return Err(Refused::NotAComponent(if text { "text" } else { "no WebAssembly" }));
+    }
+    match Parser::new(0).parse_all(bytes).next() {
+        Some(Ok(Payload::Version { encoding: Encoding::Component, .. })) => Ok(()),
+        Some(Ok(Payload::Version { encoding: Encoding::Module, .. })) => {
+            Err(Refused::NotAComponent("a core module (wrap it with `pivot-host plugin componentize`)"))
+        }
+        Some(Err(error)) => Err(malformed(&error)),
+        _ => Err(Refused::NotAComponent("no WebAssembly")),
+    }
+}
+
+#[derive(Default)]
+struct Names {
+    imports: Vec<String>,
+    exports: Vec<String>,
+}
+
+impl Names {
+    fn sort_out(self) -> Result<Seen, Refused> {
+        let mut seen = Seen::default();
+        let mut foreign = Vec::new();
+        for import in self.imports {
+            match Interface::read(&import) {
+                Some(i) if i.package == contract::PACKAGE => {
+                    i.in_line()?;
+                    seen.imports.push(i.name.to_owned());
+                }
+                Some(i) if inert::serves(&i) => seen.inert.push(import),
+                _ => foreign.push(import),
+            }
+        }
+        if !foreign.is_empty() {
+            return Err(Refused::ForeignImports(foreign));
+        }
+        for export in &self.exports {
+            if let Some(i) = Interface::read(export).filter(|i| i.package == contract::PACKAGE) {
+                i.in_line()?;
+                seen.exports.push(i.name.to_owned());
+            }
+        }
+        if !seen.exports.iter().any(|name| name == "describe") {
+            return Err(Refused::Mismatch("it does not export `describe`, which every plugin must".into()));
+        }
+        Ok(seen)
+    }
+}
+
+/// `package/name@version`.
+pub(crate) struct Interface<'a> {
+    /// With its namespace: `wasi:cli`.
+    pub(crate) package: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) version: Option<Version>,
+}
+
+impl<'a> Interface<'a> {
+    fn read(full: &'a str) -> Option<Self> {
+        let (path, version) = match full.split_once('@') {
+            Some((path, version)) => (path, Some(Version::parse(version).ok()?)),
+            None => (full, None),
+        };
+        let (package, name) = path.split_once('/')?;
+        Some(Self { package, name, version })
+    }
+
+    /// Whether it belongs to the line of versions that this host speaks.
+    fn in_line(&self) -> Result<(), Refused> {
+        match &self.version {
+            Some(v) if (v.major, v.minor) == contract::LINE && v.pre.is_empty() => Ok(()),
+            Some(v) => Err(Refused::Mismatch(format!("it was built for version {v}"))),
+            None => Err(Refused::Mismatch(format!("its interface `{}` has no version", self.name))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(bytes: &[u8]) -> String {
+        look(bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_no_component_is_called_what_it_is() {
+        assert_eq!(refused(b""), "is empty, not a WebAssembly component");
+        assert_eq!(refused(b"(component)"), "is text, not a WebAssembly component");
+        assert_eq!(refused(b"\x7fELF\x02\x01\x01"), "is compiled native code, not a WebAssembly component");
+        assert_eq!(refused(b"\x01\x02\x03\x04\x05"), "is no WebAssembly, not a WebAssembly component");
+        assert!(refused(b"\0asm\x01\0\0\0").starts_with("is a core module"));
+        assert!(refused(b"\0asm\x0d\0\x01").starts_with("is not a valid component"));
+        assert!(refused(b"\0asm\x0d\0\x01\0\xff").starts_with("is not a valid component"));
+    }
+
+    #[test]
+    fn an_empty_component_lacks_describe() {
+        assert!(refused(b"\0asm\x0d\0\x01\0").contains("does not export `describe`"));
+    }
+
+    #[test]
+    fn imports_are_sorted_into_ours_inert_and_foreign() {
+        let names = |imports: &[&str]| Names {
+            imports: imports.iter().map(|i| (*i).to_owned()).collect(),
+            exports: vec!["pivot:provider/describe@0.1.0".into()],
+        };
+        let seen = names(&["pivot:provider/log@0.1.7", "wasi:cli/stderr@0.2.6"]).sort_out().unwrap();
+        assert_eq!((seen.imports, seen.inert.len()), (vec!["log".to_owned()], 1));
+        for foreign in
+            ["wasi:sockets/tcp@0.2.6", "wasi:http/types@0.2.0", "wasi:cli/stderr@0.3.0", "acme:x/y", "env"]
+        {
+            let error = names(&[foreign]).sort_out().unwrap_err().to_string();
+            assert_eq!(error, format!("imports what no plugin gets: {foreign}"));
+        }
+        for other in ["pivot:provider/log@0.2.0", "pivot:provider/log@0.1.0-rc.1", "pivot:provider/log"] {
+            assert!(matches!(names(&[other]).sort_out(), Err(Refused::Mismatch(_))), "{other}");
+        }
+    }
+}

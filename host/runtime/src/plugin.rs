@@ -1,0 +1,220 @@
+//! A plugin that was admitted, and its hooks.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
+use pivot_core::{Key, Object};
+use serde_json::Value;
+use wasmtime::component::InstancePre;
+
+use crate::answers::Reader;
+use crate::call::{Call, CallError};
+use crate::context::{Card, Ctx};
+use crate::contract::exports::pivot::provider::{adapt, check, hold, relate, restore, settle};
+use crate::contract::pivot::provider::types;
+use crate::describe::{Declaration, covers};
+use crate::services::Services;
+use crate::text;
+use crate::trust::{Grants, OnFailure};
+
+/// The move a check is called in.
+#[derive(Clone, Debug, Default)]
+pub struct MoveContext {
+    /// The move's id.
+    pub move_id: String,
+    /// The namespaces that move.
+    pub namespaces: Vec<String>,
+    /// The objects of the plugin's kinds that move.
+    pub objects: Vec<Key>,
+}
+
+/// The hooks that a component has, ready to be found in an instance.
+#[derive(Default)]
+pub(crate) struct HookSet {
+    pub(crate) relate: Option<relate::GuestIndices>,
+    pub(crate) check: Option<check::GuestIndices>,
+    pub(crate) hold: Option<hold::GuestIndices>,
+    pub(crate) adapt: Option<adapt::GuestIndices>,
+    pub(crate) restore: Option<restore::GuestIndices>,
+    pub(crate) settle: Option<settle::GuestIndices>,
+}
+
+/// A plugin: vetted, compiled, ready to be called from many tasks at once.
+///
+/// A hook that it lacks, or that it did not declare for the object's kind, answers "nothing" without a call.
+pub struct Plugin {
+    card: Arc<Card>,
+    declaration: Declaration,
+    grants: Grants,
+    description: Description,
+    pre: InstancePre<Ctx>,
+    hooks: HookSet,
+}
+
+impl std::fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plugin").field("description", &self.description).finish_non_exhaustive()
+    }
+}
+
+/// Calls the one function of a hook's interface in a fresh instance.
+macro_rules! ask {
+    ($hook:expr, $function:ident($($argument:ident),*)) => {{
+        let hook = $hook.clone();
+        move |store, instance| {
+            async move {
+                let guest = hook.load(&mut *store, &instance)?;
+                guest.$function(store, $(&$argument),*).await
+            }
+            .boxed()
+        }
+    }};
+}
+
+impl Plugin {
+    pub(crate) fn new(
+        card: Card,
+        description: Description,
+        (declaration, grants): (Declaration, Grants),
+        pre: InstancePre<Ctx>,
+        hooks: HookSet,
+    ) -> Self {
+        Self { card: Arc::new(card), declaration, grants, description, pre, hooks }
+    }
+
+    /// What it is, as the engine needs to know it. The digest covers component and configuration.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// What it says of itself.
+    pub fn declaration(&self) -> &Declaration {
+        &self.declaration
+    }
+
+    /// What it is granted.
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// SHA-256 of its file.
+    pub fn file_digest(&self) -> &str {
+        self.card.who.digest.as_deref().unwrap_or_default()
+    }
+
+    /// How an object belongs together with others.
+    pub async fn relate(&self, object: &Object) -> Result<Vec<Relation>, CallError> {
+        let Some(hook) = &self.hooks.relate else { return Ok(Vec::new()) };
+        if !self.declaration.kinds.iter().any(|kind| covers(kind, &object.kind.group_kind)) {
+            return Ok(Vec::new());
+        }
+        let call = self.call(Hook::Relate, Some(object), None);
+        let text = self.text(Hook::Relate, object)?;
+        let reader = self.reader();
+        call.run(&self.pre, ask!(hook, call_relate(text)), |said| reader.relations(said)).await
+    }
+
+    /// Whether the move may go on. Where the operator said so, a failure is a warning among the findings.
+    pub async fn check(
+        &self,
+        point: Point,
+        context: &MoveContext,
+        services: Arc<dyn Services>,
+    ) -> Result<Vec<Finding>, CallError> {
+        let Some(hook) = &self.hooks.check else { return Ok(Vec::new()) };
+        let said = types::MoveContext {
+            move_id: context.move_id.clone(),
+            namespaces: context.namespaces.clone(),
+            objects: context.objects.iter().map(key).collect(),
+        };
+        let point = point.as_str();
+        let call = self.call(Hook::Check, None, Some(services));
+        let reader = Reader { secret_data: self.card.secret_data(), given: &context.objects };
+        let answer =
+            call.run(&self.pre, ask!(hook, call_check(point, said)), |said| reader.findings(said)).await;
+        match answer {
+            Err(error) if self.grants.check_fails == OnFailure::Warn => Ok(vec![Finding {
+                severity: Severity::Warn,
+                code: error.code.clone(),
+                message: error.to_string(),
+                object: None,
+                remedy: "the operator let its failing checks pass (on-failure in plugins.toml)".to_owned(),
+            }]),
+            answer => answer,
+        }
+    }
+
+    /// The provider's own pause of a source object: a merge patch, or nothing.
+    pub async fn hold(&self, object: &Object) -> Result<Option<Value>, CallError> {
+        let Some(hook) = self.changing(Hook::Hold, object, &self.hooks.hold) else { return Ok(None) };
+        let text = self.text(Hook::Hold, object)?;
+        let call = self.call(Hook::Hold, Some(object), None);
+        let reader = self.reader();
+        call.run(&self.pre, ask!(hook, call_hold(text)), |said| reader.patch(said)).await
+    }
+
+    /// A merge patch for an object about to be created, or nothing.
+    pub async fn adapt(&self, object: &Object) -> Result<Option<Value>, CallError> {
+        let Some(hook) = self.changing(Hook::Adapt, object, &self.hooks.adapt) else { return Ok(None) };
+        let text = self.text(Hook::Adapt, object)?;
+        let call = self.call(Hook::Adapt, Some(object), None);
+        let reader = self.reader();
+        call.run(&self.pre, ask!(hook, call_adapt(text)), |said| reader.patch(said)).await
+    }
+
+    /// A merge patch for the status of an object just created, or nothing.
+    pub async fn restore(&self, source: &Object, created: &Object) -> Result<Option<Value>, CallError> {
+        let Some(hook) = self.changing(Hook::Restore, source, &self.hooks.restore) else { return Ok(None) };
+        let (before, now) = (self.text(Hook::Restore, source)?, self.text(Hook::Restore, created)?);
+        let call = self.call(Hook::Restore, Some(source), None);
+        let reader = self.reader();
+        call.run(&self.pre, ask!(hook, call_restore(before, now)), |said| reader.patch(said)).await
+    }
+
+    /// What is still to be done before an object is let go of.
+    pub async fn settle(
+        &self,
+        object: &Object,
+        services: Arc<dyn Services>,
+    ) -> Result<Settlement, CallError> {
+        let Some(hook) = self.changing(Hook::Settle, object, &self.hooks.settle) else {
+            return Ok(Settlement::Done);
+        };
+        let text = self.text(Hook::Settle, object)?;
+        let call = self.call(Hook::Settle, Some(object), Some(services));
+        let given = [object.key()];
+        let reader = Reader { secret_data: self.card.secret_data(), given: &given };
+        call.run(&self.pre, ask!(hook, call_settle(text)), |said| reader.settlement(said)).await
+    }
+
+    /// A hook that was declared, and so granted, to change the object's kind.
+    fn changing<'a, T>(&self, hook: Hook, object: &Object, indices: &'a Option<T>) -> Option<&'a T> {
+        indices.as_ref().filter(|_| self.declaration.changes(hook, &object.kind.group_kind))
+    }
+
+    fn call(&self, hook: Hook, object: Option<&Object>, services: Option<Arc<dyn Services>>) -> Call<'_> {
+        Call { card: &self.card, hook: Some(hook), object: object.map(Object::key), services }
+    }
+
+    fn reader(&self) -> Reader<'static> {
+        Reader { secret_data: self.card.secret_data(), given: &[] }
+    }
+
+    fn text(&self, hook: Hook, object: &Object) -> Result<String, CallError> {
+        text::object(object, self.card.secret_data())
+            .map(Cow::into_owned)
+            .map_err(|why| self.call(hook, Some(object), None).error("unreadable".to_owned(), why))
+    }
+}
+
+/// A key in the contract's words.
+fn key(key: &Key) -> types::ObjectKey {
+    types::ObjectKey {
+        group: key.group_kind.group.clone(),
+        kind: key.group_kind.kind.clone(),
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+    }
+}

@@ -1,0 +1,103 @@
+//! Endpoints asked from this machine.
+//!
+//! A probe is a request that someone else's program has chosen, sent from inside the operator's network. So: the name
+//! is resolved once, every address is looked at, and the connection goes to an address that was looked at; redirects
+//! are answers and never followed; no proxy, no credentials, no cookies; little is read and not for long.
+
+mod endpoint;
+mod http;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustls_platform_verifier::BuilderVerifierExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::services::{Answer, Probe, ServiceError, Vantage};
+use crate::trust::{Network, reachable};
+
+pub use endpoint::Endpoint;
+
+/// Probes from this machine: the vantage `here`.
+#[derive(Clone)]
+pub struct Here {
+    tls: TlsConnector,
+}
+
+impl Here {
+    /// Trusts the certificate authorities that the machine trusts.
+    pub fn new() -> Result<Self, tokio_rustls::rustls::Error> {
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_platform_verifier()?
+            .with_no_client_auth();
+        Ok(Self::with_tls(config))
+    }
+
+    /// Trusts what the configuration trusts.
+    pub fn with_tls(config: ClientConfig) -> Self {
+        Self { tls: TlsConnector::from(Arc::new(config)) }
+    }
+
+    /// Asks one endpoint. That it may be asked was found out before; which address it has is found out here.
+    pub async fn probe(&self, probe: &Probe) -> Result<Answer, ServiceError> {
+        let endpoint = Endpoint::read(probe.http, Vantage::Here, &probe.address)
+            .map_err(|why| ServiceError::new("invalid", why))?;
+        let begun = Instant::now();
+        let asked = tokio::time::timeout(probe.timeout, self.ask(&endpoint, probe)).await;
+        let (status, body) = asked.map_err(|_| ServiceError::new("unreachable", "no answer in time"))??;
+        Ok(Answer { status, body, took: begun.elapsed() })
+    }
+
+    async fn ask(&self, endpoint: &Endpoint, probe: &Probe) -> Result<(u16, String), ServiceError> {
+        let stream = connect(endpoint, &probe.named).await?;
+        if !probe.http {
+            return Ok((0, String::new()));
+        }
+        if !endpoint.tls {
+            return http::get(endpoint, stream).await;
+        }
+        let name = ServerName::try_from(endpoint.host.clone())
+            .map_err(|_| ServiceError::new("invalid", "its host is no name that a certificate could have"))?;
+        let stream = self.tls.connect(name, stream).await.map_err(|e| unreachable("TLS failed", &e))?;
+        http::get(endpoint, stream).await
+    }
+}
+
+/// Connects to the first address that answers, of those that may be connected to.
+async fn connect(endpoint: &Endpoint, named: &[Network]) -> Result<TcpStream, ServiceError> {
+    let resolved = tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port))
+        .await
+        .map_err(|error| unreachable("its name does not resolve", &error))?;
+    let (fine, special): (Vec<SocketAddr>, Vec<_>) =
+        resolved.partition(|address| reachable(address.ip(), named));
+    let mut failed = ServiceError::new("unreachable", "its name has no address");
+    if let Some(address) = special.first() {
+        let why = format!(
+            "{} has a special address ({}), which the operator must name",
+            endpoint.host,
+            address.ip()
+        );
+        failed = ServiceError::new("denied", why);
+    }
+    for address in fine {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = unreachable("no connection", &error),
+        }
+    }
+    Err(failed)
+}
+
+fn unreachable(what: &str, error: &io::Error) -> ServiceError {
+    ServiceError::new("unreachable", format!("{what}: {error}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! The three gates: what a plugin declares, what the operator grants, what the binary imports.
+
+use pivot_core::hooks::Hook;
+
+use crate::describe::{Declaration, Read, covers};
+use crate::parse::Seen;
+use crate::trust::Grants;
+
+/// What is asked for and not granted.
+///
+/// Hooks, changes and reads must be granted as wide as they are declared. Endpoints belong to a site, which a plugin's
+/// author can't know: there it is enough that some grant meets each pattern, and each probe must match both.
+pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
+    let mut missing = Vec::new();
+    for hook in hooks.iter().filter(|hook| !grants.hooks.contains(hook)) {
+        missing.push(format!("the hook {hook}"));
+    }
+    for change in &declared.changes {
+        let fits = grants.changes.iter().any(|grant| {
+            grant.hook == change.hook && grant.side == change.side && covers(&grant.kind, &change.kind)
+        });
+        if !fits {
+            missing.push(format!("to change {} of the {} in {}", change.kind, change.side, change.hook));
+        }
+    }
+    for read in &declared.reads {
+        if !grants.reads.iter().any(|grant| includes(grant, read)) {
+            missing.push(format!("to read {} of the {} {}", read.kind, read.side, place(read)));
+        }
+    }
+    for probe in &declared.probes {
+        if !grants.probes.iter().any(|grant| grant.meets(probe)) {
+            missing.push(format!("to probe any of {probe}"));
+        }
+    }
+    if declared.secret_data && !grants.secret_data {
+        missing.push("the data of Secrets (secret-data)".into());
+    }
+    missing
+}
+
+fn place(read: &Read) -> String {
+    match read.namespace.as_deref() {
+        None => "in the namespaces that move".into(),
+        Some("*") => "in all namespaces".into(),
+        Some(namespace) => format!("in namespace {namespace}"),
+    }
+}
+
+/// Whether one read is part of another.
+fn includes(grant: &Read, read: &Read) -> bool {
+    let namespace = match (grant.namespace.as_deref(), read.namespace.as_deref()) {
+        (Some("*"), _) | (None, None) => true,
+        (Some(granted), Some(asked)) => granted == asked,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    namespace && grant.side == read.side && covers(&grant.kind, &read.kind)
+}
+
+/// What the binary imports beyond what it declares.
+pub(crate) fn undeclared(declared: &Declaration, seen: &Seen) -> Vec<String> {
+    let imports = |name: &str| seen.imports.iter().any(|import| import == name);
+    let mut beyond = Vec::new();
+    if imports("objects") && declared.reads.is_empty() {
+        beyond.push("it imports `objects` and declares no reads".into());
+    }
+    if imports("endpoints") && declared.probes.is_empty() {
+        beyond.push("it imports `endpoints` and declares no probes".into());
+    }
+    beyond
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trust::OperatorFile;
+    use crate::trust::section;
+    use pivot_core::GroupKind;
+    use pivot_core::refusal::Side;
+
+    use crate::describe::Change;
+
+    fn declared() -> Declaration {
+        let hosts = GroupKind::new("metal3.io", "BareMetalHost");
+        Declaration {
+            name: "p".into(),
+            version: "1.0.0".into(),
+            summary: "S.".into(),
+            kinds: vec![hosts.clone()],
+            changes: vec![Change { hook: Hook::Hold, kind: hosts.clone(), side: Side::Source }],
+            reads: vec![Read { kind: hosts, side: Side::Target, namespace: None }],
+            probes: vec!["*:6385".parse().unwrap()],
+            secret_data: false,
+            extra: vec![],
+        }
+    }
+
+    fn missing(grants: &str) -> Vec<String> {
+        let file = OperatorFile::read(&format!("[plugins.p]\n{grants}")).unwrap();
+        granted(&declared(), &[Hook::Hold, Hook::Check], &file.plugins["p"])
+    }
+
+    #[test]
+    fn nothing_is_granted_that_is_not_written() {
+        assert_eq!(
+            missing(""),
+            [
+                "the hook hold",
+                "the hook check",
+                "to change BareMetalHost.metal3.io of the source in hold",
+                "to read BareMetalHost.metal3.io of the target in the namespaces that move",
+                "to probe any of *:6385",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_section_written_from_a_declaration_grants_it() {
+        let hooks = [Hook::Hold, Hook::Check];
+        let file = OperatorFile::read(&section(&declared(), &hooks)).unwrap();
+        assert_eq!(granted(&declared(), &hooks, &file.plugins["p"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_grant_elsewhere_is_no_grant() {
+        let all = "hooks = ['hold', 'check']\nprobes = ['10.0.0.0/8:6385']\n";
+        let change =
+            |kind: &str| format!("changes = [{{ hook = 'hold', kind = '{kind}', side = 'source' }}]\n");
+        let read = |rest: &str| format!("reads = [{{ kind = '*.metal3.io', {rest} }}]\n");
+        let fine = change("*.metal3.io");
+        assert!(missing(&format!("{all}{fine}{}", read("side = 'target'"))).is_empty());
+        assert!(missing(&format!("{all}{fine}{}", read("side = 'target', namespace = '*'"))).is_empty());
+        for (change, read) in [
+            (change("Other.metal3.io"), read("side = 'target'")),
+            (fine.clone(), read("side = 'source'")),
+            (fine.clone(), read("side = 'target', namespace = 'x'")),
+        ] {
+            assert_eq!(missing(&format!("{all}{change}{read}")).len(), 1);
+        }
+    }
+
+    #[test]
+    fn an_import_needs_a_declaration() {
+        let seen =
+            Seen { imports: vec!["objects".into(), "endpoints".into(), "log".into()], ..Seen::default() };
+        assert_eq!(undeclared(&declared(), &seen), [""; 0]);
+        let nothing = Declaration { reads: vec![], probes: vec![], ..declared() };
+        assert_eq!(undeclared(&nothing, &seen).len(), 2);
+        assert_eq!(undeclared(&nothing, &Seen::default()), [""; 0]);
+    }
+}

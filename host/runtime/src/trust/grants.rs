@@ -1,0 +1,266 @@
+//! `plugins.toml`: what the operator grants each plugin, and what it may use.
+//!
+//! What is not written is not granted. What is misspelt is an error that lists what would be right.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use pivot_core::GroupKind;
+use pivot_core::hooks::Hook;
+use pivot_core::refusal::Side;
+use serde::Deserialize;
+
+use crate::describe::{Change, Declaration, Read};
+use crate::error::{LoadError, Refused, Who};
+use crate::limits::{Limits, LimitsText};
+use crate::trust::{GRANTS_FILE, Pattern};
+
+/// What happens when a hook fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// The move does not go on.
+    #[default]
+    Stop,
+    /// It is a warning. Only for checks: the other hooks decide what happens to objects.
+    Warn,
+}
+
+/// What one plugin is granted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grants {
+    /// Whether it is called at all.
+    pub enabled: bool,
+    /// The hooks it is called in.
+    pub hooks: Vec<Hook>,
+    /// What it changes.
+    pub changes: Vec<Change>,
+    /// What it reads.
+    pub reads: Vec<Read>,
+    /// Which endpoints it probes.
+    pub probes: Vec<Pattern>,
+    /// Whether it sees the data of Secrets.
+    pub secret_data: bool,
+    /// What happens when its checks fail.
+    pub check_fails: OnFailure,
+    /// What a call may use.
+    pub limits: Limits,
+    /// Its configuration: JSON text of an object, keys sorted.
+    pub config: String,
+}
+
+/// The operator's file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OperatorFile {
+    /// Which plugins are called first; the others follow by name.
+    pub order: Vec<String>,
+    /// By name.
+    pub plugins: BTreeMap<String, Grants>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FileText {
+    #[serde(default)]
+    order: Vec<String>,
+    #[serde(default)]
+    limits: LimitsText,
+    #[serde(default)]
+    plugins: BTreeMap<String, GrantsText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct GrantsText {
+    #[serde(default = "yes")]
+    enabled: bool,
+    #[serde(default)]
+    hooks: Vec<Hook>,
+    #[serde(default)]
+    changes: Vec<ChangeText>,
+    #[serde(default)]
+    reads: Vec<ReadText>,
+    #[serde(default)]
+    probes: Vec<String>,
+    #[serde(default)]
+    secret_data: bool,
+    #[serde(default)]
+    on_failure: OnFailureText,
+    #[serde(default)]
+    limits: LimitsText,
+    #[serde(default)]
+    config: toml::Table,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangeText {
+    hook: Hook,
+    kind: String,
+    #[serde(with = "SideText")]
+    side: Side,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadText {
+    kind: String,
+    #[serde(with = "SideText")]
+    side: Side,
+    namespace: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "Side", rename_all = "lowercase")]
+enum SideText {
+    Source,
+    Target,
+}
+
+/// Only checks have a choice.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OnFailureText {
+    #[serde(default)]
+    check: OnFailure,
+}
+
+impl OperatorFile {
+    /// Reads the file's text.
+    pub fn read(text: &str) -> Result<Self, LoadError> {
+        let who = || Who { file: GRANTS_FILE.into(), ..Who::default() };
+        let file: FileText = match toml::from_str(text) {
+            Ok(file) => file,
+            Err(error) => return Err(Refused::Operator(error.to_string()).of(who())),
+        };
+        let FileText { order, limits, plugins } = file;
+        if let Some(unknown) = order.iter().find(|name| !plugins.contains_key(*name)) {
+            let names: Vec<_> = plugins.keys().map(String::as_str).collect();
+            let why = format!("order names `{unknown}`; there is {}", names.join(", "));
+            return Err(Refused::Operator(why).of(who()));
+        }
+        let base = limits.over(Limits::default());
+        let read = |(name, text): (String, GrantsText)| match grants(text, base) {
+            Ok(grants) => Ok((name, grants)),
+            Err(why) => Err(Refused::Operator(format!("[plugins.{name}]: {why}")).of(who())),
+        };
+        Ok(Self { order, plugins: plugins.into_iter().map(read).collect::<Result<_, _>>()? })
+    }
+
+    /// Where a plugin stands in the order of calls.
+    pub(crate) fn place(&self, name: &str) -> usize {
+        self.order.iter().position(|there| there == name).unwrap_or(usize::MAX)
+    }
+}
+
+fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
+    let GrantsText { enabled, hooks, changes, reads, probes, secret_data, on_failure, limits, config } = text;
+    Ok(Grants {
+        enabled,
+        hooks,
+        changes: changes
+            .into_iter()
+            .map(|c| Change { hook: c.hook, kind: kind(&c.kind), side: c.side })
+            .collect(),
+        reads: reads
+            .into_iter()
+            .map(|r| Read { kind: kind(&r.kind), side: r.side, namespace: r.namespace })
+            .collect(),
+        probes: probes.iter().map(|probe| probe.parse()).collect::<Result<_, _>>()?,
+        secret_data,
+        check_fails: on_failure.check,
+        limits: limits.over(base),
+        config: serde_json::to_string(&config)
+            .map_err(|_| "its config is not expressible as JSON".to_owned())?,
+    })
+}
+
+fn kind(text: &str) -> GroupKind {
+    let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+    GroupKind::new(group, kind)
+}
+
+/// The section of `plugins.toml` that grants a plugin what it asks for: for the operator to review, not to be taken
+/// as it is.
+pub(crate) fn section(declaration: &Declaration, hooks: &[Hook]) -> String {
+    let Declaration { name, version, summary, changes, reads, probes, secret_data, .. } = declaration;
+    let mut text =
+        format!("# {summary}\n# What version {version} asks for. Review each line.\n[plugins.{name}]\n");
+    let hooks: Vec<_> = hooks.iter().map(|hook| format!("\"{hook}\"")).collect();
+    let _ = writeln!(text, "hooks = [{}]", hooks.join(", "));
+    let mut list = |name: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            let _ = writeln!(text, "{name} = [\n    {},\n]", lines.join(",\n    "));
+        }
+    };
+    let change =
+        |c: &Change| format!("{{ hook = \"{}\", kind = \"{}\", side = \"{}\" }}", c.hook, c.kind, c.side);
+    list("changes", changes.iter().map(change).collect());
+    let read = |r: &Read| {
+        let namespace = r.namespace.as_ref().map(|n| format!(", namespace = \"{n}\"")).unwrap_or_default();
+        format!("{{ side = \"{}\", kind = \"{}\"{namespace} }}", r.side, r.kind)
+    };
+    list("reads", reads.iter().map(read).collect());
+    list("probes", probes.iter().map(|p| format!("\"{p}\"")).collect());
+    if *secret_data {
+        text.push_str("# It sees the data of Secrets; its words are withheld then.\nsecret-data = true\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+        order = ["hosts"]
+        [limits]
+        time = "1s"
+        [plugins.hosts]
+        hooks = ["hold", "check"]
+        changes = [{ hook = "hold", kind = "BareMetalHost.metal3.io", side = "source" }]
+        reads = [{ side = "target", kind = "*.metal3.io", namespace = "*" }]
+        probes = ["*:6385"]
+        on-failure = { check = "warn" }
+        limits = { memory = "16MiB" }
+        [plugins.hosts.config]
+        b = 1
+        a = [true, 1.5, "x"]
+    "#;
+
+    #[test]
+    fn the_operators_file_is_read() {
+        let file = OperatorFile::read(FILE).unwrap();
+        let hosts = &file.plugins["hosts"];
+        assert_eq!(hosts.hooks, [Hook::Hold, Hook::Check]);
+        assert_eq!(hosts.reads[0].kind, GroupKind::new("metal3.io", "*"));
+        assert_eq!(hosts.check_fails, OnFailure::Warn);
+        assert_eq!((hosts.limits.time.as_secs(), hosts.limits.memory), (1, 16 << 20));
+        assert_eq!(hosts.config, r#"{"a":[true,1.5,"x"],"b":1}"#);
+        assert!(hosts.enabled && !hosts.secret_data);
+    }
+
+    #[test]
+    fn a_misspelt_word_is_answered_with_those_that_exist() {
+        for (from, to, said) in [
+            ("hooks =", "hook =", "expected one of `enabled`, `hooks`, `changes`"),
+            ("\"hold\", \"check\"", "\"hald\"", "expected one of `relate`, `check`, `hold`"),
+            ("side = \"source\"", "side = \"sauce\"", "expected `source` or `target`"),
+            ("{ check = \"warn\" }", "{ hold = \"warn\" }", "unknown field `hold`, expected `check`"),
+            ("{ check = \"warn\" }", "{ check = \"ignore\" }", "expected `stop` or `warn`"),
+            ("\"*:6385\"", "\"6385\"", "is no host:port pattern; write"),
+            ("[\"hosts\"]", "[\"hots\"]", "order names `hots`; there is hosts"),
+            ("[limits]", "[limit]", "expected one of `order`, `limits`, `plugins`"),
+        ] {
+            let text = FILE.replacen(from, to, 1);
+            assert_ne!(text, FILE, "{from}");
+            let error = OperatorFile::read(&text).unwrap_err().to_string();
+            assert!(error.starts_with("plugins.toml: can't be understood: "), "{error}");
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Which endpoints may be probed: `host:port` patterns, and addresses that no pattern of names reaches.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// A set of addresses: `10.0.0.0/8`, or one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl Network {
+    /// Whether the address is in it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(net), IpAddr::V4(a)) => {
+                let shift = 32u32.saturating_sub(self.bits);
+                net.to_bits().checked_shr(shift).unwrap_or(0) == a.to_bits().checked_shr(shift).unwrap_or(0)
+            }
+            (IpAddr::V6(net), IpAddr::V6(a)) => {
+                let shift = 128u32.saturating_sub(self.bits);
+                net.to_bits().checked_shr(shift).unwrap_or(0) == a.to_bits().checked_shr(shift).unwrap_or(0)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether all of the other is in it.
+    fn covers(&self, other: &Self) -> bool {
+        self.bits <= other.bits && self.contains(other.address)
+    }
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+        let address: IpAddr = address.parse().map_err(|_| format!("`{text}` is no network"))?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), str::parse).map_err(|_| format!("`{text}` is no network"))?;
+        if bits > most { Err(format!("`{text}` is no network")) } else { Ok(Self { address, bits }) }
+    }
+}
+
+/// Where the host itself, its link and its cloud's metadata answer. A pattern reaches them only by naming a network
+/// that lies inside one of these.
+const SPECIAL: [(IpAddr, u32); 10] = [
+    (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
+    (IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8),
+    (IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
+    (IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 3),
+    // Metadata services of clouds that use no link-local address.
+    (IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)), 32),
+    (IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)), 128),
+    (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
+    (IpAddr::V6(Ipv6Addr::LOCALHOST), 128),
+    (IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
+    (IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
+];
+
+/// Whether an address may be connected to, given the networks that the operator named.
+pub(crate) fn reachable(address: IpAddr, named: &[Network]) -> bool {
+    let address = embedded(address);
+    let special = |(net, bits): &(IpAddr, u32)| Network { address: *net, bits: *bits };
+    let Some(special) = SPECIAL.iter().map(special).find(|net| net.contains(address)) else { return true };
+    named.iter().any(|net| special.covers(net) && net.contains(address))
+}
+
+/// The IPv4 address inside an IPv6 one: mapped, compatible, or behind a translator.
+fn embedded(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = address else { return address };
+    let translated = v6.segments().starts_with(&[0x64, 0xff9b, 0, 0, 0, 0]);
+    let compatible = v6.segments().starts_with(&[0; 6]) && v6.to_bits() > 1;
+    if translated || compatible {
+        let low = u32::try_from(v6.to_bits() & u128::from(u32::MAX)).unwrap_or_default();
+        return IpAddr::V4(Ipv4Addr::from_bits(low));
+    }
+    address.to_canonical()
+}
+
+/// `host:port`, where host is a name, `*.example.com`, `*`, an address, a network in CIDR notation, or
+/// `namespace/service`, and port a number or `*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    host: Host,
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Host {
+    Any,
+    /// With everything below it where it starts with a dot.
+    Name(String),
+    Network(Network),
+    /// Either may be `*`.
+    Service(String, String),
+}
+
+impl Pattern {
+    /// Whether an endpoint is meant.
+    pub fn matches(&self, host: &str, port: u16) -> bool {
+        if self.port.is_some_and(|p| p != port) {
+            return false;
+        }
+        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        match &self.host {
+            Host::Any => !host.contains('/'),
+            Host::Name(suffix) if suffix.starts_with('.') => {
+                host.ends_with(suffix) && host.len() > suffix.len()
+            }
+            Host::Name(name) => host == *name,
+            Host::Network(network) => host.parse().is_ok_and(|ip| network.contains(embedded(ip))),
+            Host::Service(namespace, service) => host.split_once('/').is_some_and(|(ns, svc)| {
+                (namespace == "*" || namespace == ns) && (service == "*" || service == svc)
+            }),
+        }
+    }
+
+    /// Whether anything could match both.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let ports = match (self.port, other.port) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        };
+        let wild = |a: &str, b: &str| a == "*" || b == "*" || a == b;
+        ports
+            && match (&self.host, &other.host) {
+                (Host::Service(a, b), Host::Service(c, d)) => wild(a, c) && wild(b, d),
+                (Host::Service(..), _) | (_, Host::Service(..)) => false,
+                (Host::Any, _) | (_, Host::Any) => true,
+                (Host::Network(a), Host::Network(b)) => a.covers(b) || b.covers(a),
+                (Host::Name(a), Host::Name(b)) => {
+                    a == b || (a.starts_with('.') && b.ends_with(a)) || (b.starts_with('.') && a.ends_with(b))
+                }
+                (Host::Network(_), Host::Name(_)) | (Host::Name(_), Host::Network(_)) => false,
+            }
+    }
+
+    /// The network it names for a port.
+    pub(crate) fn network_at(&self, port: u16) -> Option<Network> {
+        match &self.host {
+            Host::Network(network) if self.port.is_none_or(|p| p == port) => Some(*network),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "`{text}` is no host:port pattern; write `ironic.example.com:6385`, `*:6385`, `*.example.com:443`, `172.22.0.0/24:6385`, `[fd00::/8]:6385` or `namespace/service:port`"
+            )
+        };
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let port = match port {
+            "*" => None,
+            port => Some(port.parse().map_err(|_| wrong())?),
+        };
+        let host = host.to_ascii_lowercase();
+        let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
+        let word = |w: &str| {
+            !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
+        };
+        let host = if let Ok(network) = bare.unwrap_or(&host).parse() {
+            Host::Network(network)
+        } else if bare.is_some() {
+            return Err(wrong());
+        } else if host == "*" {
+            Host::Any
+        } else if let Some((namespace, service)) = host.split_once('/') {
+            let fine = |w: &str| w == "*" || (word(w) && !w.contains('.'));
+            if !fine(namespace) || !fine(service) {
+                return Err(wrong());
+            }
+            Host::Service(namespace.to_owned(), service.to_owned())
+        } else if word(host.strip_prefix("*.").unwrap_or(&host)) {
+            Host::Name(host.strip_prefix('*').unwrap_or(&host).to_owned())
+        } else {
+            return Err(wrong());
+        };
+        Ok(Self { host, port })
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::Any => f.write_str("*")?,
+            Host::Name(name) if name.starts_with('.') => write!(f, "*{name}")?,
+            Host::Name(name) => f.write_str(name)?,
+            Host::Network(Network { address: IpAddr::V4(a), bits: 32 }) => write!(f, "{a}")?,
+            Host::Network(Network { address: IpAddr::V6(a), bits: 128 }) => write!(f, "[{a}]")?,
+            Host::Network(Network { address: IpAddr::V4(a), bits }) => write!(f, "{a}/{bits}")?,
+            Host::Network(Network { address: IpAddr::V6(a), bits }) => write!(f, "[{a}/{bits}]")?,
+            Host::Service(namespace, service) => write!(f, "{namespace}/{service}")?,
+        }
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => f.write_str(":*"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> Pattern {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_pattern_matches_what_it_says() {
+        for (text, host, port, fits) in [
+            ("*:6385", "ironic.example.com", 6385, true),
+            ("*:6385", "ironic.example.com", 6386, false),
+            ("*:*", "10.0.0.1", 1, true),
+            ("*:6385", "metal3/ironic", 6385, false),
+            ("*.example.com:443", "a.b.Example.com.", 443, true),
+            ("*.example.com:443", "example.com", 443, false),
+            ("*.example.com:443", "evilexample.com", 443, false),
+            ("172.22.0.0/24:6385", "172.22.0.9", 6385, true),
+            ("172.22.0.0/24:6385", "172.22.1.9", 6385, false),
+            ("172.22.0.0/24:6385", "172.22.0.9.example.com", 6385, false),
+            ("[fd00::/8]:80", "fd12::1", 80, true),
+            ("0.0.0.0/0:80", "1.2.3.4", 80, true),
+            ("metal3/ironic:6385", "metal3/ironic", 6385, true),
+            ("*/ironic:6385", "other/ironic", 6385, true),
+        ] {
+            assert_eq!(pattern(text).matches(host, port), fits, "{text} {host}:{port}");
+            assert_eq!(pattern(&pattern(text).to_string()), pattern(text));
+        }
+        for bad in
+            ["", "host", "host:", ":80", "a b:80", "*x:80", "a/b/c:80", "1.2.3.4/33:80", "[x]:80", "h:70000"]
+        {
+            assert!(bad.parse::<Pattern>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn link_local_metadata_and_loopback_must_be_named() {
+        let named = |texts: &[&str]| texts.iter().map(|t| t.parse().unwrap()).collect::<Vec<Network>>();
+        for special in [
+            "169.254.169.254",
+            "127.0.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "100.100.100.200",
+            "::1",
+            "::",
+            "fe80::1",
+            "fd00:ec2::254",
+            "::ffff:169.254.169.254",
+            "::169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+            "ff02::1",
+        ] {
+            let address = special.parse().unwrap();
+            assert!(!reachable(address, &[]), "{special}");
+            assert!(!reachable(address, &named(&["0.0.0.0/0", "::/0"])), "{special}");
+        }
+        assert!(reachable("10.0.0.1".parse().unwrap(), &[]));
+        assert!(reachable("169.254.1.2".parse().unwrap(), &named(&["169.254.1.0/24"])));
+        assert!(reachable("127.0.0.1".parse().unwrap(), &named(&["127.0.0.1"])));
+        assert!(!reachable("127.0.0.2".parse().unwrap(), &named(&["127.0.0.1"])));
+    }
+
+    #[test]
+    fn patterns_meet_where_something_could_match_both() {
+        for (a, b, meet) in [
+            ("*:6385", "172.22.0.0/24:6385", true),
+            ("*:6385", "172.22.0.0/24:80", false),
+            ("*:*", "x.example.com:1", true),
+            ("*.example.com:1", "a.example.com:1", true),
+            ("*.example.com:1", "a.example.org:1", false),
+            ("10.0.0.0/8:1", "10.1.0.0/16:1", true),
+            ("*/ironic:1", "metal3/*:1", true),
+            ("*:1", "metal3/ironic:1", false),
+        ] {
+            assert_eq!(pattern(a).meets(&pattern(b)), meet, "{a} {b}");
+            assert_eq!(pattern(b).meets(&pattern(a)), meet, "{b} {a}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Files that are no plugins, and files that are elsewhere.
+
+use crate::support::{Place, grants, guest};
+
+/// Refused with this code by both ways in, whatever the lock says; nothing else in the directory makes a difference.
+async fn refused(bytes: &[u8], code: &str, words: &str) {
+    let place = Place::new();
+    place.put("it.wasm", bytes);
+    let error = place.runtime.inspect(&place.path("it.wasm")).await.unwrap_err();
+    assert_eq!(error.code(), code, "{error}");
+    let said = error.to_string();
+    assert!(said.starts_with("it.wasm") && said.contains(words), "{said}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_component_is_refused_for_what_it_is() {
+    refused(b"", "not-a-component", "is empty").await;
+    refused(b"(component)", "not-a-component", "is text").await;
+    refused(b"\0asm\x01\0\0\0", "not-a-component", "core module").await;
+    refused(b"\x7fELF\x02\x01\x01\0native", "not-a-component", "compiled native code").await;
+}
+
+#[tokio::test]
+async fn a_precompiled_component_is_refused() {
+    let engine = wasmtime::Engine::default();
+    let native = engine.precompile_component(&guest("older")).unwrap();
+    refused(&native, "not-a-component", "compiled native code").await;
+}
+
+#[tokio::test]
+async fn a_truncated_component_is_refused_wherever_it_ends() {
+    let whole = guest("older");
+    for part in [9, 100, whole.len() / 2, whole.len() - 1] {
+        refused(&whole[..part], "malformed", "is not a valid component").await;
+    }
+}
+
+/// The parser and the compiler meet bytes that no tool wrote; whatever they say, they don't end the program.
+#[tokio::test]
+async fn a_damaged_component_is_refused_or_runs_in_the_sandbox() {
+    let whole = guest("older");
+    let place = Place::new();
+    for step in 0..40 {
+        let mut bytes = whole.clone();
+        let at = 8 + step * (whole.len() - 9) / 40;
+        bytes[at] ^= 0x55;
+        place.put("it.wasm", &bytes);
+        let _ = place.runtime.inspect(&place.path("it.wasm")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_huge_file_is_refused_unread() {
+    let place = Place::new();
+    let file = std::fs::File::create(place.path("it.wasm")).unwrap();
+    file.set_len((64 << 20) + 1).unwrap();
+    let refused = place.refused().await;
+    assert_eq!(refused[0].0, "too-large");
+    assert!(refused[0].1.contains("a plugin has at most 67108864"), "{}", refused[0].1);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_out_of_the_directory_is_refused() {
+    let elsewhere = Place::new();
+    elsewhere.put("steady.wasm", &guest("steady"));
+    let place = Place::new();
+    std::os::unix::fs::symlink(elsewhere.path("steady.wasm"), place.path("steady.wasm")).unwrap();
+    let refused = place.refused().await;
+    assert_eq!(refused[0].0, "not-inside", "{}", refused[0].1);
+    assert!(refused[0].1.starts_with("steady.wasm"));
+}
+
+/// Volumes in a cluster are made of such links.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_inside_the_directory_is_a_file() {
+    let place = Place::new();
+    place.operator(&grants("steady"));
+    std::fs::create_dir(place.path("..data")).unwrap();
+    place.put("..data/steady.wasm", &guest("steady"));
+    std::os::unix::fs::symlink("..data/steady.wasm", place.path("steady.wasm")).unwrap();
+    place.runtime.admit(&place.path("steady.wasm")).await.unwrap();
+    assert_eq!(place.plugin().await.description().name, "steady");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_not_a_file_is_not_waited_for() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("it.wasm")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(place.path("pipe.wasm")).status().unwrap();
+    assert!(made.success());
+    let codes: Vec<_> = place.refused().await.into_iter().map(|(code, _)| code).collect();
+    assert_eq!(codes, ["not-inside", "not-inside"]);
+}
+
+#[tokio::test]
+async fn a_directory_that_is_not_there_is_an_error() {
+    let place = Place::new();
+    let gone = place.path("gone");
+    let errors = place.runtime.load(&gone, pivot_runtime::LoadOptions::default()).await.unwrap_err();
+    assert_eq!(errors[0].code(), "unreadable");
+}

@@ -1,0 +1,163 @@
+//! One test per mechanism by which a plugin could do harm. Each ends in one clear error, and the next call works.
+
+use std::time::{Duration, Instant};
+
+use pivot_core::hooks::{Point, Settlement, Severity};
+use pivot_runtime::{CallError, Plugin};
+
+use crate::support::{Place, asked, grants, in_mode, moving};
+
+const SMALL: &str = "limits = { time = '400ms', memory = '16MiB', output = '1MiB', host-calls = 100 }";
+
+async fn hostile() -> (Place, Plugin) {
+    let place = Place::with(&["hostile"], &format!("{}\n{SMALL}", grants("hostile"))).await;
+    let plugin = place.plugin().await;
+    (place, plugin)
+}
+
+/// The error of a hold in this mode; afterwards the plugin answers as if nothing had been.
+async fn held(mode: &str) -> CallError {
+    let (_place, plugin) = hostile().await;
+    let error = plugin.hold(&in_mode(mode)).await.unwrap_err();
+    assert_eq!(plugin.hold(&in_mode("")).await.unwrap(), None);
+    assert_eq!((error.hook, error.who.name.as_deref()), ("hold", Some("hostile")));
+    error
+}
+
+#[tokio::test]
+async fn an_endless_loop_is_ended_in_time() {
+    let begun = Instant::now();
+    let error = held("loop").await;
+    assert_eq!((error.code.as_str(), error.message.as_str()), ("timeout", "it took longer than 400ms"));
+    assert!(begun.elapsed() < Duration::from_secs(60));
+}
+
+#[tokio::test]
+async fn an_endless_loop_holds_up_nobody_else() {
+    let (_place, plugin) = hostile().await;
+    // One thread for all: what loops must give way.
+    let (loops, other) = (in_mode("loop"), in_mode(""));
+    let looping = plugin.hold(&loops);
+    let others = async {
+        let begun = Instant::now();
+        for _ in 0..10 {
+            plugin.hold(&other).await.unwrap();
+        }
+        begun.elapsed()
+    };
+    let (looped, took) = tokio::join!(looping, others);
+    assert_eq!(looped.unwrap_err().code, "timeout");
+    assert!(took < Duration::from_millis(400), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_memory_bomb_stops_at_the_limit() {
+    let error = held("bomb").await;
+    assert_eq!(error.code, "out-of-memory");
+    assert!(error.message.contains("and may have 16777216"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn a_deep_recursion_is_a_trap() {
+    assert_eq!(held("deep").await.code, "trap");
+}
+
+#[tokio::test]
+async fn a_panic_names_the_functions_it_came_through() {
+    let error = held("trap").await;
+    assert_eq!(error.code, "trap");
+    assert!(error.message.contains("misbehave"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn a_trap_in_any_hook_is_that_hooks_error() {
+    let (_place, plugin) = hostile().await;
+    let bad = in_mode("trap");
+    let errors = [
+        plugin.relate(&bad).await.unwrap_err(),
+        plugin.check(Point::AfterPause, &moving("trap"), asked()).await.unwrap_err(),
+        plugin.hold(&bad).await.unwrap_err(),
+        plugin.adapt(&bad).await.unwrap_err(),
+        plugin.restore(&bad, &bad).await.unwrap_err(),
+        plugin.settle(&bad, asked()).await.unwrap_err(),
+    ];
+    let hooks: Vec<_> = errors.iter().map(|error| error.hook).collect();
+    assert_eq!(hooks, ["relate", "check", "hold", "adapt", "restore", "settle"]);
+    assert!(errors.iter().all(|error| error.code == "trap"));
+    assert!(errors.iter().all(|error| error.object.is_some() == (error.hook != "check")));
+}
+
+#[tokio::test]
+async fn an_output_bomb_is_not_taken_in() {
+    assert_eq!(held("output").await.code, "output-too-large");
+    let (_place, plugin) = hostile().await;
+    assert_eq!(plugin.relate(&in_mode("echo")).await.unwrap_err().code, "output-too-large");
+}
+
+#[tokio::test]
+async fn a_flood_of_questions_or_of_words_ends_the_call() {
+    assert_eq!(held("shout").await.code, "too-many-host-calls");
+    let error = held("flood").await;
+    assert!(["too-many-host-calls", "output-too-large"].contains(&error.code.as_str()), "{error}");
+}
+
+#[tokio::test]
+async fn a_patch_that_is_no_object_is_refused() {
+    for (mode, said) in [
+        ("array", "its patch is not a JSON object"),
+        ("null", "its patch is not a JSON object"),
+        ("broken", "its patch is not JSON (line 1, column 13)"),
+    ] {
+        let error = held(mode).await;
+        assert_eq!((error.code.as_str(), error.message.as_str()), ("invalid-answer", said));
+    }
+}
+
+/// Forged patches and those without end pass through: their bounds are the engine's, which sees all plugins' patches.
+#[tokio::test]
+async fn what_a_patch_touches_is_the_engines_to_judge() {
+    let (_place, plugin) = hostile().await;
+    for mode in ["identity", "owners", "mark"] {
+        assert!(plugin.adapt(&in_mode(mode)).await.unwrap().is_some());
+    }
+    let again = in_mode("again");
+    for _ in 0..3 {
+        assert!(matches!(plugin.settle(&again, asked()).await.unwrap(), Settlement::Patch(_)));
+    }
+}
+
+#[tokio::test]
+async fn what_was_not_granted_is_denied_and_nobody_hears_of_it() {
+    let (_place, plugin) = hostile().await;
+    let services = asked();
+    let findings = plugin.check(Point::BeforePause, &moving("read"), services.clone()).await.unwrap();
+    let said: Vec<_> = findings.iter().map(|f| (f.code.as_str(), f.message.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            ("denied", "reading Host.test.io of the source was not declared and granted"),
+            ("denied", "reading Secret of the target in namespace * was not declared and granted"),
+        ]
+    );
+    let findings = plugin.check(Point::BeforePause, &moving("probe"), services.clone()).await.unwrap();
+    let codes: Vec<_> = findings.iter().map(|f| f.code.as_str()).collect();
+    assert_eq!(codes, ["denied", "denied", "invalid"]);
+    assert!(services.queries.lock().unwrap().is_empty() && services.probes.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn words_cannot_write_on_the_terminal() {
+    let (_place, plugin) = hostile().await;
+    let findings = plugin.check(Point::BeforePause, &moving("escape"), asked()).await.unwrap();
+    assert_eq!(findings[0].code, "invalid-code");
+    assert_eq!(findings[0].message, "[2Jgone next line");
+}
+
+#[tokio::test]
+async fn only_a_check_may_fail_with_a_warning() {
+    let text = format!("{}\n{SMALL}\non-failure = {{ check = 'warn' }}", grants("hostile"));
+    let plugin = Place::with(&["hostile"], &text).await.plugin().await;
+    let findings = plugin.check(Point::BeforePause, &moving("trap"), asked()).await.unwrap();
+    assert_eq!((findings[0].severity, findings[0].code.as_str()), (Severity::Warn, "trap"));
+    assert!(plugin.hold(&in_mode("trap")).await.is_err());
+}

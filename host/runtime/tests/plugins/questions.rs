@@ -1,0 +1,81 @@
+//! What a plugin asks the host.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pivot_core::hooks::{Finding, Point};
+use pivot_core::refusal::Side;
+
+use crate::support::{Asked, Place, grants, moving};
+
+async fn ask(services: &Arc<Asked>) -> Vec<Finding> {
+    let text = format!("{}\n[plugins.steady.config]\nb = 2\na = 'x'", grants("steady"));
+    let plugin = Place::with(&["steady"], &text).await.plugin().await;
+    plugin.check(Point::BeforePause, &moving("m"), services.clone()).await.unwrap()
+}
+
+#[tokio::test]
+async fn granted_questions_are_answered_and_others_denied_one_by_one() {
+    let services = Arc::new(Asked::default());
+    let findings = ask(&services).await;
+    let said: Vec<String> = findings.iter().map(|f| format!("{}: {}", f.code, f.message)).collect();
+    let host = r#"read: {"apiVersion":"test.io/v1","kind":"Host","metadata":{"name":"h","namespace":"n"}}"#;
+    assert_eq!(
+        said,
+        [
+            r#"config: {"a":"x","b":2}"#,
+            host,
+            host,
+            "denied: reading Host.test.io of the source was not declared and granted",
+            "denied: reading Host.test.io of the target in namespace * was not declared and granted",
+            r#"read: {"apiVersion":"v1","data":{"k":null},"kind":"Secret","metadata":{"name":"s","namespace":"ironic"}}"#,
+            "probed: 50",
+            "denied: probing 192.168.0.1:6385 was not declared and granted",
+            "denied: probing 10.0.0.1:22 was not declared and granted",
+        ]
+    );
+    let queries = services.queries.lock().unwrap();
+    // In the namespaces that move: whoever answers must see to it that "elsewhere" is one.
+    let seen: Vec<_> = queries.iter().map(|q| (q.side, q.namespace.as_deref(), q.confined)).collect();
+    assert_eq!(
+        seen,
+        [
+            (Side::Target, None, true),
+            (Side::Target, Some("elsewhere"), true),
+            (Side::Source, Some("ironic"), false)
+        ]
+    );
+    assert_eq!(services.probes.lock().unwrap()[0].timeout, Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn fifty_probes_are_one_wait() {
+    let services = Arc::new(Asked { slow: Duration::from_millis(100), ..Asked::default() });
+    let begun = Instant::now();
+    // Loading takes its time too; what is measured against is fifty waits of 100 ms.
+    ask(&services).await;
+    assert_eq!(services.probes.lock().unwrap().len(), 50);
+    let _ = begun;
+    let plugin = Place::with(&["steady"], &grants("steady")).await.plugin().await;
+    let begun = Instant::now();
+    plugin.check(Point::BeforePause, &moving("m"), services).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_host_that_is_too_slow_is_a_timeout() {
+    let text = format!("{}\nlimits = {{ time = '200ms' }}", grants("steady"));
+    let plugin = Place::with(&["steady"], &text).await.plugin().await;
+    let services = Arc::new(Asked { slow: Duration::from_secs(60), ..Asked::default() });
+    let error = plugin.check(Point::BeforePause, &moving("m"), services).await.unwrap_err();
+    assert_eq!(error.code, "timeout");
+}
+
+#[tokio::test]
+async fn more_than_it_may_be_handed_in_is_an_answer() {
+    let text = format!("{}\nlimits = {{ input = '1KiB' }}", grants("steady"));
+    let plugin = Place::with(&["steady"], &text).await.plugin().await;
+    let services = Arc::new(Asked::default());
+    let findings = plugin.check(Point::BeforePause, &moving("m"), services).await.unwrap();
+    assert!(findings.iter().all(|finding| finding.code != "too-large"));
+}

@@ -1,0 +1,161 @@
+//! A plugin directory of a test, and objects to show to plugins.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use pivot_core::{GroupKind, Kind, KindLabels, Object};
+use pivot_runtime::{
+    Answer, LoadError, LoadOptions, MoveContext, Plugin, Probe, Query, Runtime, ServiceError, Services,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The components, built once.
+pub fn guest(name: &str) -> Vec<u8> {
+    static BUILT: OnceLock<TempDir> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let out = TempDir::new().unwrap();
+        pivot_guests::build_guests(&root.join("tests/guests"), &[&root.join("wit")], out.path()).unwrap();
+        out
+    });
+    std::fs::read(built.path().join(format!("{name}.wasm"))).unwrap()
+}
+
+/// Grants to `steady` and to `hostile` all they ask for; the endpoints only in one network.
+pub fn grants(name: &str) -> String {
+    let change =
+        |hook: &str, side: &str| format!("{{ hook = '{hook}', kind = 'Host.test.io', side = '{side}' }}");
+    format!(
+        "[plugins.{name}]
+        hooks = ['relate', 'check', 'hold', 'adapt', 'restore', 'settle']
+        changes = [{}, {}, {}, {}]
+        reads = [{{ side = 'target', kind = 'Host.test.io' }}, {{ side = 'source', kind = 'Secret', namespace = 'ironic' }}]
+        probes = ['10.0.0.0/8:6385']
+        ",
+        change("hold", "source"),
+        change("adapt", "target"),
+        change("restore", "target"),
+        change("settle", "target"),
+    )
+}
+
+/// A plugin directory.
+pub struct Place {
+    pub dir: TempDir,
+    pub runtime: Runtime,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { dir: TempDir::new().unwrap(), runtime: Runtime::new() }
+    }
+
+    /// With these guests, admitted, and what the operator wrote.
+    pub async fn with(guests: &[&str], operator: &str) -> Self {
+        let place = Self::new();
+        place.operator(operator);
+        for name in guests {
+            place.put(&format!("{name}.wasm"), &guest(name));
+            place.runtime.admit(&place.path(&format!("{name}.wasm"))).await.unwrap();
+        }
+        place
+    }
+
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.dir.path().join(file)
+    }
+
+    pub fn put(&self, file: &str, bytes: &[u8]) {
+        std::fs::write(self.path(file), bytes).unwrap();
+    }
+
+    pub fn operator(&self, text: &str) {
+        self.put("plugins.toml", text.as_bytes());
+    }
+
+    pub async fn load(&self) -> Result<Vec<Plugin>, Vec<LoadError>> {
+        self.runtime.load(self.dir.path(), LoadOptions::default()).await
+    }
+
+    /// The one plugin there is.
+    pub async fn plugin(&self) -> Plugin {
+        self.load().await.unwrap().remove(0)
+    }
+
+    /// Why loading is refused: codes and words.
+    pub async fn refused(&self) -> Vec<(&'static str, String)> {
+        let errors = self.load().await.unwrap_err();
+        errors.into_iter().map(|error| (error.code(), error.to_string())).collect()
+    }
+}
+
+pub fn object(group: &str, kind: &str, value: Value) -> Object {
+    let kind = Kind {
+        group_kind: GroupKind::new(group, kind),
+        version: "v1".into(),
+        plural: String::new(),
+        namespaced: true,
+        status_subresource: true,
+        served: vec!["v1".into()],
+        labels: KindLabels::default(),
+    };
+    Object::parse(Arc::new(kind), Bytes::from(value.to_string())).unwrap()
+}
+
+/// A host with fields at its top.
+pub fn host(fields: Value) -> Object {
+    let mut value =
+        json!({"apiVersion": "test.io/v1", "kind": "Host", "metadata": {"name": "h", "namespace": "n"}});
+    for (key, field) in fields.as_object().unwrap() {
+        value[key] = field.clone();
+    }
+    object("test.io", "Host", value)
+}
+
+pub fn in_mode(mode: &str) -> Object {
+    host(json!({"mode": mode}))
+}
+
+pub fn moving(id: &str) -> MoveContext {
+    MoveContext { move_id: id.into(), namespaces: vec!["n".into()], objects: vec![in_mode("").key()] }
+}
+
+/// Answers, and remembers what it was asked.
+#[derive(Default)]
+pub struct Asked {
+    pub queries: Mutex<Vec<Query>>,
+    pub probes: Mutex<Vec<Probe>>,
+    /// How long each answer takes.
+    pub slow: std::time::Duration,
+}
+
+#[async_trait]
+impl Services for Asked {
+    async fn read(&self, _plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
+        tokio::time::sleep(self.slow).await;
+        let secret = query.kind.is_secret();
+        self.queries.lock().unwrap().push(query);
+        Ok(vec![if secret {
+            object(
+                "",
+                "Secret",
+                json!({"metadata": {"name": "s", "namespace": "ironic"}, "data": {"k": "aHVzaA=="}}),
+            )
+        } else {
+            host(json!({}))
+        }])
+    }
+
+    async fn probe(&self, _plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {
+        tokio::time::sleep(self.slow).await;
+        self.probes.lock().unwrap().push(probe);
+        Ok(Answer::default())
+    }
+}
+
+pub fn asked() -> Arc<Asked> {
+    Arc::new(Asked::default())
+}

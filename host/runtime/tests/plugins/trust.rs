@@ -1,0 +1,161 @@
+//! The lock, the grants and the gates.
+
+use pivot_runtime::LoadOptions;
+
+use crate::support::{Place, grants, guest};
+
+#[tokio::test]
+async fn what_was_never_admitted_is_refused_with_the_command_that_would() {
+    let place = Place::new();
+    place.operator(&grants("steady"));
+    place.put("steady.wasm", &guest("steady"));
+    let refused = place.refused().await;
+    assert_eq!(refused.len(), 1);
+    assert_eq!(refused[0].0, "not-locked");
+    let command = format!("`pivot-host plugin lock {}`", place.path("steady.wasm").display());
+    assert!(refused[0].1.ends_with(&command), "{}", refused[0].1);
+    let unlocked = place.runtime.load(place.dir.path(), LoadOptions { unlocked: true }).await;
+    assert_eq!(unlocked.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn one_changed_byte_is_noticed_at_every_load() {
+    let place = Place::with(&["steady"], &grants("steady")).await;
+    place.plugin().await;
+    let mut bytes = guest("steady");
+    // A custom section that nobody reads: the same program, and not what was admitted.
+    bytes.extend_from_slice(b"\x00\x03\x01xx");
+    place.put("steady.wasm", &bytes);
+    let refused = place.refused().await;
+    assert_eq!(refused[0].0, "changed");
+    assert!(refused[0].1.contains("has changed since it was admitted (as sha256 "), "{}", refused[0].1);
+}
+
+#[tokio::test]
+async fn the_size_in_the_lock_counts_too() {
+    let place = Place::with(&["older"], "").await;
+    let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
+    let line = lock.lines().find(|line| line.starts_with("size")).unwrap();
+    place.put("plugins.lock", lock.replace(line, "size = 1").as_bytes());
+    assert_eq!(place.refused().await[0].0, "changed");
+}
+
+#[tokio::test]
+async fn a_lock_that_was_edited_by_hand_is_found_out() {
+    let place = Place::with(&["older"], "").await;
+    let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
+    place.put("plugins.lock", lock.replace("\"older\"", "\"younger\"").as_bytes());
+    let refused = place.refused().await;
+    assert_eq!(refused[0].0, "locked-as");
+    assert!(
+        refused[0].1.contains("has it as younger 0.1.0, but it calls itself older 0.1.0"),
+        "{}",
+        refused[0].1
+    );
+}
+
+#[tokio::test]
+async fn admitting_writes_what_it_asks_for_once_and_keeps_what_the_operator_wrote() {
+    let place = Place::with(&["older"], "# mine\n[limits]\ntime = '1s'\n").await;
+    let text = std::fs::read_to_string(place.path("plugins.toml")).unwrap();
+    assert!(text.starts_with("# mine\n[limits]\ntime = '1s'\n\n# From before.\n"), "{text}");
+    assert!(text.contains("[plugins.older]\nhooks = [\"relate\"]\n"), "{text}");
+    let again = place.runtime.admit(&place.path("older.wasm")).await.unwrap();
+    assert_eq!(again.granted, None);
+    assert_eq!(std::fs::read_to_string(place.path("plugins.toml")).unwrap(), text);
+}
+
+#[tokio::test]
+async fn without_a_section_it_is_refused() {
+    let place = Place::with(&["older"], "").await;
+    place.operator("");
+    let refused = place.refused().await;
+    assert_eq!(refused[0].0, "no-grants");
+    assert!(
+        refused[0].1.contains("plugins.toml has no [plugins.older]; `pivot-host plugin lock "),
+        "{}",
+        refused[0].1
+    );
+}
+
+#[tokio::test]
+async fn a_hook_that_is_exported_and_not_granted_refuses_the_plugin() {
+    let text = grants("steady").replace("'settle']", "]").replace("'relate', ", "");
+    let place = Place::with(&["steady"], &text).await;
+    let refused = place.refused().await;
+    assert_eq!(refused[0].0, "not-granted");
+    let said = &refused[0].1;
+    assert!(said.starts_with("plugin steady 0.1.0 (steady.wasm, sha256 "), "{said}");
+    assert!(
+        said.contains("is not granted all it asks for: the hook relate; the hook settle; grant it"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_binary_that_imports_more_than_it_declares_is_refused() {
+    let place = Place::with(&["greedy"], "").await;
+    let refused = place.refused().await;
+    assert_eq!(refused[0].0, "undeclared");
+    assert!(
+        refused[0].1.contains("imports `objects` and declares no reads; it imports `endpoints`"),
+        "{}",
+        refused[0].1
+    );
+}
+
+#[tokio::test]
+async fn a_name_belongs_to_one_plugin() {
+    let place = Place::with(&["steady"], &grants("steady")).await;
+    let mut twin = guest("steady");
+    twin.extend_from_slice(b"\x00\x03\x01xx");
+    place.put("twin.wasm", &twin);
+    // Locked, the second was never admitted; unlocked, the name decides.
+    assert_eq!(place.refused().await[0].0, "not-locked");
+    let errors = place.runtime.load(place.dir.path(), LoadOptions { unlocked: true }).await.unwrap_err();
+    assert_eq!(errors[0].code(), "name-taken");
+    assert!(errors[0].to_string().contains("has the name of steady.wasm too"), "{}", errors[0]);
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_gone_is_missed() {
+    let place = Place::with(&["older", "steady"], &grants("steady")).await;
+    std::fs::remove_file(place.path("older.wasm")).unwrap();
+    let refused = place.refused().await;
+    let codes: Vec<_> = refused.iter().map(|(code, _)| *code).collect();
+    assert_eq!(codes, ["missing", "missing"]);
+    assert!(refused[0].1.starts_with("plugin older: is named in plugins.toml, but"), "{}", refused[0].1);
+}
+
+#[tokio::test]
+async fn every_fault_of_every_plugin_is_told_at_once() {
+    let place = Place::with(&["greedy", "steady"], &grants("steady").replace("'hold', ", "")).await;
+    place.put("broken.wasm", b"\0asm\x0d\0\x01\0\xff");
+    let mut codes: Vec<_> = place.refused().await.into_iter().map(|(code, _)| code).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, ["not-granted", "not-locked", "undeclared"]);
+}
+
+#[tokio::test]
+async fn they_are_called_in_the_operators_order() {
+    let order = |order: &str| format!("order = [{order}]\n{}{}", grants("steady"), grants("hostile"));
+    let place = Place::with(&["hostile", "older", "steady"], &order("")).await;
+    let names = async || -> Vec<String> {
+        place.load().await.unwrap().iter().map(|plugin| plugin.description().name.clone()).collect()
+    };
+    assert_eq!(names().await, ["hostile", "older", "steady"]);
+    let text = std::fs::read_to_string(place.path("plugins.toml")).unwrap();
+    place.operator(&text.replacen("order = []", "order = ['steady', 'older']", 1));
+    assert_eq!(names().await, ["steady", "older", "hostile"]);
+    place.operator(&format!("{text}\nenabled = false"));
+    assert_eq!(names().await, ["hostile", "steady"]);
+}
+
+#[tokio::test]
+async fn the_digest_covers_the_configuration() {
+    let place = Place::with(&["steady"], &grants("steady")).await;
+    let one = place.plugin().await.description().digest.clone();
+    assert_eq!(place.plugin().await.description().digest, one);
+    place.operator(&format!("{}\nconfig = {{ a = 1 }}", grants("steady")));
+    assert_ne!(place.plugin().await.description().digest, one);
+}

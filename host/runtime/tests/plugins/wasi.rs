@@ -1,0 +1,56 @@
+//! Components of the stock `wasm32-wasip2` target: the standard library reaches for a machine and finds none.
+
+use pivot_core::Object;
+use pivot_core::hooks::Relation;
+use serde_json::json;
+
+use crate::secrets::Log;
+use crate::support::{Place, guest, object};
+
+fn secret(way: &str) -> Object {
+    object("", "Secret", json!({"metadata": {"name": "s"}, "way": way}))
+}
+
+#[tokio::test]
+async fn files_environment_clock_and_chance_are_not_there() {
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let plugin = Place::with(&["reaching"], "").await.plugin().await;
+    let once = plugin.relate(&secret("")).await.unwrap();
+    let said: Vec<&str> =
+        once.iter().map(|r| if let Relation::Keep(s) = r { s.as_str() } else { "" }).collect();
+    assert_eq!(
+        said[..7],
+        ["env []", "args []", "read false", "write false", "list false", "clock 1767225600", "elapsed 0"]
+    );
+    // The same input gives the same output, whatever it is made of.
+    assert_eq!(plugin.relate(&secret("")).await.unwrap(), once);
+    assert!(!std::path::Path::new("/tmp/pivot-was-here").exists());
+    let log = log.0.lock().unwrap();
+    assert!(log.contains("said on stdout") && log.contains("said on stderr"), "{log}");
+}
+
+#[tokio::test]
+async fn leaving_is_an_error_of_the_call() {
+    let plugin = Place::with(&["reaching"], "").await.plugin().await;
+    let error = plugin.relate(&secret("exit")).await.unwrap_err();
+    assert_eq!(error.code, "exit");
+    assert!(plugin.relate(&secret("")).await.is_ok());
+}
+
+#[tokio::test]
+async fn inspecting_lists_what_is_inert() {
+    let place = Place::with(&["reaching"], "").await;
+    let inspection = place.runtime.inspect(&place.path("reaching.wasm")).await.unwrap();
+    assert!(inspection.inert.iter().any(|import| import.starts_with("wasi:filesystem/")));
+    assert!(inspection.inert.iter().all(|import| import.starts_with("wasi:")));
+}
+
+#[tokio::test]
+async fn sockets_are_refused_by_name() {
+    let place = Place::new();
+    place.put("networked.wasm", &guest("networked"));
+    let error = place.runtime.inspect(&place.path("networked.wasm")).await.unwrap_err();
+    assert_eq!(error.code(), "foreign-imports");
+    assert!(error.to_string().contains("wasi:sockets/tcp@0.2"), "{error}");
+}
