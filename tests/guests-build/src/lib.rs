@@ -1,0 +1,118 @@
+//! Builds a workspace of plugins to components.
+//!
+//! Two ways, because not every machine can have the first: the stock target through rustup, or Debian's compiler, which
+//! comes without a standard library for wasm and with its source ([`toolchain`]). For `wasm32-unknown-unknown`, which
+//! imports no WASI at all, the compiler makes a core module and this crate the component; a crate that wants
+//! `wasm32-wasip2` says so in its manifest (`[package.metadata.guest] target = "…"`).
+//!
+//! What is built is kept outside the work tree, under a name made of the compiler's version and of all sources: asking
+//! again costs a few milliseconds, in whichever test and checkout.
+
+mod cache;
+mod toolchain;
+mod workspace;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use wit_component::ComponentEncoder;
+
+use cache::Cache;
+use toolchain::Toolchain;
+use workspace::{Guest, Workspace};
+
+pub use toolchain::Target;
+
+/// Builds every plugin of the workspace, and puts the components as `<crate>.wasm` into `out`. Their paths, sorted.
+///
+/// `inputs` is what the plugins are made of beside the workspace itself: the contract, the SDK.
+pub fn build_guests(workspace: &Path, inputs: &[&Path], out: &Path) -> Result<Vec<PathBuf>> {
+    let workspace = Workspace::read(workspace)?;
+    fs::create_dir_all(out).with_context(|| format!("create {}", out.display()))?;
+    let mut built = Vec::new();
+    for target in Target::ALL {
+        let guests: Vec<&Guest> = workspace.guests.iter().filter(|guest| guest.target == target).collect();
+        if guests.is_empty() {
+            continue;
+        }
+        for component in cached(&workspace, inputs, target, &guests)? {
+            let name = component.file_name().context("a component has no name")?;
+            let path = out.join(name);
+            fs::copy(&component, &path).with_context(|| format!("copy a component to {}", path.display()))?;
+            built.push(path);
+        }
+    }
+    built.sort();
+    Ok(built)
+}
+
+/// The components of one target: built now, or before.
+fn cached(
+    workspace: &Workspace,
+    inputs: &[&Path],
+    target: Target,
+    guests: &[&Guest],
+) -> Result<Vec<PathBuf>> {
+    let toolchain = Toolchain::find(target)?;
+    let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
+    let key = workspace.key(inputs, &toolchain.version()?, target, &names)?;
+    let cache = Cache::open()?;
+    let entry = cache.entry(&key);
+    let component = |name: &&str| entry.join(format!("{name}.wasm"));
+    if entry.exists() {
+        return Ok(names.iter().map(component).collect());
+    }
+    let _lock = cache.lock()?;
+    if !entry.exists() {
+        say(&format!("building {} with {}", names.join(", "), toolchain.describe()));
+        let target_dir = cache.target_dir(&workspace.path, toolchain.word());
+        compile(&toolchain, workspace, target, &names, &target_dir)?;
+        let modules = target_dir.join(target.triple()).join("release");
+        cache.publish(&entry, |fresh| {
+            for name in &names {
+                let module = modules.join(format!("{}.wasm", name.replace('-', "_")));
+                let bytes = fs::read(&module).with_context(|| format!("read {}", module.display()))?;
+                let component = as_component(&bytes).with_context(|| format!("make {name} a component"))?;
+                fs::write(fresh.join(format!("{name}.wasm")), component)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(names.iter().map(component).collect())
+}
+
+fn compile(
+    toolchain: &Toolchain,
+    workspace: &Workspace,
+    target: Target,
+    names: &[&str],
+    dir: &Path,
+) -> Result<()> {
+    let mut command: Command = toolchain.cargo(target)?;
+    command.args(["build", "--release", "--target", target.triple()]);
+    for name in names {
+        command.args(["--package", name]);
+    }
+    command.current_dir(&workspace.path).env("CARGO_TARGET_DIR", dir);
+    let output = command.output().with_context(|| format!("start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+/// A core module with the contract in its custom sections becomes a component; a component stays what it is.
+fn as_component(bytes: &[u8]) -> Result<Vec<u8>> {
+    // The layer, in the second half of the version: 0 is a module, 1 a component.
+    if bytes.get(6) == Some(&1) {
+        return Ok(bytes.to_vec());
+    }
+    ComponentEncoder::default().module(bytes)?.validate(true).encode()
+}
+
+#[allow(clippy::print_stderr, reason = "a build that takes a minute says so; tests show it when they fail")]
+fn say(words: &str) {
+    eprintln!("guests: {words}");
+}

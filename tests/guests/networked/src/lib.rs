@@ -1,0 +1,37 @@
+//! Opens a socket through the standard library.
+
+wit_bindgen::generate!({
+    path: "../../../wit",
+    inline: "package test:guest; world guest { include pivot:provider/plugin@0.1.0; export pivot:provider/relate@0.1.0; }",
+    world: "test:guest/guest",
+    generate_all,
+});
+
+use exports::pivot::provider::{describe, relate};
+use pivot::provider::types::{Error, GroupKind};
+
+struct Networked;
+export!(Networked);
+
+impl describe::Guest for Networked {
+    fn describe() -> describe::Description {
+        describe::Description {
+            name: "networked".into(),
+            version: "0.1.0".into(),
+            summary: "Calls home.".into(),
+            kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            changes: vec![],
+            reads: vec![],
+            probes: vec![],
+            secret_data: false,
+            extra: vec![],
+        }
+    }
+}
+
+impl relate::Guest for Networked {
+    fn relate(_: String) -> Result<Vec<relate::Relation>, Error> {
+        let home = std::net::TcpStream::connect("127.0.0.1:80").is_ok();
+        Ok(vec![relate::Relation::Leave(format!("connected: {home}"))])
+    }
+}

@@ -1,0 +1,56 @@
+//! Uses the standard library as if it ran on a machine.
+
+wit_bindgen::generate!({
+    path: "../../../wit",
+    inline: "package test:guest; world guest { include pivot:provider/plugin@0.1.0; export pivot:provider/relate@0.1.0; }",
+    world: "test:guest/guest",
+    generate_all,
+});
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use exports::pivot::provider::{describe, relate};
+use pivot::provider::types::{Error, GroupKind};
+
+struct Reaching;
+export!(Reaching);
+
+impl describe::Guest for Reaching {
+    fn describe() -> describe::Description {
+        describe::Description {
+            name: "reaching".into(),
+            version: "0.1.0".into(),
+            summary: "Looks around.".into(),
+            kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            changes: vec![],
+            reads: vec![],
+            probes: vec![],
+            secret_data: false,
+            extra: vec![],
+        }
+    }
+}
+
+impl relate::Guest for Reaching {
+    fn relate(object: String) -> Result<Vec<relate::Relation>, Error> {
+        if object.contains("\"way\":\"exit\"") {
+            std::process::exit(3);
+        }
+        println!("said on stdout");
+        eprintln!("said on stderr");
+        let begun = Instant::now();
+        let reaches = [
+            format!("env {:?}", std::env::vars().collect::<Vec<_>>()),
+            format!("args {:?}", std::env::args().collect::<Vec<_>>()),
+            format!("read {}", std::fs::read("/etc/passwd").is_ok()),
+            format!("write {}", std::fs::write("/tmp/pivot-was-here", "x").is_ok()),
+            format!("list {}", std::fs::read_dir("/").is_ok()),
+            format!("clock {}", SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()),
+            format!("elapsed {}", begun.elapsed().as_nanos()),
+            format!("random {}", RandomState::new().hash_one(1)),
+        ];
+        Ok(reaches.into_iter().map(relate::Relation::Keep).collect())
+    }
+}
