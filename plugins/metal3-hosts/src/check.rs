@@ -1,0 +1,101 @@
+//! Which rules hold at which point.
+
+use pivot_sdk::prelude::*;
+
+use crate::host::Host;
+use crate::names::{COMPONENTS, DATA_IMAGE, HARDWARE, HOST, SECRET, SETTINGS};
+use crate::seen::Seen;
+use crate::{Metal3Hosts, companions, copies, firmware, heed, steady};
+
+/// More than a person reads; the host refuses answers that are longer by far.
+const MANY: usize = 200;
+
+pub(crate) fn check(config: &Metal3Hosts, point: Point, moving: &Move) -> Result<Vec<Finding>> {
+    if moving.of_kind(&HOST).next().is_none() && point != Point::BeforePause {
+        return Ok(Vec::new());
+    }
+    let mut found = match point {
+        Point::BeforePause => before_pause(config, moving)?,
+        Point::AfterPause => after_pause(config, moving)?,
+        Point::BeforeCommit => before_commit(moving)?,
+        Point::AfterResume | Point::Other => Vec::new(),
+    };
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    if let Some(more) = found.len().checked_sub(MANY).filter(|more| *more > 0) {
+        found.truncate(MANY);
+        found.push(Finding::note("more", format!("{more} findings more about hosts")));
+    }
+    Ok(found)
+}
+
+fn before_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
+    let source = Seen::of(Side::Source, &[&HOST, &HARDWARE, &SETTINGS, &COMPONENTS, &DATA_IMAGE, &SECRET])?;
+    let mut found = Vec::new();
+    let hosts = hosts(moving, &source, &mut found);
+    for host in &hosts {
+        let host = Host(host);
+        found.extend(steady::findings(host));
+        found.extend(firmware::findings(config, host, &source));
+        found.extend(companions::findings(host, moving, &source));
+    }
+    found.extend(staying(moving, &source));
+    if !hosts.is_empty() {
+        found.extend(copies::in_the_way(&hosts, &Seen::of(Side::Target, &[&HOST])?));
+    }
+    Ok(found)
+}
+
+/// Once more: between the first look and the pause there was time to begin something.
+fn after_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
+    let source = Seen::of(Side::Source, &[&HOST, &SETTINGS, &COMPONENTS, &DATA_IMAGE])?;
+    let mut found = Vec::new();
+    for host in hosts(moving, &source, &mut found) {
+        let host = Host(host);
+        found.extend(heed::findings(config, host));
+        found.extend(steady::findings(host));
+        found.extend(firmware::findings(config, host, &source));
+    }
+    // Said before the pause already.
+    found.retain(|finding| finding.severity > Severity::Warn);
+    Ok(found)
+}
+
+fn before_commit(moving: &Move) -> Result<Vec<Finding>> {
+    let source = Seen::of(Side::Source, &[&HOST, &HARDWARE, &SECRET])?;
+    let target = Seen::of(Side::Target, &[&HOST, &HARDWARE, &SECRET])?;
+    let mut found = Vec::new();
+    let hosts = hosts(moving, &source, &mut found);
+    found.extend(copies::whole(&hosts, &source, &target));
+    Ok(found)
+}
+
+/// The hosts that move. One that can't be found is not one that is fine.
+fn hosts<'a>(moving: &Move, source: &'a Seen, found: &mut Vec<Finding>) -> Vec<&'a Object> {
+    let mut hosts = Vec::new();
+    for key in moving.of_kind(&HOST) {
+        match source.get(key) {
+            Some(host) => hosts.push(host),
+            None => found.push(
+                Finding::wait("host-gone", format!("{key} was to move and is not there any more"))
+                    .on(key)
+                    .remedy("if it was deleted on purpose, start the move again"),
+            ),
+        }
+    }
+    hosts
+}
+
+/// Hosts of the namespaces that are left behind: mostly free ones, where the definition is not labelled.
+fn staying(moving: &Move, source: &Seen) -> Option<Finding> {
+    let names: Vec<String> =
+        source.all(&HOST).filter(|host| !moving.has(&host.key())).map(|host| Host(host).name()).collect();
+    let (first, more) =
+        (names.iter().take(5).cloned().collect::<Vec<_>>().join(", "), names.len().saturating_sub(5));
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| {
+        Finding::note("hosts-stay", format!("not part of this move: {first}{rest}")).remedy(
+            "free hosts move with their namespace where the definition is labelled: kubectl label crd \
+             baremetalhosts.metal3.io clusterctl.cluster.x-k8s.io= clusterctl.cluster.x-k8s.io/move-hierarchy=",
+        )
+    })
+}

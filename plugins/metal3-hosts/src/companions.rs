@@ -1,0 +1,55 @@
+//! What a host can't do without: the Secrets it names and what its inspection found.
+
+use pivot_sdk::prelude::*;
+
+use crate::host::Host;
+use crate::names::HARDWARE;
+use crate::seen::Seen;
+
+/// What a source host lacks.
+pub(crate) fn findings(host: Host<'_>, moving: &Move, source: &Seen) -> Vec<Finding> {
+    let mut found: Vec<Finding> =
+        host.secrets().filter_map(|named| secret(host, named, moving, source)).collect();
+    found.extend(hardware(host, source));
+    found
+}
+
+fn secret(host: Host<'_>, named: crate::host::Named, moving: &Move, source: &Seen) -> Option<Finding> {
+    let crate::host::Named { field, key } = named;
+    let namespace = key.namespace.clone().unwrap_or_default();
+    if !moving.namespaces.contains(&namespace) {
+        let what = format!("{field} names Secret {namespace}/{}, whose namespace does not move", key.name);
+        return Some(
+            host.warn("secret-elsewhere", &what).remedy("make sure that the target has this Secret"),
+        );
+    }
+    if source.get(&key).is_some() {
+        return None;
+    }
+    let what = format!("{field} names Secret {namespace}/{}, which does not exist", key.name);
+    // Without credentials the target can't even register the host. The others were used up when it was provisioned.
+    Some(if Some(&key) == host.credentials().as_ref() {
+        host.stop("secret-missing", &what).remedy("create the Secret, or correct the host's spec")
+    } else {
+        host.warn("secret-missing", &what)
+            .remedy("create the Secret, or take the name out of the host's spec")
+    })
+}
+
+/// The addresses that the provider reports for a machine, and those in its network data, come from there.
+fn hardware(host: Host<'_>, source: &Seen) -> Option<Finding> {
+    let lacks = host.machine().is_some()
+        && host.state() == "provisioned"
+        && source.beside(host.0, &HARDWARE).is_none();
+    let kept = host.0.get("/status/hardware").is_some();
+    lacks.then(|| {
+        let what = if kept {
+            "it has no HardwareData; what its inspection found is carried over in its status only"
+        } else {
+            "neither HardwareData nor its status say what its inspection found: its machine has no addresses in the target"
+        };
+        host.warn("no-hardware-data", what).remedy(
+            "is the baremetal operator older than 0.2, or was the HardwareData deleted? inspect the host again when it is free",
+        )
+    })
+}

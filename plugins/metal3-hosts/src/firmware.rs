@@ -1,0 +1,68 @@
+//! Changes to firmware and virtual media that wait to be made.
+//!
+//! The operator makes them when it next prepares or reboots the host. In the middle of a move that is nobody's job; a
+//! change that only waits is carried over, but may then be made by a target that sees the machine for the first time.
+
+use pivot_sdk::prelude::*;
+
+use crate::Metal3Hosts;
+use crate::host::Host;
+use crate::names::{COMPONENTS, DATA_IMAGE, SETTINGS};
+use crate::seen::Seen;
+
+/// What is still to be done to a host's firmware and media.
+pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>, source: &Seen) -> Vec<Finding> {
+    let kinds = [SETTINGS, COMPONENTS];
+    let firmware = kinds.iter().filter_map(|kind| source.beside(host.0, kind));
+    let mut found: Vec<Finding> = firmware.filter_map(|object| pending(config, host, object)).collect();
+    found.extend(source.beside(host.0, &DATA_IMAGE).and_then(|image| media(host, image)));
+    found
+}
+
+fn pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Option<Finding> {
+    let condition = firmware.condition("ChangeDetected")?;
+    let kind = firmware.kind().kind;
+    let generation = firmware.get("/metadata/generation").and_then(serde_json::Value::as_i64);
+    if condition.observed_generation().zip(generation).is_some_and(|(seen, now)| seen < now) {
+        let what = format!("the operator has not looked at the last change of its {kind}");
+        return Some(host.unfinished(
+            "firmware-unseen",
+            &what,
+            "wait a minute; is the baremetal operator running?",
+        ));
+    }
+    // A change that is not valid is never made.
+    if !condition.is_true() || !firmware.has_condition("Valid") {
+        return None;
+    }
+    let what = format!("its {kind} asks for a change that is not made yet");
+    if host.state() == "available" {
+        return Some(host.unfinished(
+            "firmware-pending",
+            &what,
+            "the operator prepares the host; wait until it is available again",
+        ));
+    }
+    let remedy = format!(
+        "have it made (reboot under a HostUpdatePolicy, or provision again), or take it back in the spec of {kind} {}; to carry it over as it is: pending-firmware = \"warn\" in this plugin's configuration",
+        firmware.name()
+    );
+    Some(host.finding(config.pending_firmware.into(), "firmware-pending", &what).remedy(remedy))
+}
+
+fn media(host: Host<'_>, image: &Object) -> Option<Finding> {
+    let wanted = image.text("/spec/url").unwrap_or_default();
+    let attached = image.text("/status/attachedImage/url").unwrap_or_default();
+    if wanted != attached || image.is_being_deleted() {
+        let what = "its DataImage is to be attached or detached";
+        return Some(host.unfinished(
+            "media-pending",
+            what,
+            "reboot the host so that it is done, or delete the DataImage",
+        ));
+    }
+    (!attached.is_empty()).then(|| {
+        host.warn("media-attached", "its DataImage is attached, which the target's Ironic will not know")
+            .remedy("delete the DataImage and reboot the host before the move; or expect the target to attach it again at the next reboot")
+    })
+}

@@ -1,0 +1,44 @@
+//! After the pause: is every host out of its operator's reach?
+//!
+//! The provider writes its pause in one patch with the status annotation, so the pause alone shows that it has heeded the
+//! Cluster's. What matters is that there is one, whoever's: from here on the host is copied and then deleted.
+
+use pivot_sdk::prelude::*;
+
+use crate::Metal3Hosts;
+use crate::host::{Host, Pause};
+use crate::names::BLOCK_MOVE;
+
+/// What keeps a paused source's host from being copied.
+pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if host.0.annotation(BLOCK_MOVE).is_some() {
+        found.push(
+            host.unfinished_by_provider(
+                "block-move",
+                "the Metal3 provider keeps it from moving (block-move)",
+            ),
+        );
+    }
+    if host.pause() == Pause::None {
+        found.push(match host.machine() {
+            Some(_) if !config.hold_consumed => {
+                host.unfinished_by_provider("not-paused", "the Metal3 provider has not paused it")
+            }
+            _ => host
+                .stop("not-held", "nobody paused it; somebody must have taken the pause away since")
+                .remedy("find out who removes baremetalhost.metal3.io/paused, and move again"),
+        });
+    }
+    found
+}
+
+impl Host<'_> {
+    fn unfinished_by_provider(self, code: &'static str, what: &str) -> Finding {
+        Finding::wait(code, format!("{}: {what}", self.name())).on(self.0).remedy(
+            "it does so once it sees the Cluster paused: does capm3-controller-manager run, and is the Cluster's \
+             InfrastructureReady true (the provider looks at no other)? Where it is switched off: hold-consumed = true \
+             in this plugin's configuration",
+        )
+    }
+}

@@ -1,0 +1,37 @@
+//! Keeping operators away: the source's from the host, the target's from its copy.
+//!
+//! The provider pauses the hosts of its machines itself once their Cluster is paused; that it did is the only sign that it
+//! has noticed. Free hosts nobody pauses, and the source's operator would power them off when they are deleted. A host
+//! that somebody paused stays as it is: their pause keeps the operator away just as well, and goes along.
+
+use pivot_sdk::prelude::*;
+
+use crate::Metal3Hosts;
+use crate::host::{Host, Pause};
+use crate::memory::Memory;
+use crate::names::{HOST, OURS, PAUSED, STATUS};
+
+/// Pauses a source host that nobody else pauses.
+pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
+    let host = Host(object);
+    let providers = host.machine().is_some() && !config.hold_consumed;
+    if object.kind() != HOST || host.pause() != Pause::None || providers {
+        return Patch::none();
+    }
+    object.patch().annotation(PAUSED, OURS)
+}
+
+/// Makes a copy that waits for this plugin.
+///
+/// - The provider's pause becomes ours. Left as it is, the provider in the target would let go of all hosts at once the
+///   moment their Clusters run, before anything was released in the source.
+/// - The status annotation is dropped. The status itself is restored (see [`crate::restore`]); the annotation would only
+///   give the target's webhook a reason to refuse the copy, where the source's operator is newer.
+pub(crate) fn adapt(object: &Object) -> Result<Patch> {
+    let host = Host(object);
+    if object.kind() != HOST {
+        return Ok(Patch::none());
+    }
+    let patch = Memory::of(host).note(object.patch().remove_annotation(STATUS))?;
+    Ok(if host.pause() == Pause::Provider { patch.annotation(PAUSED, OURS) } else { patch })
+}

@@ -1,0 +1,146 @@
+//! A BareMetalHost, with names for what the rules ask of it.
+
+use pivot_sdk::{Finding, Key, Object, Severity};
+
+use crate::names::{CLUSTER, CLUSTER_NAME, MACHINE, OURS, PAUSED, PROVIDER, SECRET};
+
+/// A host.
+#[derive(Clone, Copy)]
+pub(crate) struct Host<'a>(pub(crate) &'a Object);
+
+/// Who keeps the operator from a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// Nobody.
+    None,
+    /// This plugin.
+    Ours,
+    /// The Metal3 provider, because the Cluster is paused.
+    Provider,
+    /// A person, or another program: it is theirs to take away.
+    Somebody,
+}
+
+/// A Secret that a host names.
+pub(crate) struct Named {
+    /// The field that names it.
+    pub(crate) field: &'static str,
+    /// What it is called.
+    pub(crate) key: Key,
+}
+
+/// Fields that name a Secret in the host's own namespace.
+const BY_NAME: [(&str, &str); 3] = [
+    ("spec.bmc.credentialsName", "/spec/bmc/credentialsName"),
+    ("spec.preprovisioningNetworkDataName", "/spec/preprovisioningNetworkDataName"),
+    ("spec.image.ociAuthSecretName", "/spec/image/ociAuthSecretName"),
+];
+/// Fields that refer to a Secret, perhaps in another namespace.
+const BY_REFERENCE: [(&str, &str); 3] = [
+    ("spec.userData", "/spec/userData"),
+    ("spec.metaData", "/spec/metaData"),
+    ("spec.networkData", "/spec/networkData"),
+];
+
+impl<'a> Host<'a> {
+    /// Where it stands: `provisioned`, `available`, …; empty where the operator has not looked at it.
+    pub(crate) fn state(self) -> &'a str {
+        state(self.0)
+    }
+
+    /// `OK`, `error`, …
+    pub(crate) fn operational(self) -> &'a str {
+        self.0.text("/status/operationalStatus").unwrap_or_default()
+    }
+
+    /// What went wrong; empty where nothing did.
+    pub(crate) fn error(self) -> &'a str {
+        self.0.text("/status/errorType").unwrap_or_default()
+    }
+
+    /// The Metal3Machine that runs on it. Another kind of consumer is none of the provider's.
+    pub(crate) fn machine(self) -> Option<Key> {
+        self.0.reference_at("/spec/consumerRef").filter(|key| key.kind == MACHINE)
+    }
+
+    /// Its Cluster, by label.
+    pub(crate) fn cluster(self) -> Option<Key> {
+        let name = self.0.label(CLUSTER_NAME).filter(|name| !name.is_empty())?;
+        Some(CLUSTER.named(self.0.namespace()?, name))
+    }
+
+    /// Who keeps the operator from it.
+    ///
+    /// The provider takes its pause away from the hosts of its machines only; the same value on a free host would stay
+    /// for ever, so there it is somebody's.
+    pub(crate) fn pause(self) -> Pause {
+        match self.0.annotation(PAUSED) {
+            None => Pause::None,
+            Some(OURS) => Pause::Ours,
+            Some(PROVIDER) if self.machine().is_some() => Pause::Provider,
+            Some(_) => Pause::Somebody,
+        }
+    }
+
+    /// The Secret with which its management controller is talked to.
+    pub(crate) fn credentials(self) -> Option<Key> {
+        self.0.named_at(&SECRET, "/spec/bmc/credentialsName")
+    }
+
+    /// All Secrets that it names.
+    pub(crate) fn secrets(self) -> impl Iterator<Item = Named> {
+        let by_name = BY_NAME.into_iter().filter_map(move |(field, pointer)| {
+            Some(Named { field, key: self.0.named_at(&SECRET, pointer)? })
+        });
+        let by_reference = BY_REFERENCE.into_iter().filter_map(move |(field, pointer)| {
+            let text = |part: &str| self.0.text(&format!("{pointer}/{part}")).filter(|text| !text.is_empty());
+            let namespace = text("namespace").or(self.0.namespace())?;
+            Some(Named { field, key: SECRET.named(namespace, text("name")?) })
+        });
+        by_name.chain(by_reference)
+    }
+
+    /// Something that ends by itself: waited for, unless the operator is kept from ending it.
+    pub(crate) fn unfinished(self, code: &'static str, what: &str, remedy: &str) -> Finding {
+        let finding = match self.pause() {
+            Pause::None => Finding::wait(code, format!("{}: {what}", self.name())).remedy(remedy),
+            _ => Finding::stop(code, format!("{}: {what}, and the host is paused", self.name()))
+                .remedy("take the pause away, let the operator finish, and move again"),
+        };
+        finding.on(self.0)
+    }
+
+    /// A finding about it.
+    pub(crate) fn finding(self, severity: Severity, code: &'static str, what: &str) -> Finding {
+        Finding::new(severity, code, format!("{}: {what}", self.name())).on(self.0)
+    }
+
+    /// Something that must be mended first.
+    pub(crate) fn stop(self, code: &'static str, what: &str) -> Finding {
+        self.finding(Severity::Stop, code, what)
+    }
+
+    /// Something that a person should look at.
+    pub(crate) fn warn(self, code: &'static str, what: &str) -> Finding {
+        self.finding(Severity::Warn, code, what)
+    }
+
+    /// `host metal3/rack1-u01`: messages are shown without the object they are about.
+    pub(crate) fn name(self) -> String {
+        format!("host {}/{}", self.0.namespace().unwrap_or_default(), self.0.name())
+    }
+
+    /// For a command to type.
+    pub(crate) fn kubectl(self, verb: &str, rest: &str) -> String {
+        let namespace = self.0.namespace().unwrap_or_default();
+        format!("kubectl -n {namespace} {verb} baremetalhost {}{rest}", self.0.name())
+    }
+}
+
+/// Where a host stands. `ready` is the old name of `available`.
+pub(crate) fn state(host: &Object) -> &str {
+    match host.text("/status/provisioning/state").unwrap_or_default() {
+        "ready" => "available",
+        state => state,
+    }
+}

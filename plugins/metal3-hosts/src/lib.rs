@@ -1,0 +1,110 @@
+//! Moves Metal3 hosts.
+//!
+//! A BareMetalHost is a machine. Its copy starts without status, and an operator that finds a host without status
+//! registers, inspects and provisions it: the disk is written again. The operator in the source, for its part,
+//! powers off or wipes what is deleted while it is not paused. So hosts move only while nothing is being done to them,
+//! paused all the way, with the status that they had; and they are let go of one at a time, each watched until the
+//! target's operator has taken it over as it was.
+
+mod check;
+mod companions;
+mod copies;
+mod firmware;
+mod heed;
+mod hold;
+mod host;
+mod memory;
+mod names;
+mod relate;
+mod restore;
+mod seen;
+mod settle;
+mod steady;
+#[cfg(test)]
+mod tests;
+
+use pivot_sdk::prelude::*;
+use serde::Deserialize;
+
+use names::{
+    CLUSTER, COMPONENTS, DATA_IMAGE, HARDWARE, HOST, POLICY, PREPROVISIONING, SCHEMA, SECRET, SETTINGS,
+    SUBSCRIPTION,
+};
+
+/// The plugin, and what an operator may configure.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Metal3Hosts {
+    /// Hosts of machines are held by this plugin, too, instead of waiting until the Metal3 provider pauses them: where
+    /// that provider does not run any more.
+    hold_consumed: bool,
+    /// How much a firmware change weighs that waits for the next provisioning or reboot.
+    pending_firmware: Weight,
+}
+
+/// How much something weighs.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Weight {
+    #[default]
+    Stop,
+    Warn,
+}
+
+impl From<Weight> for Severity {
+    fn from(weight: Weight) -> Self {
+        match weight {
+            Weight::Stop => Self::Stop,
+            Weight::Warn => Self::Warn,
+        }
+    }
+}
+
+impl Plugin for Metal3Hosts {
+    fn about() -> About {
+        let mut about = pivot_sdk::about!().holds(HOST).adapts(HOST).settles(HOST);
+        for kind in [HOST, SETTINGS, COMPONENTS, DATA_IMAGE] {
+            about = about.restores(kind);
+        }
+        for kind in [HARDWARE, POLICY, SCHEMA, PREPROVISIONING, SUBSCRIPTION] {
+            about = about.sees(kind);
+        }
+        for side in Side::BOTH {
+            about = about.reads(side, HOST).reads(side, HARDWARE).reads(side, SECRET);
+        }
+        for kind in [SETTINGS, COMPONENTS, DATA_IMAGE] {
+            about = about.reads(Side::Source, kind);
+        }
+        about.reads(Side::Target, CLUSTER)
+    }
+
+    fn configure() -> Result<Self> {
+        config::get()
+    }
+
+    fn relate(&self, object: &Object) -> Result<Vec<Relation>> {
+        Ok(relate::relate(object))
+    }
+
+    fn check(&self, point: Point, moving: &Move) -> Result<Vec<Finding>> {
+        check::check(self, point, moving)
+    }
+
+    fn hold(&self, object: &Object) -> Result<Patch> {
+        Ok(hold::hold(self, object))
+    }
+
+    fn adapt(&self, object: &Object) -> Result<Patch> {
+        hold::adapt(object)
+    }
+
+    fn restore(&self, source: &Object, created: &Object) -> Result<Patch> {
+        Ok(restore::restore(source, created))
+    }
+
+    fn settle(&self, object: &Object) -> Result<Settlement> {
+        settle::settle(object)
+    }
+}
+
+pivot_sdk::export!(Metal3Hosts, hooks = [relate, check, hold, adapt, restore, settle]);

@@ -1,0 +1,144 @@
+//! Letting go of a host in the target, and watching its operator take it over.
+//!
+//! Before: its status, its credentials and its hardware must be there; an operator that finds them missing registers or
+//! inspects the host. After: it must come to be as it was, with no inspection and no provisioning in between. What
+//! went wrong shows on one host then, and not on all of them.
+
+use pivot_sdk::objects::{self, Query};
+use pivot_sdk::prelude::*;
+
+use crate::host::{Host, Pause};
+use crate::memory::Memory;
+use crate::names::{CLUSTER_PAUSED, HARDWARE, HOST, PAUSED, PROVIDER, STATUS};
+
+pub(crate) fn settle(object: &Object) -> Result<Settlement> {
+    let host = Host(object);
+    // Without a note it is none of this move's copies.
+    let (true, Some(before)) = (object.kind() == HOST, Memory::on(object)?) else {
+        return Ok(Settlement::Done);
+    };
+    if let Some(changed) = changed(host, &before) {
+        return Ok(Settlement::Stop(changed));
+    }
+    match host.pause() {
+        Pause::Somebody => Ok(Settlement::Done),
+        Pause::Ours => let_go(host, &before),
+        Pause::Provider if cluster_is_paused(host)? => Ok(Settlement::Done),
+        Pause::Provider => {
+            let what = "the Metal3 provider has not taken its pause away";
+            Ok(wait(
+                host,
+                "provider-pause",
+                what,
+                "does capm3-controller-manager run in the target, and is the Cluster's InfrastructureReady true?",
+            ))
+        }
+        Pause::None => Ok(taken_over(host, &before)?.map_or(Settlement::Done, Settlement::Wait)),
+    }
+}
+
+fn let_go(host: Host<'_>, before: &Memory) -> Result<Settlement> {
+    let missing = missing(host)?;
+    if !missing.is_empty() {
+        let what = format!("the target lacks {}", missing.join(" and "));
+        return Ok(wait(
+            host,
+            "not-complete",
+            &what,
+            "create it from a backup of the source; the host stays paused until then",
+        ));
+    }
+    // A Cluster that its user had paused stays paused, and so do its hosts: by the provider, who ends that with it.
+    if before.by_provider && cluster_is_paused(host)? {
+        return Ok(host.0.patch().annotation(PAUSED, PROVIDER).into());
+    }
+    Ok(host.0.patch().remove_annotation(PAUSED).into())
+}
+
+/// What an operator needs and the target does not have.
+fn missing(host: Host<'_>) -> Result<Vec<String>> {
+    let hardware = host.0.namespace().map(|namespace| HARDWARE.named(namespace, host.0.name()));
+    let keys: Vec<Key> = host.credentials().into_iter().collect();
+    let there = objects::get_all(Side::Target, &keys)?;
+    let absent = keys.iter().zip(there).filter(|(_, object)| object.is_none());
+    let mut missing: Vec<String> = absent.map(|(key, _)| key.to_string()).collect();
+    // What inspection found may also stand in the status, which the operator takes as well.
+    if let Some(key) =
+        hardware.filter(|_| host.machine().is_some() && host.0.get("/status/hardware").is_none())
+        && objects::get(Side::Target, &key)?.is_none()
+        && host.state() == "provisioned"
+    {
+        missing.push(key.to_string());
+    }
+    Ok(missing)
+}
+
+fn cluster_is_paused(host: Host<'_>) -> Result<bool> {
+    let Some(key) = host.cluster() else { return Ok(false) };
+    let cluster = objects::get(Side::Target, &key)?;
+    Ok(cluster.is_some_and(|cluster| {
+        cluster.is_true("/spec/paused") || cluster.annotation(CLUSTER_PAUSED).is_some()
+    }))
+}
+
+/// Something that may not be: the host is on its way to lose its disk, or was.
+fn changed(host: Host<'_>, before: &Memory) -> Option<Finding> {
+    let now = Memory::of(host);
+    let remedy = format!(
+        "pause it at once, and find out what the target's operator took it for: {}",
+        host.kubectl("annotate", " baremetalhost.metal3.io/paused=stop")
+    );
+    if now.state != before.state {
+        let what =
+            format!("it was {} in the source and is {} in the target", word(&before.state), word(&now.state));
+        return Some(host.stop("state-changed", &what).remedy(remedy));
+    }
+    before.touched_since(&now).then(|| {
+        host.stop("touched-again", "it was inspected or provisioned again in the target").remedy(remedy)
+    })
+}
+
+fn word(state: &str) -> &str {
+    if state.is_empty() { "without a status" } else { state }
+}
+
+/// What is still to be seen of an operator that has the host now; none where it has taken it over.
+fn taken_over(host: Host<'_>, before: &Memory) -> Result<Option<Finding>> {
+    let look = host.kubectl("describe", " in the target says more");
+    let wait = |code, what: &str| Some(finding(host, code, what, &look));
+    if !host.error().is_empty() {
+        return Ok(wait("host-error", &format!("it has a {}", host.error())));
+    }
+    if !matches!(host.operational(), "OK" | "detached" | "discovered") {
+        return Ok(wait("not-ok", &format!("its operational status is `{}`", host.operational())));
+    }
+    if host.0.annotation(STATUS).is_some() {
+        return Ok(wait("not-reconciled", "the target's operator has not taken its status annotation away"));
+    }
+    // Without an operator everything looks as it was restored. One that is there registers the host with the
+    // target's Secret and writes that down; a host that it does not manage, or that is detached, it leaves alone.
+    let registered = host.operational() == "OK" && host.credentials().is_some();
+    if registered && !before.taken_over(&Memory::of(host)) && !same_version(host, before)? {
+        let what = "the target's operator has not registered it";
+        return Ok(wait("not-registered", what));
+    }
+    Ok(None)
+}
+
+/// Whether the Secret's version happens to be the same on both sides: then there is nothing to be written down.
+fn same_version(host: Host<'_>, before: &Memory) -> Result<bool> {
+    let Some(key) = host.credentials() else { return Ok(false) };
+    let answers = objects::read(&[Query::one(Side::Target, &key)]);
+    let secret = answers.into_iter().next().transpose()?.and_then(|found| found.into_iter().next());
+    Ok(secret
+        .and_then(|secret| secret.text("/metadata/resourceVersion").map(|v| before.good(v)))
+        .unwrap_or_default())
+}
+
+fn wait(host: Host<'_>, code: &'static str, what: &str, remedy: &str) -> Settlement {
+    Settlement::Wait(finding(host, code, what, remedy))
+}
+
+fn finding(host: Host<'_>, code: &'static str, what: &str, remedy: &str) -> Finding {
+    host.finding(Severity::Wait, code, what).remedy(remedy)
+}

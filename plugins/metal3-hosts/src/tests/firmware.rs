@@ -1,0 +1,61 @@
+//! Firmware and media that are still to be changed.
+
+use pivot_sdk::Point;
+use serde_json::{Value, json};
+
+use super::{consumed, free, paused, source, with};
+
+fn found(host: &Value, beside: Value, config: Value) -> Vec<String> {
+    let mut harness = source(host);
+    let meta = json!({
+        "apiVersion": "metal3.io/v1alpha1",
+        "metadata": {"name": host["metadata"]["name"], "namespace": "metal3", "generation": 2},
+    });
+    harness.source(with(meta, beside)).config(config);
+    let findings = harness.check(Point::BeforePause).unwrap();
+    findings.iter().map(|found| format!("{} {}", found.severity.as_str(), found.code)).collect()
+}
+
+fn change(kind: &str, detected: &str, valid: &str, seen: i64) -> Value {
+    json!({"kind": kind, "status": {"conditions": [
+        {"type": "ChangeDetected", "status": detected, "observedGeneration": seen},
+        {"type": "Valid", "status": valid, "observedGeneration": seen},
+    ]}})
+}
+
+#[test]
+fn a_change_that_is_about_to_be_made_is_waited_for() {
+    for kind in ["HostFirmwareSettings", "HostFirmwareComponents"] {
+        assert_eq!(found(&free(), change(kind, "True", "True", 2), json!({})), ["wait firmware-pending"]);
+        assert_eq!(found(&free(), change(kind, "False", "True", 2), json!({})), [""; 0]);
+        assert_eq!(found(&free(), change(kind, "True", "False", 2), json!({})), [""; 0], "never made");
+        assert_eq!(found(&free(), change(kind, "False", "True", 1), json!({})), ["wait firmware-unseen"]);
+        assert_eq!(
+            found(&paused(free(), "me"), change(kind, "False", "True", 1), json!({})),
+            ["stop firmware-unseen"]
+        );
+    }
+}
+
+#[test]
+fn a_change_that_waits_for_a_reboot_stops_the_move_unless_it_is_to_be_carried_over() {
+    let pending = || change("HostFirmwareSettings", "True", "True", 2);
+    assert_eq!(found(&consumed(), pending(), json!({})), ["stop firmware-pending"]);
+    assert_eq!(found(&consumed(), pending(), json!({"pending-firmware": "warn"})), ["warn firmware-pending"]);
+}
+
+#[test]
+fn media_must_be_attached_or_not_but_not_in_between() {
+    let image = |wanted: &str, attached: &str| json!({"kind": "DataImage", "spec": {"url": wanted}, "status": {"attachedImage": {"url": attached}}});
+    assert_eq!(found(&consumed(), image("http://a", ""), json!({})), ["wait media-pending"]);
+    assert_eq!(found(&consumed(), image("http://a", "http://a"), json!({})), ["warn media-attached"]);
+    assert_eq!(found(&consumed(), image("", ""), json!({})), [""; 0]);
+}
+
+#[test]
+fn a_misspelt_configuration_is_told() {
+    let mut harness = source(&free());
+    harness.config(json!({"pending-firmwear": "warn"}));
+    let error = harness.check(Point::BeforePause).unwrap_err();
+    assert!(error.message.contains("pending-firmware"), "{error}");
+}

@@ -1,0 +1,76 @@
+//! How objects belong together.
+
+use pivot_sdk::Relation;
+use serde_json::{Value, json};
+
+use super::{Host, consumed, free, with};
+
+fn related(object: Value) -> Vec<String> {
+    let relations = Host::new().relate(object).unwrap();
+    let words = relations.into_iter().map(|relation| match relation {
+        Relation::Link(to) => format!("link {to}"),
+        Relation::Need(what) => format!("need {what}"),
+        Relation::Leave(why) => format!("leave: {why}"),
+        Relation::Keep(why) => format!("keep: {why}"),
+    });
+    words.collect()
+}
+
+fn named(kind: &str, owners: Value) -> Value {
+    json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": kind,
+        "metadata": {"name": "rack1-u01", "namespace": "metal3", "ownerReferences": owners},
+    })
+}
+
+#[test]
+fn a_host_belongs_to_its_machine_and_needs_all_secrets_it_names() {
+    let host = with(
+        consumed(),
+        json!({"spec": {
+            "metaData": {"name": "meta"},
+            "networkData": {"name": "net", "namespace": "other"},
+            "preprovisioningNetworkDataName": "preprov",
+            "image": {"ociAuthSecretName": "oci"},
+        }}),
+    );
+    assert_eq!(
+        related(host),
+        [
+            "link Metal3Machine.infrastructure.cluster.x-k8s.io metal3/edge-4xk2d",
+            "need Secret metal3/rack1-u01-bmc",
+            "need Secret metal3/preprov",
+            "need Secret metal3/oci",
+            "need Secret metal3/edge-4xk2d",
+            "need Secret metal3/meta",
+            "need Secret other/net",
+        ]
+    );
+}
+
+#[test]
+fn without_a_machine_the_label_counts() {
+    let labelled = with(free(), json!({"metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "edge"}}}));
+    assert_eq!(related(labelled)[0], "link Cluster.cluster.x-k8s.io metal3/edge");
+    assert_eq!(related(free()), ["need Secret metal3/rack1-u06-bmc"]);
+}
+
+#[test]
+fn what_has_a_hosts_name_belongs_to_it_where_no_owner_says_so() {
+    let owner = json!([{"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "rack1-u01", "uid": "u"}]);
+    for kind in
+        ["HardwareData", "HostFirmwareSettings", "HostFirmwareComponents", "HostUpdatePolicy", "DataImage"]
+    {
+        assert_eq!(related(named(kind, json!([]))), ["link BareMetalHost.metal3.io metal3/rack1-u01"]);
+        assert_eq!(related(named(kind, owner.clone())), [""; 0]);
+    }
+}
+
+#[test]
+fn what_is_rebuilt_or_would_be_made_twice_stays() {
+    for kind in ["FirmwareSchema", "PreprovisioningImage"] {
+        assert_eq!(related(named(kind, json!([]))), ["leave: rebuilt by the target's baremetal operator"]);
+    }
+    let said = related(named("BMCEventSubscription", json!([])));
+    assert!(said[0].starts_with("leave: its copy would subscribe"), "{said:?}");
+}

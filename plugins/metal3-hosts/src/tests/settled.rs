@@ -1,0 +1,187 @@
+//! Letting go, one host at a time.
+
+use pivot_sdk::{Object, Settlement, Side};
+use serde_json::{Value, json};
+
+use super::{Host, companions, consumed, free, paused, with};
+
+const PAUSED: &str = "baremetalhost.metal3.io/paused";
+const OURS: &str = "metal3-hosts.pivot-host.io";
+
+/// A target with the copy of a host as it is before it is let go of.
+fn target(host: &Value) -> (Host, Value) {
+    let mut harness = Host::new();
+    harness.namespaces(["metal3"]);
+    let copy = harness.adapt(host).unwrap().applied().value().clone();
+    harness.target(&copy);
+    for companion in companions(host) {
+        harness.target(companion);
+    }
+    (harness, copy)
+}
+
+fn answer(harness: &mut Host, host: &Value) -> String {
+    match harness.settle(host).unwrap() {
+        Settlement::Done => "done".into(),
+        Settlement::Patch(patch) => match patch.applied().annotation(PAUSED) {
+            None => "let go".into(),
+            Some(by) => format!("paused by {by}"),
+        },
+        Settlement::Wait(finding) => format!("wait {}", finding.code),
+        Settlement::Stop(finding) => format!("stop {}", finding.code),
+    }
+}
+
+/// What the target's operator makes of a host that it takes over: other credentials are good, and it was registered.
+fn taken_over(host: Value) -> Value {
+    let status = json!({"status": {
+        "goodCredentials": {"credentialsVersion": "9000"},
+        "operationHistory": {"register": {"end": "2026-08-04T00:00:00Z"}},
+    }});
+    with(with(host, status), json!({"metadata": {"annotations": {PAUSED: null}}}))
+}
+
+#[test]
+fn a_machines_host_is_let_go_of_and_watched_until_it_is_taken_over() {
+    let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
+    assert_eq!(answer(&mut harness, &copy), "let go");
+    let running = with(copy, json!({"metadata": {"annotations": {PAUSED: null}}}));
+    assert_eq!(answer(&mut harness, &running), "wait not-registered", "no operator runs");
+    assert_eq!(answer(&mut harness, &taken_over(running)), "done");
+}
+
+#[test]
+fn a_free_host_goes_all_the_way() {
+    let mut harness = Host::new();
+    for companion in companions(&free()) {
+        harness.target(companion);
+    }
+    harness.source(free()).namespaces(["metal3"]);
+    let journey = harness.journey(free()).unwrap();
+    assert_eq!(journey.held.annotation(PAUSED), Some(OURS));
+    assert_eq!(journey.created.annotation(PAUSED), Some(OURS), "the operator must not see it without status");
+    assert_eq!(journey.restored.get("/status"), Object::from(without_nulls(free())).get("/status"));
+    assert_eq!(journey.open.unwrap().code, "not-registered");
+    assert_eq!(journey.settled.annotation(PAUSED), None);
+}
+
+fn without_nulls(host: Value) -> Value {
+    with(host, json!({"status": {"operationHistory": {"deprovision": {"start": null, "end": null}}}}))
+}
+
+#[test]
+fn a_users_pause_is_there_at_the_end() {
+    let mut harness = Host::new();
+    let journey = harness.journey(paused(consumed(), "maintenance")).unwrap();
+    assert_eq!(journey.open, None);
+    assert_eq!(journey.settled.annotation(PAUSED), Some("maintenance"));
+    assert_eq!(journey.settled.annotation("metal3-hosts.pivot-host.io/before"), None);
+}
+
+#[test]
+fn hosts_of_a_cluster_that_its_user_had_paused_stay_paused_by_the_provider() {
+    let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
+    let cluster = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+        "metadata": {"name": "edge", "namespace": "metal3"}, "spec": {"paused": true},
+    });
+    harness.target(&cluster);
+    assert_eq!(answer(&mut harness, &copy), "paused by metal3.io/capm3");
+    let back = paused(copy, "metal3.io/capm3");
+    assert_eq!(answer(&mut harness, &back), "done");
+    // Resumed in the meantime: the provider takes it from there.
+    harness.target(with(cluster, json!({"spec": {"paused": false}})));
+    assert_eq!(answer(&mut harness, &back), "wait provider-pause");
+}
+
+#[test]
+fn nothing_is_let_go_of_without_credentials_and_hardware() {
+    let host = with(paused(consumed(), "metal3.io/capm3"), json!({"status": {"hardware": null}}));
+    for (kind, name) in [(crate::names::SECRET, "rack1-u01-bmc"), (crate::names::HARDWARE, "rack1-u01")] {
+        let (mut harness, copy) = target(&host);
+        harness.remove(Side::Target, &kind.named("metal3", name));
+        assert_eq!(answer(&mut harness, &copy), "wait not-complete", "{kind}");
+    }
+}
+
+#[test]
+fn a_copy_without_its_status_is_never_let_go_of() {
+    let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
+    assert_eq!(answer(&mut harness, &with(copy, json!({"status": null}))), "stop state-changed");
+}
+
+#[test]
+fn a_host_that_is_touched_again_stops_and_says_how_to_stop_the_operator() {
+    let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
+    let running = taken_over(copy);
+    let wiped = with(running.clone(), json!({"status": {"provisioning": {"state": "deprovisioning"}}}));
+    let Settlement::Stop(finding) = harness.settle(&wiped).unwrap() else { panic!() };
+    assert_eq!(
+        finding.message,
+        "host metal3/rack1-u01: it was provisioned in the source and is deprovisioning in the target"
+    );
+    assert!(
+        finding
+            .remedy
+            .contains("kubectl -n metal3 annotate baremetalhost rack1-u01 baremetalhost.metal3.io/paused")
+    );
+    for operation in ["inspect", "provision"] {
+        let again = json!({"status": {"operationHistory": {operation: {"end": "2026-08-04T00:00:00Z"}}}});
+        assert_eq!(answer(&mut harness, &with(running.clone(), again)), "stop touched-again");
+    }
+}
+
+#[test]
+fn errors_of_the_first_minutes_are_waited_for() {
+    let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
+    let running = taken_over(copy);
+    for (status, waits) in [
+        (json!({"errorType": "registration error", "operationalStatus": "error"}), "wait host-error"),
+        (json!({"operationalStatus": "delayed"}), "wait not-ok"),
+    ] {
+        assert_eq!(answer(&mut harness, &with(running.clone(), json!({"status": status}))), waits);
+    }
+    let annotated = json!({"metadata": {"annotations": {"baremetalhost.metal3.io/status": "{}"}}});
+    assert_eq!(answer(&mut harness, &with(running, annotated)), "wait not-reconciled");
+}
+
+#[test]
+fn hosts_that_the_operator_does_not_register_are_not_waited_for() {
+    for host in [
+        with(consumed(), json!({"status": {"operationalStatus": "detached"}})),
+        with(
+            free(),
+            json!({"spec": {"bmc": null}, "status": {"operationalStatus": "discovered", "provisioning": {"state": "unmanaged"}}}),
+        ),
+    ] {
+        let (mut harness, copy) = target(&paused(host, OURS));
+        assert_eq!(answer(&mut harness, &copy), "let go");
+        let running = with(copy, json!({"metadata": {"annotations": {PAUSED: null}}}));
+        assert_eq!(answer(&mut harness, &running), "done");
+    }
+}
+
+#[test]
+fn a_secret_of_the_same_version_on_both_sides_is_no_reason_to_wait_for_ever() {
+    let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
+    let secret = companions(&consumed()).remove(0);
+    harness.target(with(secret, json!({"metadata": {"resourceVersion": "2237"}})));
+    assert_eq!(
+        answer(&mut harness, &with(copy, json!({"metadata": {"annotations": {PAUSED: null}}}))),
+        "done"
+    );
+}
+
+#[test]
+fn what_this_move_did_not_copy_is_none_of_its_business() {
+    let mut harness = Host::new();
+    assert_eq!(answer(&mut harness, &free()), "done");
+    let policy = json!({"apiVersion": "metal3.io/v1alpha1", "kind": "HostUpdatePolicy", "metadata": {"name": "a", "namespace": "m"}});
+    assert_eq!(answer(&mut harness, &policy), "done");
+}
+
+#[test]
+fn the_providers_own_pause_is_waited_for_where_it_was_left_in_place() {
+    let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
+    assert_eq!(answer(&mut harness, &paused(copy, "metal3.io/capm3")), "wait provider-pause");
+}

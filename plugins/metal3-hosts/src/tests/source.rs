@@ -1,0 +1,205 @@
+//! Before the pause: hosts at rest.
+
+use pivot_sdk::Point;
+use pivot_sdk::test::codes;
+use serde_json::{Value, json};
+
+use super::{Host, companions, consumed, free, paused, source, with};
+
+/// What is found about a host before the pause, by weight and code.
+fn found(host: &Value) -> Vec<String> {
+    let findings = source(host).check(Point::BeforePause).unwrap();
+    findings.iter().map(|found| format!("{} {}", found.severity.as_str(), found.code)).collect()
+}
+
+fn in_state(host: Value, state: &str) -> Value {
+    with(host, json!({"status": {"provisioning": {"state": state}}}))
+}
+
+#[test]
+fn hosts_at_rest_move() {
+    let external = with(
+        in_state(consumed(), "externally provisioned"),
+        json!({"spec": {"externallyProvisioned": true, "image": null, "consumerRef": null}}),
+    );
+    let unmanaged = with(
+        in_state(free(), "unmanaged"),
+        json!({"spec": {"bmc": null}, "status": {"operationalStatus": "discovered"}}),
+    );
+    let detached = with(consumed(), json!({"status": {"operationalStatus": "detached"}}));
+    for host in
+        [consumed(), free(), in_state(free(), "ready"), external, unmanaged, detached, paused(free(), "me")]
+    {
+        assert_eq!(found(&host), [""; 0], "{host}");
+    }
+}
+
+#[test]
+fn work_in_progress_is_waited_for() {
+    for state in
+        ["", "registering", "inspecting", "preparing", "match profile", "provisioning", "deprovisioning"]
+    {
+        assert_eq!(found(&in_state(free(), state)), ["wait being-worked-on"], "{state}");
+    }
+    for status in ["", "delayed", "servicing"] {
+        let host = with(free(), json!({"status": {"operationalStatus": status}}));
+        assert_eq!(found(&host), ["wait not-settled"], "{status}");
+    }
+    let condition = json!([{"type": "Progressing", "status": "True"}]);
+    assert_eq!(found(&with(free(), json!({"status": {"conditions": condition}}))), ["wait progressing"]);
+}
+
+#[test]
+fn work_that_a_pause_keeps_from_ending_is_not_waited_for() {
+    assert_eq!(found(&paused(in_state(free(), "inspecting"), "me")), ["stop being-worked-on"]);
+}
+
+#[test]
+fn a_wait_ends_when_the_host_has_come_to_rest() {
+    let mut harness = source(&in_state(free(), "inspecting"));
+    let waits = harness.check(Point::BeforePause).unwrap();
+    assert_eq!(waits[0].message, "host metal3/rack1-u06: it is inspecting");
+    assert!(waits[0].remedy.contains("kubectl -n metal3 get baremetalhost rack1-u06"), "{}", waits[0].remedy);
+    harness.source(free());
+    assert!(harness.check(Point::BeforePause).unwrap().is_empty());
+}
+
+#[test]
+fn hosts_that_are_being_deleted_or_broken_stop_the_move() {
+    let deleted = with(free(), json!({"metadata": {"deletionTimestamp": "2026-08-03T09:46:13Z"}}));
+    assert_eq!(found(&deleted), ["stop being-deleted"]);
+    for state in ["deleting", "powering off before delete"] {
+        assert_eq!(found(&in_state(free(), state)), ["stop being-deleted"]);
+    }
+    assert_eq!(found(&in_state(free(), "dreaming")), ["stop unknown-state"]);
+    for status in [
+        json!({"operationalStatus": "error"}),
+        json!({"operationalStatus": "error", "errorType": "power management error"}),
+        json!({"errorType": "registration error"}),
+    ] {
+        assert_eq!(found(&with(free(), json!({"status": status}))), ["stop host-error"], "{status}");
+    }
+    assert_eq!(
+        found(&with(free(), json!({"status": {"operationalStatus": "dizzy"}}))),
+        ["stop unknown-status"]
+    );
+}
+
+#[test]
+fn an_image_that_is_not_the_one_written_stops_the_move() {
+    let url = |url: Value| with(consumed(), json!({"spec": {"image": {"url": url}}}));
+    for host in [
+        url(json!("http://172.22.0.1/images/newer.raw")),
+        url(json!("")),
+        with(consumed(), json!({"spec": {"image": null}})),
+        with(consumed(), json!({"status": {"provisioning": {"customDeploy": {"method": "install_coreos"}}}})),
+        with(
+            consumed(),
+            json!({"spec": {"customDeploy": {"method": "b"}}, "status": {"provisioning": {"customDeploy": {"method": "a"}}}}),
+        ),
+    ] {
+        assert_eq!(found(&host), ["stop image-differs"], "{host}");
+    }
+    // Somebody's pause keeps it from happening, there as here.
+    assert_eq!(found(&paused(url(json!("http://other")), "me")), ["warn image-differs"]);
+    // A custom deployment needs no image.
+    let custom = json!({
+        "spec": {"image": null, "customDeploy": {"method": "install_coreos"}},
+        "status": {"provisioning": {"image": null, "customDeploy": {"method": "install_coreos"}}},
+    });
+    assert_eq!(found(&with(consumed(), custom)), [""; 0]);
+}
+
+#[test]
+fn what_a_steady_host_is_about_to_do_is_waited_for() {
+    let chosen = with(free(), json!({"spec": {"online": true, "image": {"url": "http://new"}}}));
+    assert_eq!(found(&chosen), ["wait about-to-change"]);
+    assert_eq!(found(&in_state(consumed(), "externally provisioned")), ["wait about-to-change"]);
+    assert_eq!(
+        found(&with(free(), json!({"spec": {"externallyProvisioned": true}}))),
+        ["wait about-to-change"]
+    );
+}
+
+#[test]
+fn reboots_and_inspections_that_are_asked_for_are_waited_for() {
+    let annotated =
+        |name: &str, value: &str| with(free(), json!({"metadata": {"annotations": {name: value}}}));
+    assert_eq!(found(&annotated("reboot.metal3.io", "")), ["wait reboot-pending"]);
+    assert_eq!(found(&annotated("reboot.metal3.io/capm3-remediation", "")), ["wait reboot-pending"]);
+    assert_eq!(found(&annotated("inspect.metal3.io", "")), ["wait inspection-pending"]);
+    assert_eq!(found(&annotated("inspect.metal3.io", "disabled")), [""; 0]);
+    assert_eq!(found(&annotated("reboot.metal3.ioux", "")), [""; 0]);
+}
+
+#[test]
+fn credentials_must_be_there_and_other_secrets_should() {
+    let without = |name: &str| {
+        let mut harness = Host::new();
+        harness.source(consumed());
+        for companion in companions(&consumed()).into_iter().filter(|it| it["metadata"]["name"] != name) {
+            harness.source(companion);
+        }
+        let findings = harness.check(Point::BeforePause).unwrap();
+        findings
+            .into_iter()
+            .map(|found| format!("{} {}", found.severity.as_str(), found.code))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(without("rack1-u01-bmc"), ["stop secret-missing"]);
+    assert_eq!(without("edge-4xk2d"), ["warn secret-missing"]);
+    let elsewhere = with(consumed(), json!({"spec": {"userData": {"namespace": "other"}}}));
+    assert_eq!(found(&elsewhere), ["warn secret-elsewhere"]);
+}
+
+#[test]
+fn hardware_of_machines_is_missed() {
+    let mut harness = source(&consumed());
+    let key = crate::names::HARDWARE.named("metal3", "rack1-u01");
+    harness.remove(pivot_sdk::Side::Source, &key);
+    assert_eq!(codes(&harness.check(Point::BeforePause).unwrap()), ["no-hardware-data"]);
+}
+
+#[test]
+fn hosts_that_stay_are_told() {
+    let mut harness = source(&consumed());
+    let moving = crate::names::HOST.named("metal3", "rack1-u01");
+    harness.source(free()).moving([&moving]);
+    let findings = harness.check(Point::BeforePause).unwrap();
+    assert_eq!(codes(&findings), ["hosts-stay"]);
+    assert!(findings[0].message.contains("rack1-u06"));
+}
+
+#[test]
+fn a_host_that_went_away_is_waited_for() {
+    let mut harness = source(&consumed());
+    let gone = crate::names::HOST.named("metal3", "gone");
+    let there = crate::names::HOST.named("metal3", "rack1-u01");
+    harness.moving([&gone, &there]);
+    assert_eq!(codes(&harness.check(Point::BeforePause).unwrap()), ["host-gone"]);
+}
+
+#[test]
+fn kinds_that_an_older_operator_lacks_are_not_missed() {
+    let mut harness = source(&consumed());
+    let missing = pivot_sdk::Error::new("not-found", "no such kind");
+    harness.fails(pivot_sdk::Side::Source, &crate::names::COMPONENTS, missing);
+    assert!(harness.check(Point::BeforePause).unwrap().is_empty());
+    let denied = pivot_sdk::Error::new("denied", "not granted");
+    harness.fails(pivot_sdk::Side::Source, &crate::names::HOST, denied);
+    assert!(harness.check(Point::BeforePause).unwrap_err().is_denied());
+}
+
+#[test]
+fn hundreds_of_findings_are_cut_short() {
+    let mut harness = Host::new();
+    for number in 0..300 {
+        let name = format!("host-{number:03}");
+        harness.source(with(
+            in_state(free(), "inspecting"),
+            json!({"metadata": {"name": name}, "spec": {"bmc": null}}),
+        ));
+    }
+    let findings = harness.check(Point::BeforePause).unwrap();
+    assert_eq!((findings.len(), &*findings[200].code), (201, "more"));
+}
