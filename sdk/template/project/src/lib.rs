@@ -1,0 +1,69 @@
+//! Leaves ConfigMaps in the source that carry a label: what describes the management cluster itself stays there.
+
+use pivot_sdk::prelude::*;
+use serde::Deserialize;
+
+const CONFIG_MAP: Kind = Kind::core("ConfigMap");
+
+/// What the operator may write below `[plugins.{{name}}.config]`.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Stays {
+    /// The label of what stays.
+    label: String,
+}
+
+impl Default for Stays {
+    fn default() -> Self {
+        Self { label: "example.com/stays".to_owned() }
+    }
+}
+
+impl Plugin for Stays {
+    fn about() -> About {
+        pivot_sdk::about!().sees(CONFIG_MAP)
+    }
+
+    fn configure() -> Result<Self> {
+        config::get()
+    }
+
+    fn relate(&self, object: &Object) -> Result<Vec<Relation>> {
+        match object.label(&self.label) {
+            Some(_) => Ok(vec![Relation::leave(format!("it is labelled {}", self.label))]),
+            None => Ok(vec![]),
+        }
+    }
+}
+
+pivot_sdk::export!(Stays, hooks = [relate]);
+
+#[cfg(test)]
+mod tests {
+    use pivot_sdk::test::Harness;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn config_map(labels: Value) -> Value {
+        let meta = json!({"name": "site", "namespace": "default", "labels": labels});
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+    }
+
+    #[test]
+    fn what_is_labelled_stays() {
+        let mut host = Harness::<Stays>::new();
+        let labelled = host.relate(config_map(json!({"example.com/stays": "true"}))).unwrap();
+        assert_eq!(labelled, [Relation::leave("it is labelled example.com/stays")]);
+        assert_eq!(host.relate(config_map(json!({}))).unwrap(), []);
+    }
+
+    #[test]
+    fn the_label_is_the_operators_to_choose() {
+        let mut host = Harness::<Stays>::new();
+        host.config(json!({"label": "site/here"}));
+        assert_eq!(host.relate(config_map(json!({"site/here": ""}))).unwrap().len(), 1);
+        let error = host.config(json!({"lable": "x"})).relate(config_map(json!({}))).unwrap_err();
+        assert!(error.message.contains("unknown field `lable`"), "{error}");
+    }
+}
