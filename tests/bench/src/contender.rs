@@ -1,0 +1,107 @@
+//! A program that moves a namespace, run as anyone would run it and measured from outside.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use tokio::process::Command;
+
+/// How often its memory and processor time are looked at. The kernel keeps both, so only the last interval can be missed.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Who moves.
+#[derive(Debug, Clone)]
+pub(crate) enum Contender {
+    PivotHost(PathBuf),
+    Clusterctl(PathBuf),
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Took {
+    pub(crate) wall: Duration,
+    /// The largest resident set, in KiB.
+    pub(crate) peak: u64,
+    /// Processor time of its own.
+    pub(crate) cpu: Duration,
+    /// Milliseconds of each phase, in order, if it says.
+    pub(crate) phases: Vec<(String, u64)>,
+}
+
+impl Contender {
+    pub(crate) fn agent(&self) -> &'static str {
+        match self {
+            Self::PivotHost(_) => "pivot-host",
+            Self::Clusterctl(_) => "clusterctl",
+        }
+    }
+
+    fn command(&self, source: &Path, target: &Path, namespace: &str) -> Command {
+        let (binary, more): (_, &[&str]) = match self {
+            Self::PivotHost(binary) => (binary, &["-o", "json"]),
+            Self::Clusterctl(binary) => (binary, &[]),
+        };
+        let mut command = Command::new(binary);
+        command.args(["move", "--namespace", namespace]).args(more);
+        command.arg("--kubeconfig").arg(source).arg("--to-kubeconfig").arg(target);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    /// Moves, from the start of the process to its end.
+    pub(crate) async fn run(&self, source: &Path, target: &Path, namespace: &str) -> Result<Took> {
+        let start = Instant::now();
+        let child = self.command(source, target, namespace).spawn().context("start the program")?;
+        let id = child.id().context("a program that ended at once")?;
+        let ended = child.wait_with_output();
+        tokio::pin!(ended);
+        let (mut peak, mut cpu) = (0, Duration::ZERO);
+        let output = loop {
+            tokio::select! {
+                output = &mut ended => break output?,
+                () = tokio::time::sleep(LOOK) => {
+                    peak = peak.max(peak_of(id).unwrap_or_default());
+                    cpu = cpu.max(cpu_of(id).unwrap_or_default());
+                }
+            }
+        };
+        let wall = start.elapsed();
+        let said = String::from_utf8_lossy(&output.stdout);
+        must(output.status, &String::from_utf8_lossy(&output.stderr), self.agent())?;
+        let phases = serde_json::from_str(&said).map(|report| phases(&report)).unwrap_or_default();
+        Ok(Took { wall, peak, cpu, phases })
+    }
+}
+
+fn must(status: ExitStatus, said: &str, who: &str) -> Result<()> {
+    if !status.success() {
+        bail!("{who} failed ({status}):\n{said}");
+    }
+    Ok(())
+}
+
+/// `VmHWM`, the high-water mark of a process's resident set.
+fn peak_of(id: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Time in user mode and in the kernel: the 14th and 15th field, in hundredths of a second.
+fn cpu_of(id: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The second field is the program's name in parentheses, which may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let ticks: u64 = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
+    Some(Duration::from_millis(ticks * 10))
+}
+
+fn phases(report: &Value) -> Vec<(String, u64)> {
+    let phases = report.get("phases").and_then(Value::as_array);
+    let phase = |phase: &Value| {
+        Some((phase.get("phase")?.as_str()?.to_owned(), phase.get("milliseconds")?.as_u64()?))
+    };
+    phases.into_iter().flatten().filter_map(phase).collect()
+}

@@ -1,0 +1,65 @@
+//! pivot-host beside clusterctl, and both beside the least that any move has to send.
+//!
+//! `cargo xtask bench` builds what is measured and calls this.
+
+mod contender;
+mod floor;
+mod report;
+mod rounds;
+mod shape;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use contender::Contender;
+use rounds::Scenario;
+
+const USAGE: &str = "usage: pivot-bench --pivot-host BINARY [--quick] [--write FILE]";
+const FAR: Duration = Duration::from_millis(20);
+
+struct Arguments {
+    pivot_host: PathBuf,
+    quick: bool,
+    write: Option<PathBuf>,
+}
+
+fn arguments() -> Result<Arguments> {
+    let (mut pivot_host, mut quick, mut write) = (None, false, None);
+    let mut words = std::env::args_os().skip(1);
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--pivot-host") => pivot_host = words.next().map(PathBuf::from),
+            Some("--write") => write = words.next().map(PathBuf::from),
+            Some("--quick") => quick = true,
+            _ => bail!(USAGE),
+        }
+    }
+    Ok(Arguments { pivot_host: pivot_host.context(USAGE)?, quick, write })
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let Arguments { pivot_host, quick, write } = arguments()?;
+    let mut contenders = vec![Contender::PivotHost(pivot_host)];
+    if !quick {
+        contenders.push(Contender::Clusterctl(pivot_lab::assets().await?.clusterctl().await?));
+    }
+    let (many, rounds) = if quick { (200, 1) } else { (1000, 3) };
+    let scenarios = [
+        Scenario { name: "near", objects: many, delay: None, rounds },
+        Scenario { name: "20 ms", objects: 200, delay: Some(FAR), rounds },
+    ];
+    let mut all = Vec::new();
+    for scenario in scenarios {
+        all.push(rounds::measure(scenario, &contenders).await?);
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}\n{}", report::table(&all), report::phases(&all))?;
+    if let Some(file) = write {
+        std::fs::write(&file, report::page(&all, "cargo xtask bench"))
+            .with_context(|| format!("write {}", file.display()))?;
+    }
+    Ok(())
+}

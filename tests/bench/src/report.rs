@@ -1,0 +1,135 @@
+//! From runs to a table, and to the page that explains it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::contender::Took;
+use crate::rounds::{Measured, Run};
+
+/// What the page says around the numbers.
+const PAGE: &str = include_str!("page.md");
+
+/// The table, as Markdown.
+pub(crate) fn table(all: &[Measured]) -> String {
+    let mut table = String::from(
+        "| | wall, s | × floor | clusterctl ÷ it | mutating / object | lease and record | reading / object | CPU, s | peak RSS, MiB |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+    );
+    for measured in all {
+        let floor = wall(&measured.floor);
+        let peer = measured.contenders.iter().find(|(agent, _)| *agent == "clusterctl");
+        let peer = peer.map(|(_, runs)| wall(runs));
+        let objects = measured.scenario.objects;
+        let name = format!("floor, {} side by side", measured.side_by_side);
+        let mut rows = vec![(name.as_str(), &measured.floor)];
+        rows.extend(measured.contenders.iter().map(|(agent, runs)| (*agent, runs)));
+        let _ = writeln!(table, "| **{objects} objects, {}** | | | | | | | | |", measured.scenario.name);
+        for (who, runs) in rows {
+            let wall = wall(runs);
+            let ratio = peer.map_or_else(|| "–".to_owned(), |peer| format!("{:.1}", peer / wall));
+            let each = |count: f64| format!("{:.2}", count / objects as f64);
+            let _ = writeln!(
+                table,
+                "| {who} | {wall:.2} | {:.2} | {ratio} | {} | {} | {} | {} | {} |",
+                wall / floor,
+                each(median(runs.iter().map(|run| run.tally.mutating as f64))),
+                median(runs.iter().map(|run| (run.tally.lease + run.tally.record) as f64)),
+                each(median(runs.iter().map(|run| (run.tally.read + run.tally.dry_run) as f64))),
+                own(runs, |took| took.cpu.as_secs_f64(), 2),
+                own(runs, |took| took.peak as f64 / 1024.0, 0),
+            );
+        }
+    }
+    table
+}
+
+/// Where pivot-host's time goes, as Markdown.
+pub(crate) fn phases(all: &[Measured]) -> String {
+    let mut text =
+        String::from("| | phase, ms | | | | | | | rest |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    for measured in all {
+        let Some((_, runs)) = measured.contenders.iter().find(|(agent, _)| *agent == "pivot-host") else {
+            continue;
+        };
+        let mut times: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (phase, time) in runs.iter().flat_map(|run| &run.took.phases) {
+            times.entry(phase).or_default().push(*time as f64);
+        }
+        let order = runs.first().map(|run| run.took.phases.as_slice()).unwrap_or_default();
+        let _ = write!(text, "| {} objects, {} |", measured.scenario.objects, measured.scenario.name);
+        let mut sum = 0.0;
+        for (phase, _) in order {
+            let time = median(times.get(phase.as_str()).into_iter().flatten().copied());
+            sum += time;
+            let _ = write!(text, " {phase} {time:.0} |");
+        }
+        let _ = writeln!(text, " {:.0} |", wall(runs) * 1000.0 - sum);
+    }
+    text
+}
+
+/// The page.
+pub(crate) fn page(all: &[Measured], command: &str) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let rounds = all.iter().map(|measured| measured.scenario.rounds).min().unwrap_or_default();
+    let page = PAGE.replace("{rounds}", &rounds.to_string()).replace("{cores}", &cores.to_string());
+    let page = page.replace("{command}", command);
+    let versions = format!(
+        "kube-apiserver {}, etcd {}, clusterctl {}",
+        pivot_lab::assets::KUBERNETES,
+        pivot_lab::assets::ETCD,
+        pivot_lab::assets::CLUSTER_API
+    );
+    page.replace("{versions}", &versions)
+        .replace("{table}", table(all).trim_end())
+        .replace("{phases}", phases(all).trim_end())
+        .replace("{spread}", spread(all).trim_end())
+}
+
+/// Every run, so that a median hides nothing.
+fn spread(all: &[Measured]) -> String {
+    let mut text = String::new();
+    for measured in all {
+        let floor = std::iter::once(("floor", &measured.floor));
+        for (who, runs) in floor.chain(measured.contenders.iter().map(|(agent, runs)| (*agent, runs))) {
+            let walls: Vec<_> =
+                runs.iter().map(|run| format!("{:.2}", run.took.wall.as_secs_f64())).collect();
+            let _ = writeln!(text, "- {}, {who}: {} s", measured.scenario.name, walls.join(", "));
+        }
+    }
+    text
+}
+
+fn wall(runs: &[Run]) -> f64 {
+    median(runs.iter().map(|run| Duration::as_secs_f64(&run.took.wall)))
+}
+
+/// Something of the process itself; the floor is none.
+fn own(runs: &[Run], of: impl Fn(&Took) -> f64, digits: usize) -> String {
+    match median(runs.iter().map(|run| of(&run.took))) {
+        none if none <= 0.0 => "–".to_owned(),
+        value => format!("{value:.digits$}"),
+    }
+}
+
+/// The one in the middle; of an even number, the mean of the two.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+    let half = values.len() / 2;
+    if values.len() % 2 == 1 { at(half) } else { (at(half.wrapping_sub(1)) + at(half)) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_not_moved_by_one_bad_run() {
+        assert_eq!(median([3.0, 90.0, 1.0].into_iter()), 3.0);
+        assert_eq!(median([4.0, 2.0].into_iter()), 3.0);
+        assert!(median(std::iter::empty()).is_nan());
+    }
+}

@@ -1,0 +1,163 @@
+//! Rounds: every contender once, in turns, so that a machine that is busy for a while is busy for all of them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use pivot_lab::audit::Tally;
+use pivot_lab::{FaultProxy, Pair, say};
+
+use crate::contender::{Contender, Took};
+use crate::floor::{self, Floor};
+use crate::shape;
+
+/// How many requests side by side are tried for the floor.
+const SIDE_BY_SIDE: [usize; 6] = [8, 16, 32, 64, 128, 256];
+
+/// What is measured.
+#[derive(Debug, Clone)]
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) objects: usize,
+    /// Added to every round trip, by a proxy that all go through; none: no proxy.
+    pub(crate) delay: Option<Duration>,
+    pub(crate) rounds: usize,
+}
+
+/// One run of one contender.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Run {
+    pub(crate) took: Took,
+    /// Requests to both servers.
+    pub(crate) tally: Tally,
+}
+
+/// All runs of a scenario.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) scenario: Scenario,
+    /// What turned out best for the floor.
+    pub(crate) side_by_side: usize,
+    pub(crate) floor: Vec<Run>,
+    /// In the order in which they were given.
+    pub(crate) contenders: Vec<(&'static str, Vec<Run>)>,
+}
+
+struct Ground {
+    pair: Pair,
+    // Kept: dropped, they close.
+    _proxies: Vec<FaultProxy>,
+    source: PathBuf,
+    target: PathBuf,
+    objects: usize,
+}
+
+/// Runs a scenario on servers of its own.
+pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Result<Measured> {
+    let ground = Ground::new(&scenario).await?;
+    let mut tries = Vec::new();
+    for side_by_side in SIDE_BY_SIDE {
+        let run = ground.floor(&format!("try-{side_by_side}"), side_by_side).await?;
+        say(format_args!("{}: floor, {side_by_side} side by side: {:.2?}", scenario.name, run.took.wall));
+        tries.push((run.took.wall, side_by_side));
+    }
+    let side_by_side = tries.iter().min().map_or(32, |(_, side_by_side)| *side_by_side);
+    let mut measured = Measured {
+        side_by_side,
+        floor: Vec::new(),
+        contenders: contenders.iter().map(|one| (one.agent(), Vec::new())).collect(),
+        scenario,
+    };
+    for round in 0..measured.scenario.rounds {
+        measured.floor.push(ground.floor(&format!("floor-{round}"), side_by_side).await?);
+        for (contender, (agent, runs)) in contenders.iter().zip(&mut measured.contenders) {
+            let run = ground.contender(contender, &format!("{agent}-{round}")).await?;
+            say(format_args!(
+                "{}, round {}: {agent} {:.2?} {:?} {:?}",
+                measured.scenario.name,
+                round + 1,
+                run.took.wall,
+                run.took.phases,
+                run.tally
+            ));
+            runs.push(run);
+        }
+    }
+    Ok(measured)
+}
+
+impl Ground {
+    async fn new(scenario: &Scenario) -> Result<Self> {
+        let pair = Pair::start().await?;
+        pair.install_cluster_api().await?;
+        pair.install_crds(&[&shape::crds()]).await?;
+        let (mut source, mut target) = (path(pair.source.kubeconfig()), path(pair.target.kubeconfig()));
+        let mut proxies = Vec::new();
+        if let Some(delay) = scenario.delay {
+            for (server, kubeconfig) in [(&pair.source, &mut source), (&pair.target, &mut target)] {
+                let proxy = FaultProxy::start(server).await?;
+                proxy.faults().delay(delay);
+                *kubeconfig = path(proxy.kubeconfig());
+                proxies.push(proxy);
+            }
+        }
+        Ok(Self { pair, _proxies: proxies, source, target, objects: scenario.objects })
+    }
+
+    async fn floor(&self, namespace: &str, side_by_side: usize) -> Result<Run> {
+        self.fill(namespace).await?;
+        let namespaced = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}");
+        self.pair.target.apply(&namespaced).await?;
+        let floor = Floor::prepare(&self.pair.source, namespace).await?;
+        ensure!(floor.objects() == self.objects, "{} objects to send", floor.objects());
+        self.counted(floor::AGENT, namespace, async {
+            let wall = floor.run(&self.source, &self.target, side_by_side).await?;
+            Ok(Took { wall, ..Took::default() })
+        })
+        .await
+    }
+
+    async fn contender(&self, contender: &Contender, namespace: &str) -> Result<Run> {
+        self.fill(namespace).await?;
+        self.counted(contender.agent(), namespace, contender.run(&self.source, &self.target, namespace)).await
+    }
+
+    async fn fill(&self, namespace: &str) -> Result<()> {
+        self.pair.source.apply_values(shape::objects(namespace, self.objects)).await.map(drop)
+    }
+
+    /// Counts the requests of a run, and looks at what it left: a fast run that moved nothing is no result.
+    async fn counted(
+        &self,
+        agent: &str,
+        namespace: &str,
+        run: impl Future<Output = Result<Took>>,
+    ) -> Result<Run> {
+        let Pair { source, target } = &self.pair;
+        let marks = (source.audit_mark().await?, target.audit_mark().await?);
+        let took = run.await?;
+        let there = source.audit_since(marks.0).await?.of(agent).tally();
+        let here = target.audit_since(marks.1).await?.of(agent).tally();
+        let count = async |server: &pivot_lab::Server| {
+            let dump = server.dump(&[namespace]).await?;
+            anyhow::Ok(dump.keys().filter(|key| key.namespace == namespace).count())
+        };
+        let left = (count(source).await?, count(target).await?);
+        ensure!(left == (0, self.objects), "{agent} left {} objects and made {}", left.0, left.1);
+        Ok(Run { took, tally: sum(there, here) })
+    }
+}
+
+fn path(path: &Path) -> PathBuf {
+    path.to_owned()
+}
+
+fn sum(one: Tally, other: Tally) -> Tally {
+    Tally {
+        mutating: one.mutating + other.mutating,
+        dry_run: one.dry_run + other.dry_run,
+        lease: one.lease + other.lease,
+        record: one.record + other.record,
+        read: one.read + other.read,
+    }
+}
