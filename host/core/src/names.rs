@@ -10,6 +10,8 @@ pub const LABEL_MOVE_HIERARCHY: &str = "clusterctl.cluster.x-k8s.io/move-hierarc
 pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Annotation on a source object that is about to be deleted because its copy took over.
 pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
+/// Label on everything of a Cluster: its name.
+pub const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 /// Annotation: Cluster API's controllers leave the object alone.
 pub const PAUSED: &str = "cluster.x-k8s.io/paused";
 /// Annotation that holds a copy of the whole object, secret data included.

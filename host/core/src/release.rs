@@ -9,7 +9,8 @@
 //! o <kind> <namespace|-> <name> <uid> <resourceVersion> <d|k> <digest|-> <flags|-> <objects that must be gone first|->
 //! ```
 //!
-//! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin.
+//! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin, `u` the target had it
+//! before: it is used there and nothing is done to it.
 //!
 //! The digest says what the object's content was when it was copied, so that a later run can tell a change of
 //! content from a controller's touch. Secrets have none: a digest of secret data would let a reader of the record
@@ -75,6 +76,8 @@ pub struct Entry {
     pub with_status: bool,
     /// What is to be taken back.
     pub quiet: Quiet,
+    /// Whether the target had it before: it is somebody else's there.
+    pub used: bool,
     /// Entries that must be gone first: its dependents.
     pub after: Vec<usize>,
 }
@@ -136,18 +139,18 @@ impl ReleaseList {
 
 impl Entry {
     fn line(&self, kind: usize) -> String {
-        let Self { kind: _, key, uid, resource_version, fate, digest, with_status, quiet, after } = self;
+        let Self { kind: _, key, uid, resource_version, fate, digest, with_status, quiet, used, after } =
+            self;
         let namespace = key.namespace.as_deref().unwrap_or("-");
         let fate = if *fate == Fate::Delete { "d" } else { "k" };
         let digest = digest.as_deref().unwrap_or("-");
-        let flags = match (with_status, quiet) {
-            (false, Quiet::Untouched) => "-",
-            (true, Quiet::Untouched) => "s",
-            (false, Quiet::Paused) => "p",
-            (true, Quiet::Paused) => "sp",
-            (false, Quiet::Held) => "h",
-            (true, Quiet::Held) => "sh",
+        let quiet = match quiet {
+            Quiet::Untouched => "",
+            Quiet::Paused => "p",
+            Quiet::Held => "h",
         };
+        let flags = [if *with_status { "s" } else { "" }, quiet, if *used { "u" } else { "" }].concat();
+        let flags = if flags.is_empty() { "-" } else { &flags };
         let mut line =
             format!("o {kind} {namespace} {} {uid} {resource_version} {fate} {digest} {flags} ", key.name);
         for (position, index) in after.iter().enumerate() {
@@ -189,6 +192,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
         digest: Some(words.next()?).filter(|d| *d != "-").map(str::to_owned),
         with_status: false,
         quiet: Quiet::Untouched,
+        used: false,
         after: Vec::new(),
     };
     let flags = words.next()?;
@@ -199,6 +203,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
             f if f.contains('h') => Quiet::Held,
             _ => Quiet::Untouched,
         },
+        used: flags.contains('u'),
         after: match words.next()? {
             "-" => Vec::new(),
             list => list.split(',').map(|n| n.parse().ok()).collect::<Option<_>>()?,
@@ -270,6 +275,7 @@ mod tests {
             fate: if namespace.is_some() { Fate::Delete } else { Fate::Keep },
             with_status: name == "b",
             quiet: if name == "b" { Quiet::Held } else { Quiet::Paused },
+            used: name == "c",
             after,
         };
         ReleaseList {

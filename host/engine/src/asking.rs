@@ -1,6 +1,6 @@
 //! Asking plugins for patches, and holding the answers against their bounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::hooks::{Finding, Hook, Point, Severity};
@@ -76,6 +76,7 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 /// Asks every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
 pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), Failure> {
     let deadline = Instant::now() + job.options.gate_timeout;
+    let mut told = BTreeSet::new();
     loop {
         let mut waits: Vec<(String, Finding)> = Vec::new();
         let mut stops = Vec::new();
@@ -90,6 +91,8 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
             })?;
             for finding in findings {
                 match finding.severity {
+                    // Told once, however often the gate is asked again.
+                    Severity::Note | Severity::Warn if !told.insert(finding.message.clone()) => {}
                     Severity::Note => job.tell(Event::Note(&format!("{name}: {}", finding.message))),
                     Severity::Warn => {
                         job.tell(Event::Warning(&format!("{name}: {}; {}", finding.message, finding.remedy)))

@@ -8,10 +8,11 @@ use pivot_core::hooks::Point;
 use pivot_core::record::{Phase, Record};
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::{GroupKind, Key};
+use pivot_places::PlaceError;
 
 use crate::asking;
 use crate::checks;
-use crate::commit;
+use crate::commit::{self, Look};
 use crate::copy::{self, Copies};
 use crate::discover::discover;
 use crate::events::Event;
@@ -25,6 +26,9 @@ use crate::records::{Records, Stored};
 use crate::release;
 use crate::rollback::{self, TakenBack};
 use crate::settle;
+
+/// How often the source may change before we give up on it coming to rest.
+const ROUNDS: usize = 5;
 
 /// Where the two records are; none for a directory, which has no state to keep.
 pub(crate) struct Journal {
@@ -64,7 +68,7 @@ impl Carrier {
     pub(crate) async fn forward(&mut self) -> Result<Done, Failure> {
         if self.record.phase.committed() {
             let records = self.journal.target.clone().ok_or_else(no_record)?;
-            let list = match records.read_list(self.record.release_chunks).await? {
+            let list = match records.read_list(&self.record.move_id, self.record.release_chunks).await? {
                 Some(list) => Arc::new(list),
                 // The list goes before the record: the last run died while it closed the move.
                 None if self.record.phase == Phase::Settled => {
@@ -102,17 +106,39 @@ impl Carrier {
         if !job.source.is_live() {
             return Ok(Arc::new(first));
         }
-        self.note_set(&first);
-        self.enter(Phase::Paused).await?;
         job.tell(Event::Phase(Phase::Paused, first.plan.steps.len()));
-        quiet::pause_all(&job, &first).await?;
-        let (sight, plan, relations) = quiet::settled_base(&job).await?;
-        let base = Base { inventory: sight.inventory, plan, relations };
+        let base = self.settle_source(first).await?;
         checks::newcomers(&job, &base, known).await?;
         asking::gate(&job, &base.scene(), Point::AfterPause).await?;
         job.safe_point()?;
         self.lap(Phase::Paused);
         Ok(Arc::new(base))
+    }
+
+    /// Pauses until a reading of the source has nothing left to pause and nothing to wait for: that is the base of a
+    /// copy. What appears in the meantime is paused too.
+    async fn settle_source(&mut self, mut base: Base) -> Result<Base, Failure> {
+        let job = self.job.clone();
+        let deadline = Instant::now() + job.options.pause_timeout;
+        loop {
+            // The record names what is about to be paused before it is: a rollback must find it.
+            self.note_set(&base);
+            self.enter(Phase::Paused).await?;
+            let changed = quiet::pause_all(&job, &base).await?;
+            let reading = read(&job).await?;
+            quiet::let_leavers_go(&job, &reading).await?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let heeded = quiet::heeded(&job, &reading, left).await?;
+            let new = reading.plan.steps.iter().any(|step| base.inventory.by_key(&step.key).is_none());
+            base = reading;
+            if heeded && !new {
+                return Ok(base);
+            }
+            if left.is_zero() {
+                let what = format!("the source to come to rest ({changed} objects were paused last)");
+                return Err(Failure::TimedOut(vec![what]));
+            }
+        }
     }
 
     async fn copy(&mut self, base: &Arc<Base>, used: Used) -> Result<Copies, Failure> {
@@ -135,7 +161,7 @@ impl Carrier {
     /// A copy in a directory takes nothing over: the source goes on.
     async fn let_source_go(&mut self, base: &Base) -> Result<Done, Failure> {
         if self.job.source.is_live() {
-            quiet::take_back_all(&self.job, &self.record.kinds).await?;
+            quiet::take_back_all(&self.job, &self.record).await?;
         }
         self.close().await?;
         let mut done = Done::default();
@@ -145,6 +171,34 @@ impl Carrier {
         Ok(done)
     }
 
+    /// Asks the plugins and compares, in this order: what changes while a plugin makes the move wait is seen.
+    async fn verified(
+        &mut self,
+        mut base: Arc<Base>,
+        mut copies: Copies,
+    ) -> Result<(Arc<Base>, Copies), Failure> {
+        let job = self.job.clone();
+        asking::gate(&job, &base.scene(), Point::BeforeCommit).await?;
+        for _ in 0..ROUNDS {
+            let (look, ()) =
+                tokio::try_join!(commit::look(&job, &base, &copies), checks::nobody_lost(&job, &base))?;
+            if let Look::Same = look {
+                return Ok((base, copies));
+            }
+            let now = Arc::new(self.settle_source(read(&job).await?).await?);
+            let (brought, changed) = commit::again(&job, &base, &now, &copies).await?;
+            (base, copies) = (now, brought);
+            if !changed {
+                // Versions moved, contents did not: controllers touch the status of what is paused, too.
+                return Ok((base, copies));
+            }
+            asking::gate(&job, &base.scene(), Point::BeforeCommit).await?;
+        }
+        let error =
+            PlaceError::Conflict(format!("it changed in each of {ROUNDS} looks although it is paused"));
+        Err(job.source.failed("comparing the copy with the source", None, error))
+    }
+
     async fn commit(
         &mut self,
         base: Arc<Base>,
@@ -152,15 +206,14 @@ impl Carrier {
     ) -> Result<(Arc<ReleaseList>, Arc<Known>), Failure> {
         let job = self.job.clone();
         job.tell(Event::Phase(Phase::Committed, base.plan.steps.len()));
-        let (base, copies) = commit::verify(&job, base, copies).await?;
-        asking::gate(&job, &base.scene(), Point::BeforeCommit).await?;
+        let (base, copies) = self.verified(base, copies).await?;
         let list = commit::release_list(&job, &base, &copies)?;
         // The last moment in which nothing is decided.
         job.safe_point()?;
         let (Some(source), Some(target)) = (&self.journal.source, &self.journal.target) else {
             return Err(no_record());
         };
-        let (chunks, _) = tokio::try_join!(target.write_list(&list), source.write_list(&list))?;
+        let chunks = target.write_list(&list, &job.move_id).await?;
         let mut record = Record { phase: Phase::Committed, release_chunks: chunks, ..self.record.clone() };
         record.kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
         // Target first: from the moment the source's says Committed, the target's must be there to decide.
@@ -193,7 +246,8 @@ impl Carrier {
         if self.record.phase <= Phase::Released && !job.options.source_gone {
             self.advance(Phase::Released).await?;
             job.tell(Event::Phase(Phase::Released, count));
-            release::all(&job, &list, &known).await?;
+            tokio::try_join!(live::copies_stand(&job, &list), quiet::still_paused(&job, &list))?;
+            release::all(&job, &list).await?;
             self.lap(Phase::Released);
         }
         self.advance(Phase::Settled).await?;
@@ -211,23 +265,34 @@ impl Carrier {
 
     /// Takes everything back and forgets the move.
     pub(crate) async fn take_back(&mut self) -> Result<TakenBack, Failure> {
+        // A commit that got half-way wrote the target's record already. It goes first of all: left behind alone, it
+        // would decide, and a resume would delete a source whose copy is gone.
+        self.forget_target().await?;
         let taken = rollback::all(&self.job, &self.record).await?;
-        self.close().await?;
+        self.forget_source().await?;
         Ok(taken)
     }
 
-    /// Removes the records: the source's first, so that the target's decides to the last.
+    /// Removes the records of a move that is done: the source's first, so that the target's decides to the last.
     async fn close(&mut self) -> Result<(), Failure> {
-        // A commit that did not happen may have left its list behind.
-        let chunks = self.record.release_chunks.max(1);
-        if !self.job.options.source_gone
-            && let Some(source) = &self.journal.source
-        {
-            source.remove(chunks).await?;
+        if !self.job.options.source_gone {
+            self.forget_source().await?;
+        }
+        self.forget_target().await
+    }
+
+    async fn forget_source(&mut self) -> Result<(), Failure> {
+        if let Some(source) = &self.journal.source {
+            source.remove(&self.record.move_id, 0).await?;
         }
         self.at_source = None;
-        if let Some(target) = &self.journal.target {
-            target.remove(chunks).await?;
+        Ok(())
+    }
+
+    async fn forget_target(&mut self) -> Result<(), Failure> {
+        if let Some(target) = self.journal.target.as_ref().filter(|_| !self.job.options.target_gone) {
+            // A commit that did not happen may have left the first piece of its list behind.
+            target.remove(&self.record.move_id, self.record.release_chunks.max(1)).await?;
         }
         self.at_target = None;
         Ok(())
@@ -289,7 +354,15 @@ fn no_record() -> Failure {
     Failure::Bug("a move between API servers has no record".into())
 }
 
-/// Reads the source and makes the plan.
+/// Reads the source as it is now, and plans with it.
+async fn read(job: &Job) -> Result<Base, Failure> {
+    let wished = planning::wished(&job.plugins);
+    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
+    let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
+    Ok(Base { inventory: sight.inventory, plan, relations })
+}
+
+/// Reads the source for the first time, and tells what would move.
 pub(crate) async fn look(job: &Job) -> Result<(Base, Vec<pivot_core::providers::Provider>), Failure> {
     job.tell(Event::Looking("reading the source"));
     let wished = planning::wished(&job.plugins);

@@ -112,6 +112,12 @@ fn check_or_nothing(job: &Job, source: &[Provider], target: &[Provider], base: &
     if job.target.is_live() { check_providers(source, target, &base.namespaces()) } else { Vec::new() }
 }
 
+/// Looks once more, right before the point of no return, whether anything would be garbage-collected.
+pub(crate) async fn nobody_lost(job: &Job, base: &Base) -> Result<(), Failure> {
+    let refusals = bystanders(job, base).await?;
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
 /// Everything else in the source that could be garbage-collected with what is deleted.
 async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
     // Nothing is deleted from a directory, nor from a source whose copy goes into one.

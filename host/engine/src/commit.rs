@@ -15,37 +15,25 @@ use serde_json::json;
 
 use crate::checks;
 use crate::copy::{self, Copied, Copies};
-use crate::discover::discover;
 use crate::existing::{self, Used};
 use crate::failure::Failure;
 use crate::job::{Base, Job};
-use crate::planning;
 use crate::quiet;
 
-/// How often the source may change before we give up on it coming to rest.
-const ROUNDS: usize = 5;
+/// What one look at both sides found.
+pub(crate) enum Look {
+    /// The copy is whole and is a copy of what the source is.
+    Same,
+    /// The source moved on.
+    Moved,
+}
 
-/// Compares both sides with what was copied, and copies again what changed.
-pub(crate) async fn verify(
-    job: &Arc<Job>,
-    mut base: Arc<Base>,
-    mut copies: Copies,
-) -> Result<(Arc<Base>, Copies), Failure> {
-    for _ in 0..ROUNDS {
-        let (there, here) = tokio::try_join!(
-            existing::metas(job, &base, Side::Source),
-            existing::metas(job, &base, Side::Target)
-        )?;
-        whole(&base, &copies, &here)?;
-        if unchanged(&base, &there)? {
-            return Ok((base, copies));
-        }
-        (base, copies) = again(job, &base, &copies).await?;
-    }
-    let error = PlaceError::Conflict(format!(
-        "its objects changed in each of {ROUNDS} looks although they are paused"
-    ));
-    Err(job.source.failed("comparing the copy with the source", None, error))
+/// Compares both sides with what was copied.
+pub(crate) async fn look(job: &Job, base: &Base, copies: &Copies) -> Result<Look, Failure> {
+    let (source, target) =
+        tokio::try_join!(existing::metas(job, base, Side::Source), existing::metas(job, base, Side::Target))?;
+    whole(base, copies, &target)?;
+    Ok(if unchanged(job, base, &source)? { Look::Same } else { Look::Moved })
 }
 
 /// Whether every copy is there, is the one that was made, lives, and has owners that are there.
@@ -77,7 +65,7 @@ fn whole(base: &Base, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(),
 }
 
 /// Whether the source's objects are still in the state that was copied, none more and none less.
-fn unchanged(base: &Base, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
+fn unchanged(job: &Job, base: &Base, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
     for step in &base.plan.steps {
         let copied = &base.object(step)?.meta;
         let same = there
@@ -87,17 +75,21 @@ fn unchanged(base: &Base, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> 
             return Ok(false);
         }
     }
-    Ok(there.keys().all(|key| base.inventory.by_key(key).is_some()))
+    // Of namespaces that are not moved only what is referred to was read.
+    let asked_for = |key: &&Key| job.options.scope.includes(key.namespace.as_deref());
+    Ok(there.keys().filter(asked_for).all(|key| base.inventory.by_key(key).is_some()))
 }
 
-/// Reads the source once more and brings the copy up to date with it.
-async fn again(job: &Arc<Job>, old: &Base, copies: &Copies) -> Result<(Arc<Base>, Copies), Failure> {
-    let wished = planning::wished(&job.plugins);
-    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
-    let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
-    let base = Arc::new(Base { inventory: sight.inventory, plan, relations });
+/// Brings the copy of an old reading of the source up to date with a new one. Says whether anything but versions had
+/// changed.
+pub(crate) async fn again(
+    job: &Arc<Job>,
+    old: &Base,
+    base: &Arc<Base>,
+    copies: &Copies,
+) -> Result<(Copies, bool), Failure> {
     let known: BTreeSet<Key> = old.plan.steps.iter().map(|step| step.key.clone()).collect();
-    checks::newcomers(job, &base, &known).await?;
+    checks::newcomers(job, base, &known).await?;
 
     let made: BTreeMap<&Uid, (usize, &Copied)> = old
         .plan
@@ -109,11 +101,13 @@ async fn again(job: &Arc<Job>, old: &Base, copies: &Copies) -> Result<(Arc<Base>
         .collect();
     let kept: BTreeSet<&Uid> = base.plan.steps.iter().map(|step| &step.uid).collect();
     // Gone from the source: gone from the copy, dependents first.
+    let mut changed = false;
     for step in old.plan.steps.iter().rev().filter(|step| !kept.contains(&step.uid)) {
         if let Some((_, copied)) = made.get(&step.uid)
             && !copied.used
         {
             remove(job, &step.key, &copied.uid).await?;
+            changed = true;
         }
     }
     let fresh: Vec<OnceLock<Copied>> = base
@@ -123,13 +117,14 @@ async fn again(job: &Arc<Job>, old: &Base, copies: &Copies) -> Result<(Arc<Base>
         .map(|step| {
             let slot = OnceLock::new();
             if let Some((index, copied)) = made.get(&step.uid)
-                && (copied.used || !content_changed(old, *index, &base, step, copied)?)
+                && (copied.used || !content_changed(old, *index, base, step, copied)?)
             {
                 slot.get_or_init(|| (*copied).clone());
             }
             Ok(slot)
         })
         .collect::<Result<_, Failure>>()?;
+    changed |= fresh.iter().any(|slot| slot.get().is_none());
     let fresh: Copies = Arc::new(fresh);
     let used: Arc<Used> = Arc::new(
         base.plan
@@ -140,8 +135,8 @@ async fn again(job: &Arc<Job>, old: &Base, copies: &Copies) -> Result<(Arc<Base>
             })
             .collect(),
     );
-    copy::all(job, &base, &used, &fresh).await?;
-    Ok((base, fresh))
+    copy::all(job, base, &used, &fresh).await?;
+    Ok((fresh, changed))
 }
 
 fn content_changed(
@@ -161,8 +156,7 @@ fn content_changed(
         let value = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
         Ok::<_, Failure>(release::content(&value, copied.restored))
     };
-    // Finalizers are part of a copy, though not of what a release compares.
-    Ok(before.meta.finalizers != now.meta.finalizers || value(before)? != value(now)?)
+    Ok(value(before)? != value(now)?)
 }
 
 /// Removes one object that this move created.
@@ -208,7 +202,8 @@ pub(crate) fn release_list(job: &Job, base: &Base, copies: &Copies) -> Result<Re
     let entries = steps.map(|((step, copied), mut after)| {
         let object = base.object(step)?;
         let kind = job.kind(Side::Source, &step.key.group_kind)?;
-        let with_status = copied.get().is_some_and(|copied| copied.restored);
+        let copied = copied.get().ok_or_else(|| Failure::Bug(format!("{} was not copied", step.key)))?;
+        let with_status = copied.restored;
         let value = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
         after.sort_unstable();
         Ok(Entry {
@@ -224,6 +219,7 @@ pub(crate) fn release_list(job: &Job, base: &Base, copies: &Copies) -> Result<Re
             digest: release::digest(&step.key.group_kind, &value, with_status),
             with_status,
             quiet: quiet::quiet(job, object),
+            used: copied.used,
             after,
         })
     });

@@ -124,7 +124,8 @@ pub(crate) fn owners(
     let object = base.object(step)?;
     let mut owners = Vec::new();
     for reference in &object.meta.owner_references {
-        let Some(&index) = by_uid.get(&reference.uid) else { continue };
+        let dropped = step.dropped_owners.iter().any(|owner| owner.uid == reference.uid);
+        let Some(&index) = by_uid.get(&reference.uid).filter(|_| !dropped) else { continue };
         let Some(copied) = copies.get(index).and_then(OnceLock::get) else {
             return Err(Failure::Bug(format!("{} is copied before its owner {}", step.key, reference.name)));
         };
@@ -161,7 +162,11 @@ async fn one(
         Err(error) => return Err(job.target.failed("creating", Some(&step.key), error)),
     };
     let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
-    let fields = body::lost(&body, &answer);
+    // The target's controllers may have put finalizers of their own on a copy that was there already.
+    let fields = match verb {
+        "created" => body::lost(&body, &answer),
+        _ => body::lost(&content(&body, false), &content(&answer, false)),
+    };
     if !fields.is_empty() {
         return Err(Failure::Lost { object: step.key.clone(), fields });
     }

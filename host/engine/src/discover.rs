@@ -30,12 +30,15 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    /// Asks the target alone: the source is gone.
-    pub(crate) async fn ask_target(target: &Handle) -> Result<Self, Failure> {
-        let kinds = target.retry(|| target.place.kinds()).await;
-        let kinds = kinds.map_err(|error| target.failed("asking for the kinds", None, error))?;
-        let target = kinds.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
-        Ok(Self { source: BTreeMap::new(), target })
+    /// Asks one side alone: the other is gone.
+    pub(crate) async fn of_one(handle: &Handle) -> Result<Self, Failure> {
+        let kinds = handle.retry(|| handle.place.kinds()).await;
+        let kinds = kinds.map_err(|error| handle.failed("asking for the kinds", None, error))?;
+        let kinds = kinds.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
+        Ok(match handle.side {
+            Side::Source => Self { source: kinds, target: BTreeMap::new() },
+            Side::Target => Self { source: BTreeMap::new(), target: kinds },
+        })
     }
 
     /// Asks both sides, once per run.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::plan::{Fate, Step};
 use pivot_core::refusal::{Refusal, Side, kubectl, some_of};
+use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{Key, Meta, Object, Uid, body};
 
 use crate::failure::Failure;
@@ -23,6 +24,10 @@ pub(crate) async fn look(job: &Job, base: &Base) -> Result<(Used, Vec<Refusal>),
     for step in &base.plan.steps {
         let Some(meta) = there.get(&step.key) else { continue };
         if meta.marked(&job.move_id) {
+            continue;
+        }
+        if !shareable(base, step) {
+            refusals.push(foreign(&step.key, meta));
             continue;
         }
         match judge(job, base, step).await? {
@@ -47,8 +52,7 @@ pub(crate) enum Verdict {
 pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict, Failure> {
     let kind = job.kind(Side::Target, &step.key.group_kind)?;
     let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
-    let others_need_it = matches!(step.fate, Fate::Keep(_));
-    if others_need_it {
+    if shareable(base, step) {
         let differs = differences(base.object(step)?, &there)?;
         if differs.is_empty() || job.options.use_existing {
             return Ok(Verdict::Use(there.meta.uid));
@@ -66,6 +70,16 @@ pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict
         }));
     }
     Ok(Verdict::Foreign(foreign(&step.key, &there.meta)))
+}
+
+/// Whether one object may serve several moves: what is kept in the source because others need it, and classes with
+/// their templates, which many Clusters use.
+fn shareable(base: &Base, step: &Step) -> bool {
+    let class = |key: &Key| is_cluster_class(&key.group_kind);
+    let below_class =
+        || step.after.iter().filter_map(|&owner| base.plan.steps.get(owner)).any(|s| class(&s.key));
+    let template = || !is_cluster(&step.key.group_kind) && below_class();
+    matches!(step.fate, Fate::Keep(_)) || class(&step.key) || template()
 }
 
 /// The refusal for an object of the same name that is someone else's.
@@ -95,10 +109,7 @@ fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> 
         map.remove("metadata");
     }
     let there = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
-    let mut paths = body::lost(&wanted, &there);
-    // A class that this move paused in the source differs in nothing that matters.
-    paths.retain(|path| path != "spec.paused");
-    Ok(paths)
+    Ok(body::lost(&wanted, &there))
 }
 
 /// The metadata of everything on a side that has a name, kind and namespace of the plan's.

@@ -156,7 +156,11 @@ impl fmt::Display for Failure {
                 fields.join(", ")
             ),
             Self::Changed { object, fields } => {
-                write!(f, "{object} changed in the source after it was copied: {}", fields.join(", "))
+                write!(
+                    f,
+                    "{object} changed in the source after it was copied: {}; put that back as the copy in the target has it, then resume",
+                    fields.join(", ")
+                )
             }
             Self::Halted(Halt::Signal(_)) => f.write_str("stopped as asked"),
             Self::Halted(Halt::LeaseLost(why)) => write!(f, "stopped, because the lease is lost: {why}"),

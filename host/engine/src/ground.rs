@@ -56,8 +56,12 @@ pub(crate) async fn open(setup: &Setup) -> Result<Ground, Failure> {
     let halter = &setup.halter;
     let source = Handle::new(Side::Source, setup.sides.source.clone(), halter.clone());
     let target = Handle::new(Side::Target, setup.sides.target.clone(), halter.clone());
-    let gone = setup.options.source_gone;
-    let kinds = if gone { Kinds::ask_target(&target).await? } else { Kinds::ask(&source, &target).await? };
+    let (source_gone, target_gone) = (setup.options.source_gone, setup.options.target_gone);
+    let kinds = match (source_gone, target_gone) {
+        (false, false) => Kinds::ask(&source, &target).await?,
+        (true, _) => Kinds::of_one(&target).await?,
+        (false, true) => Kinds::of_one(&source).await?,
+    };
     let records = |handle: &Handle, side: Side| {
         let config_map = kinds.of(side).get(&GroupKind::new("", "ConfigMap"));
         config_map
@@ -87,8 +91,8 @@ pub(crate) async fn open(setup: &Setup) -> Result<Ground, Failure> {
     let (at_source, at_target, there, here) = tokio::try_join!(
         read(&journal.source),
         read(&journal.target),
-        identify(&source, !gone),
-        identify(&target, true)
+        identify(&source, !source_gone),
+        identify(&target, !target_gone)
     )?;
     twins::two_places(&source, &target, &kinds, &setup.options, &there, &here).await?;
     let uid = |identity| match identity {
@@ -105,6 +109,14 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
     let pins: Vec<Pin> = plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect();
     let record = match found {
         Some(record) => {
+            if record.phase.committed() && at_target.is_none() {
+                return Err(Failure::Record(format!(
+                    "the source says that move {} is committed, and the target has no record of it: it was finished \
+                     without this source (--source-gone), which is now a stale copy; keep its Clusters paused and delete \
+                     its objects without letting controllers tear them down",
+                    record.move_id
+                )));
+            }
             if identities.1.is_some() && record.target.is_some() && record.target != identities.1 {
                 return Err(Failure::Declined(format!(
                     "move {} goes to another target than the one given: name that one, or roll it back first",
@@ -114,6 +126,12 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
             // What the first run was told counts for those that take it up.
             options.scope = record.scope.clone();
             record
+        }
+        None if at_target.is_some() => {
+            let other = at_target.map(|stored| stored.record.move_id).unwrap_or_default();
+            return Err(Failure::Declined(format!(
+                "move {other}, from another source into this target, is under way: let it end first"
+            )));
         }
         None => Record {
             move_id: options.move_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),

@@ -1,6 +1,7 @@
-//! Stopping at the next safe point.
+//! Stopping at the next safe point, and not writing without a lease.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
 
@@ -17,11 +18,15 @@ pub enum Halt {
 #[derive(Clone, Debug)]
 pub struct Halter {
     state: Arc<watch::Sender<Option<Halt>>>,
+    renewed: Arc<Mutex<Option<(Instant, SystemTime)>>>,
 }
+
+/// After so long without a renewal of the lease nothing is written any more.
+pub(crate) const FENCE: Duration = Duration::from_secs(10);
 
 impl Default for Halter {
     fn default() -> Self {
-        Self { state: Arc::new(watch::Sender::new(None)) }
+        Self { state: Arc::new(watch::Sender::new(None)), renewed: Arc::default() }
     }
 }
 
@@ -43,12 +48,21 @@ impl Halter {
         self.state.borrow().clone()
     }
 
-    /// Whether not one more write may happen.
+    /// The lease was good at this moment; none: there is no lease to heed.
+    pub(crate) fn renewed(&self, at: Option<(Instant, SystemTime)>) {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+
+    /// Whether not one more write may happen. A deadline, not only a flag: who was suspended, or starved of time, must
+    /// not write before someone gets round to raising a flag. Two clocks, because one of them stands still while a
+    /// laptop sleeps.
     pub fn lost(&self) -> Option<String> {
-        match &*self.state.borrow() {
-            Some(Halt::LeaseLost(why)) => Some(why.clone()),
-            _ => None,
+        if let Some(Halt::LeaseLost(why)) = &*self.state.borrow() {
+            return Some(why.clone());
         }
+        let (steady, wall) = (*self.renewed.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let stale = steady.elapsed() > FENCE || wall.elapsed().is_ok_and(|elapsed| elapsed > FENCE);
+        stale.then(|| format!("it was not renewed for {} seconds", FENCE.as_secs()))
     }
 
     /// Ends when a stop is asked for.

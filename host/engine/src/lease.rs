@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pivot_core::{GroupKind, Key, Kind, Object};
-use pivot_places::{Change, PlaceError, Preconditions};
+use pivot_places::{Change, Patch, PlaceError, Preconditions, Subresource};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::events::{Event, Watcher};
 use crate::failure::Failure;
-use crate::halt::{Halt, Halter};
+use crate::halt::{FENCE, Halt, Halter};
 use crate::sides::Handle;
 use pivot_core::refusal::{Refusal, Side};
 
@@ -26,9 +26,8 @@ const DURATION: Duration = Duration::from_secs(15);
 const RENEW: Duration = Duration::from_secs(4);
 /// How soon a failed renewal is tried again.
 const RETRY: Duration = Duration::from_millis(500);
-/// After so long without a renewal the holder stops writing; the rest of [`DURATION`] is for requests under way.
-const GIVE_UP: Duration = Duration::from_secs(10);
 const NAME: &str = "pivot-host";
+const TAKEN: &str = "another run took it over";
 
 /// A lease that is held.
 pub(crate) struct Lease {
@@ -37,6 +36,7 @@ pub(crate) struct Lease {
     key: Key,
     holder: String,
     renewal: JoinHandle<()>,
+    halter: Halter,
 }
 
 /// Who holds the lease, for people.
@@ -75,6 +75,7 @@ impl Lease {
             Some(resource_version) => resource_version,
             None => wait_for_expiry(handle, kind, &key, &holder, take_over, halter, watcher).await?,
         };
+        halter.renewed(Some(now()));
         let renewal = tokio::spawn(renew(
             handle.clone(),
             kind.clone(),
@@ -83,12 +84,14 @@ impl Lease {
             resource_version,
             halter.clone(),
         ));
-        Ok(Self { handle: handle.clone(), kind: kind.clone(), key, holder, renewal })
+        let halter = halter.clone();
+        Ok(Self { handle: handle.clone(), kind: kind.clone(), key, holder, renewal, halter })
     }
 
     /// Gives the lease back.
     pub(crate) async fn give_back(self) {
         self.renewal.abort();
+        self.halter.renewed(None);
         // Only our own: after a take-over it is another's. A failure here costs the next run a wait of seconds.
         if let Ok(Some(object)) = self.handle.get(&self.kind, &self.key).await
             && holder_of(&object).as_deref() == Some(self.holder.as_str())
@@ -108,6 +111,11 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.renewal.abort();
     }
+}
+
+/// This moment, by both clocks.
+fn now() -> (std::time::Instant, std::time::SystemTime) {
+    (std::time::Instant::now(), std::time::SystemTime::now())
 }
 
 fn key(namespace: &str) -> Key {
@@ -226,43 +234,48 @@ async fn renew(
     loop {
         tokio::time::sleep(pause).await;
         pause = RENEW;
-        let attempt = Instant::now();
-        let patch = json!({"metadata": {"resourceVersion": resource_version}, "spec": spec(&holder)});
-        // Past the retries of `Handle`: an attempt that hangs must not outlive the lease.
-        let request = handle.place.patch(
-            &kind,
-            &key,
-            pivot_places::Patch {
-                body: &patch,
-                subresource: pivot_places::Subresource::None,
-                change: Change::Real,
-            },
-        );
-        let left = GIVE_UP.saturating_sub(renewed.elapsed());
-        let why = match tokio::time::timeout(left, request).await {
-            Ok(Ok(object)) => {
-                resource_version = object.meta.resource_version;
-                renewed = attempt;
-                continue;
-            }
-            Ok(Err(PlaceError::Conflict(_) | PlaceError::NotFound(_))) => {
-                // An earlier attempt may have got through without an answer.
-                match handle.place.get(&kind, &key).await {
-                    Ok(Some(object)) if holder_of(&object).as_deref() == Some(holder.as_str()) => {
-                        resource_version = object.meta.resource_version;
-                        continue;
-                    }
-                    Ok(_) => "another run took it over".to_owned(),
-                    Err(error) => error.to_string(),
+        let (attempt, at) = (Instant::now(), now());
+        let left = FENCE.saturating_sub(renewed.elapsed());
+        let why =
+            match tokio::time::timeout(left, renew_once(&handle, &kind, &key, &holder, &resource_version))
+                .await
+            {
+                Ok(Ok(version)) => {
+                    resource_version = version;
+                    renewed = attempt;
+                    halter.renewed(Some(at));
+                    continue;
                 }
-            }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "the API server does not answer".to_owned(),
-        };
-        if renewed.elapsed() >= GIVE_UP || why.starts_with("another") {
+                Ok(Err(PlaceError::Conflict(_))) => TAKEN.to_owned(),
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "the API server does not answer".to_owned(),
+            };
+        if renewed.elapsed() >= FENCE || why == TAKEN {
             halter.halt(Halt::LeaseLost(why));
             return;
         }
         pause = RETRY;
+    }
+}
+
+/// One renewal, past the retries of [`Handle`]: an attempt that hangs must not outlive the lease. A conflict means that
+/// someone else has it.
+async fn renew_once(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    key: &Key,
+    holder: &str,
+    resource_version: &str,
+) -> Result<String, PlaceError> {
+    let body = json!({"metadata": {"resourceVersion": resource_version}, "spec": spec(holder)});
+    let patch = Patch { body: &body, subresource: Subresource::None, change: Change::Real };
+    match handle.place.patch(kind, key, patch).await {
+        Ok(object) => Ok(object.meta.resource_version),
+        Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => match handle.place.get(kind, key).await? {
+            // An earlier attempt got through without an answer.
+            Some(object) if holder_of(&object).as_deref() == Some(holder) => Ok(object.meta.resource_version),
+            _ => Err(PlaceError::Conflict(TAKEN.into())),
+        },
+        Err(error) => Err(error),
     }
 }

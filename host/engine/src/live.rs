@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures::stream::{self, TryStreamExt};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::names::LABEL_CLUSTER;
 use pivot_core::readiness::{self, Expectation};
 use pivot_core::record::Phase;
-use pivot_core::refusal::Side;
-use pivot_core::release::{Entry, Quiet, ReleaseList};
-use pivot_core::soft::is_cluster_class;
-use pivot_core::{Key, Kind, Object};
+use pivot_core::refusal::{Refusal, Side, some_of};
+use pivot_core::release::{Entry, Fate, Quiet, ReleaseList};
+use pivot_core::soft::{is_cluster, is_cluster_class};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object};
+use pivot_places::PlaceError;
 
 use crate::events::Event;
 use crate::failure::Failure;
@@ -17,12 +19,12 @@ use crate::job::Job;
 use crate::quiet;
 use crate::wait;
 
-/// Source objects as they were copied, where they are known.
+/// Source objects by key: as they were copied, or, in a run that takes a move up, as they are now.
 pub(crate) type Known = BTreeMap<Key, Object>;
 
 /// Un-pauses the copies: classes first, a Cluster can't be reconciled without its class.
 pub(crate) async fn resume(job: &Job, list: &ReleaseList, known: &Known) -> Result<(), Failure> {
-    let paused = || list.entries.iter().filter(|entry| entry.quiet == Quiet::Paused);
+    let paused = || list.entries.iter().filter(|entry| entry.quiet == Quiet::Paused && !entry.used);
     for classes in [true, false] {
         let wave = paused().filter(|entry| is_cluster_class(&entry.key.group_kind) == classes);
         stream::iter(wave.map(Ok))
@@ -47,8 +49,19 @@ pub(crate) async fn verify(job: &Job, list: &ReleaseList, known: &Known) -> Resu
     }
     let mut expected: BTreeMap<Key, Expectation> = BTreeMap::new();
     let mut wanted: BTreeMap<Arc<Kind>, BTreeSet<Key>> = BTreeMap::new();
+    // What a user paused stays paused, with all below it: its controllers rightly do nothing.
+    let asleep: BTreeSet<(Option<&str>, &str)> = list
+        .entries
+        .iter()
+        .filter(|entry| is_cluster(&entry.key.group_kind) && entry.quiet == Quiet::Untouched)
+        .map(|entry| (entry.key.namespace.as_deref(), entry.key.name.as_str()))
+        .collect();
     for entry in &list.entries {
         let Some(object) = known.get(&entry.key) else { continue };
+        let cluster = object.meta.labels.get(LABEL_CLUSTER).map(String::as_str).unwrap_or_default();
+        if entry.used || asleep.contains(&(object.meta.namespace.as_deref(), cluster)) {
+            continue;
+        }
         let unreadable = |error| Failure::Object(Side::Source, error);
         if let Some(expectation) = readiness::expectation(object).map_err(unreadable)? {
             expected.insert(entry.key.clone(), expectation);
@@ -65,4 +78,36 @@ pub(crate) async fn verify(job: &Job, list: &ReleaseList, known: &Known) -> Resu
         None => Ok(None),
     };
     wait::until(&job.target, wanted, &lacks, job.options.verify_timeout, &job.halter, &*job.watcher).await
+}
+
+/// Makes sure, before anything is deleted, that every copy is still there: nothing is given up for a copy that is gone.
+pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let released = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let places: BTreeSet<(&GroupKind, Option<&str>)> =
+        released().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_deref())).collect();
+    let there: Vec<Vec<Key>> = stream::iter(places)
+        .map(|(gk, namespace)| async move {
+            let kind = job.kind(Side::Target, gk)?;
+            let metas = match job.target.list_meta(kind, namespace).await {
+                Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => Vec::new(),
+                other => other?,
+            };
+            let alive = metas.into_iter().filter(|meta| !meta.deleting());
+            let key = |meta: Meta| Key::new(gk.clone(), meta.namespace.as_deref(), meta.name);
+            Ok::<_, Failure>(alive.map(key).collect())
+        })
+        .buffer_unordered(24)
+        .try_collect()
+        .await?;
+    let there: BTreeSet<Key> = there.into_iter().flatten().collect();
+    let gone: Vec<&Key> = released().map(|entry| &entry.key).filter(|key| !there.contains(key)).collect();
+    let Some(first) = gone.first() else { return Ok(()) };
+    Err(Failure::refused(Refusal {
+        code: "copy-gone",
+        side: Side::Target,
+        object: Some((*first).clone()),
+        message: format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5)),
+        remedy: "find out who deletes there, put the objects back from the source, which still has them, and resume"
+            .into(),
+    }))
 }

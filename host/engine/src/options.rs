@@ -44,6 +44,8 @@ pub struct Options {
     pub accept_plugin_change: bool,
     /// The source can't be reached any more.
     pub source_gone: bool,
+    /// The target can't be reached any more: a rollback un-pauses the source all the same.
+    pub target_gone: bool,
 }
 
 impl Options {
@@ -63,6 +65,7 @@ impl Options {
             use_existing: false,
             accept_plugin_change: false,
             source_gone: false,
+            target_gone: false,
         }
     }
 }

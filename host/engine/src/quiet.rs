@@ -3,24 +3,26 @@
 //! Clusters first: with them every controller below comes to rest. Then ClusterClasses, then what no Cluster pauses
 //! (unowned roots of providers' kinds) and what plugins hold.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use futures::stream::{self, TryStreamExt};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::hooks::Hook;
 use pivot_core::pause;
-use pivot_core::plan::{Fate, KeepReason, Plan, Step};
-use pivot_core::refusal::Side;
-use pivot_core::release::Quiet;
+use pivot_core::plan::{Fate, KeepReason, Step};
+use pivot_core::record::Record;
+use pivot_core::refusal::{Refusal, Side, some_of};
+use pivot_core::release::{Fate as ListFate, Quiet, ReleaseList};
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Key, Kind, Object, merge};
+use pivot_core::{Key, Kind, Meta, Object, Uid, merge};
 use pivot_places::PlaceError;
 use serde_json::json;
 
 use crate::asking;
-use crate::discover::{Sight, discover};
 use crate::failure::Failure;
 use crate::job::{Base, Job};
-use crate::planning;
 use crate::sides::Handle;
 use crate::wait;
 
@@ -41,7 +43,7 @@ fn wave(step: &Step) -> Option<usize> {
     }
 }
 
-/// What the move does to an object: decided by what plugins want and by its place in the plan, not remembered.
+/// What the move did to an object, as it says itself.
 pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
     if !pause::is_ours(&object.meta, &job.move_id) {
         return Quiet::Untouched;
@@ -50,8 +52,9 @@ pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
     if held { Quiet::Held } else { Quiet::Paused }
 }
 
-/// Pauses and holds what the plan says.
-pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<(), Failure> {
+/// Pauses and holds what the plan says; says how many objects that changed.
+pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> {
+    let changed = AtomicUsize::new(0);
     for turn in 0..=2 {
         let steps = base.plan.steps.iter().filter(|step| {
             let held =
@@ -60,25 +63,30 @@ pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<(), Failure> {
             if held { turn == 2 } else { turns == Some(turn) }
         });
         stream::iter(steps.map(Ok))
-            .try_for_each_concurrent(SIDE_BY_SIDE, |step| pause_one(job, base, step, wave(step).is_some()))
+            .try_for_each_concurrent(SIDE_BY_SIDE, |step| async {
+                if pause_one(job, base, step, wave(step).is_some()).await? {
+                    changed.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok::<_, Failure>(())
+            })
             .await?;
         job.safe_point()?;
     }
-    Ok(())
+    Ok(changed.into_inner())
 }
 
-async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<(), Failure> {
+async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<bool, Failure> {
     let kind = job.kind(Side::Source, &step.key.group_kind)?;
     let mut object = base.object(step)?.clone();
     for _ in 0..ROUNDS {
         if pause::is_ours(&object.meta, &job.move_id) {
-            return Ok(());
+            return Ok(false);
         }
         let unreadable = |error| Failure::Object(Side::Source, error);
         let own = if pauses { pause::pause(&object).map_err(unreadable)? } else { None };
         let hold = asking::patch(&job.plugins, Hook::Hold, &object, None).await?;
         let change = match (own, hold) {
-            (None, None) => return Ok(()),
+            (None, None) => return Ok(false),
             (Some(one), None) | (None, Some(one)) => one,
             (Some(mut own), Some(hold)) => {
                 asking::join(&mut own, hold);
@@ -90,13 +98,13 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
         // The inverse is true of this state only.
         merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": object.meta.resource_version}}));
         match job.source.patch(kind, &step.key, &patch).await {
-            Ok(_) => return Ok(()),
+            Ok(_) => return Ok(true),
             Err(PlaceError::Conflict(_)) => match job.source.get(kind, &step.key).await? {
                 Some(now) => object = now,
                 // Gone on its own: the second list will not have it either.
-                None => return Ok(()),
+                None => return Ok(false),
             },
-            Err(PlaceError::NotFound(_)) => return Ok(()),
+            Err(PlaceError::NotFound(_)) => return Ok(false),
             Err(error) => return Err(job.source.failed("pausing", Some(&step.key), error)),
         }
     }
@@ -104,33 +112,69 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
     Err(job.source.failed("pausing", Some(&step.key), error))
 }
 
-/// Waits until the pause is heeded, then reads the source once more: the base of the copy.
-pub(crate) async fn settled_base(
-    job: &Job,
-) -> Result<(Sight, Plan, pivot_core::relations::Relations), Failure> {
-    let wished = planning::wished(&job.plugins);
-    loop {
-        let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
-        let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
-        let base = Base { inventory: sight.inventory, plan, relations };
-        let assume = job.options.assume_paused;
-        let lacks = |object: &Object| {
-            let pending =
-                pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
-            Ok(pending.map(|pending| pending.to_string()))
-        };
-        let waiting =
-            base.keys_by_kind(job, Side::Source, |step| Ok(lacks(base.object(step)?)?.is_some()))?;
-        if waiting.is_empty() {
-            let Base { inventory, plan, relations } = base;
-            return Ok((Sight { inventory, ..sight }, plan, relations));
+/// What of the plan is still to be waited for: providers that block, controllers that did not acknowledge the pause.
+pub(crate) async fn heeded(job: &Job, base: &Base, left: Duration) -> Result<bool, Failure> {
+    let assume = job.options.assume_paused;
+    let lacks = |object: &Object| {
+        let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
+        Ok(pending.map(|pending| pending.to_string()))
+    };
+    let waiting = base.keys_by_kind(job, Side::Source, |step| Ok(lacks(base.object(step)?)?.is_some()))?;
+    if waiting.is_empty() {
+        return Ok(true);
+    }
+    wait::until(&job.source, waiting, &lacks, left, &job.halter, &*job.watcher).await?;
+    Ok(false)
+}
+
+/// Un-pauses what this move paused and no longer wants: it left the plan in the meantime.
+pub(crate) async fn let_leavers_go(job: &Job, base: &Base) -> Result<(), Failure> {
+    let wanted: BTreeSet<&Uid> = base.plan.steps.iter().map(|step| &step.uid).collect();
+    for object in base.inventory.objects() {
+        if pause::is_ours(&object.meta, &job.move_id) && !wanted.contains(&object.meta.uid) {
+            take_back(&job.source, &object.kind, &object.key(), &job.move_id, Some(object)).await?;
         }
-        wait::until(&job.source, waiting, &lacks, job.options.pause_timeout, &job.halter, &*job.watcher)
-            .await?;
+    }
+    Ok(())
+}
+
+/// Makes sure that what was paused still is: someone (a GitOps tool, say) may have put it back.
+pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let quiet =
+        list.entries.iter().filter(|entry| entry.quiet != Quiet::Untouched && entry.fate == ListFate::Delete);
+    let awake: Vec<Option<Key>> = stream::iter(quiet)
+        .map(|entry| async move {
+            let kind = job.kind(Side::Source, &entry.key.group_kind)?;
+            let Some(now) = job.source.get(kind, &entry.key).await?.filter(|now| now.meta.uid == entry.uid)
+            else {
+                return Ok::<_, Failure>(None);
+            };
+            let paused = pause::is_paused(&now).map_err(|error| Failure::Object(Side::Source, error))?;
+            let still = pause::is_ours(&now.meta, &job.move_id) && (paused || entry.quiet == Quiet::Held);
+            Ok((!still).then(|| entry.key.clone()))
+        })
+        .buffer_unordered(SIDE_BY_SIDE)
+        .try_collect()
+        .await?;
+    let awake: Vec<Key> = awake.into_iter().flatten().collect();
+    match awake.first() {
+        None => Ok(()),
+        Some(first) => Err(Failure::refused(Refusal {
+            code: "pause-undone",
+            side: Side::Source,
+            object: Some(first.clone()),
+            message: format!(
+                "someone un-paused {} after they were copied: both sides may be at work on them",
+                some_of(&awake, 5)
+            ),
+            remedy: "stop what un-pauses them (a GitOps tool?), pause them by hand, keeping the annotation \
+                     pivot-host.io/undo, and resume"
+                .into(),
+        })),
     }
 }
 
-/// Takes back what this move did to an object, if it still is as the move left it.
+/// Takes back what this move did to an object; says whether there was anything to take back.
 pub(crate) async fn take_back(
     handle: &Handle,
     kind: &Arc<Kind>,
@@ -156,39 +200,60 @@ pub(crate) async fn take_back(
     Err(handle.failed("un-pausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
 }
 
-/// Takes back everything this move did in the source: whatever carries its undo annotation, in whichever kind.
-pub(crate) async fn take_back_all(
-    job: &Job,
-    wished: &std::collections::BTreeSet<pivot_core::GroupKind>,
-) -> Result<usize, Failure> {
-    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, wished).await?;
-    // In the opposite order of pausing: hosts before the Cluster whose controllers would act on them.
-    let mut ours: Vec<&Object> = sight
-        .inventory
-        .objects()
-        .iter()
-        .filter(|object| pause::is_ours(&object.meta, &job.move_id))
-        .collect();
-    ours.sort_by_key(|object| std::cmp::Reverse(turn(object)));
-    let count = ours.len();
-    let mut rest = ours.as_slice();
-    while let Some(first) = rest.first() {
-        let same = rest.iter().take_while(|object| turn(object) == turn(first)).count();
-        let (wave, others) = rest.split_at(same);
-        stream::iter(wave.iter().map(Ok))
-            .try_for_each_concurrent(SIDE_BY_SIDE, |object| async {
-                take_back(&job.source, &object.kind, &object.key(), &job.move_id, Some(*object))
-                    .await
-                    .map(drop)
-            })
-            .await?;
-        rest = others;
+/// An object by kind and key.
+type Named = (Arc<Kind>, Key);
+
+/// Takes back everything this move did in the source: whatever carries its undo annotation, of the kinds and in the
+/// namespaces that it touched. What fails does not keep the rest from being un-paused.
+pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, Failure> {
+    let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
+    let lists = kinds.flat_map(|kind| {
+        let namespaces: Vec<Option<&str>> = if kind.namespaced {
+            record.touched.iter().map(|n| Some(n.as_str())).collect()
+        } else {
+            vec![None]
+        };
+        namespaces.into_iter().map(move |namespace| (kind, namespace))
+    });
+    let read: Vec<Result<Vec<Named>, Failure>> = stream::iter(lists)
+        .map(|(kind, namespace)| async move {
+            let metas = job.source.list_meta(kind, namespace).await?;
+            let ours = metas.into_iter().filter(|meta| pause::is_ours(meta, &job.move_id));
+            let key = |meta: Meta| Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), meta.name);
+            Ok(ours.map(|meta| (kind.clone(), key(meta))).collect())
+        })
+        .buffer_unordered(SIDE_BY_SIDE)
+        .collect()
+        .await;
+    let mut first_failure = None;
+    let mut ours = Vec::new();
+    for result in read {
+        match result {
+            Ok(keys) => ours.extend(keys),
+            Err(failure) => drop(first_failure.get_or_insert(failure)),
+        }
     }
-    Ok(count)
+    // In the opposite order of pausing: what plugins held before the Cluster whose controllers would act on it.
+    ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(turn(kind)), key.clone()));
+    let mut count = 0;
+    for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {
+        let results: Vec<Result<bool, Failure>> = stream::iter(wave)
+            .map(|(kind, key)| take_back(&job.source, kind, key, &job.move_id, None))
+            .buffer_unordered(SIDE_BY_SIDE)
+            .collect()
+            .await;
+        for result in results {
+            match result {
+                Ok(done) => count += usize::from(done),
+                Err(failure) => drop(first_failure.get_or_insert(failure)),
+            }
+        }
+    }
+    first_failure.map_or(Ok(count), Err)
 }
 
-fn turn(object: &Object) -> usize {
-    let gk = &object.kind.group_kind;
+fn turn(kind: &Kind) -> usize {
+    let gk = &kind.group_kind;
     match () {
         () if is_cluster(gk) => 0,
         () if is_cluster_class(gk) => 1,

@@ -1,9 +1,13 @@
 //! The record of a move on its two sides.
+//!
+//! A cluster may be the source of one move and the target of another: each role has a name of its own. Nothing is ever
+//! removed or overwritten that belongs to another move.
 
 use std::sync::Arc;
 
 use futures::future::try_join_all;
 use pivot_core::record::Record;
+use pivot_core::refusal::Side;
 use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Kind, Object};
 use pivot_places::{Change, PlaceError, Preconditions};
@@ -13,7 +17,6 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::sides::Handle;
 
-const NAME: &str = "pivot-host-record";
 /// Below the 1 MiB that a ConfigMap may have, with room for its metadata.
 const CHUNK: usize = 900_000;
 const LABEL: &str = "pivot-host.io/record";
@@ -44,6 +47,14 @@ impl Records {
         Self { handle: handle.clone(), kind: kind.clone(), namespace: namespace.to_owned() }
     }
 
+    /// The name of the record: the role of this side in the move.
+    fn name(&self) -> &'static str {
+        match self.handle.side {
+            Side::Source => "pivot-host-source",
+            Side::Target => "pivot-host-target",
+        }
+    }
+
     fn key(&self, name: &str) -> Key {
         Key::new(GroupKind::new("", "ConfigMap"), Some(&self.namespace), name)
     }
@@ -57,7 +68,9 @@ impl Records {
     }
 
     pub(crate) async fn read(&self) -> Result<Option<Stored>, Failure> {
-        let Some(object) = self.handle.get(&self.kind, &self.key(NAME)).await? else { return Ok(None) };
+        let Some(object) = self.handle.get(&self.kind, &self.key(self.name())).await? else {
+            return Ok(None);
+        };
         let text = self.text(&object, "record.json")?;
         let record = serde_json::from_str(&text).map_err(|error| self.damaged(&error))?;
         Ok(Some(Stored { record, resource_version: object.meta.resource_version }))
@@ -70,14 +83,16 @@ impl Records {
 
     fn damaged(&self, why: &dyn std::fmt::Display) -> Failure {
         Failure::Record(format!(
-            "the record in the {} (ConfigMap {}/{NAME}) can't be read: {why}; was it written by a newer pivot-host, or edited?",
-            self.handle.side, self.namespace
+            "the record in the {} (ConfigMap {}/{}) can't be read: {why}; was it written by a newer pivot-host, or edited?",
+            self.handle.side,
+            self.namespace,
+            self.name()
         ))
     }
 
     /// Writes a first record. A record that is already there, of another move, is an error.
     pub(crate) async fn create(&self, record: &Record) -> Result<Stored, Failure> {
-        let body = self.body(NAME, "record.json", text(record)?);
+        let body = self.body(self.name(), "record.json", text(record)?);
         match self.handle.create(&self.kind, &body, Change::Real).await {
             Ok(object) => {
                 Ok(Stored { record: record.clone(), resource_version: object.meta.resource_version })
@@ -93,7 +108,7 @@ impl Records {
                     self.handle.side
                 ))),
             },
-            Err(error) => Err(self.handle.failed("writing", Some(&self.key(NAME)), error)),
+            Err(error) => Err(self.handle.failed("writing", Some(&self.key(self.name())), error)),
         }
     }
 
@@ -103,7 +118,7 @@ impl Records {
             "metadata": {"resourceVersion": stored.resource_version},
             "data": {"record.json": text(record)?},
         });
-        match self.handle.patch(&self.kind, &self.key(NAME), &patch).await {
+        match self.handle.patch(&self.kind, &self.key(self.name()), &patch).await {
             Ok(object) => {
                 Ok(Stored { record: record.clone(), resource_version: object.meta.resource_version })
             }
@@ -115,15 +130,15 @@ impl Records {
                     self.handle.side
                 ))),
             },
-            Err(error) => Err(self.handle.failed("writing", Some(&self.key(NAME)), error)),
+            Err(error) => Err(self.handle.failed("writing", Some(&self.key(self.name())), error)),
         }
     }
 
     /// Writes the release list beside the record; says in how many pieces.
-    pub(crate) async fn write_list(&self, list: &ReleaseList) -> Result<usize, Failure> {
+    pub(crate) async fn write_list(&self, list: &ReleaseList, move_id: &str) -> Result<usize, Failure> {
         let chunks = list.chunks(CHUNK);
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
-            let name = list_name(number);
+            let name = list_name(move_id, number);
             let body = self.body(&name, "list", chunk.clone());
             let result = match self.handle.create(&self.kind, &body, Change::Real).await {
                 Err(PlaceError::AlreadyExists(_)) => {
@@ -138,9 +153,13 @@ impl Records {
     }
 
     /// Reads the list; none where a piece of it is gone.
-    pub(crate) async fn read_list(&self, chunks: usize) -> Result<Option<ReleaseList>, Failure> {
+    pub(crate) async fn read_list(
+        &self,
+        move_id: &str,
+        chunks: usize,
+    ) -> Result<Option<ReleaseList>, Failure> {
         let reads = (0..chunks).map(|number| async move {
-            match self.handle.get(&self.kind, &self.key(&list_name(number))).await? {
+            match self.handle.get(&self.kind, &self.key(&list_name(move_id, number))).await? {
                 Some(object) => self.text(&object, "list").map(Some),
                 None => Ok(None),
             }
@@ -157,23 +176,29 @@ impl Records {
         self.damaged(&"its release list (ConfigMaps pivot-host-release-…) is missing")
     }
 
-    /// Removes list and record, the record last: while it is there, the move is not closed.
-    pub(crate) async fn remove(&self, chunks: usize) -> Result<(), Failure> {
-        let lists = (0..chunks).map(|number| self.remove_one(list_name(number)));
+    /// Removes a move's list and record, the record last: while it is there, the move is not closed. Another move's
+    /// record is left alone.
+    pub(crate) async fn remove(&self, move_id: &str, chunks: usize) -> Result<(), Failure> {
+        let lists =
+            (0..chunks).map(|number| self.remove_one(list_name(move_id, number), Preconditions::default()));
         try_join_all(lists).await?;
-        self.remove_one(NAME.to_owned()).await
+        let Some(stored) = self.read().await?.filter(|stored| stored.record.move_id == move_id) else {
+            return Ok(());
+        };
+        let preconditions = Preconditions { uid: None, resource_version: Some(stored.resource_version) };
+        self.remove_one(self.name().to_owned(), preconditions).await
     }
 
-    async fn remove_one(&self, name: String) -> Result<(), Failure> {
-        match self.handle.delete(&self.kind, &self.key(&name), Preconditions::default()).await {
+    async fn remove_one(&self, name: String, preconditions: Preconditions) -> Result<(), Failure> {
+        match self.handle.delete(&self.kind, &self.key(&name), preconditions).await {
             Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
             Err(error) => Err(self.handle.failed("removing", Some(&self.key(&name)), error)),
         }
     }
 }
 
-fn list_name(number: usize) -> String {
-    format!("pivot-host-release-{number}")
+fn list_name(move_id: &str, number: usize) -> String {
+    format!("pivot-host-release-{move_id}-{number}")
 }
 
 fn text(record: &Record) -> Result<String, Failure> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Side;
 use pivot_core::release::{Entry, Fate, Quiet, ReleaseList, content, digest};
-use pivot_core::{Kind, Object, merge, names};
+use pivot_core::{Kind, Object, body, names};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::{Value, json};
 
@@ -21,21 +21,20 @@ use crate::events::Event;
 use crate::failure::Failure;
 use crate::flow;
 use crate::job::Job;
-use crate::live::Known;
 use crate::quiet;
 
 /// How often an object may change under our hands.
 const ROUNDS: usize = 5;
 
 /// Releases the whole list.
-pub(crate) async fn all(job: &Arc<Job>, list: &Arc<ReleaseList>, known: &Arc<Known>) -> Result<(), Failure> {
+pub(crate) async fn all(job: &Arc<Job>, list: &Arc<ReleaseList>) -> Result<(), Failure> {
     let after: Vec<Vec<usize>> = list.entries.iter().map(|entry| entry.after.clone()).collect();
     flow::run(&after, job.limiter(Side::Source), &job.halter, |index| {
-        let (job, list, known) = (job.clone(), list.clone(), known.clone());
+        let (job, list) = (job.clone(), list.clone());
         async move {
             let entry = list.entries.get(index).ok_or_else(|| Failure::Bug(format!("no entry {index}")))?;
             match entry.fate {
-                Fate::Delete => delete(&job, entry, known.get(&entry.key)).await?,
+                Fate::Delete => delete(&job, entry).await?,
                 Fate::Keep => keep(&job, entry).await?,
             }
             Ok(())
@@ -72,7 +71,7 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn delete(job: &Job, entry: &Entry, copied: Option<&Object>) -> Result<(), Failure> {
+async fn delete(job: &Job, entry: &Entry) -> Result<(), Failure> {
     let kind = kind_of(job, entry);
     let failed = |error| job.source.failed("releasing", Some(&entry.key), error);
     let mut resource_version = entry.resource_version.clone();
@@ -87,11 +86,12 @@ async fn delete(job: &Job, entry: &Entry, copied: Option<&Object>) -> Result<(),
         match job.source.patch(&kind, &entry.key, &patch).await {
             Ok(object) => {
                 resource_version = object.meta.resource_version;
-                stripped = true;
+                // A webhook may have put one back.
+                stripped = object.meta.finalizers.is_empty();
                 break;
             }
             Err(PlaceError::NotFound(_)) => return Ok(()),
-            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry, copied).await? {
+            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry).await? {
                 None => return Ok(()),
                 Some(now) => {
                     let being_deleted = now.meta.deleting();
@@ -115,7 +115,7 @@ async fn delete(job: &Job, entry: &Entry, copied: Option<&Object>) -> Result<(),
                 return Ok(());
             }
             Err(PlaceError::NotFound(_)) => return Ok(()),
-            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry, copied).await? {
+            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry).await? {
                 None => return Ok(()),
                 Some(now) => {
                     finalizers_back = true;
@@ -142,12 +142,7 @@ async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure
 }
 
 /// Reads the object once more: gone is fine, touched by its controllers is fine, changed is not.
-async fn still_as_copied(
-    job: &Job,
-    kind: &Arc<Kind>,
-    entry: &Entry,
-    copied: Option<&Object>,
-) -> Result<Option<Object>, Failure> {
+async fn still_as_copied(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<Option<Object>, Failure> {
     let Some(now) = job.source.get(kind, &entry.key).await?.filter(|now| now.meta.uid == entry.uid) else {
         return Ok(None);
     };
@@ -160,14 +155,7 @@ async fn still_as_copied(
     if same {
         return Ok(Some(now));
     }
-    let fields = match copied {
-        Some(copied) => {
-            let then = content(&copied.value().map_err(unreadable)?, entry.with_status);
-            let change = merge::between(&then, &content(&value, entry.with_status));
-            change.map(|patch| merge::paths(&patch)).unwrap_or_default()
-        }
-        None => vec!["its content is not what the release list says was copied".to_owned()],
-    };
+    let fields = unlike_the_copy(job, entry, &value).await?;
     Err(Failure::Changed { object: entry.key.clone(), fields })
 }
 
@@ -179,4 +167,26 @@ async fn same_secret(job: &Job, entry: &Entry, now: &Value) -> Result<bool, Fail
     Ok(["/data", "/type", "/immutable", "/metadata/labels"]
         .iter()
         .all(|path| now.pointer(path) == copy.pointer(path)))
+}
+
+/// Where the source's object says something that its copy does not: what someone would have to put back, or give up.
+async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Value) -> Result<Vec<String>, Failure> {
+    let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+    let Some(copy) = job.target.get(kind, &entry.key).await? else {
+        return Ok(vec!["its copy is gone".into()]);
+    };
+    let copy = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
+    let mut wanted = content(now, entry.with_status);
+    if let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("ownerReferences");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|name, _| !name.starts_with(names::OURS) && name != names::PAUSED);
+        }
+    }
+    let mut fields = body::lost(&wanted, &copy);
+    fields.retain(|field| field != "spec.paused");
+    if fields.is_empty() {
+        fields.push("something was removed from it".into());
+    }
+    Ok(fields)
 }

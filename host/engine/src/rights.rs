@@ -7,6 +7,7 @@ use pivot_core::plan::Fate;
 use pivot_core::refusal::{Refusal, Side, some_of};
 use pivot_places::Access;
 
+use crate::copy;
 use crate::failure::Failure;
 use crate::job::{Base, Job};
 
@@ -25,11 +26,13 @@ pub(crate) async fn missing(job: &Job, base: &Base) -> Result<Vec<Refusal>, Fail
             subresource: "",
             namespace: namespace.clone(),
         };
-        if step.fate == Fate::Move {
-            source.extend(["patch", "delete"].map(|verb| access(verb, there)));
+        // What is kept is paused and un-paused all the same.
+        source.extend(["get", "list", "watch", "patch"].map(|verb| access(verb, there)));
+        if step.fate == Fate::Move && job.target.is_live() {
+            source.insert(access("delete", there));
         }
         // Patch and delete are for a rollback, and for un-pausing.
-        target.extend(["get", "list", "create", "patch", "delete"].map(|verb| access(verb, here)));
+        target.extend(["get", "list", "watch", "create", "patch", "delete"].map(|verb| access(verb, here)));
         if job.plugins.iter().any(|plugin| plugin.describe().wants(Hook::Restore, &step.key.group_kind)) {
             target.insert(Access { subresource: "status", ..access("patch", here) });
         }
@@ -48,6 +51,15 @@ pub(crate) async fn missing(job: &Job, base: &Base) -> Result<Vec<Refusal>, Fail
             namespace: Some(job.options.record_namespace.clone()),
         }));
     }
+    if job.target.is_live() && !copy::missing_namespaces(job, base).await?.is_empty() {
+        target.insert(Access {
+            verb: "create",
+            group: String::new(),
+            resource: "namespaces".into(),
+            subresource: "",
+            namespace: None,
+        });
+    }
     let [source, target] = asked;
     let (there, here) =
         tokio::try_join!(denied(job, Side::Source, source), denied(job, Side::Target, target))?;
@@ -56,8 +68,7 @@ pub(crate) async fn missing(job: &Job, base: &Base) -> Result<Vec<Refusal>, Fail
 
 async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
     let handle = job.handle(side);
-    let reading_only = side == Side::Source && !job.target.is_live();
-    if !handle.is_live() || reading_only {
+    if !handle.is_live() {
         return Ok(None);
     }
     let asked: Vec<Access> = asked.into_iter().collect();

@@ -29,8 +29,9 @@ pub struct TakenBack {
 
 /// Removes what the move created in the target, then un-pauses the source.
 pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Failure> {
-    let removed = if record.phase >= Phase::Copied { clear_target(job, record).await? } else { 0 };
-    let resumed = quiet::take_back_all(job, &record.kinds).await?;
+    let there = record.phase >= Phase::Copied && !job.options.target_gone;
+    let removed = if there { clear_target(job, record).await? } else { 0 };
+    let resumed = quiet::take_back_all(job, record).await?;
     Ok(TakenBack { removed, resumed })
 }
 

@@ -20,12 +20,15 @@ use crate::job::Job;
 use crate::quiet;
 
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How long each object is waited for once one was waited for in vain.
+const AFTER_TIMEOUT: Duration = Duration::from_secs(20);
 /// A patch that was applied, asked again, must give nothing: the third time in a row is an error.
 const SAME_PATCHES: usize = 3;
 
 /// Settles every object that a plugin settles or holds. What can't be let go of is named in the end.
 pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let mut stuck = Vec::new();
+    let mut patience = job.options.gate_timeout;
     // Owners before dependents: the order of creation.
     for entry in list.entries.iter().rev() {
         job.safe_point()?;
@@ -35,28 +38,34 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
             .map(|plugin| &**plugin)
             .filter(|plugin| plugin.describe().wants(Hook::Settle, &entry.key.group_kind))
             .collect();
-        if settlers.is_empty() && entry.quiet != Quiet::Held {
+        if entry.used || (settlers.is_empty() && entry.quiet != Quiet::Held) {
             continue;
         }
-        match one(job, entry, &settlers).await {
+        match one(job, entry, &settlers, patience).await {
             Ok(()) => job.tell(Event::Done(Phase::Settled, &entry.key, "let go of", Side::Target)),
             Err(Failure::Halted(halt)) => return Err(Failure::Halted(halt)),
-            Err(failure) => stuck.push(format!("{}: {failure}", entry.key)),
+            Err(failure) => {
+                // Two hundred hosts that all wait for the same thing need not each wait for as long.
+                if matches!(failure, Failure::TimedOut(_)) {
+                    patience = patience.min(AFTER_TIMEOUT);
+                }
+                stuck.push(format!("{}: {failure}", entry.key));
+            }
         }
     }
     if stuck.is_empty() { Ok(()) } else { Err(Failure::Unsettled(stuck)) }
 }
 
-async fn one(job: &Job, entry: &Entry, settlers: &[&dyn Hooks]) -> Result<(), Failure> {
+async fn one(job: &Job, entry: &Entry, settlers: &[&dyn Hooks], patience: Duration) -> Result<(), Failure> {
     for plugin in settlers {
-        with_plugin(job, &entry.key, *plugin).await?;
+        with_plugin(job, &entry.key, *plugin, patience).await?;
     }
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     quiet::take_back(&job.target, kind, &entry.key, &job.move_id, None).await?;
     forget(job, &entry.key).await
 }
 
-async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks) -> Result<(), Failure> {
+async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks, patience: Duration) -> Result<(), Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let name = &plugin.describe().name;
     let refuse = |error| Failure::Hook {
@@ -65,7 +74,7 @@ async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks) -> Result<(), Fai
         object: Some(Box::new(key.clone())),
         error,
     };
-    let deadline = Instant::now() + job.options.gate_timeout;
+    let deadline = Instant::now() + patience;
     let mut patches: BTreeMap<String, usize> = BTreeMap::new();
     loop {
         let Some(object) = job.target.get(kind, key).await? else { return Ok(()) };

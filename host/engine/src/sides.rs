@@ -24,6 +24,8 @@ use crate::halt::Halter;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The same until a place has answered for the first time: nothing is under way yet, and an address may simply be wrong.
 const FIRST_PATIENCE: Duration = Duration::from_secs(8);
+/// The same once a stop was asked for: what is put back is still worth a few tries.
+const HALTED_PATIENCE: Duration = Duration::from_secs(15);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -163,7 +165,12 @@ impl Handle {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
-            let patience = if self.answered.load(Ordering::Relaxed) { PATIENCE } else { FIRST_PATIENCE };
+            let patience = match (self.halter.halted(), self.answered.load(Ordering::Relaxed)) {
+                (None, true) => PATIENCE,
+                // Someone waits for us to stop.
+                (Some(_), _) => HALTED_PATIENCE,
+                (None, false) => FIRST_PATIENCE,
+            };
             let error = match request().await {
                 Err(error) if error.transient() && begun.elapsed() < patience => error,
                 other => {

@@ -9,13 +9,47 @@ use crate::halt::Halt;
 
 /// A failure before anything was written.
 pub(crate) fn untouched(failure: Failure) -> Stop {
-    let exit = exit_untouched(&failure);
-    let next = match failure {
-        Failure::Declined(_) | Failure::Record(_) => vec!["status", "resume", "rollback"],
-        _ => Vec::new(),
+    let (exit, next) = (exit_untouched(&failure), next_untouched(&failure));
+    let standing = match failure {
+        // There is a move, and it is not known here how far it came.
+        Failure::Record(_) => "this command changed nothing; a move may be under way".to_owned(),
+        _ => "nothing is changed on either side".to_owned(),
     };
-    let standing = "nothing is changed on either side".to_owned();
     Stop { failure, phase: None, exit, standing, next }
+}
+
+/// A command that can't be meant for the move under way: the command changed nothing, the move stands where it stood.
+fn declined(failure: Failure, phase: Phase, move_id: &str) -> Stop {
+    let exit = exit_untouched(&failure);
+    let next = if phase.committed() { vec!["resume"] } else { vec!["resume", "rollback"] };
+    let standing =
+        format!("this command changed nothing; move {move_id} stands at {phase}: {}", standing(phase));
+    Stop { failure, phase: Some(phase), exit, standing, next }
+}
+
+fn next_untouched(failure: &Failure) -> Vec<&'static str> {
+    match failure {
+        Failure::Declined(_) | Failure::Record(_) => vec!["status"],
+        _ => Vec::new(),
+    }
+}
+
+/// How both sides stand in a phase.
+fn standing(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Checked => "nothing is changed on either side",
+        Phase::Paused => "the source is complete and may be paused; nothing is in the target",
+        Phase::Copied => "the source is the truth: complete, paused; the target has a part of it, paused",
+        Phase::Committed | Phase::Live => {
+            "the target has everything and takes over; the source is complete, and paused by this move"
+        }
+        Phase::Released => {
+            "the target runs; part of the source is deleted, the rest of it is paused by this move"
+        }
+        Phase::Settled => {
+            "the target runs and the source is released; some objects of the target are still held"
+        }
+    }
 }
 
 fn exit_untouched(failure: &Failure) -> Exit {
@@ -41,39 +75,32 @@ pub(crate) async fn stopped(carrier: &mut Carrier, failure: Failure) -> Stop {
         Failure::Halted(Halt::Signal(_)) => Some(Exit::Interrupted),
         _ => None,
     };
+    let Some(phase) = carrier.phase() else { return untouched(failure) };
     // Refusing to do something to a move is not a stop of that move.
-    let about_the_move = !matches!(failure, Failure::Declined(_) | Failure::Plugins(_) | Failure::NoMove);
-    let Some(phase) = carrier.phase().filter(|_| about_the_move) else { return untouched(failure) };
+    if matches!(failure, Failure::Declined(_) | Failure::Plugins(_) | Failure::NoMove) {
+        return declined(failure, phase, &carrier.record.move_id);
+    }
     if phase.committed() {
-        let standing = match phase {
-            Phase::Committed | Phase::Live => {
-                "the target has everything and takes over; the source still stands, paused"
-            }
-            Phase::Released => "the target runs; part of the source is deleted, the rest of it still paused",
-            _ => "the target runs and the source is released; some objects of the target are still held",
-        };
         return stop_with(
             failure,
             phase,
             signal.unwrap_or(Exit::PastCommit),
-            standing.into(),
+            standing(phase).into(),
             vec!["resume"],
         );
     }
     if phase >= Phase::Copied {
-        let standing =
-            "the source is the truth: complete, paused; the target has a part of it, paused".into();
+        let next = vec!["resume", "rollback"];
+        return stop_with(failure, phase, signal.unwrap_or(Exit::PartWay), standing(phase).into(), next);
+    }
+    if lease_lost {
         return stop_with(
             failure,
             phase,
-            signal.unwrap_or(Exit::PartWay),
-            standing,
-            vec!["resume", "rollback"],
+            Exit::PartWay,
+            standing(phase).into(),
+            vec!["status", "resume", "rollback"],
         );
-    }
-    if lease_lost {
-        let standing = "the source is complete and may be paused; nothing is in the target".into();
-        return stop_with(failure, phase, Exit::PartWay, standing, vec!["status", "resume", "rollback"]);
     }
     match carrier.take_back().await {
         Ok(_) => {

@@ -18,7 +18,7 @@ pub(crate) async fn two_places(
     there: &Identity,
     here: &Identity,
 ) -> Result<(), Failure> {
-    if options.source_gone {
+    if options.source_gone || options.target_gone {
         return Ok(());
     }
     let same = match (there, here) {

@@ -9,4 +9,6 @@ mod refusals;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
+mod trouble;
+#[cfg(test)]
 mod whole;

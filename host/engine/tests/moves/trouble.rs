@@ -1,0 +1,247 @@
+//! Others at work while a move is: people, GitOps tools, controllers, other moves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pivot_core::names;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_engine::{Exit, Failure, run};
+use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, PlaceError};
+use serde_json::json;
+
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
+
+fn code(stop: &pivot_engine::Stop) -> &str {
+    match &stop.failure {
+        Failure::Refused(refusals) => refusals[0].code,
+        _ => "",
+    }
+}
+
+/// A move that is committed and live, and of whose source nothing is deleted yet: as a kill would leave it.
+async fn live() -> Stage {
+    let stage = Stage::new();
+    let released = Arc::new(AtomicUsize::new(0));
+    let seen = released.clone();
+    stage.target.on_call(move |verb, key| {
+        // Twice: for Live, and for Released.
+        if verb == "patch" && key.name == "pivot-host-target" {
+            seen.fetch_add(1, Ordering::SeqCst);
+        }
+        None
+    });
+    stage.source.on_call(move |verb, _| {
+        let dead = verb == "patch" && released.load(Ordering::SeqCst) >= 2;
+        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+    stage.source.on_call(|_, _| None);
+    stage.target.on_call(|_, _| None);
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_deleted_for_a_copy_that_is_gone() {
+    let stage = live().await;
+    let machine = key(CLUSTERS, "Machine", "m1");
+    let before = picture(&stage.source);
+    stage.target.remove(&machine).unwrap();
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "copy-gone"));
+    assert_eq!(picture(&stage.source), before);
+
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |b| b["spec"]["paused"] = json!(false)).unwrap();
+    stage.target.insert(body(CLUSTERS, "Machine", "m1", None)).unwrap();
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!(
+        (stop.exit, code(&stop)),
+        (Exit::PastCommit, "pause-undone"),
+        "nor for a source someone un-paused"
+    );
+
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |b| b["spec"]["paused"] = json!(true)).unwrap();
+    run::resume(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_appears_during_the_pause_is_paused_and_copied() {
+    let stage = Stage::new();
+    let (source, once) = (stage.source.clone(), AtomicUsize::new(0));
+    stage.source.on_call(move |verb, key| {
+        if verb == "patch" && key.group_kind.kind == "Cluster" && once.fetch_add(1, Ordering::SeqCst) == 0 {
+            let mut late = body(INFRA, "Pool", "late", None);
+            late["metadata"]["uid"] = json!("late");
+            drop(source.insert(late));
+        }
+        None
+    });
+    run::start(stage.setup()).await.unwrap();
+    let late = key(INFRA, "Pool", "late");
+    assert!(stage.source.body(&late).is_none());
+    assert!(stage.target.body(&late).unwrap()["metadata"]["annotations"].get(names::PAUSED).is_none());
+    let pauses =
+        stage.source.journal().iter().filter(|call| call.key == late && call.verb == "patch").count();
+    assert_eq!(pauses, 2, "one pause, one release");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_cycle_can_be_opened() {
+    let mut stage = Stage::new();
+    for (name, owner) in [("m0", "m1"), ("m1", "m0")] {
+        stage
+            .source
+            .edit(&key(CLUSTERS, "Machine", name), |b| {
+                let owners = b["metadata"]["ownerReferences"].as_array_mut().unwrap();
+                owners.push(
+                    json!({"apiVersion": format!("{CLUSTERS}/v1beta2"), "kind": "Machine", "name": owner,
+                    "uid": format!("Machine-{owner}")}),
+                );
+            })
+            .unwrap();
+    }
+    assert_eq!(code(&run::start(stage.setup()).await.unwrap_err()), "owner-cycle");
+    stage.options.scope.drop_owners.insert("Machine.cluster.x-k8s.io".parse().unwrap());
+    run::start(stage.setup()).await.unwrap();
+    assert!(stage.target.collect_garbage().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_of_a_shared_namespace_that_has_others_is_copied_and_kept() {
+    let stage = Stage::new();
+    for (name, uid) in [("one", "c1"), ("two", "c2")] {
+        let mut class = body(CLUSTERS, "ClusterClass", name, None);
+        class["metadata"]["namespace"] = json!("shared");
+        class["metadata"]["uid"] = json!(uid);
+        stage.source.insert(class).unwrap();
+    }
+    stage
+        .source
+        .edit(&key(CLUSTERS, "Cluster", "c"), |b| {
+            b["spec"]["topology"]["classRef"] = json!({"name": "one", "namespace": "shared"});
+        })
+        .unwrap();
+    let report = run::start(stage.setup()).await.unwrap();
+    assert_eq!(report.done.kept.values().sum::<usize>(), 1);
+    let one =
+        pivot_core::Key::new(pivot_core::GroupKind::new(CLUSTERS, "ClusterClass"), Some("shared"), "one");
+    for place in [&stage.source, &stage.target] {
+        let class = place.body(&one).unwrap();
+        assert!(
+            !class.to_string().contains(names::UNDO) && !class.to_string().contains(names::PAUSED),
+            "{class}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_the_target_has_paused_stays_paused_there() {
+    let stage = Stage::new();
+    stage.target.add_namespace("ns");
+    let mut class = body(CLUSTERS, "ClusterClass", "class", None);
+    class["metadata"]["annotations"] = json!({names::PAUSED: "by its owner"});
+    class["metadata"]["uid"] = json!("theirs");
+    stage.target.insert(class).unwrap();
+    let mut template = body(INFRA, "InfraTemplate", "t", None);
+    template["metadata"]["uid"] = json!("their template");
+    stage.target.insert(template).unwrap();
+    run::start(stage.setup()).await.unwrap();
+    let there = stage.target.body(&key(CLUSTERS, "ClusterClass", "class")).unwrap();
+    assert_eq!(there["metadata"]["annotations"][names::PAUSED], "by its owner");
+    assert_eq!(there["metadata"]["uid"], "theirs");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_source_leaves_the_move_of_the_first_alone() {
+    let first = live().await;
+    let mut second = Stage::empty();
+    for mut object in crate::stage::objects() {
+        object["metadata"]["namespace"] = json!("other");
+        second.source.insert(object).unwrap();
+    }
+    second.target = first.target.clone();
+    second.options.scope = Scope::new(Namespaces::One("other".into()));
+    let stop = run::start(second.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    assert!(stop.to_string().contains("from another source"), "{stop}");
+    run::resume(first.setup()).await.unwrap();
+    run::start(second.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rollback_needs_no_target_when_it_is_gone() {
+    let mut stage = Stage::new();
+    let before = picture(&stage.source);
+    stage.target.on_call(|verb, key| {
+        (verb == "create" && key.name == "m1").then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
+    stage.target.on_call(|_, _| Some(Fault::Before(PlaceError::Forbidden("gone".into()))));
+    stage.options.target_gone = true;
+    run::rollback(stage.setup()).await.unwrap();
+    assert_eq!(picture(&stage.source), before);
+}
+
+/// Whatever a rollback that dies leaves behind: the next rollback ends it, and a resume never deletes a source whose
+/// copy is gone.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_that_dies_at_any_write_does_no_harm() {
+    let untouched = picture(&Stage::new().source);
+    for resume in [false, true] {
+        for n in 1.. {
+            let stage = half_committed().await;
+            let calls = Arc::new(AtomicUsize::new(0));
+            for place in [&stage.source, &stage.target] {
+                let calls = calls.clone();
+                place.on_call(move |verb, _| {
+                    let writes = ["create", "patch", "patch-status", "delete"].contains(&verb);
+                    let call = if writes {
+                        calls.fetch_add(1, Ordering::SeqCst) + 1
+                    } else {
+                        calls.load(Ordering::SeqCst)
+                    };
+                    (call >= n).then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+                });
+            }
+            let _ = run::rollback(stage.setup()).await;
+            let died = calls.load(Ordering::SeqCst) >= n;
+            for place in [&stage.source, &stage.target] {
+                place.on_call(|_, _| None);
+            }
+            if resume {
+                let _ = run::resume(stage.setup()).await;
+                let whole = |place: &MemoryPlace| picture(place).len() >= 12;
+                assert!(whole(&stage.source) || whole(&stage.target), "write {n}");
+            } else {
+                let _ = run::rollback(stage.setup()).await;
+                assert_eq!(picture(&stage.source), untouched, "write {n}");
+                assert!(picture(&stage.target).is_empty(), "write {n}");
+            }
+            if !died {
+                break;
+            }
+        }
+    }
+}
+
+/// A move that died between the two writes of its commit: the target's record says Committed, the source's does not.
+async fn half_committed() -> Stage {
+    let stage = Stage::new();
+    let armed = Arc::new(AtomicUsize::new(0));
+    let seen = armed.clone();
+    stage.target.on_call(move |verb, key| {
+        if verb == "create" && key.name == "pivot-host-target" {
+            seen.store(1, Ordering::SeqCst);
+        }
+        None
+    });
+    stage.source.on_call(move |verb, _| {
+        let dead = verb == "patch" && armed.load(Ordering::SeqCst) == 1;
+        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+    });
+    assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
+    stage.source.on_call(|_, _| None);
+    stage.target.on_call(|_, _| None);
+    stage
+}
