@@ -86,6 +86,7 @@ pub(crate) async fn to_read(ends: &Ends) -> Result<Opened, OpenError> {
         TargetEnd::Kube(options) => Arc::new(connect(Side::Target, options).await?),
         TargetEnd::Directory(path) => Arc::new(Nowhere::target(format!("directory {}", path.display()))),
         TargetEnd::None => Arc::new(Nowhere::target("a target that is not named")),
+        TargetEnd::Gone => Arc::new(Nowhere::gone(Side::Target)),
     };
     Ok(Opened { source, target, directory: None, namespace })
 }
@@ -131,7 +132,7 @@ async fn source(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), Ope
             Ok((Arc::new(place), Some(namespace)))
         }
         SourceEnd::Directory(path) => Ok((Arc::new(open(path)?), None)),
-        SourceEnd::Gone => Ok((Arc::new(Nowhere::gone()), None)),
+        SourceEnd::Gone => Ok((Arc::new(Nowhere::gone(Side::Source)), None)),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
+use pivot_core::refusal::Side;
 use pivot_core::{Key, Kind, Object};
 use pivot_places::{
     Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
@@ -28,9 +29,9 @@ impl Nowhere {
         Self { label: label.into(), sort: PlaceKind::Directory }
     }
 
-    /// Instead of a source that was a cluster and can't be reached any more.
-    pub(crate) fn gone() -> Self {
-        Self { label: "a source that is gone".into(), sort: PlaceKind::Live }
+    /// Instead of a side that was a cluster and can't be reached any more.
+    pub(crate) fn gone(side: Side) -> Self {
+        Self { label: format!("a {side} that is gone"), sort: PlaceKind::Live }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pivot_core::refusal::Side;
 use pivot_places::ConnectOptions;
 
 use super::checked::{Result, usage};
@@ -30,10 +31,12 @@ pub(crate) enum TargetEnd {
     Directory(PathBuf),
     /// Not said; enough to look at the source.
     None,
+    /// It can't be reached any more.
+    Gone,
 }
 
 /// From the flags of both sides.
-pub(super) fn ends(connection: &Connection, source_gone: bool) -> Result<Ends> {
+pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> {
     let Connection {
         kubeconfig,
         kubeconfig_context,
@@ -78,10 +81,11 @@ pub(super) fn ends(connection: &Connection, source_gone: bool) -> Result<Ends> {
             );
         }
         Some(directory) => SourceEnd::Directory(directory.clone()),
-        None if source_gone => SourceEnd::Gone,
+        None if gone == Some(Side::Source) => SourceEnd::Gone,
         None => SourceEnd::Kube(kube(kubeconfig, kubeconfig_context, as_user, as_group)),
     };
     let target = match to_directory {
+        _ if gone == Some(Side::Target) => TargetEnd::Gone,
         Some(_) if to_kube || to_as.is_some() => {
             return usage(
                 "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is one or the other",

@@ -2,6 +2,7 @@
 //!
 //! Every flag is named where it is taken apart, so that a new one can't be forgotten.
 
+use pivot_core::refusal::Side;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options};
 
@@ -79,13 +80,14 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
                 None => Task::Move(moving(what, DryRun::Off)?),
             }
         }
-        Verb::Status(connection) => Task::Status(about_a_move(*connection, false, false)?),
+        Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
-            let Rollback { connection, taking: Taking { take_over } } = *typed;
-            let mut choices = about_a_move(connection, true, false)?;
-            choices.options.take_over = take_over;
-            Task::Rollback(choices)
+            let Rollback { connection, taking: Taking { take_over }, target_gone } = *typed;
+            let gone = target_gone.then_some(Side::Target);
+            let choices = about_a_move(connection, true, gone)?;
+            let options = Options { take_over, target_gone, ..choices.options };
+            Task::Rollback(Choices { options, ..choices })
         }
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),
@@ -103,7 +105,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         use_existing,
     } = accept;
     let Taking { take_over } = taking;
-    let ends = ends(&connection, false)?;
+    let ends = ends(&connection, None)?;
     match (&ends.target, dry_run) {
         (TargetEnd::None, DryRun::Off) => {
             return usage("a target is needed: --to-kubeconfig, --to-kubeconfig-context or --to-directory");
@@ -144,26 +146,24 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
 fn resuming(typed: Resume) -> Result<Choices> {
     let Resume { connection, use_existing, waits, taking, accept_plugin_change, source_gone } = typed;
     let Taking { take_over } = taking;
-    let mut choices = about_a_move(connection, true, source_gone)?;
-    choices.options =
-        Options { use_existing, take_over, accept_plugin_change, source_gone, ..choices.options };
-    choices.options = waiting(choices.options, &waits)?;
-    Ok(choices)
+    let choices = about_a_move(connection, true, source_gone.then_some(Side::Source))?;
+    let options = Options { use_existing, take_over, accept_plugin_change, source_gone, ..choices.options };
+    Ok(Choices { options: waiting(options, &waits)?, ..choices })
 }
 
 /// What is said about a move that is under way: its record knows the rest.
-fn about_a_move(connection: Connection, target_needed: bool, source_gone: bool) -> Result<Choices> {
+fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>) -> Result<Choices> {
     if connection.from_directory.is_some() {
         return usage(
             "a directory that is read keeps no record of a move: there is nothing to resume, type `move` again into a new directory",
         );
     }
-    let ends = ends(&connection, source_gone)?;
+    let ends = ends(&connection, gone)?;
     match &ends.target {
         TargetEnd::None if target_needed => {
             return usage("the move's target is needed: --to-kubeconfig or --to-directory");
         }
-        TargetEnd::Directory(_) if source_gone => {
+        TargetEnd::Directory(_) if gone == Some(Side::Source) => {
             return usage(
                 "a move into a directory changes nothing in the source for good: --source-gone is not for it",
             );

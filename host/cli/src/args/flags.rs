@@ -203,6 +203,9 @@ pub(crate) struct Rollback {
     pub(crate) connection: Connection,
     #[command(flatten)]
     pub(crate) taking: Taking,
+    /// The target can't be reached any more: un-pause the source all the same
+    #[arg(long, help_heading = "Another run, other plugins")]
+    pub(crate) target_gone: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

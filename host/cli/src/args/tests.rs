@@ -162,6 +162,13 @@ fn a_resumed_move_takes_its_own_flags() {
 }
 
 #[test]
+fn a_rollback_does_not_need_a_target_that_is_gone() {
+    let choices = choices("pivot-host rollback --kubeconfig a --target-gone");
+    assert!(choices.options(None).target_gone);
+    assert!(matches!(choices.ends.target, TargetEnd::Gone));
+}
+
+#[test]
 fn the_user_to_act_as_belongs_to_a_side() {
     let choices = choices("pivot-host move --to-kubeconfig b --as u --as-group g --as-group h --to-as v");
     let (SourceEnd::Kube(source), TargetEnd::Kube(target)) = (&choices.ends.source, &choices.ends.target)
