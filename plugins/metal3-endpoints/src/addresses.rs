@@ -1,0 +1,102 @@
+//! The same address on both sides, claimed by routers that know each other.
+
+use pivot_sdk::prelude::*;
+
+use crate::Metal3Endpoints;
+use crate::setup::{Address, Setup};
+
+/// What is wrong with the two sides' addresses.
+pub(crate) fn findings(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
+    let mut found: Vec<Finding> = [(Side::Source, source), (Side::Target, target)]
+        .into_iter()
+        .flat_map(|(side, setup)| one(side, setup))
+        .collect();
+    let (Ok(there), Ok(here)) = (source.addresses(), target.addresses()) else { return found };
+    if there.is_empty() || here.is_empty() {
+        return found;
+    }
+    let same = ips(&there) == ips(&here);
+    if config.same_address && !same {
+        found.push(
+            Finding::stop("address-differs", format!("the source serves Ironic at {}, the target at {}", words(&there), words(&here)))
+                .remedy("give the target the source's PROVISIONING_IP (or KEEPALIVED_VIRTUAL_IPS): machines were told that address; if it is to change: same-address = false"),
+        );
+    }
+    let interfaces =
+        |addresses: &[Address]| addresses.iter().map(|a| a.interface.clone()).collect::<Vec<_>>();
+    if same && interfaces(&there) != interfaces(&here) {
+        let what = format!(
+            "the address goes to another interface: {} in the source, {} in the target",
+            interfaces(&there).join(", "),
+            interfaces(&here).join(", ")
+        );
+        found.push(Finding::note("interface-differs", what));
+    }
+    found.extend(routers(config, same, source, target));
+    found
+}
+
+/// What one side says that can't be.
+fn one(side: Side, setup: &Setup) -> Vec<Finding> {
+    let side = side.as_str();
+    let malformed = [setup.addresses().err(), setup.router().err()].into_iter().flatten();
+    let mut found: Vec<Finding> = malformed
+        .map(|why| {
+            Finding::stop("not-understood", format!("{side}: {why}"))
+                .remedy("correct it in the ConfigMap that has it")
+        })
+        .collect();
+    found.extend(setup.conflicts.iter().map(|(key, one, other)| {
+        Finding::warn(
+            "conflict",
+            format!("{side}: {one} and {other} disagree about {key}; the first counts here"),
+        )
+        .on(other)
+        .remedy("make them say the same, or name the right ones: config-maps = [\"…\"]")
+    }));
+    found
+}
+
+fn routers(config: &Metal3Endpoints, same: bool, source: &Setup, target: &Setup) -> Option<Finding> {
+    let (Ok(Some(there)), Ok(Some(here))) = (source.router(), target.router()) else {
+        let one = source.keepalived != target.keepalived;
+        return (one && same).then(|| {
+            Finding::warn("keepalived-on-one-side", "keepalived holds Ironic's address on one side only")
+                .remedy("see that the address is free before the other side takes it: nobody there gives way")
+        });
+    };
+    match (same, there == here) {
+        (true, false) => Some(
+            Finding::stop(
+                "router-differs",
+                format!("keepalived's router id is {there} in the source and {here} in the target"),
+            )
+            .remedy("give both the same KEEPALIVED_VRID: routers of different ids both take the address"),
+        ),
+        // Where the addresses are to be the same, that they are not is the whole matter.
+        (false, true) if !config.same_address => Some(
+            Finding::warn(
+                "router-shared",
+                format!("both sides' keepalived has router id {there}, for different addresses"),
+            )
+            .remedy("where they share a network, give the target another KEEPALIVED_VRID"),
+        ),
+        _ => None,
+    }
+}
+
+/// Whether both sides claim the same addresses.
+pub(crate) fn same(source: &Setup, target: &Setup) -> bool {
+    match (source.addresses(), target.addresses()) {
+        (Ok(there), Ok(here)) => !there.is_empty() && ips(&there) == ips(&here),
+        _ => false,
+    }
+}
+
+fn ips(addresses: &[Address]) -> std::collections::BTreeSet<std::net::IpAddr> {
+    addresses.iter().map(|address| address.ip).collect()
+}
+
+fn words(addresses: &[Address]) -> String {
+    addresses.iter().map(|address| address.ip.to_string()).collect::<Vec<_>>().join(", ")
+}

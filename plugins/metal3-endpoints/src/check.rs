@@ -1,0 +1,95 @@
+//! Which rules hold at which point.
+
+use pivot_sdk::endpoints::probe_all;
+use pivot_sdk::prelude::*;
+
+use crate::config::Vantage;
+use crate::setup::Setup;
+use crate::{HOST, Metal3Endpoints, addresses, endpoint, gather, images, serving};
+
+pub(crate) fn check(config: &Metal3Endpoints, point: Point, moving: &Move) -> Result<Vec<Finding>> {
+    if point == Point::Other || moving.of_kind(&HOST).next().is_none() {
+        return Ok(Vec::new());
+    }
+    let (source, target) = gather::both(config)?;
+    let mut found = Vec::new();
+    // Told once: addresses do not change in the middle of a move.
+    if point == Point::BeforePause {
+        found.extend(addresses::findings(config, &source, &target));
+        found.extend(unknown(config, &source, &target));
+        found.extend(elsewhere(config, &target));
+    }
+    found.extend(serving::findings(config, point, &source, &target));
+    if config.must_be_up(point) && serving::may_answer(&target) {
+        found.extend(ask(config, &target));
+    }
+    Ok(found)
+}
+
+/// A side that nothing is known about.
+fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
+    let places = config.namespaces.join(", ");
+    let remedy = "say where the baremetal operator and Ironic are installed: namespaces = [\"…\"] in this plugin's configuration";
+    let mut found = Vec::new();
+    if source.is_empty() {
+        let what =
+            format!("no configuration of Ironic in {places} of the source: the two sides can't be compared");
+        found.push(Finding::warn("source-unknown", what).remedy(remedy));
+    }
+    if url(config, target).is_none() {
+        let what = format!("no endpoint of Ironic in {places} of the target: its operator has nobody to ask");
+        let finding = match target.ironics.is_empty() {
+            true => Finding::stop("no-endpoint", what),
+            // The operator finds a Service of that name by itself; from outside nobody does.
+            false => Finding::warn(
+                "no-endpoint",
+                format!("{what}, or its address is known inside the target only"),
+            ),
+        };
+        found.push(
+            finding.remedy(format!("{remedy}, or the endpoint itself: endpoint = \"http://…:6385/v1/\"")),
+        );
+    }
+    found
+}
+
+/// An operator that asks at another address than Ironic's.
+fn elsewhere(config: &Metal3Endpoints, target: &Setup) -> Option<Finding> {
+    let url = url(config, target)?;
+    let asked: std::net::IpAddr = endpoint::host(&url).parse().ok()?;
+    let addresses = target.addresses().ok().filter(|addresses| !addresses.is_empty())?;
+    (!addresses.iter().any(|address| address.ip == asked)).then(|| {
+        let from = target.source_of("IRONIC_ENDPOINT").map(|key| format!(" ({key})")).unwrap_or_default();
+        Finding::warn(
+            "endpoint-elsewhere",
+            format!(
+                "the target's operator asks at {url}{from}, which is not an address that Ironic has there"
+            ),
+        )
+        .remedy("is IRONIC_ENDPOINT still another cluster's?")
+    })
+}
+
+fn url(config: &Metal3Endpoints, target: &Setup) -> Option<String> {
+    config.endpoint.as_deref().or_else(|| target.get("IRONIC_ENDPOINT")).map(endpoint::normal)
+}
+
+/// Everything is asked side by side.
+fn ask(config: &Metal3Endpoints, target: &Setup) -> Vec<Finding> {
+    if config.vantage == Vantage::Nowhere {
+        return Vec::new();
+    }
+    let api: Vec<String> =
+        url(config, target).into_iter().flat_map(|url| [url.clone(), format!("{url}drivers")]).collect();
+    let urls: Vec<String> = api.iter().cloned().chain(images::urls(target)).collect();
+    let asked: Vec<(&String, Probe)> =
+        urls.iter().filter_map(|url| Some((url, endpoint::probe(config, url)?))).collect();
+    let probes: Vec<Probe> = asked.iter().map(|(_, probe)| probe.clone()).collect();
+    let answers = asked.iter().map(|(url, _)| *url).zip(probe_all(&probes));
+    let finding = |(url, answer): (&String, Result<Answer>)| match api.iter().position(|asked| asked == url) {
+        Some(0) => endpoint::version(config, url, &answer),
+        Some(_) => endpoint::drivers(url, &answer),
+        None => images::finding(url, &answer),
+    };
+    answers.filter_map(finding).collect()
+}

@@ -1,0 +1,92 @@
+//! What an operator may configure.
+
+use pivot_sdk::prelude::*;
+use serde::Deserialize;
+
+/// The plugin, and what an operator may configure.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Metal3Endpoints {
+    /// Where the operator and Ironic are installed, on either side.
+    pub(crate) namespaces: Vec<String>,
+    /// The ConfigMaps to look at; none: all that have a key of Ironic's.
+    pub(crate) config_maps: Vec<String>,
+    /// The target's endpoint, where no ConfigMap says it.
+    pub(crate) endpoint: Option<String>,
+    /// From where it is asked.
+    pub(crate) vantage: Vantage,
+    /// The Service of the target through which it is asked: `namespace/name`.
+    pub(crate) service: Option<String>,
+    /// From when on the target's Ironic has to be up.
+    pub(crate) up: Up,
+    /// Whether both sides have the same virtual address.
+    pub(crate) same_address: bool,
+    /// The oldest Ironic that the target's operator can do with: the minor number of its API version.
+    pub(crate) min_microversion: u32,
+}
+
+/// From where endpoints are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Vantage {
+    /// From where pivot-host runs: the provisioning network has to be reachable from there.
+    Here,
+    /// Through the target's API server and a Service.
+    Target,
+    /// They are not asked.
+    Nowhere,
+}
+
+/// A point of the move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Up {
+    BeforePause,
+    AfterPause,
+    BeforeCommit,
+    AfterResume,
+}
+
+impl Default for Metal3Endpoints {
+    fn default() -> Self {
+        Self {
+            namespaces: vec!["baremetal-operator-system".to_owned(), "capm3-system".to_owned()],
+            config_maps: Vec::new(),
+            endpoint: None,
+            vantage: Vantage::Here,
+            service: None,
+            up: Up::BeforePause,
+            same_address: true,
+            // What the operator demanded when this was measured; newer ones want 1.89.
+            min_microversion: 81,
+        }
+    }
+}
+
+impl Metal3Endpoints {
+    /// Whether the target's Ironic has to be up at a point.
+    pub(crate) fn must_be_up(&self, point: Point) -> bool {
+        let from = match self.up {
+            Up::BeforePause => Point::BeforePause,
+            Up::AfterPause => Point::AfterPause,
+            Up::BeforeCommit => Point::BeforeCommit,
+            Up::AfterResume => Point::AfterResume,
+        };
+        point >= from
+    }
+}
+
+/// The configuration, if it makes sense.
+pub(crate) fn read() -> Result<Metal3Endpoints> {
+    let config: Metal3Endpoints = config::get()?;
+    let named = config.service.as_deref().is_some_and(|service| {
+        service.split_once('/').is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
+    });
+    match config.vantage {
+        Vantage::Target if !named => {
+            Err(Error::invalid("configuration: vantage = \"target\" needs service = \"namespace/name\""))
+        }
+        _ if config.namespaces.is_empty() => Err(Error::invalid("configuration: namespaces is empty")),
+        _ => Ok(config),
+    }
+}

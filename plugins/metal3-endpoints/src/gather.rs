@@ -1,0 +1,106 @@
+//! Reading a side: ConfigMaps, Deployments, and the Ironic objects of ironic-standalone-operator.
+//!
+//! Names differ from installation to installation (prefixes, hashes); what is in them does not. So whatever has one of the
+//! settings counts, unless the configuration names the ConfigMaps.
+
+use pivot_sdk::objects::{self, Query};
+use pivot_sdk::prelude::*;
+use serde_json::Value;
+
+use crate::Metal3Endpoints;
+use crate::setup::{Ironic, KEYS, Setup, State};
+
+pub(crate) const CONFIG_MAP: Kind = Kind::core("ConfigMap");
+pub(crate) const DEPLOYMENT: Kind = Kind::new("apps", "Deployment");
+pub(crate) const IRONIC: Kind = Kind::new("ironic.metal3.io", "Ironic");
+
+/// Containers that are Ironic itself.
+const CONTAINERS: [&str; 3] = ["ironic", "ironic-api", "ironic-conductor"];
+
+/// Both sides, source first.
+pub(crate) fn both(config: &Metal3Endpoints) -> Result<(Setup, Setup)> {
+    Ok((side(config, Side::Source)?, side(config, Side::Target)?))
+}
+
+fn side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
+    // The Ironic object first: where there is one, the operator heeds nothing else.
+    let kinds = [IRONIC, CONFIG_MAP, DEPLOYMENT];
+    let place = |kind: &Kind, namespace: &String| Query::all(side, kind).in_namespace(namespace);
+    let queries: Vec<Query> = kinds
+        .iter()
+        .flat_map(|kind| config.namespaces.iter().map(move |namespace| place(kind, namespace)))
+        .collect();
+    let mut setup = Setup::default();
+    for (query, answer) in queries.iter().zip(objects::read(&queries)) {
+        let found = match answer {
+            Ok(found) => found,
+            // The namespace or the kind is not there.
+            Err(error) if error.is_not_found() => continue,
+            Err(error) => {
+                return Err(error.context(format!("reading {} of the {}", query.kind, side.as_str())));
+            }
+        };
+        for object in found {
+            match () {
+                () if query.kind == IRONIC => custom(&mut setup, &object),
+                () if query.kind == CONFIG_MAP => config_map(&mut setup, &object, config),
+                () => deployment(&mut setup, &object),
+            }
+        }
+    }
+    Ok(setup)
+}
+
+fn config_map(setup: &mut Setup, map: &Object, config: &Metal3Endpoints) {
+    if !config.config_maps.is_empty() && !config.config_maps.iter().any(|name| name == map.name()) {
+        return;
+    }
+    for key in KEYS {
+        setup.put(key, map.text(&format!("/data/{key}")).unwrap_or_default(), &map.key());
+    }
+}
+
+fn deployment(setup: &mut Setup, deployment: &Object) {
+    let key = deployment.key();
+    let name =
+        |container: &Value| container.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let containers: Vec<&Value> = deployment.items("/spec/template/spec/containers").collect();
+    if containers.iter().any(|container| CONTAINERS.contains(&&*name(container))) {
+        setup.keepalived |= containers.iter().any(|container| name(container).contains("keepalived"));
+        let wanted = deployment.get("/spec/replicas").and_then(Value::as_i64).unwrap_or(1);
+        let available =
+            deployment.get("/status/availableReplicas").and_then(Value::as_i64).unwrap_or_default();
+        let state = match () {
+            // Pods that are on their way out still hold the address.
+            () if available > 0 => State::Up,
+            () if wanted == 0 => State::Off,
+            () => State::Starting,
+        };
+        setup.ironics.push(Ironic { key: key.clone(), state });
+    }
+    for container in containers {
+        for variable in container.get("env").and_then(Value::as_array).into_iter().flatten() {
+            let text = |field: &str| variable.get(field).and_then(Value::as_str);
+            let known = KEYS.into_iter().find(|key| text("name") == Some(key));
+            if let (Some(known), Some(value)) = (known, text("value")) {
+                setup.put(known, value, &key);
+            }
+        }
+    }
+}
+
+fn custom(setup: &mut Setup, ironic: &Object) {
+    let key = ironic.key();
+    let state = if ironic.has_condition("Ready") { State::Up } else { State::Starting };
+    setup.ironics.push(Ironic { key: key.clone(), state });
+    setup.keepalived |= ironic.text("/spec/networking/ipAddressManager") == Some("keepalived");
+    let text = |field: &str| ironic.text(&format!("/spec/networking/{field}")).unwrap_or_default();
+    setup.put("PROVISIONING_IP", text("ipAddress"), &key);
+    setup.put("PROVISIONING_INTERFACE", text("interface"), &key);
+    if let Some(address) = ironic.text("/spec/networking/ipAddress") {
+        let scheme = if ironic.text("/spec/tls/certificateName").is_some() { "https" } else { "http" };
+        let port = ironic.get("/spec/networking/apiPort").and_then(Value::as_u64).unwrap_or(6385);
+        let address = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
+        setup.put("IRONIC_ENDPOINT", &format!("{scheme}://{address}:{port}/v1/"), &key);
+    }
+}

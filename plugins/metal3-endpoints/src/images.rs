@@ -1,0 +1,27 @@
+//! The images that machines boot to be inspected and provisioned: served before the first host needs them.
+
+use pivot_sdk::prelude::*;
+
+use crate::endpoint::no_answer;
+use crate::setup::Setup;
+
+/// The settings that name them.
+const IMAGES: [&str; 3] = ["DEPLOY_KERNEL_URL", "DEPLOY_RAMDISK_URL", "DEPLOY_ISO_URL"];
+
+/// The images' URLs. Others than these schemes are files of Ironic's own.
+pub(crate) fn urls(target: &Setup) -> Vec<String> {
+    let urls = IMAGES.iter().filter_map(|key| target.get(key));
+    urls.filter(|url| url.starts_with("http://") || url.starts_with("https://")).map(str::to_owned).collect()
+}
+
+/// What an answer to one of them means.
+pub(crate) fn finding(url: &str, answer: &Result<Answer>) -> Option<Finding> {
+    match answer {
+        Err(error) => Some(no_answer("images-silent", "the image server", url, error)),
+        Ok(answer) if answer.is_success() => None,
+        Ok(answer) => Some(
+            Finding::wait("image-missing", format!("{url} is not served (status {})", answer.status))
+                .remedy("the target's Ironic downloads its images when it starts: see its ironic-httpd and downloader containers"),
+        ),
+    }
+}

@@ -1,0 +1,125 @@
+//! What one side's objects say about its Ironic.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use pivot_sdk::Key;
+
+/// The settings that matter, as ConfigMaps and containers call them.
+pub(crate) const KEYS: [&str; 9] = [
+    "DEPLOY_ISO_URL",
+    "DEPLOY_KERNEL_URL",
+    "DEPLOY_RAMDISK_URL",
+    "IRONIC_ENDPOINT",
+    "IRONIC_NAME",
+    "KEEPALIVED_VIRTUAL_IPS",
+    "KEEPALIVED_VRID",
+    "PROVISIONING_INTERFACE",
+    "PROVISIONING_IP",
+];
+
+/// The router id that keepalived takes where none is given.
+const DEFAULT_ROUTER: u8 = 1;
+
+/// How an Ironic of a side is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ironic {
+    /// What runs it.
+    pub(crate) key: Key,
+    /// How it is.
+    pub(crate) state: State,
+}
+
+/// How an Ironic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Up,
+    Starting,
+    Off,
+}
+
+/// One side.
+#[derive(Debug, Default)]
+pub(crate) struct Setup {
+    values: BTreeMap<&'static str, (String, Key)>,
+    /// Settings that two objects disagree about.
+    pub(crate) conflicts: Vec<(&'static str, Key, Key)>,
+    /// What runs Ironic there.
+    pub(crate) ironics: Vec<Ironic>,
+    /// Whether it has keepalived.
+    pub(crate) keepalived: bool,
+}
+
+impl Setup {
+    /// Takes down a setting. The first that says it counts.
+    pub(crate) fn put(&mut self, key: &'static str, value: &str, from: &Key) {
+        let value = value.trim();
+        if value.is_empty() {
+            return;
+        }
+        self.keepalived |= key.starts_with("KEEPALIVED_");
+        match self.values.get(key) {
+            None => drop(self.values.insert(key, (value.to_owned(), from.clone()))),
+            Some((there, _)) if there == value => {}
+            Some((_, other)) => self.conflicts.push((key, other.clone(), from.clone())),
+        }
+    }
+
+    /// A setting.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(|(value, _)| value.as_str())
+    }
+
+    /// The object that says it.
+    pub(crate) fn source_of(&self, key: &str) -> Option<&Key> {
+        self.values.get(key).map(|(_, from)| from)
+    }
+
+    /// Whether nothing is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.ironics.is_empty()
+    }
+
+    /// What runs Ironic and is up.
+    pub(crate) fn up(&self) -> Option<&Ironic> {
+        self.ironics.iter().find(|ironic| ironic.state == State::Up)
+    }
+
+    /// The addresses that keepalived gives to an interface, or the one that Ironic listens on.
+    pub(crate) fn addresses(&self) -> Result<Vec<Address>, String> {
+        if let Some(list) = self.get("KEEPALIVED_VIRTUAL_IPS") {
+            return list.split_whitespace().map(Address::read).collect();
+        }
+        let Some(ip) = self.get("PROVISIONING_IP") else { return Ok(Vec::new()) };
+        let ip = ip.parse().map_err(|_| format!("PROVISIONING_IP `{ip}` is no address"))?;
+        let interface = self.get("PROVISIONING_INTERFACE").unwrap_or_default().to_owned();
+        Ok(vec![Address { ip, interface }])
+    }
+
+    /// The id by which keepalived's routers know each other; none without keepalived.
+    pub(crate) fn router(&self) -> Result<Option<u8>, String> {
+        let Some(text) = self.get("KEEPALIVED_VRID") else {
+            return Ok(self.keepalived.then_some(DEFAULT_ROUTER));
+        };
+        let id = text.parse().ok().filter(|id| *id > 0);
+        id.map(Some).ok_or_else(|| format!("KEEPALIVED_VRID `{text}` is no number from 1 to 255"))
+    }
+}
+
+/// An address, and the interface that gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) ip: IpAddr,
+    pub(crate) interface: String,
+}
+
+impl Address {
+    /// `ip,interface[,prefix]`.
+    fn read(text: &str) -> Result<Self, String> {
+        let wrong = || format!("KEEPALIVED_VIRTUAL_IPS has `{text}`, which is not `address,interface`");
+        let mut parts = text.split(',');
+        let ip = parts.next().and_then(|ip| ip.parse().ok()).ok_or_else(wrong)?;
+        let interface = parts.next().filter(|interface| !interface.is_empty()).ok_or_else(wrong)?;
+        Ok(Self { ip, interface: interface.to_owned() })
+    }
+}

@@ -1,0 +1,182 @@
+//! The two sides' configuration.
+
+use pivot_sdk::{Point, Side};
+use serde_json::json;
+
+use super::Host;
+use crate::gather::{CONFIG_MAP, DEPLOYMENT, IRONIC};
+
+#[test]
+fn two_sides_that_fit_are_fine_at_every_point() {
+    for point in [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume] {
+        assert_eq!(Host::new().at(point), [""; 0]);
+    }
+}
+
+#[test]
+fn a_move_without_hosts_asks_nothing() {
+    let mut host = Host::new();
+    host.0.moving([]).fails(Side::Source, &CONFIG_MAP, pivot_sdk::Error::new("denied", "not granted"));
+    assert_eq!(host.found(), [""; 0]);
+}
+
+#[test]
+fn another_address_stops_the_move_unless_it_is_meant_to_be_another() {
+    let other = || {
+        let mut host = Host::new();
+        host.map(Side::Source, json!({"PROVISIONING_IP": "172.22.0.3", "KEEPALIVED_VRID": "7"}));
+        host
+    };
+    let stops = other().check(Point::BeforePause);
+    assert_eq!(stops[0].code, "address-differs");
+    assert_eq!(stops[0].message, "the source serves Ironic at 172.22.0.3, the target at 172.22.0.2");
+    assert_eq!(other().config(json!({"same-address": false})).found(), [""; 0]);
+}
+
+#[test]
+fn virtual_addresses_count_before_the_provisioning_address() {
+    let mut host = Host::new();
+    let list = "172.22.0.2,ironicendpoint fd00::2,ironicendpoint,64";
+    host.map(Side::Source, json!({"KEEPALIVED_VIRTUAL_IPS": list}));
+    assert_eq!(host.found(), ["stop address-differs"]);
+    host.map(
+        Side::Target,
+        json!({"KEEPALIVED_VIRTUAL_IPS": "fd00:0::2,ironicendpoint 172.22.0.2,ironicendpoint"}),
+    );
+    assert_eq!(host.found(), [""; 0], "the same, written otherwise");
+}
+
+#[test]
+fn what_can_not_be_understood_stops_the_move() {
+    for (key, value) in [
+        ("PROVISIONING_IP", "172.22.0"),
+        ("KEEPALIVED_VIRTUAL_IPS", "172.22.0.2"),
+        ("KEEPALIVED_VRID", "256"),
+        ("KEEPALIVED_VRID", "0"),
+    ] {
+        let found = Host::new().map(Side::Target, json!({key: value})).found();
+        assert_eq!(found, ["stop not-understood"], "{key}");
+    }
+}
+
+#[test]
+fn routers_of_one_address_have_one_id() {
+    let with = |there: &str, config| {
+        let mut host = Host::new();
+        host.map(
+            Side::Source,
+            there.is_empty().then(|| json!({})).unwrap_or(json!({"KEEPALIVED_VRID": there})),
+        );
+        host.config(config).found()
+    };
+    assert_eq!(with("1", json!({})), [""; 0], "keepalived's default");
+    assert_eq!(with("42", json!({})), ["stop router-differs"]);
+    let mut host = Host::new();
+    host.map(Side::Source, json!({"PROVISIONING_IP": "172.22.0.3"})).config(json!({"same-address": false}));
+    assert_eq!(host.found(), ["warn router-shared"]);
+}
+
+#[test]
+fn keepalived_on_one_side_only_is_a_warning() {
+    let mut host = Host::new();
+    host.0.remove(Side::Source, &DEPLOYMENT.named("baremetal-operator-system", "capm3-ironic"));
+    assert_eq!(host.found(), ["warn keepalived-on-one-side"]);
+}
+
+#[test]
+fn another_interface_is_noted() {
+    let found = Host::new().map(Side::Target, json!({"PROVISIONING_INTERFACE": "eth2"})).found();
+    assert_eq!(found, ["note interface-differs"]);
+}
+
+#[test]
+fn config_maps_that_disagree_are_told_unless_the_right_one_is_named() {
+    let mut host = Host::new();
+    host.0.target(json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "old-ironic", "namespace": "capm3-system"},
+        "data": {"PROVISIONING_IP": "10.0.0.1"},
+    }));
+    assert_eq!(host.found(), ["warn conflict"]);
+    assert_eq!(host.config(json!({"config-maps": ["ironic-bmo-configmap"]})).found(), [""; 0]);
+}
+
+#[test]
+fn sides_that_nothing_is_known_about_are_told() {
+    let map = CONFIG_MAP.named("baremetal-operator-system", "ironic-bmo-configmap");
+    let mut host = Host::new();
+    host.0.remove(Side::Target, &map);
+    assert_eq!(host.found(), ["warn no-endpoint"], "an Ironic that only the target finds");
+    host.0.remove(Side::Target, &DEPLOYMENT.named("baremetal-operator-system", "capm3-ironic"));
+    assert_eq!(host.found(), ["stop no-endpoint", "note ironic-not-seen"]);
+    host.config(json!({"endpoint": super::URL}));
+    assert_eq!(host.found(), ["note ironic-not-seen"]);
+    let mut host = Host::new();
+    host.0.remove(Side::Source, &map);
+    host.0.remove(Side::Source, &DEPLOYMENT.named("baremetal-operator-system", "capm3-ironic"));
+    assert_eq!(host.found(), ["warn source-unknown"]);
+}
+
+#[test]
+fn an_endpoint_that_is_another_clusters_is_told() {
+    let other = "http://172.22.0.9:6385/v1/";
+    let mut host = Host::new();
+    host.map(Side::Target, json!({"IRONIC_ENDPOINT": other})).config(json!({"vantage": "nowhere"}));
+    assert_eq!(host.found(), ["warn endpoint-elsewhere"]);
+}
+
+#[test]
+fn settings_in_containers_count() {
+    let mut host = Host::new();
+    host.map(Side::Target, json!({"PROVISIONING_IP": null}));
+    host.0.target(json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "capm3-ironic", "namespace": "baremetal-operator-system"},
+        "spec": {"template": {"spec": {"containers": [
+            {"name": "ironic", "env": [{"name": "PROVISIONING_IP", "value": "172.22.0.9"}]},
+            {"name": "keepalived"},
+        ]}}},
+        "status": {"availableReplicas": 1},
+    }));
+    assert_eq!(
+        host.config(json!({"vantage": "nowhere"})).found(),
+        ["stop address-differs", "warn endpoint-elsewhere"]
+    );
+}
+
+#[test]
+fn the_ironic_object_of_the_standalone_operator_counts_before_all_else() {
+    let mut host = Host::new();
+    let ironic = |ready: &str| {
+        json!({
+            "apiVersion": "ironic.metal3.io/v1alpha1", "kind": "Ironic",
+            "metadata": {"name": "ironic", "namespace": "baremetal-operator-system"},
+            "spec": {"networking": {"ipAddress": "172.22.0.2", "interface": "ironicendpoint", "ipAddressManager": "keepalived"}},
+            "status": {"conditions": [{"type": "Ready", "status": ready}]},
+        })
+    };
+    host.0.target(ironic("False"));
+    host.0.remove(Side::Target, &CONFIG_MAP.named("baremetal-operator-system", "ironic-bmo-configmap"));
+    host.0.remove(Side::Target, &DEPLOYMENT.named("baremetal-operator-system", "capm3-ironic"));
+    assert_eq!(host.found(), ["wait target-not-up"]);
+    host.0.target(ironic("True"));
+    assert_eq!(host.found(), [""; 0]);
+    host.0.source(ironic("True"));
+    let warning = host.check(Point::BeforePause).remove(0);
+    assert!(
+        warning
+            .remedy
+            .ends_with("kubectl -n baremetal-operator-system delete ironics.ironic.metal3.io ironic")
+    );
+    let gone = pivot_sdk::Error::new("not-found", "no such kind");
+    host.0.fails(Side::Source, &IRONIC, gone);
+    assert_eq!(host.found(), [""; 0], "a cluster without that operator");
+}
+
+#[test]
+fn what_may_not_be_read_is_an_error_and_not_an_empty_side() {
+    let mut host = Host::new();
+    host.0.fails(Side::Target, &DEPLOYMENT, pivot_sdk::Error::new("forbidden", "no"));
+    let error = host.0.check(Point::BeforePause).unwrap_err();
+    assert_eq!(error.message, "reading Deployment.apps of the target: no");
+}

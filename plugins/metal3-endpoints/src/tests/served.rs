@@ -1,0 +1,62 @@
+//! Exactly one side serves.
+
+use pivot_sdk::{Point, Side};
+use serde_json::json;
+
+use super::Host;
+
+#[test]
+fn a_source_that_is_still_up_is_a_warning_with_the_command_that_ends_it() {
+    let mut host = Host::new();
+    host.deployment(Side::Source, 1, 1);
+    let found = host.check(Point::BeforePause);
+    assert_eq!((found[0].severity.as_str(), &*found[0].code), ("warn", "source-still-up"));
+    assert!(
+        found[0]
+            .remedy
+            .ends_with("kubectl -n baremetal-operator-system scale deployment capm3-ironic --replicas=0")
+    );
+    assert!(found[0].message.contains("at the target's address"));
+    // Its Pods are still on their way out.
+    assert_eq!(host.deployment(Side::Source, 0, 1).found(), ["warn source-still-up"]);
+    assert_eq!(host.deployment(Side::Source, 0, 0).found(), [""; 0]);
+}
+
+#[test]
+fn both_sides_at_one_address_are_not_committed_to() {
+    let mut host = Host::new();
+    host.deployment(Side::Source, 1, 1);
+    assert_eq!(host.at(Point::AfterPause), ["warn source-still-up"]);
+    for point in [Point::BeforeCommit, Point::AfterResume] {
+        assert_eq!(host.at(point), ["wait both-serve"]);
+    }
+    host.map(Side::Source, json!({"PROVISIONING_IP": "172.22.0.3"}));
+    assert_eq!(host.at(Point::BeforeCommit), ["warn source-still-up"]);
+    host.deployment(Side::Source, 0, 0);
+    assert_eq!(host.at(Point::BeforeCommit), [""; 0]);
+}
+
+#[test]
+fn a_target_that_is_not_up_is_waited_for_and_the_sources_answer_is_not_taken_for_its() {
+    let mut host = Host::new();
+    host.deployment(Side::Source, 1, 1).deployment(Side::Target, 1, 0);
+    assert_eq!(host.found(), ["warn source-still-up", "wait target-not-up"]);
+    let off = host.deployment(Side::Target, 0, 0).check(Point::BeforePause).remove(1);
+    assert!(off.remedy.ends_with("scale deployment capm3-ironic --replicas=1"), "{}", off.remedy);
+}
+
+#[test]
+fn a_target_that_comes_up_later_is_waited_for_later() {
+    for (up, first) in [
+        ("after-pause", Point::AfterPause),
+        ("before-commit", Point::BeforeCommit),
+        ("after-resume", Point::AfterResume),
+    ] {
+        let mut host = Host::new();
+        host.deployment(Side::Target, 0, 0).config(json!({"up": up}));
+        for point in [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume] {
+            let found = host.at(point);
+            assert_eq!(!found.is_empty(), point >= first, "{up}: {found:?}");
+        }
+    }
+}
