@@ -1,0 +1,61 @@
+//! ClusterResourceSets: whether what they apply to Clusters is applied.
+//!
+//! One that is half done applies the rest from the other side, perhaps twice.
+
+use pivot_sdk::{Finding, Object};
+use serde_json::Value;
+
+use crate::report::Report;
+use crate::settings::Area;
+use crate::status;
+
+const GROUP: &str = "addons.cluster.x-k8s.io";
+/// Reasons that do not pass: somebody has to change the set or what it names.
+const LASTING: [&str; 2] = ["WrongSecretType", "InvalidResource"];
+
+/// Judges an object that is one.
+pub(crate) fn check(object: &Object, report: &mut Report<'_>) {
+    let kind = object.kind();
+    if kind.group != GROUP {
+        return;
+    }
+    let finding = match &*kind.kind {
+        "ClusterResourceSet" => set(object),
+        "ClusterResourceSetBinding" => binding(object),
+        _ => None,
+    };
+    report_on(object, finding, report);
+}
+
+fn report_on(object: &Object, finding: Option<Finding>, report: &mut Report<'_>) {
+    if let Some(finding) = finding {
+        report.add(Area::Addons, finding.on(object));
+    }
+}
+
+fn set(object: &Object) -> Option<Finding> {
+    let open = status::open(object, &["ResourcesApplied"], false);
+    let what = open.first()?;
+    Some(if LASTING.contains(&status::reason(object, "ResourcesApplied")) {
+        Finding::stop("resources-refused", format!("what it applies is not as it should be: {what}"))
+            .remedy(format!("mend the resource that it names; {}", status::look_at(object)))
+    } else {
+        Finding::wait("resources-not-applied", format!("not all it applies is applied: {what}"))
+            .remedy(status::look_at(object))
+    })
+}
+
+fn binding(object: &Object) -> Option<Finding> {
+    let text =
+        |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or("?").to_owned();
+    let resources =
+        object.items("/spec/bindings").filter_map(|set| set.get("resources")?.as_array()).flatten();
+    let open: Vec<String> = resources
+        .filter(|resource| resource.get("applied").and_then(Value::as_bool) != Some(true))
+        .map(|resource| format!("{} {}", text(resource, "kind"), text(resource, "name")))
+        .collect();
+    (!open.is_empty()).then(|| {
+        Finding::wait("resources-not-applied", format!("not applied to its Cluster: {}", open.join(", ")))
+            .remedy(status::look_at(object))
+    })
+}

@@ -1,0 +1,112 @@
+//! The definitions (CRDs) of what moves, in the target.
+//!
+//! That a kind is there and served, the host checks. What is written on its definition decides more: Cluster API finds a
+//! provider's objects only by the labels that name the contract, and the next move takes along only what is labelled for it.
+
+use std::collections::BTreeSet;
+
+use pivot_sdk::objects::{self, Query};
+use pivot_sdk::{Finding, Kind, Move, Object, Result, Side};
+
+use crate::report::Report;
+use crate::settings::Area;
+use crate::{providers, status};
+
+/// A definition.
+pub(crate) const DEFINITION: Kind = Kind::new("apiextensions.k8s.io", "CustomResourceDefinition");
+/// Labels for moves, as the host reads them.
+const FOR_MOVES: [&str; 3] = [
+    "clusterctl.cluster.x-k8s.io",
+    "clusterctl.cluster.x-k8s.io/move",
+    "clusterctl.cluster.x-k8s.io/move-hierarchy",
+];
+/// What names a contract: `cluster.x-k8s.io/v1beta1: v1alpha1_v1beta1`.
+const CONTRACT: &str = "cluster.x-k8s.io/v1";
+/// A definition may have half a megabyte: not all are in memory at once.
+const AT_ONCE: usize = 4;
+
+/// Compares the target's with the source's.
+pub(crate) fn check(moving: &Move, report: &mut Report<'_>) -> Result<()> {
+    let kinds: BTreeSet<&Kind> = moving.objects.iter().map(|key| &key.kind).collect();
+    let kinds: Vec<&Kind> = kinds.into_iter().collect();
+    for some in kinds.chunks(AT_ONCE) {
+        let mut queries = Vec::new();
+        for kind in some {
+            for side in Side::BOTH {
+                queries
+                    .extend(names(kind).map(|name| Query::one(side, &DEFINITION.global(name)).everywhere()));
+            }
+        }
+        let mut found = Vec::new();
+        for (query, answer) in queries.iter().zip(objects::read(&queries)) {
+            let objects = providers::readable(answer, Area::Definitions, query.side, &DEFINITION, report)?;
+            found.extend(objects.into_iter().map(|object| (query.side, object)));
+        }
+        for kind in some {
+            let of = |side| {
+                let defines = |object: &Object| {
+                    object.text("/spec/group") == Some(&*kind.group)
+                        && object.text("/spec/names/kind") == Some(&*kind.kind)
+                };
+                found.iter().find(|(at, object)| *at == side && defines(object)).map(|(_, object)| object)
+            };
+            if let Some(target) = of(Side::Target) {
+                judge(kind, of(Side::Source), target, report);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn judge(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Report<'_>) {
+    let mut add = |finding: Finding| report.add(Area::Definitions, finding.on(target));
+    if target.is_being_deleted() {
+        let message = format!("the target is removing its definition of {kind}, with all objects");
+        add(Finding::stop("crd-being-deleted", message)
+            .remedy("find out who removes it, and install its provider again"));
+        return;
+    }
+    if status::of(target, "Established") == "False" {
+        let message = format!("the target does not serve {kind} yet");
+        add(Finding::wait("crd-not-established", message).remedy(status::look_at(target)));
+    }
+    let Some(source) = source else { return };
+    let contract = |object: &Object| object.labels().any(|(label, _)| label.starts_with(CONTRACT));
+    if contract(source) && !contract(target) {
+        let message = format!(
+            "the target's definition of {kind} names no contract, so that Cluster API would not find its objects there"
+        );
+        let remedy = "install the provider there with clusterctl, or put the labels `cluster.x-k8s.io/v1…` of the source's \
+                      definition on it";
+        add(Finding::stop("crd-without-contract", message).remedy(remedy));
+    }
+    let missing: Vec<&str> = FOR_MOVES
+        .into_iter()
+        .filter(|label| source.label(label).is_some() && target.label(label).is_none())
+        .collect();
+    if !missing.is_empty() {
+        let message = format!(
+            "the target's definition of {kind} is not labelled for moves as the source's is: {}",
+            missing.join(", ")
+        );
+        let labels: Vec<String> = missing.iter().map(|label| format!("{label}=")).collect();
+        let remedy = format!(
+            "else the next move leaves such objects behind: `kubectl label crd {} {}`",
+            target.name(),
+            labels.join(" ")
+        );
+        add(Finding::warn("crd-not-labelled", message).remedy(remedy));
+    }
+}
+
+/// What the definition of a kind may be called: Cluster API wants its plural to be the regular one, and the rest is as common.
+fn names(kind: &Kind) -> impl Iterator<Item = String> {
+    let one = kind.kind.to_lowercase();
+    let es = one.ends_with(['s', 'x']) || one.ends_with("ch") || one.ends_with("sh");
+    let mut plurals = vec![if es { format!("{one}es") } else { format!("{one}s") }];
+    plurals.extend(one.strip_suffix('y').map(|stem| format!("{stem}ies")));
+    // Data, settings.
+    plurals.push(one);
+    let group = kind.group.clone();
+    plurals.into_iter().map(move |plural| format!("{plural}.{group}"))
+}

@@ -1,0 +1,85 @@
+//! Clusters, control planes and machines: what their conditions say.
+
+use pivot_sdk::{Finding, Object, Point};
+
+use crate::report::Report;
+use crate::settings::Area;
+use crate::{CORE, status};
+
+/// Conditions of both contracts that are true of what is healthy. One that an object does not report is not asked for.
+const CLUSTER: [&str; 8] = [
+    "Available",
+    "Ready",
+    "InfrastructureReady",
+    "ControlPlaneAvailable",
+    "ControlPlaneReady",
+    "WorkersAvailable",
+    "RemoteConnectionProbe",
+    "TopologyReconciled",
+];
+const CONTROL_PLANE: [&str; 6] = [
+    "Available",
+    "Ready",
+    "CertificatesAvailable",
+    "ControlPlaneComponentsHealthy",
+    "EtcdClusterHealthy",
+    "MachinesReady",
+];
+const GROUP_OF_MACHINES: [&str; 6] =
+    ["Available", "Ready", "BootstrapReady", "InfrastructureReady", "MachinesReady", "ReplicasReady"];
+const MACHINE: [&str; 9] = [
+    "Available",
+    "Ready",
+    "BootstrapConfigReady",
+    "BootstrapReady",
+    "InfrastructureReady",
+    "NodeHealthy",
+    "NodeReady",
+    "HealthCheckSucceeded",
+    "OwnerRemediated",
+];
+/// Where a controller says that it has given up.
+const FAILURES: [&str; 4] = [
+    "/status/failureReason",
+    "/status/failureMessage",
+    "/status/deprecated/v1beta1/failureReason",
+    "/status/deprecated/v1beta1/failureMessage",
+];
+
+/// Judges an object that is one of these.
+pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
+    let kind = object.kind();
+    let (area, types, speaks): (Area, &[&str], bool) = match &*kind.kind {
+        "Cluster" if kind.group == CORE => (Area::Clusters, &CLUSTER, true),
+        _ if status::is_control_plane(&kind) => {
+            (Area::Clusters, &CONTROL_PLANE, kind.kind == "KubeadmControlPlane")
+        }
+        "Machine" if kind.group == CORE => (Area::Machines, &MACHINE, true),
+        "MachineDeployment" if kind.group == CORE => (Area::Machines, &GROUP_OF_MACHINES, true),
+        "MachineSet" | "MachinePool" if kind.group == CORE => (Area::Machines, &GROUP_OF_MACHINES, false),
+        _ => return,
+    };
+    if let Some(why) = failure(object) {
+        let finding = Finding::stop("failed", format!("its controller has given up: {why}"));
+        report
+            .add(area, finding.on(object).remedy(format!("mend or replace it; {}", status::look_at(object))));
+        return;
+    }
+    // A copy arrives without a status; one that stays without has no controller.
+    if point == Point::AfterResume && speaks && status::is_silent(object) {
+        let finding = Finding::wait("no-status", "no controller of the target has written a status yet");
+        report
+            .add(area, finding.on(object).remedy("see whether its provider's Deployment runs in the target"));
+        return;
+    }
+    let open = status::open(object, types, false);
+    if !open.is_empty() {
+        let finding = Finding::wait("not-ready", format!("conditions are not true: {}", open.join(", ")));
+        report.add(area, finding.on(object).remedy(status::look_at(object)));
+    }
+}
+
+fn failure(object: &Object) -> Option<&str> {
+    let said = FAILURES.iter().find_map(|place| object.text(place)).filter(|why| !why.is_empty());
+    said.or_else(|| object.text("/status/phase").filter(|phase| *phase == "Failed"))
+}

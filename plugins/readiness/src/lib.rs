@@ -1,0 +1,110 @@
+//! Whether both sides are fit for a move: providers run, nothing is being rolled out, what moves is healthy.
+//!
+//! The host checks what must never be otherwise (provisioned, not paused, not being deleted) and waits, at the end, for what
+//! was true in the source to be true again in the target. This plugin knows Cluster API's providers: which Deployments they
+//! are, how a roll-out shows in each contract, which conditions say that something is wrong. It looks at the source before
+//! the pause, where it costs nothing to wait, and at the target's providers too, because a controller that is not running
+//! there shows otherwise only when the source is paused already. And it looks at the target after the resume, before
+//! anything is deleted.
+//!
+//! What time cures is a wait; what it does not cure is a stop. A paused Cluster is not judged: nobody updates what it says.
+
+mod addons;
+mod definitions;
+mod health;
+mod packages;
+mod providers;
+mod report;
+mod rollouts;
+mod scene;
+mod settings;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use pivot_sdk::prelude::*;
+
+pub use settings::{Area, Extra, Readiness};
+
+use report::Report;
+use scene::Scene;
+
+/// Cluster API's core group.
+const CORE: &str = "cluster.x-k8s.io";
+/// The groups whose objects can be judged. A plugin declares what it reads before it knows its configuration.
+pub const GROUPS: [Kind; 6] = [
+    Kind::new(CORE, "*"),
+    Kind::new("controlplane.cluster.x-k8s.io", "*"),
+    Kind::new("bootstrap.cluster.x-k8s.io", "*"),
+    Kind::new("infrastructure.cluster.x-k8s.io", "*"),
+    Kind::new("addons.cluster.x-k8s.io", "*"),
+    Kind::new("ipam.cluster.x-k8s.io", "*"),
+];
+
+impl Plugin for Readiness {
+    fn about() -> About {
+        let mut about = pivot_sdk::about!();
+        for group in GROUPS {
+            about = about.sees(group);
+        }
+        for side in Side::BOTH {
+            for group in GROUPS {
+                about = about.reads(side, group);
+            }
+            about = about
+                .reads_in(side, providers::DEPLOYMENT, "*")
+                .reads_in(side, definitions::DEFINITION, "*")
+                .reads_in(side, packages::PACKAGE, "*");
+        }
+        about
+    }
+
+    fn configure() -> Result<Self> {
+        let this: Self = config::get()?;
+        this.make_sense()?;
+        Ok(this)
+    }
+
+    fn check(&self, point: Point, moving: &Move) -> Result<Vec<Finding>> {
+        let mut report = Report::new(self);
+        let side = match point {
+            Point::BeforePause => Side::Source,
+            Point::AfterResume => Side::Target,
+            _ => return Ok(Vec::new()),
+        };
+        if self.looks(Area::Providers) {
+            providers::check(point, &mut report)?;
+        }
+        if self.looks(Area::Definitions) && point == Point::BeforePause {
+            definitions::check(moving, &mut report)?;
+        }
+        if self.looks(Area::Packages) {
+            packages::check(side, &self.package_namespaces, &mut report)?;
+        }
+        let scene = Scene::read(side, moving, self)?;
+        for object in scene.judged() {
+            health::check(object, point, &mut report);
+            rollouts::check(object, point, &mut report);
+            addons::check(object, &mut report);
+            self.check_extra(object, &mut report);
+        }
+        Ok(report.findings())
+    }
+}
+
+impl Readiness {
+    /// What the operator wants to be true besides.
+    fn check_extra(&self, object: &Object, report: &mut Report<'_>) {
+        for extra in self.extra.iter().filter(|extra| extra.kind.covers(&object.kind())) {
+            let wanted: Vec<&str> = extra.conditions.iter().map(String::as_str).collect();
+            let open = status::open(object, &wanted, true);
+            if !open.is_empty() {
+                let message = format!("conditions are not true: {}", open.join(", "));
+                let finding = Finding::new(extra.severity.into(), "condition-not-true", message);
+                report.add(Area::Extra, finding.on(object).remedy(status::look_at(object)));
+            }
+        }
+    }
+}
+
+pivot_sdk::export!(Readiness, hooks = [check]);

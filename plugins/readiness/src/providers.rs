@@ -1,0 +1,105 @@
+//! The Deployments of providers, found by the label that clusterctl and every provider's manifests carry.
+
+use std::collections::BTreeSet;
+
+use pivot_sdk::objects::{self, Query};
+use pivot_sdk::{Finding, Kind, Object, Point, Result, Side};
+
+use crate::report::Report;
+use crate::settings::Area;
+use crate::status;
+
+/// What runs a provider.
+pub(crate) const DEPLOYMENT: Kind = Kind::new("apps", "Deployment");
+const PROVIDER: &str = "cluster.x-k8s.io/provider";
+
+/// Judges the target's at each point, and the source's as long as they have something to do.
+pub(crate) fn check(point: Point, report: &mut Report<'_>) -> Result<()> {
+    let sides: &[Side] = if point == Point::BeforePause { &Side::BOTH } else { &[Side::Target] };
+    let queries: Vec<Query> = sides.iter().map(|side| Query::all(*side, &DEPLOYMENT).everywhere()).collect();
+    let mut names: Vec<BTreeSet<String>> = Vec::new();
+    for (side, answer) in sides.iter().zip(objects::read(&queries)) {
+        let mut all = readable(answer, Area::Providers, *side, &DEPLOYMENT, report)?;
+        all.retain(|deployment| deployment.label(PROVIDER).is_some());
+        all.sort_by_key(Object::key);
+        for deployment in &all {
+            if let Some(finding) = judge(deployment, *side) {
+                report.add(Area::Providers, finding.on(deployment));
+            }
+        }
+        names.push(
+            all.iter().filter_map(|deployment| deployment.label(PROVIDER)).map(str::to_owned).collect(),
+        );
+    }
+    if let [source, target] = names.as_slice()
+        // A directory runs nothing, and providers may run elsewhere: then there is nothing to compare.
+        && !target.is_empty()
+    {
+        for missing in source.difference(target) {
+            let message =
+                format!("provider {missing} runs in the source, and no Deployment of it is in the target");
+            let remedy = "install it there, unless nothing that moves needs it";
+            report.add(Area::Providers, Finding::warn("provider-missing", message).remedy(remedy));
+        }
+    }
+    Ok(())
+}
+
+fn judge(deployment: &Object, side: Side) -> Option<Finding> {
+    let provider = deployment.label(PROVIDER).unwrap_or_default();
+    let place = side.as_str();
+    let (namespace, name) = (deployment.namespace().unwrap_or_default(), deployment.name());
+    let pods = format!("see `kubectl -n {namespace} describe deployment {name}` and its Pods");
+    let wanted = status::number(deployment, &["/spec/replicas"]).unwrap_or(1);
+    let count = |pointer| status::number(deployment, &[pointer]).unwrap_or(0);
+    if wanted == 0 {
+        let message = format!("provider {provider} of the {place} is scaled to zero");
+        return Some(match side {
+            Side::Source => Finding::warn("provider-off", message)
+                .remedy("nothing there answers the pause: start it, or move with --assume-paused"),
+            Side::Target => Finding::stop("provider-off", message)
+                .remedy(format!("start it: `kubectl -n {namespace} scale deployment {name} --replicas=1`")),
+        });
+    }
+    if status::of(deployment, "Progressing") == "False" {
+        let why = status::reason(deployment, "Progressing");
+        let message = format!("the roll-out of provider {provider} of the {place} is stuck: {why}");
+        return Some(Finding::stop("provider-stuck", message).remedy(pods));
+    }
+    if status::of(deployment, "Available") != "True" {
+        let message = format!("provider {provider} of the {place} is not available");
+        return Some(Finding::wait("provider-unavailable", message).remedy(pods));
+    }
+    let updated = count("/status/updatedReplicas");
+    if status::lags(deployment) || updated < wanted || count("/status/replicas") > updated {
+        let message = format!("provider {provider} of the {place} is being rolled out");
+        return Some(Finding::wait("provider-rolling-out", message).remedy(pods));
+    }
+    None
+}
+
+/// What was read. A kind that a side does not have has no objects; what may not be read is not checked, and said to be so.
+pub(crate) fn readable(
+    answer: Result<Vec<Object>>,
+    area: Area,
+    side: Side,
+    kind: &Kind,
+    report: &mut Report<'_>,
+) -> Result<Vec<Object>> {
+    match answer {
+        Ok(objects) => Ok(objects),
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) if error.is_denied() || error.code == "forbidden" => {
+            let message = format!(
+                "{kind} of the {} may not be read and is not checked: {}",
+                side.as_str(),
+                error.message
+            );
+            let remedy =
+                "grant the right to list it in all namespaces, or skip the check in the configuration";
+            report.add(area, Finding::warn("not-readable", message).remedy(remedy));
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error.context(format!("reading {kind} of the {}", side.as_str()))),
+    }
+}

@@ -1,0 +1,58 @@
+//! What is found, weighed as the operator wants it, and no more of one sort than a person reads.
+
+use std::collections::BTreeMap;
+
+use pivot_sdk::{Finding, Severity};
+
+use crate::settings::{Area, Readiness};
+
+/// How many findings of one sort are told one by one. The host takes a thousand in all, and a provider that is away is one
+/// cause with as many findings as there are machines.
+const MOST: usize = 20;
+
+/// Findings, as they come.
+pub(crate) struct Report<'a> {
+    settings: &'a Readiness,
+    found: Vec<Finding>,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(settings: &'a Readiness) -> Self {
+        Self { settings, found: Vec::new() }
+    }
+
+    /// Adds a finding, unless its area is skipped.
+    pub(crate) fn add(&mut self, area: Area, mut finding: Finding) {
+        if self.settings.looks(area) {
+            if let Some(weight) = self.settings.severity.get(&area) {
+                finding.severity = Severity::from(*weight);
+            }
+            // What is about no object can be found many times over: that nothing of a kind may be read.
+            if finding.object.is_some() || !self.found.contains(&finding) {
+                self.found.push(finding);
+            }
+        }
+    }
+
+    /// What was found, the rest of each sort in one line.
+    pub(crate) fn findings(self) -> Vec<Finding> {
+        let mut sorts: BTreeMap<(Severity, String, String), Vec<Finding>> = BTreeMap::new();
+        for finding in self.found {
+            let kind = finding.object.as_ref().map(|key| key.kind.to_string()).unwrap_or_default();
+            sorts.entry((finding.severity, finding.code.to_string(), kind)).or_default().push(finding);
+        }
+        let mut findings = Vec::new();
+        // What weighs most first.
+        for ((severity, code, kind), mut found) in sorts.into_iter().rev() {
+            let more = found.len().saturating_sub(MOST);
+            let remedy = found.first().map(|finding| finding.remedy.clone()).unwrap_or_default();
+            found.truncate(MOST);
+            findings.extend(found);
+            if more > 0 {
+                let message = format!("and the same of {more} more objects of kind {kind}");
+                findings.push(Finding::new(severity, code, message).remedy(remedy));
+            }
+        }
+        findings
+    }
+}

@@ -1,0 +1,102 @@
+//! Whether machines are being replaced or their number changes.
+//!
+//! A machine that is half made when its owner moves is made once more by the other side, or by both. After the resume it is the
+//! other way round: a roll-out that begins there was caused by the move, and is told, but not waited for, since on bare metal
+//! it takes hours.
+
+use pivot_sdk::{Finding, Kind, Object, Point};
+
+use crate::report::Report;
+use crate::settings::Area;
+use crate::{CORE, status};
+
+/// True while something goes on (v1beta2).
+const GOING_ON: [&str; 5] = ["RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Updating"];
+/// Not true while something goes on (v1beta1).
+const AT_REST: [&str; 2] = ["MachinesSpecUpToDate", "Resized"];
+
+/// Judges an object that has machines, or is one.
+pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
+    let kind = object.kind();
+    let scales = scales(&kind);
+    if !scales && kind != Kind::new(CORE, "Machine") {
+        return;
+    }
+    if status::lags(object) {
+        let finding = Finding::wait("not-observed", "its controller has not seen its last change");
+        report.add(Area::Rollouts, finding.on(object).remedy("see whether its provider's Deployment runs"));
+    }
+    let by_hand = replaced_by_hand(object);
+    let mut signs: Vec<String> = GOING_ON
+        .into_iter()
+        .filter(|kind| status::of(object, kind) == "True" && !(by_hand && *kind == "RollingOut"))
+        .map(str::to_owned)
+        .collect();
+    signs.extend(status::open(object, &AT_REST, false));
+    let (numbers, outdated) = if scales { counts(object, &kind) } else { (Vec::new(), None) };
+    if !numbers.is_empty() {
+        let finding = Finding::wait("machines-missing", numbers.join(", "));
+        report.add(Area::Rollouts, finding.on(object).remedy(status::look_at(object)));
+    }
+    match outdated {
+        Some(outdated) if by_hand => {
+            let message = format!("{outdated}; they are replaced only when somebody deletes them");
+            let remedy = "none is needed: it is the same in the target";
+            report
+                .add(Area::Rollouts, Finding::note("replaced-on-delete", message).on(object).remedy(remedy));
+        }
+        outdated => signs.extend(outdated),
+    }
+    if signs.is_empty() {
+        return;
+    }
+    let what = signs.join(", ");
+    let finding = if point == Point::AfterResume {
+        Finding::warn("rollout-in-target", format!("the target changes its machines: {what}")).remedy(
+            format!(
+                "see what differs between the sides before the source is gone; {}",
+                status::look_at(object)
+            ),
+        )
+    } else {
+        Finding::wait("rolling-out", format!("its machines are being changed: {what}"))
+            .remedy(format!("wait until it is through; {}", status::look_at(object)))
+    };
+    report.add(Area::Rollouts, finding.on(object));
+}
+
+fn scales(kind: &Kind) -> bool {
+    status::is_control_plane(kind)
+        || (kind.group == CORE && matches!(&*kind.kind, "MachineDeployment" | "MachinePool" | "MachineSet"))
+}
+
+/// What the numbers of replicas say, and how many are out of date.
+fn counts(object: &Object, kind: &Kind) -> (Vec<String>, Option<String>) {
+    let Some(wanted) = status::number(object, &["/spec/replicas"]) else { return (Vec::new(), None) };
+    let there = status::number(object, &["/status/replicas"]);
+    let current = [
+        "/status/upToDateReplicas",
+        "/status/v1beta2/upToDateReplicas",
+        "/status/updatedReplicas",
+        "/status/deprecated/v1beta1/updatedReplicas",
+    ];
+    let few = |number: Option<i64>| number.filter(|number| *number < wanted);
+    let mut signs: Vec<String> = there
+        .filter(|there| *there != wanted)
+        .map(|there| format!("{there} of {wanted} machines are there"))
+        .into_iter()
+        .collect();
+    let ready = few(status::number(object, &["/status/readyReplicas"]));
+    signs.extend(ready.map(|ready| format!("{ready} of {wanted} machines are ready")));
+    // The sets of a deployment stand for its revisions: an old one is never up to date.
+    let judged = kind.kind != "MachineSet";
+    let outdated = few(status::number(object, &current)).filter(|_| judged);
+    (signs, outdated.map(|current| format!("{current} of {wanted} machines are up to date")))
+}
+
+/// Whether machines are replaced only when somebody deletes them: then being out of date is a state, not a process.
+fn replaced_by_hand(object: &Object) -> bool {
+    ["/spec/rollout/strategy/type", "/spec/strategy/type"]
+        .iter()
+        .any(|place| object.text(place) == Some("OnDelete"))
+}

@@ -1,0 +1,71 @@
+//! The objects that are judged: what moves, as a side has it now.
+
+use std::collections::BTreeSet;
+
+use pivot_sdk::objects::{self, Query};
+use pivot_sdk::{Key, Kind, Move, Object, Result, Side};
+
+use crate::settings::Readiness;
+use crate::{CORE, status};
+
+/// Kinds that are always judged.
+const JUDGED: [Kind; 7] = [
+    Kind::new(CORE, "Cluster"),
+    Kind::new(CORE, "Machine"),
+    Kind::new(CORE, "MachineDeployment"),
+    Kind::new(CORE, "MachinePool"),
+    Kind::new(CORE, "MachineSet"),
+    Kind::new("addons.cluster.x-k8s.io", "ClusterResourceSet"),
+    Kind::new("addons.cluster.x-k8s.io", "ClusterResourceSetBinding"),
+];
+
+/// What moves.
+pub(crate) struct Scene {
+    objects: Vec<Object>,
+    /// Clusters that are paused.
+    paused: BTreeSet<Key>,
+}
+
+impl Scene {
+    /// Reads kind by kind, not object by object: a question for each machine would be too many.
+    pub(crate) fn read(side: Side, moving: &Move, settings: &Readiness) -> Result<Self> {
+        let keys: BTreeSet<&Key> = moving.objects.iter().collect();
+        let kinds: BTreeSet<&Kind> =
+            keys.iter().map(|key| &key.kind).filter(|k| wanted(k, settings)).collect();
+        let queries: Vec<Query> = kinds.iter().map(|kind| Query::all(side, kind)).collect();
+        let mut found = Vec::new();
+        for (kind, answer) in kinds.iter().zip(objects::read(&queries)) {
+            let all =
+                answer.map_err(|error| error.context(format!("reading {kind} of the {}", side.as_str())))?;
+            // The namespace may hold others that stay.
+            found.extend(all.into_iter().filter(|object| keys.contains(&object.key())));
+        }
+        found.sort_by_key(Object::key);
+        let paused = found.iter().filter(|o| is_cluster(o) && is_paused(o)).map(Object::key).collect();
+        Ok(Self { objects: found, paused })
+    }
+
+    /// Those that somebody keeps up to date.
+    pub(crate) fn judged(&self) -> impl Iterator<Item = &Object> {
+        self.objects.iter().filter(|object| {
+            let cluster = object.text("/spec/clusterName").or(object.label("cluster.x-k8s.io/cluster-name"));
+            let cluster =
+                cluster.zip(object.namespace()).map(|(name, ns)| Kind::new(CORE, "Cluster").named(ns, name));
+            !is_paused(object) && cluster.is_none_or(|cluster| !self.paused.contains(&cluster))
+        })
+    }
+}
+
+fn wanted(kind: &Kind, settings: &Readiness) -> bool {
+    JUDGED.contains(kind)
+        || status::is_control_plane(kind)
+        || settings.extra.iter().any(|extra| extra.kind.covers(kind))
+}
+
+fn is_cluster(object: &Object) -> bool {
+    object.kind() == Kind::new(CORE, "Cluster")
+}
+
+fn is_paused(object: &Object) -> bool {
+    object.annotation("cluster.x-k8s.io/paused").is_some() || object.is_true("/spec/paused")
+}

@@ -1,0 +1,112 @@
+//! What an operator may set.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_sdk::{Error, Glob, Kind, Result, Severity};
+use serde::Deserialize;
+
+use crate::GROUPS;
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Area {
+    /// The Deployments of providers.
+    Providers,
+    /// The definitions of what moves.
+    Definitions,
+    /// Clusters and their control planes.
+    Clusters,
+    /// Machines and what makes them.
+    Machines,
+    /// Whether machines are being replaced or their number changes.
+    Rollouts,
+    /// ClusterResourceSets.
+    Addons,
+    /// PackageInstalls.
+    Packages,
+    /// What the operator added.
+    #[serde(skip)]
+    Extra,
+}
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Weight {
+    /// Worth knowing.
+    Note,
+    /// Worth a person's attention.
+    Warn,
+    /// Not yet.
+    #[default]
+    Wait,
+    /// The move may not go on.
+    Stop,
+}
+
+impl From<Weight> for Severity {
+    fn from(weight: Weight) -> Self {
+        match weight {
+            Weight::Note => Self::Note,
+            Weight::Warn => Self::Warn,
+            Weight::Wait => Self::Wait,
+            Weight::Stop => Self::Stop,
+        }
+    }
+}
+
+/// Conditions that have to be true of objects of a kind.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Extra {
+    /// The kind.
+    pub kind: Kind,
+    /// The conditions' types.
+    pub conditions: Vec<String>,
+    /// What it is if one is not true.
+    #[serde(default)]
+    pub severity: Weight,
+}
+
+/// The plugin, with its configuration.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Readiness {
+    /// What is not looked at.
+    pub skip: BTreeSet<Area>,
+    /// How much all findings of an area weigh, instead of what each would by itself.
+    pub severity: BTreeMap<Area, Weight>,
+    /// The namespaces of the PackageInstalls that count; all where nothing is said.
+    pub package_namespaces: Vec<Glob>,
+    /// More conditions.
+    pub extra: Vec<Extra>,
+}
+
+impl Readiness {
+    /// Whether an area is looked at.
+    pub(crate) fn looks(&self, area: Area) -> bool {
+        !self.skip.contains(&area)
+    }
+
+    /// What parsing can't see.
+    pub(crate) fn make_sense(&self) -> Result<()> {
+        for (index, Extra { kind, conditions, .. }) in self.extra.iter().enumerate() {
+            let wrong = |why: String| Err(Error::invalid(format!("configuration: extra[{index}]: {why}")));
+            if !GROUPS.iter().any(|known| known.covers(kind)) {
+                let known: Vec<String> = GROUPS.iter().map(Kind::to_string).collect();
+                return wrong(format!("{kind} is none of the kinds that can be read: {}", known.join(", ")));
+            }
+            if conditions.is_empty() {
+                return wrong("it names no condition; say which have to be true".into());
+            }
+        }
+        match self.severity.keys().find(|area| self.skip.contains(area)) {
+            Some(area) => Err(Error::invalid(format!(
+                "configuration: severity and skip both name {}; what is skipped weighs nothing",
+                format!("{area:?}").to_lowercase()
+            ))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a status says, whichever contract it was written for.
+//!
+//! The newest contract decides as a whole: an object that speaks v1beta2 is not judged by what it repeats for old clients.
+
+use pivot_sdk::{Kind, Object};
+use serde_json::Value;
+
+/// Where conditions stand, the newest contract first.
+const PLACES: [&str; 3] =
+    ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
+
+/// The conditions of the newest contract.
+fn conditions(object: &Object) -> impl Iterator<Item = &Value> {
+    let place = PLACES.into_iter().find(|place| object.items(place).next().is_some());
+    place.into_iter().flat_map(|place| object.items(place))
+}
+
+fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
+    condition.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Whether anybody wrote conditions.
+pub(crate) fn is_silent(object: &Object) -> bool {
+    conditions(object).next().is_none()
+}
+
+/// A condition's status; empty where there is none.
+pub(crate) fn of<'a>(object: &'a Object, kind: &str) -> &'a str {
+    conditions(object).find(|condition| text(condition, "type") == kind).map_or("", |c| text(c, "status"))
+}
+
+/// A condition's reason; empty where there is none.
+pub(crate) fn reason<'a>(object: &'a Object, kind: &str) -> &'a str {
+    conditions(object).find(|condition| text(condition, "type") == kind).map_or("", |c| text(c, "reason"))
+}
+
+/// The conditions of these types that are there and not true, with their reasons; where they must be there, also those that
+/// are not.
+pub(crate) fn open(object: &Object, types: &[&str], must_be_there: bool) -> Vec<String> {
+    let words = |kind: &&str| {
+        let Some(condition) = conditions(object).find(|condition| text(condition, "type") == *kind) else {
+            return must_be_there.then(|| format!("{kind} (not reported)"));
+        };
+        if text(condition, "status") == "True" {
+            return None;
+        }
+        let parts = [text(condition, "reason"), text(condition, "message").trim()];
+        let why: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        Some(if why.is_empty() { (*kind).to_owned() } else { format!("{kind} ({})", why.join(": ")) })
+    };
+    types.iter().filter_map(words).collect()
+}
+
+/// A number of a status or spec.
+pub(crate) fn number(object: &Object, pointers: &[&str]) -> Option<i64> {
+    pointers.iter().find_map(|pointer| object.get(pointer)?.as_i64())
+}
+
+/// Whether its controller has still to look at the object's last change.
+pub(crate) fn lags(object: &Object) -> bool {
+    let seen = number(object, &["/status/observedGeneration"]);
+    seen.zip(number(object, &["/metadata/generation"])).is_some_and(|(seen, now)| seen < now)
+}
+
+/// Whether it is a control plane: `KubeadmControlPlane`, `RKE2ControlPlane`, …, and not a template of one.
+pub(crate) fn is_control_plane(kind: &Kind) -> bool {
+    kind.group == "controlplane.cluster.x-k8s.io" && kind.kind.ends_with("ControlPlane")
+}
+
+/// What a person types to see more.
+pub(crate) fn look_at(object: &Object) -> String {
+    let namespace = object.namespace().map(|namespace| format!("-n {namespace} ")).unwrap_or_default();
+    format!("see `kubectl {namespace}describe {} {}`", object.kind(), object.name())
+}

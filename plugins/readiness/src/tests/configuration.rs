@@ -1,0 +1,88 @@
+use pivot_sdk::test::Harness;
+use pivot_sdk::{Point, Result};
+use serde_json::json;
+
+use super::*;
+
+fn ask(config: Value, objects: &[Object]) -> Result<Vec<Finding>> {
+    let mut harness = Harness::<Readiness>::new();
+    harness.config(config);
+    for object in objects {
+        harness.source(object);
+    }
+    harness.check(Point::BeforePause)
+}
+
+fn broken() -> Object {
+    core("Machine", "m", json!({"status": {"conditions": conditions(&[("Ready", "False")])}}))
+}
+
+#[test]
+fn an_area_can_be_skipped() {
+    for area in ["providers", "definitions", "clusters", "rollouts", "addons", "packages"] {
+        assert_eq!(ask(json!({"skip": [area]}), &[broken()]).unwrap().len(), 1, "{area}");
+    }
+    assert_eq!(ask(json!({"skip": ["machines"]}), &[broken()]).unwrap(), []);
+}
+
+#[test]
+fn an_area_can_weigh_less_or_more() {
+    for weight in ["note", "warn", "wait", "stop"] {
+        let found = ask(json!({"severity": {"machines": weight}}), &[broken()]).unwrap();
+        assert_eq!(told(&found), [format!("{weight} not-ready")]);
+    }
+}
+
+#[test]
+fn more_conditions_can_be_asked_for_and_have_to_be_there() {
+    let host = |list: &[(&str, &str)]| {
+        object(
+            "infrastructure.cluster.x-k8s.io",
+            "Metal3Machine",
+            "m",
+            json!({"status": {"conditions": conditions(list)}}),
+        )
+    };
+    let extra = json!({"kind": "Metal3Machine.infrastructure.cluster.x-k8s.io", "conditions": ["Ready", "Associated"]});
+    let config = json!({"extra": [extra]});
+    assert_eq!(ask(config.clone(), &[host(&[("Ready", "True"), ("Associated", "True")])]).unwrap(), []);
+    let found = ask(config, &[host(&[("Ready", "False")])]).unwrap();
+    assert_eq!(told(&found), ["wait condition-not-true"]);
+    assert_eq!(found[0].message, "conditions are not true: Ready (Because), Associated (not reported)");
+    let config = json!({"extra": [{"kind": "*.infrastructure.cluster.x-k8s.io", "conditions": ["Ready"], "severity": "stop"}]});
+    assert_eq!(told(&ask(config, &[host(&[])]).unwrap()), ["stop condition-not-true"]);
+}
+
+#[test]
+fn a_configuration_that_makes_no_sense_is_told_where() {
+    for (config, wrong) in [
+        (
+            json!({"extra": [{"kind": "Pod", "conditions": ["Ready"]}]}),
+            "extra[0]: Pod is none of the kinds that can be read",
+        ),
+        (
+            json!({"extra": [{"kind": "Machine.cluster.x-k8s.io", "conditions": []}]}),
+            "extra[0]: it names no condition",
+        ),
+        (json!({"extra": [{"kind": "Machine.cluster.x-k8s.io"}]}), "extra[0]: missing field `conditions`"),
+        (
+            json!({"skip": ["machine"]}),
+            "unknown variant `machine`, expected one of `providers`, `definitions`",
+        ),
+        (
+            json!({"severity": {"machines": "warning"}}),
+            "unknown variant `warning`, expected one of `note`, `warn`",
+        ),
+        (
+            json!({"severity": {"machines": "warn"}, "skip": ["machines"]}),
+            "severity and skip both name machines",
+        ),
+        (
+            json!({"skips": []}),
+            "unknown field `skips`, expected one of `skip`, `severity`, `package-namespaces`, `extra`",
+        ),
+    ] {
+        let error = ask(config.clone(), &[]).unwrap_err().to_string();
+        assert!(error.contains("configuration: ") && error.contains(wrong), "{config}: {error}");
+    }
+}

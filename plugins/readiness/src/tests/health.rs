@@ -1,0 +1,150 @@
+use pivot_sdk::test::Harness;
+use pivot_sdk::{Kind, Point};
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn a_healthy_cluster_and_its_machines_are_fine() {
+    let truths = conditions(&[
+        ("Available", "True"),
+        ("Ready", "True"),
+        ("NodeHealthy", "True"),
+        ("RollingOut", "False"),
+    ]);
+    let status = json!({"status": {"conditions": truths}});
+    let all = [core("Cluster", "edge", status.clone()), core("Machine", "m", status)];
+    assert_eq!((before(&all), after(&all)), (vec![], vec![]));
+}
+
+#[test]
+fn each_condition_that_is_not_true_is_told_with_its_reason() {
+    let open = json!({"status": {"conditions": [
+        {"type": "Available", "status": "False", "reason": "NotAvailable", "message": "* etcd: no quorum"},
+        {"type": "RemoteConnectionProbe", "status": "Unknown", "reason": "ProbeFailed"},
+    ]}});
+    let found = before(&[core("Cluster", "edge", open)]);
+    assert_eq!(told(&found), ["wait not-ready"]);
+    assert_eq!(
+        found[0].message,
+        "conditions are not true: Available (NotAvailable: * etcd: no quorum), RemoteConnectionProbe (ProbeFailed)"
+    );
+    assert_eq!(found[0].remedy, "see `kubectl -n metal3 describe Cluster.cluster.x-k8s.io edge`");
+}
+
+#[test]
+fn every_contract_is_understood() {
+    for status in [
+        json!({"conditions": conditions(&[("Ready", "False")])}),
+        json!({"v1beta2": {"conditions": conditions(&[("Available", "False")])}}),
+        json!({"deprecated": {"v1beta1": {"conditions": conditions(&[("Ready", "False")])}}}),
+    ] {
+        let found = before(&[core("Machine", "m", json!({"status": status.clone()}))]);
+        assert_eq!(told(&found), ["wait not-ready"], "{status}");
+    }
+}
+
+#[test]
+fn the_newest_contract_decides_as_a_whole() {
+    let status = json!({
+        "conditions": conditions(&[("Available", "True")]),
+        "deprecated": {"v1beta1": {"conditions": conditions(&[("Ready", "False")])}},
+    });
+    assert_eq!(before(&[core("Cluster", "edge", json!({"status": status}))]), []);
+}
+
+#[test]
+fn control_planes_of_every_provider_are_judged_and_their_templates_are_not() {
+    let open = json!({"status": {"conditions": conditions(&[("EtcdClusterHealthy", "False")])}});
+    for kind in ["KubeadmControlPlane", "RKE2ControlPlane"] {
+        assert_eq!(told(&before(&[control_plane(kind, open.clone())])), ["wait not-ready"], "{kind}");
+    }
+    assert_eq!(before(&[control_plane("KubeadmControlPlaneTemplate", open)]), []);
+}
+
+#[test]
+fn deployments_sets_and_pools_are_judged() {
+    for kind in ["MachineDeployment", "MachineSet", "MachinePool"] {
+        let open = json!({"status": {"conditions": conditions(&[("Available", "False")])}});
+        assert_eq!(told(&before(&[core(kind, "workers", open)])), ["wait not-ready"], "{kind}");
+    }
+}
+
+#[test]
+fn what_has_failed_for_good_stops() {
+    for status in [
+        json!({"failureReason": "CreateError"}),
+        json!({"deprecated": {"v1beta1": {"failureMessage": "no such image"}}}),
+        json!({"phase": "Failed"}),
+    ] {
+        let found = before(&[core("Machine", "m", json!({"status": status.clone()}))]);
+        assert_eq!(told(&found), ["stop failed"], "{status}");
+    }
+}
+
+#[test]
+fn what_is_paused_is_not_judged() {
+    let open = |paused| {
+        let status = json!({"conditions": conditions(&[("Ready", "False")])});
+        [
+            core("Cluster", "edge", json!({"spec": {"paused": paused}, "status": status})),
+            core("Machine", "m", json!({"spec": {"clusterName": "edge"}, "status": status})),
+            control_plane(
+                "KubeadmControlPlane",
+                json!({
+                    "metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "edge"}}, "status": status,
+                }),
+            ),
+        ]
+    };
+    assert_eq!(before(&open(true)), []);
+    assert_eq!(before(&open(false)).len(), 3);
+    let by_annotation = json!({
+        "metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}, "status": {"phase": "Failed"},
+    });
+    assert_eq!(before(&[core("Machine", "m", by_annotation)]), []);
+}
+
+#[test]
+fn what_stays_is_not_judged() {
+    let open = |name| core("Cluster", name, json!({"status": {"phase": "Failed"}}));
+    let mut harness = Harness::<Readiness>::new();
+    harness.source(open("edge")).source(open("stays"));
+    harness.moving(&[Kind::new("cluster.x-k8s.io", "Cluster").named("metal3", "edge")]);
+    assert_eq!(harness.check(Point::BeforePause).unwrap().len(), 1);
+}
+
+#[test]
+fn a_copy_without_a_status_waits_for_its_controller() {
+    let all = [
+        core("Cluster", "edge", json!({})),
+        core("Machine", "m", json!({})),
+        core("MachineSet", "workers-1", json!({})),
+        control_plane("KubeadmControlPlane", json!({})),
+        control_plane("OtherControlPlane", json!({})),
+    ];
+    assert_eq!(before(&all), []);
+    assert_eq!(told(&after(&all)), ["wait no-status"; 3]);
+}
+
+/// Closed, then opened while the move waits.
+#[test]
+fn a_wait_ends_when_the_condition_is_true() {
+    let machine =
+        |status| core("Machine", "m", json!({"status": {"conditions": conditions(&[("Ready", status)])}}));
+    let mut harness = Harness::<Readiness>::new();
+    harness.source(machine("True")).target(machine("Unknown"));
+    assert_eq!(told(&harness.check(Point::AfterResume).unwrap()), ["wait not-ready"]);
+    harness.target(machine("True"));
+    assert_eq!(harness.check(Point::AfterResume).unwrap(), []);
+}
+
+/// The host takes a thousand findings, a person fewer.
+#[test]
+fn many_of_a_sort_are_told_in_one_line() {
+    let status = json!({"status": {"conditions": conditions(&[("Ready", "False")])}});
+    let all: Vec<_> = (0..2000).map(|n| core("Machine", &format!("m-{n:04}"), status.clone())).collect();
+    let found = before(&all);
+    assert_eq!(found.len(), 21);
+    assert_eq!(found[20].message, "and the same of 1980 more objects of kind Machine.cluster.x-k8s.io");
+}

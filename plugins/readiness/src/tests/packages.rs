@@ -1,0 +1,66 @@
+use pivot_sdk::test::Harness;
+use pivot_sdk::{Point, Side};
+use serde_json::json;
+
+use super::*;
+
+fn package(namespace: &str, spec: Value, status: Value) -> Object {
+    Object::from(json!({
+        "apiVersion": "packaging.carvel.dev/v1alpha1", "kind": "PackageInstall",
+        "metadata": {"name": "cluster-api", "namespace": namespace}, "spec": spec, "status": status,
+    }))
+}
+
+fn found(config: Value, package: Object) -> Vec<String> {
+    let mut harness = Harness::<Readiness>::new();
+    harness.config(config).namespaces(["metal3"]).put(Side::Source, package);
+    told(&harness.check(Point::BeforePause).unwrap())
+}
+
+#[test]
+fn a_package_that_is_reconciled_is_fine() {
+    let status = json!({"conditions": conditions(&[("ReconcileSucceeded", "True")])});
+    assert_eq!(found(json!({}), package("tkg-system", json!({}), status)), [""; 0]);
+}
+
+#[test]
+fn a_package_that_is_not_reconciled_is_waited_for() {
+    for status in [json!({}), json!({"conditions": conditions(&[("Reconciling", "True")])})] {
+        assert_eq!(
+            found(json!({}), package("tkg-system", json!({}), status)),
+            ["wait package-not-reconciled"]
+        );
+    }
+}
+
+#[test]
+fn a_package_that_failed_says_why() {
+    let status = json!({
+        "conditions": conditions(&[("ReconcileFailed", "True")]), "usefulErrorMessage": "kapp: timed out",
+    });
+    let mut harness = Harness::<Readiness>::new();
+    harness.target(package("tkg-system", json!({}), status));
+    let found = harness.check(Point::AfterResume).unwrap();
+    assert_eq!(told(&found), ["wait package-failed"]);
+    assert_eq!(found[0].message, "the package could not be reconciled: kapp: timed out");
+}
+
+#[test]
+fn a_paused_package_and_one_of_another_namespace_do_not_count() {
+    assert_eq!(found(json!({}), package("tkg-system", json!({"paused": true}), json!({}))), [""; 0]);
+    let config = json!({"package-namespaces": ["tkg-*"]});
+    assert_eq!(found(config.clone(), package("other", json!({}), json!({}))), [""; 0]);
+    assert_eq!(found(config, package("tkg-system", json!({}), json!({}))).len(), 1);
+}
+
+/// Most clusters have never heard of the kind.
+#[test]
+fn a_side_without_the_kind_is_fine() {
+    let mut harness = Harness::<Readiness>::new();
+    harness.fails(
+        Side::Source,
+        &crate::packages::PACKAGE,
+        pivot_sdk::Error::new("not-found", "no such kind"),
+    );
+    assert_eq!(harness.check(Point::BeforePause).unwrap(), []);
+}

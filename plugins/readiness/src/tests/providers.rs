@@ -1,0 +1,107 @@
+use pivot_sdk::test::Harness;
+use pivot_sdk::{Error, Point, Side};
+use serde_json::json;
+
+use super::*;
+use crate::providers::DEPLOYMENT;
+
+fn deployment(provider: &str, rest: Value) -> Object {
+    let mut deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {
+            "name": "manager", "namespace": format!("{provider}-system"), "generation": 2,
+            "labels": {"cluster.x-k8s.io/provider": provider},
+        },
+        "spec": {"replicas": 1},
+        "status": {
+            "observedGeneration": 2, "replicas": 1, "updatedReplicas": 1,
+            "conditions": conditions(&[("Available", "True"), ("Progressing", "True")]),
+        },
+    });
+    merge(&mut deployment, &rest);
+    Object::from(deployment)
+}
+
+fn found(side: Side, rest: Value) -> Vec<String> {
+    let mut harness = Harness::<Readiness>::new();
+    harness.namespaces(["metal3"]).put(Side::Source, deployment("capi", json!({})));
+    harness.put(Side::Target, deployment("capi", json!({}))).put(side, deployment("capi", rest));
+    told(&harness.check(Point::BeforePause).unwrap())
+}
+
+#[test]
+fn providers_that_run_are_fine() {
+    assert_eq!(found(Side::Source, json!({})), [""; 0]);
+}
+
+#[test]
+fn a_provider_that_is_not_available_is_waited_for_on_either_side() {
+    for side in Side::BOTH {
+        let rest = json!({"status": {"conditions": conditions(&[("Available", "False")])}});
+        assert_eq!(found(side, rest), ["wait provider-unavailable"]);
+    }
+}
+
+#[test]
+fn a_provider_that_is_being_rolled_out_is_waited_for() {
+    for rest in [
+        json!({"metadata": {"generation": 3}}),
+        json!({"status": {"replicas": 2}}),
+        json!({"spec": {"replicas": 2}, "status": {"replicas": 2}}),
+    ] {
+        assert_eq!(found(Side::Target, rest), ["wait provider-rolling-out"]);
+    }
+}
+
+#[test]
+fn a_rollout_of_a_provider_that_is_stuck_stops() {
+    let rest =
+        json!({"status": {"conditions": conditions(&[("Available", "True"), ("Progressing", "False")])}});
+    assert_eq!(found(Side::Target, rest), ["stop provider-stuck"]);
+}
+
+/// In the source that may be meant: `--assume-paused`.
+#[test]
+fn a_provider_scaled_to_zero_stops_in_the_target_only() {
+    let rest = json!({"spec": {"replicas": 0}});
+    assert_eq!(found(Side::Source, rest.clone()), ["warn provider-off"]);
+    assert_eq!(found(Side::Target, rest), ["stop provider-off"]);
+}
+
+#[test]
+fn a_provider_that_only_the_source_has_is_told() {
+    let mut harness = Harness::<Readiness>::new();
+    harness.source(deployment("capi", json!({}))).source(deployment("capm3", json!({})));
+    assert_eq!(harness.check(Point::BeforePause).unwrap(), [], "a target that runs nothing is a directory");
+    harness.target(deployment("capi", json!({})));
+    let found = harness.check(Point::BeforePause).unwrap();
+    assert_eq!(told(&found), ["warn provider-missing"]);
+    assert!(found[0].message.starts_with("provider capm3 runs in the source"), "{}", found[0].message);
+}
+
+#[test]
+fn deployments_of_others_do_not_count() {
+    let other = json!({"metadata": {"labels": {"cluster.x-k8s.io/provider": null}}, "status": null});
+    assert_eq!(found(Side::Target, other), [""; 0]);
+}
+
+/// Closed, then opened while the move waits.
+#[test]
+fn a_wait_ends_when_the_provider_is_available() {
+    let mut harness = Harness::<Readiness>::new();
+    harness.target(deployment("capi", json!({"status": {"conditions": []}})));
+    assert_eq!(told(&harness.check(Point::AfterResume).unwrap()), ["wait provider-unavailable"]);
+    harness.target(deployment("capi", json!({})));
+    assert_eq!(harness.check(Point::AfterResume).unwrap(), []);
+}
+
+#[test]
+fn what_may_not_be_read_is_told_once() {
+    let mut harness = Harness::<Readiness>::new();
+    harness.fails(Side::Source, &DEPLOYMENT, Error::new("forbidden", "deployments.apps is forbidden"));
+    let found = harness.check(Point::BeforePause).unwrap();
+    assert_eq!(told(&found), ["warn not-readable"]);
+    harness.fails(Side::Source, &DEPLOYMENT, Error::new("unreachable", "connection refused"));
+    let error = harness.check(Point::BeforePause).unwrap_err();
+    assert_eq!(error.message, "reading Deployment.apps of the source: connection refused");
+}
