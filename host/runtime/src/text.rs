@@ -78,7 +78,7 @@ pub(crate) fn line(words: &str, most: usize) -> String {
         }
         out.push(c);
     }
-    out
+    out.trim().to_owned()
 }
 
 /// A code: a word for programs.

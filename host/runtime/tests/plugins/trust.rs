@@ -129,7 +129,7 @@ async fn a_plugin_that_is_gone_is_missed() {
 
 #[tokio::test]
 async fn every_fault_of_every_plugin_is_told_at_once() {
-    let place = Place::with(&["greedy", "steady"], &grants("steady").replace("'hold', ", "")).await;
+    let place = Place::with(&["greedy", "steady"], &grants("steady").replace("'relate', ", "")).await;
     place.put("broken.wasm", b"\0asm\x0d\0\x01\0\xff");
     let mut codes: Vec<_> = place.refused().await.into_iter().map(|(code, _)| code).collect();
     codes.sort_unstable();

@@ -54,7 +54,7 @@ fn patch(object: &str) -> Option<String> {
     let mode = mode(object);
     misbehave(mode);
     match mode {
-        "output" => Some(format!(r#"{{"a":"{}"}}"#, "x".repeat(8 << 20))),
+        "output" => Some(format!(r#"{{"a":"{}"}}"#, "x".repeat(2 << 20))),
         "array" => Some("[1]".into()),
         "null" => Some("null".into()),
         "broken" => Some(r#"{"metadata":{"#.into()),
@@ -94,8 +94,8 @@ impl relate::Guest for Hostile {
     fn relate(object: String) -> Result<Vec<relate::Relation>, Error> {
         misbehave(mode(&object));
         Ok(match mode(&object) {
-            // Small here, large there: every part is the same text.
-            "echo" => vec![relate::Relation::Leave("x".repeat(64 << 10)); 4_000],
+            // No part is large, all together are.
+            "echo" => vec![relate::Relation::Leave("x".repeat(64 << 10)); 40],
             _ => vec![],
         })
     }
