@@ -31,9 +31,9 @@ impl Error {
         self.code == "denied"
     }
 
-    /// Whether what was asked for does not exist.
+    /// Whether what was asked for does not exist, or a side does not serve its kind.
     pub fn is_not_found(&self) -> bool {
-        self.code == "not-found"
+        matches!(&*self.code, "not-found" | "no-such-kind")
     }
 
     /// Puts in front what was being done: `reading the lease: not found`.
