@@ -29,7 +29,8 @@ pub(crate) fn check(config: &Metal3Hosts, point: Point, moving: &Move) -> Result
 }
 
 fn before_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
-    let source = Seen::of(Side::Source, &[&HOST, &HARDWARE, &SETTINGS, &COMPONENTS, &DATA_IMAGE, &SECRET])?;
+    let source =
+        Seen::of(Side::Source, &[&HOST, &SETTINGS, &COMPONENTS, &DATA_IMAGE], &[&HARDWARE, &SECRET])?;
     let mut found = Vec::new();
     let hosts = hosts(moving, &source, &mut found);
     for host in &hosts {
@@ -40,14 +41,14 @@ fn before_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
     }
     found.extend(staying(moving, &source));
     if !hosts.is_empty() {
-        found.extend(copies::in_the_way(&hosts, &Seen::of(Side::Target, &[&HOST])?));
+        found.extend(copies::in_the_way(&hosts, &Seen::of(Side::Target, &[&HOST], &[])?));
     }
     Ok(found)
 }
 
 /// Once more: between the first look and the pause there was time to begin something.
 fn after_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
-    let source = Seen::of(Side::Source, &[&HOST, &SETTINGS, &COMPONENTS, &DATA_IMAGE])?;
+    let source = Seen::of(Side::Source, &[&HOST, &SETTINGS, &COMPONENTS, &DATA_IMAGE], &[])?;
     let mut found = Vec::new();
     for host in hosts(moving, &source, &mut found) {
         let host = Host(host);
@@ -61,8 +62,8 @@ fn after_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
 }
 
 fn before_commit(moving: &Move) -> Result<Vec<Finding>> {
-    let source = Seen::of(Side::Source, &[&HOST, &HARDWARE, &SECRET])?;
-    let target = Seen::of(Side::Target, &[&HOST, &HARDWARE, &SECRET])?;
+    let source = Seen::of(Side::Source, &[&HOST], &[&HARDWARE, &SECRET])?;
+    let target = Seen::of(Side::Target, &[&HOST], &[&HARDWARE, &SECRET])?;
     let mut found = Vec::new();
     let hosts = hosts(moving, &source, &mut found);
     found.extend(copies::whole(&hosts, &source, &target));

@@ -23,7 +23,7 @@ fn secret(host: Host<'_>, named: crate::host::Named, moving: &Move, source: &See
             host.warn("secret-elsewhere", &what).remedy("make sure that the target has this Secret"),
         );
     }
-    if source.get(&key).is_some() {
+    if source.has(&key) {
         return None;
     }
     let what = format!("{field} names Secret {namespace}/{}, which does not exist", key.name);
@@ -40,7 +40,7 @@ fn secret(host: Host<'_>, named: crate::host::Named, moving: &Move, source: &See
 fn hardware(host: Host<'_>, source: &Seen) -> Option<Finding> {
     let lacks = host.machine().is_some()
         && host.state() == "provisioned"
-        && source.beside(host.0, &HARDWARE).is_none();
+        && !source.has(&HARDWARE.named(host.0.namespace()?, host.0.name()));
     let kept = host.0.get("/status/hardware").is_some();
     lacks.then(|| {
         let what = if kept {

@@ -63,11 +63,12 @@ fn copy(host: Host<'_>, source: &Seen, target: &Seen) -> Vec<Finding> {
         let what = format!("its copy in the target is `{}` and not `{}`", state(there), host.state());
         found.push(stop("copy-without-status", &what));
     }
-    let lacks = |key: &Key| source.get(key).is_some() && target.get(key).is_none();
+    let lacks = |key: &Key| source.has(key) && !target.has(key);
     if host.credentials().is_some_and(|key| lacks(&key)) {
         found.push(stop("copy-lacks-secret", "its credentials are not in the target"));
     }
-    if source.beside(host.0, &HARDWARE).is_some_and(|hardware| lacks(&hardware.key())) {
+    let hardware = host.0.namespace().map(|namespace| HARDWARE.named(namespace, host.0.name()));
+    if hardware.is_some_and(|key| lacks(&key)) {
         found.push(stop("copy-lacks-hardware", "its HardwareData is not in the target"));
     }
     found

@@ -1,38 +1,42 @@
 //! What a check looks at: whole lists, one per kind and side, because a question per host would be thousands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_sdk::objects::{self, Query};
 use pivot_sdk::prelude::*;
 
 /// Objects of one side, by name.
 #[derive(Default)]
-pub(crate) struct Seen(BTreeMap<Key, Object>);
+pub(crate) struct Seen {
+    objects: BTreeMap<Key, Object>,
+    names: BTreeSet<Key>,
+}
 
 impl Seen {
-    /// Everything of some kinds in the namespaces that move.
+    /// Everything of some kinds in the namespaces that move; of others whether it is there.
     ///
     /// A kind that is not served has no objects: older operators lack some.
-    pub(crate) fn of(side: Side, kinds: &[&Kind]) -> Result<Self> {
-        let queries: Vec<Query> = kinds.iter().map(|kind| Query::all(side, kind)).collect();
-        let mut all = BTreeMap::new();
-        for (kind, answer) in kinds.iter().zip(objects::read(&queries)) {
-            let found = match answer {
-                Ok(found) => found,
-                Err(error) if error.is_not_found() => Vec::new(),
-                Err(error) => return Err(error.context(format!("reading {kind} of the {}", side.as_str()))),
-            };
-            all.extend(found.into_iter().map(|object| (object.key(), object)));
+    pub(crate) fn of(side: Side, kinds: &[&Kind], only_names: &[&Kind]) -> Result<Self> {
+        let mut seen = Self::default();
+        seen.objects.extend(read(side, kinds)?.into_iter().map(|object| (object.key(), object)));
+        // One after the other: what a thousand inspections found is not needed all at once, or at all.
+        for kind in only_names {
+            seen.names.extend(read(side, &[kind])?.iter().map(Object::key));
         }
-        Ok(Self(all))
+        Ok(seen)
     }
 
     /// The object of that name.
     pub(crate) fn get(&self, key: &Key) -> Option<&Object> {
-        self.0.get(key)
+        self.objects.get(key)
     }
 
-    /// The object of a kind that has a host's name: hardware, firmware settings and the like.
+    /// Whether there is an object of that name.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.names.contains(key) || self.objects.contains_key(key)
+    }
+
+    /// The object of a kind that has a host's name: firmware settings and the like.
     pub(crate) fn beside(&self, host: &Object, kind: &Kind) -> Option<&Object> {
         self.get(&kind.named(host.namespace()?, host.name()))
     }
@@ -40,6 +44,21 @@ impl Seen {
     /// All of a kind.
     pub(crate) fn all<'a>(&'a self, kind: &Kind) -> impl Iterator<Item = &'a Object> + use<'a> {
         let kind = kind.clone();
-        self.0.iter().filter(move |(key, _)| key.kind == kind).map(|(_, object)| object)
+        self.objects.iter().filter(move |(key, _)| key.kind == kind).map(|(_, object)| object)
     }
+}
+
+fn read(side: Side, kinds: &[&Kind]) -> Result<Vec<Object>> {
+    let queries: Vec<Query> = kinds.iter().map(|kind| Query::all(side, kind)).collect();
+    let mut all = Vec::new();
+    for (query, answer) in queries.iter().zip(objects::read(&queries)) {
+        match answer {
+            Ok(found) => all.extend(found),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => {
+                return Err(error.context(format!("reading {} of the {}", query.kind, side.as_str())));
+            }
+        }
+    }
+    Ok(all)
 }

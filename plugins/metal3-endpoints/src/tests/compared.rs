@@ -168,7 +168,7 @@ fn the_ironic_object_of_the_standalone_operator_counts_before_all_else() {
             .remedy
             .ends_with("kubectl -n baremetal-operator-system delete ironics.ironic.metal3.io ironic")
     );
-    let gone = pivot_sdk::Error::new("not-found", "no such kind");
+    let gone = pivot_sdk::Error::new("no-such-kind", "the source has no Ironic");
     host.0.fails(Side::Source, &IRONIC, gone);
     assert_eq!(host.found(), [""; 0], "a cluster without that operator");
 }

@@ -182,7 +182,7 @@ fn a_host_that_went_away_is_waited_for() {
 #[test]
 fn kinds_that_an_older_operator_lacks_are_not_missed() {
     let mut harness = source(&consumed());
-    let missing = pivot_sdk::Error::new("not-found", "no such kind");
+    let missing = pivot_sdk::Error::new("no-such-kind", "the source has no HostFirmwareComponents");
     harness.fails(pivot_sdk::Side::Source, &crate::names::COMPONENTS, missing);
     assert!(harness.check(Point::BeforePause).unwrap().is_empty());
     let denied = pivot_sdk::Error::new("denied", "not granted");
