@@ -99,3 +99,8 @@ pub mod prelude {
         Severity, Side, config, endpoints, objects,
     };
 }
+
+/// The guide's examples, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/plugin-authors.md")]
+struct Guide;

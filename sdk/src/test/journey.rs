@@ -57,7 +57,8 @@ impl<P: Exported> Harness<P> {
             // What `adapt` changed is the plugin's to say: `settle` may change it again, and what it remembers is gone.
             let entries = |object: &Object| {
                 let mut entries = object.get(map).unwrap_or(&none).clone();
-                if let (Some(Value::Object(changed)), Value::Object(entries)) = (adapted.pointer(map), &mut entries)
+                if let (Some(Value::Object(changed)), Value::Object(entries)) =
+                    (adapted.pointer(map), &mut entries)
                 {
                     entries.retain(|name, _| !changed.contains_key(name));
                 }
