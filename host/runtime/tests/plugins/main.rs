@@ -1,9 +1,18 @@
 //! The runtime with real components: those of `tests/guests`, built by `pivot-guests`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    unreachable_pub,
+    reason = "tests: a panic is a failed test"
+)]
+
 mod behaviour;
 mod bench;
 mod directory;
 mod hostile;
+mod log;
 mod questions;
 mod secrets;
 mod support;

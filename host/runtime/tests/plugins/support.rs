@@ -12,6 +12,8 @@ use pivot_runtime::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::log::log;
+
 /// The components, built once.
 pub fn guest(name: &str) -> Vec<u8> {
     static BUILT: OnceLock<TempDir> = OnceLock::new();
@@ -50,6 +52,7 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Self {
+        log();
         Self { dir: TempDir::new().unwrap(), runtime: Runtime::new() }
     }
 
@@ -128,6 +131,8 @@ pub fn moving(id: &str) -> MoveContext {
 pub struct Asked {
     pub queries: Mutex<Vec<Query>>,
     pub probes: Mutex<Vec<Probe>>,
+    /// What each host is filled with.
+    pub fill: String,
     /// How long each answer takes.
     pub slow: std::time::Duration,
 }
@@ -145,7 +150,7 @@ impl Services for Asked {
                 json!({"metadata": {"name": "s", "namespace": "ironic"}, "data": {"k": "aHVzaA=="}}),
             )
         } else {
-            host(json!({}))
+            host(if self.fill.is_empty() { json!({}) } else { json!({"fill": self.fill}) })
         }])
     }
 

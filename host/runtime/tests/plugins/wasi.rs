@@ -4,7 +4,7 @@ use pivot_core::Object;
 use pivot_core::hooks::Relation;
 use serde_json::json;
 
-use crate::secrets::Log;
+use crate::log::log;
 use crate::support::{Place, guest, object};
 
 fn secret(way: &str) -> Object {
@@ -13,8 +13,6 @@ fn secret(way: &str) -> Object {
 
 #[tokio::test]
 async fn files_environment_clock_and_chance_are_not_there() {
-    let log = Log::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
     let plugin = Place::with(&["reaching"], "").await.plugin().await;
     let once = plugin.relate(&secret("")).await.unwrap();
     let said: Vec<&str> =
@@ -26,7 +24,7 @@ async fn files_environment_clock_and_chance_are_not_there() {
     // The same input gives the same output, whatever it is made of.
     assert_eq!(plugin.relate(&secret("")).await.unwrap(), once);
     assert!(!std::path::Path::new("/tmp/pivot-was-here").exists());
-    let log = log.0.lock().unwrap();
+    let log = log().text();
     assert!(log.contains("said on stdout") && log.contains("said on stderr"), "{log}");
 }
 
