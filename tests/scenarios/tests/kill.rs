@@ -59,7 +59,7 @@ const LATE: [Point; 10] = [
     source("DELETE", "/clusters/c", 1, Moment::After),
     target("PATCH", "/configmaps/", 3, Moment::After),
     // The source's record is gone, the target's still there.
-    source("DELETE", "/configmaps/pivot-host-record", 1, Moment::After),
+    source("DELETE", "/configmaps/pivot-host-source", 1, Moment::After),
 ];
 
 impl Point {

@@ -3,8 +3,18 @@
 //! One binary, a file per topic. The program is built beforehand: `cargo build -p pivot-host`.
 
 #[cfg(test)]
+mod budget;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod kill;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
+mod rights;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod there_and_back;
+#[cfg(test)]
+mod waits;

@@ -1,0 +1,124 @@
+//! Users who may not do everything: refused with what they lack, or moving what is theirs.
+
+use std::path::PathBuf;
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use kube::api::{Api, PostParams};
+use pivot_lab::{Server, say};
+use pivot_scenarios::host::Host;
+use pivot_scenarios::{shape, state};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, all, same};
+
+const READ: [&str; 3] = ["get", "list", "watch"];
+
+/// A user who may do this with everything, everywhere.
+async fn everywhere(server: &Server, user: &str, verbs: &[&str]) -> PathBuf {
+    let rules = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": verbs }]);
+    let role: ClusterRole = of(json!({ "metadata": { "name": user }, "rules": rules }));
+    let binding: ClusterRoleBinding = of(binding(user, "ClusterRole"));
+    Api::all(server.client()).create(&PostParams::default(), &role).await.unwrap();
+    Api::all(server.client()).create(&PostParams::default(), &binding).await.unwrap();
+    server.kubeconfig_as(user, &[]).unwrap()
+}
+
+/// A user who may do everything in one namespace, which is made, and nothing elsewhere.
+async fn at_home(server: &Server, user: &str, namespace: &str) -> PathBuf {
+    let make: Namespace = of(json!({ "metadata": { "name": namespace } }));
+    // It may be there.
+    let _ = Api::all(server.client()).create(&PostParams::default(), &make).await;
+    let rules = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] }]);
+    let role: Role = of(json!({ "metadata": { "name": user }, "rules": rules }));
+    let binding: RoleBinding = of(binding(user, "Role"));
+    Api::namespaced(server.client(), namespace).create(&PostParams::default(), &role).await.unwrap();
+    Api::namespaced(server.client(), namespace).create(&PostParams::default(), &binding).await.unwrap();
+    server.kubeconfig_as(user, &[]).unwrap()
+}
+
+fn of<T: k8s_openapi::serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+fn binding(user: &str, role: &str) -> Value {
+    json!({
+        "metadata": { "name": user },
+        "subjects": [{ "kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io" }],
+        "roleRef": { "kind": role, "name": user, "apiGroup": "rbac.authorization.k8s.io" },
+    })
+}
+
+fn moving(namespace: &str) -> Vec<&str> {
+    [&["move", "-n", namespace][..], &shape::WITHOUT_PLUGIN].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn users_who_may_not_do_everything() {
+    let stage = Stage::start().await;
+    let (source, target) = (&stage.pair.source, &stage.pair.target);
+    let before = stage.fill("shop", 1).await;
+    let (from, to) = (source.kubeconfig(), target.kubeconfig());
+
+    let reader = everywhere(target, "reader", &READ).await;
+    let keeper = everywhere(source, "keeper", &["get", "list", "watch", "create", "patch", "update"]).await;
+    let nobody = source.kubeconfig_as("nobody", &[]).unwrap();
+    let cases: [(Host, &[&str]); 3] = [
+        (Host::between(from, &reader), &["target: the user may not create", "kubectl auth can-i"]),
+        (Host::between(&keeper, to), &["source: the user may not delete"]),
+        (Host::between(&nobody, to), &["source", "nobody"]),
+    ];
+    for (host, says) in cases {
+        let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
+        say(format_args!("{}", ended.stderr.trim_end()));
+        for text in says {
+            assert!(ended.stderr.contains(text), "no {text:?} in\n{}", ended.stderr);
+        }
+        assert!(ended.stderr.contains("state: nothing is changed"), "{}", ended.stderr);
+    }
+    // Read-only on both sides is enough for a plan.
+    let planner = everywhere(source, "planner", &READ).await;
+    Host::between(&planner, &reader)
+        .run(&[&["plan", "-n", "shop"][..], &shape::WITHOUT_PLUGIN].concat())
+        .await
+        .unwrap();
+
+    assert_eq!(before, all(source, &["shop"]).await);
+    assert!(all(target, &["shop"]).await.is_empty());
+    assert_eq!(state::belongings(target).await.unwrap(), Vec::<String>::new());
+    // Who may not delete has to leave the lease behind.
+    assert!(state::belongings(source).await.unwrap().iter().all(|name| name.starts_with("Lease ")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespaces_admin_moves_the_namespace() {
+    let stage = Stage::start().await;
+    let (source, target) = (&stage.pair.source, &stage.pair.target);
+    let before = stage.fill("shop", 1).await;
+    let from = at_home(source, "tenant", "shop").await;
+    let to = at_home(target, "tenant", "shop").await;
+    let host = Host::between(&from, &to);
+
+    // Record and lease in kube-system are not for everyone; the definitions' labels say which kinds move.
+    let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
+    assert!(ended.stderr.contains("kube-system"), "{}", ended.stderr);
+    let host = host.with(&["--record-namespace", "shop"]);
+    let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
+    assert!(ended.stderr.contains("definitions may not be listed"), "{}", ended.stderr);
+    same(before.clone(), all(source, &["shop"]).await);
+
+    let rules = json!([{
+        "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["list"],
+    }]);
+    for server in [source, target] {
+        let role: ClusterRole = of(json!({ "metadata": { "name": "tenant" }, "rules": rules }));
+        let binding: ClusterRoleBinding = of(binding("tenant", "ClusterRole"));
+        Api::all(server.client()).create(&PostParams::default(), &role).await.unwrap();
+        Api::all(server.client()).create(&PostParams::default(), &binding).await.unwrap();
+    }
+    let ended = host.run(&moving("shop")).await.unwrap();
+    say(format_args!("{}", ended.stderr));
+    ended.done().unwrap();
+    same(before, all(target, &["shop"]).await);
+    stage.tidy(&["shop"]).await;
+}

@@ -1,0 +1,92 @@
+//! A move that has to wait: for too long, until somebody has enough, while another is at work.
+
+use kube::api::{Patch, PatchParams};
+use pivot_lab::{Dump, Observer, Rules, normalise};
+use pivot_scenarios::{shape, state};
+use serde_json::json;
+
+use crate::stage::{Stage, all, clean, same};
+
+const BLOCK: &str = "clusterctl.cluster.x-k8s.io/block-move";
+
+/// A cluster with a host that its provider is not ready to let go.
+async fn fill_blocked(stage: &Stage, namespace: &str) -> Dump {
+    let mut objects = shape::cluster(namespace, 1);
+    for host in objects.iter_mut().filter(|object| object["kind"] == "BareMetalHost") {
+        host["metadata"]["annotations"][BLOCK] = json!("");
+    }
+    stage.pair.source.apply_values(objects).await.unwrap();
+    all(&stage.pair.source, &[namespace]).await
+}
+
+async fn lift(stage: &Stage, namespace: &str) {
+    let kinds = stage.pair.source.kinds().await.unwrap();
+    let hosts = kinds.iter().find(|kind| kind.name() == "BareMetalHost.metal3.io").unwrap();
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": { BLOCK: null } } }));
+    let api = hosts.api(stage.pair.source.client()).constrain(namespace);
+    api.patch("host-0", &PatchParams::default(), &patch).await.unwrap();
+}
+
+fn moving(namespace: &str) -> Vec<&str> {
+    [&["move", "-n", namespace][..], &shape::WITHOUT_PLUGIN].concat()
+}
+
+/// The source as before, status and all; nothing in the target.
+async fn put_back(stage: &Stage, namespace: &str, before: Dump) {
+    let (before, after) = (normalise(before), normalise(all(&stage.pair.source, &[namespace]).await));
+    assert!(before == after, "{}", state::difference(&before, &after));
+    assert!(all(&stage.pair.target, &[namespace]).await.is_empty());
+    assert!(!state::namespaces(&stage.pair.target).await.unwrap().contains(namespace));
+    stage.tidy(&[namespace]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waits_end_where_they_should() {
+    let stage = Stage::start().await;
+    let wired = stage.wired().await;
+    let before = fill_blocked(&stage, "shop").await;
+    let observer = Observer::of(&stage.pair, &["shop"]).await.unwrap();
+
+    // Too long.
+    let late = [&moving("shop")[..], &["--pause-timeout", "2s"]].concat();
+    let ended = wired.host.run(&late).await.unwrap().ends_with(8).unwrap();
+    let document = ended.document().unwrap();
+    assert!(document["message"].as_str().unwrap().contains("BareMetalHost shop/host-0"), "{document}");
+    assert!(document["state"].as_str().unwrap().contains("un-paused again"), "{document}");
+    put_back(&stage, "shop", before.clone()).await;
+
+    // Somebody has enough.
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut run = wired.host.start(&moving("shop")).await.unwrap();
+        run.until_it_says("waiting,").await.unwrap();
+        run.signal(signal).unwrap();
+        let ended = run.end().await.unwrap().ends_with(code).unwrap();
+        assert!(ended.stderr.contains("un-paused again"), "{}", ended.stderr);
+        put_back(&stage, "shop", before.clone()).await;
+    }
+
+    // Another is at work, and watches break while it waits.
+    let mut first = wired.host.start(&moving("shop")).await.unwrap();
+    first.until_it_says("waiting,").await.unwrap();
+    let second = wired.host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
+    assert!(second.stderr.contains("another run is at work"), "{}", second.stderr);
+    assert!(second.stderr.contains("pivot-host status"), "{}", second.stderr);
+    let status = wired.host.run(&["status"]).await.unwrap().done().unwrap();
+    assert_eq!(status["record"]["phase"], "Paused");
+    assert!(status["leaseHolder"].is_string(), "{status}");
+    for _ in 0..3 {
+        wired.source.faults().cut_open_watches();
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    assert!(first.still_runs().unwrap(), "{}", first.said());
+    lift(&stage, "shop").await;
+    first.end().await.unwrap().done().unwrap();
+    let moved = all(&stage.pair.target, &["shop"]).await;
+    let mut expected = before;
+    for host in expected.values_mut().filter(|object| object["kind"] == "BareMetalHost") {
+        host["metadata"]["annotations"].as_object_mut().unwrap().remove(BLOCK);
+    }
+    same(expected, moved);
+    stage.tidy(&["shop"]).await;
+    clean(observer, &Rules::new()).await;
+}
