@@ -2,6 +2,7 @@
 
 mod asked;
 mod compared;
+mod granted;
 mod served;
 
 use pivot_sdk::test::Harness;

@@ -2,6 +2,7 @@
 
 mod carried;
 mod firmware;
+mod granted;
 mod held;
 mod related;
 mod settled;

@@ -1,0 +1,30 @@
+//! The grants that are shipped.
+
+use std::collections::BTreeSet;
+
+use pivot_sdk::Plugin;
+
+use crate::Metal3Endpoints;
+
+#[test]
+fn what_it_asks_for_is_granted_and_no_more() {
+    let reads = Metal3Endpoints::about().reads;
+    let asked: BTreeSet<String> = reads
+        .iter()
+        .map(|read| {
+            let namespace = read.namespace.as_deref().unwrap();
+            format!(
+                "{{ side = \"{}\", kind = \"{}\", namespace = \"{namespace}\" }},",
+                read.side.as_str(),
+                read.kind
+            )
+        })
+        .collect();
+    let file = include_str!("../../../plugins.toml");
+    let section =
+        file.split("[plugins.metal3-endpoints]\n").nth(1).unwrap().split("[plugins.").next().unwrap();
+    let granted: BTreeSet<String> =
+        section.lines().map(|line| line.trim().to_owned()).filter(|line| line.starts_with('{')).collect();
+    assert_eq!(asked, granted);
+    assert!(section.contains("hooks = [\"check\"]"));
+}
