@@ -100,7 +100,14 @@ impl Lease {
                 uid: Some(object.meta.uid.clone()),
                 resource_version: Some(object.meta.resource_version.clone()),
             };
-            if let Err(error) = self.handle.delete(&self.kind, &self.key, preconditions).await {
+            if self.handle.delete(&self.kind, &self.key, preconditions).await.is_ok() {
+                return;
+            }
+            // Who may not delete it can still say that it is free.
+            let free = json!({
+                "metadata": {"resourceVersion": object.meta.resource_version}, "spec": {"holderIdentity": ""},
+            });
+            if let Err(error) = self.handle.patch(&self.kind, &self.key, &free).await {
                 tracing::debug!(%error, "the lease is left to expire");
             }
         }

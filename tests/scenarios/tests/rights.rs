@@ -86,8 +86,10 @@ async fn users_who_may_not_do_everything() {
     assert_eq!(before, all(source, &["shop"]).await);
     assert!(all(target, &["shop"]).await.is_empty());
     assert_eq!(state::belongings(target).await.unwrap(), Vec::<String>::new());
-    // Who may not delete has to leave the lease behind.
-    assert!(state::belongings(source).await.unwrap().iter().all(|name| name.starts_with("Lease ")));
+    // Who may not delete has to leave the lease behind, but free.
+    assert_eq!(state::belongings(source).await.unwrap(), ["Lease kube-system/pivot-host"]);
+    let status = stage.host.run(&["status"]).await.unwrap().done().unwrap();
+    assert!(status["leaseHolder"].is_null(), "{status}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
