@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pivot_core::plan::Plan;
 use pivot_engine::run::{self, Setup};
-use pivot_engine::{Exit, Failure, Halter, Options, Stop};
+use pivot_engine::{Exit, Failure, Halter, Hooks, Options, Stop};
 
 use crate::args::{Choices, OutputFormat, TargetEnd};
 use crate::ends::{self, OpenError, Opened};
@@ -13,6 +13,7 @@ use crate::next::Next;
 use crate::output::{
     self, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument, StatusDocument, Told,
 };
+use crate::plugins;
 
 const UNTOUCHED: &str = "nothing is changed on either side";
 
@@ -41,6 +42,11 @@ impl<'a> Errand<'a> {
     }
 
     pub(crate) async fn plan(&self) -> u8 {
+        // Before anything is opened: what is wrong with a plugin shows before anything moves.
+        let plugins = match plugins::load(&self.choices.with).await {
+            Ok(plugins) => plugins,
+            Err(errors) => return self.failed(Exit::Plugin, &errors, UNTOUCHED),
+        };
         let opened = match ends::to_read(&self.choices.ends).await {
             Ok(opened) => opened,
             Err(error) => return self.not_opened(&error),
@@ -55,7 +61,7 @@ impl<'a> Errand<'a> {
         let scope = options.scope.clone();
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), true);
-        let result = run::plan(self.setup(&opened, options, &progress)).await;
+        let result = run::plan(self.setup(&opened, options, &progress, plugins)).await;
         progress.end(false);
         let show = |plan: &Plan| {
             let all = self.output.manner().verbose > 0;
@@ -87,6 +93,10 @@ impl<'a> Errand<'a> {
     }
 
     pub(crate) async fn go(&self, going: Going) -> u8 {
+        let plugins = match plugins::load(&self.choices.with).await {
+            Ok(plugins) => plugins,
+            Err(errors) => return self.failed(Exit::Plugin, &errors, UNTOUCHED),
+        };
         let mut options = self.choices.options(None);
         let opened = match ends::to_write(&self.choices.ends, &mut options).await {
             Ok(opened) => opened,
@@ -96,7 +106,7 @@ impl<'a> Errand<'a> {
         let options = Options { move_id, ..self.choices.options(opened.namespace.as_deref()) };
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
-        let setup = self.setup(&opened, options, &progress);
+        let setup = self.setup(&opened, options, &progress, plugins);
         let result = match going {
             Going::Move => run::start(setup).await,
             Going::Resume => run::resume(setup).await,
@@ -135,7 +145,7 @@ impl<'a> Errand<'a> {
         };
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
-        let result = run::rollback(self.setup(&opened, options, &progress)).await;
+        let result = run::rollback(self.setup(&opened, options, &progress, Vec::new())).await;
         progress.end(result.is_ok());
         match result {
             Ok(taken) => {
@@ -158,7 +168,7 @@ impl<'a> Errand<'a> {
         };
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
-        let setup = self.setup(&opened, self.choices.options(None), &progress);
+        let setup = self.setup(&opened, self.choices.options(None), &progress, Vec::new());
         match run::status(setup).await {
             Ok(status) => {
                 let next: &[&str] = match &status.record {
@@ -175,11 +185,17 @@ impl<'a> Errand<'a> {
         }
     }
 
-    fn setup(&self, opened: &Opened, options: Options, progress: &Arc<Progress>) -> Setup {
+    fn setup(
+        &self,
+        opened: &Opened,
+        options: Options,
+        progress: &Arc<Progress>,
+        plugins: Vec<Arc<dyn Hooks>>,
+    ) -> Setup {
         Setup {
             sides: opened.sides(),
             options,
-            plugins: Vec::new(),
+            plugins,
             watcher: progress.clone(),
             halter: self.halter.clone(),
         }

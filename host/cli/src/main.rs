@@ -8,6 +8,7 @@ mod logging;
 mod next;
 mod nowhere;
 mod output;
+mod plugins;
 mod run;
 mod signals;
 

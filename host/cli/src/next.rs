@@ -1,6 +1,6 @@
 //! The command to type next, with the flags that name the same two sides.
 
-use super::args::Connection;
+use super::args::{Connection, With};
 
 /// How this program was called, and between what it works.
 #[derive(Clone, Debug)]
@@ -10,14 +10,24 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    pub(crate) fn new(program: &str, connection: &Connection) -> Self {
-        Self { program: program.to_owned(), flags: flags(connection) }
+    pub(crate) fn new(program: &str, connection: &Connection, with: &With) -> Self {
+        let mut flags = flags(connection);
+        if let Some(directory) = &with.plugins {
+            flags.extend(["--plugins".to_owned(), directory.display().to_string()]);
+        }
+        if with.unlocked {
+            flags.push("--unlocked".to_owned());
+        }
+        Self { program: program.to_owned(), flags }
     }
 
     /// The line for one verb.
     pub(crate) fn line(&self, verb: &str) -> String {
         let mut line = format!("{} {verb}", self.program);
-        for word in &self.flags {
+        // Only what goes on with a move needs its plugins; a rollback does not, nor does a status.
+        let plugins = self.flags.iter().position(|flag| flag == "--plugins").unwrap_or(self.flags.len());
+        let shown = if verb == "resume" { self.flags.len() } else { plugins };
+        for word in self.flags.iter().take(shown) {
             line.push(' ');
             line.push_str(&quoted(word));
         }
@@ -81,7 +91,7 @@ mod tests {
             ..Connection::default()
         };
         assert_eq!(
-            Next::new("kubectl pivot", &connection).line("resume"),
+            Next::new("kubectl pivot", &connection, &With::default()).line("resume"),
             r"kubectl pivot resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
         );
     }
@@ -89,6 +99,21 @@ mod tests {
     #[test]
     fn what_is_the_default_is_not_repeated() {
         let connection = Connection { record_namespace: "kube-system".into(), ..Connection::default() };
-        assert_eq!(Next::new("pivot-host", &connection).line("status"), "pivot-host status");
+        assert_eq!(
+            Next::new("pivot-host", &connection, &With::default()).line("status"),
+            "pivot-host status"
+        );
+    }
+
+    #[test]
+    fn what_goes_on_with_a_move_names_its_plugins() {
+        let with = With { plugins: Some("./plugins".into()), unlocked: true };
+        let next = Next::new(
+            "pivot-host",
+            &Connection { record_namespace: "kube-system".into(), ..Connection::default() },
+            &with,
+        );
+        assert_eq!(next.line("resume"), "pivot-host resume --plugins ./plugins --unlocked");
+        assert_eq!(next.line("rollback"), "pivot-host rollback");
     }
 }

@@ -10,12 +10,12 @@ use anstream::{AutoStream, ColorChoice};
 use pivot_engine::{Exit, Halter};
 use serde_json::json;
 
-use crate::args::{self, Choices, Color, LogFormat, OutputFormat, Task};
+use crate::args::{self, Choices, Color, LogFormat, OutputFormat, PluginVerb, Task};
 use crate::errand::{Errand, Going};
 use crate::next::Next;
 use crate::output::{Document, Manner, Output};
 use crate::signals::{self, Cut};
-use crate::{exit, logging};
+use crate::{exit, logging, plugins};
 
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
@@ -93,24 +93,34 @@ fn dispatch(task: &Task, program: &str, output: &Arc<Output>) -> u8 {
             output.text(&String::from_utf8_lossy(&script));
             return exit::DONE;
         }
+        Task::Plugin(verb) => return plugin(verb, program, output),
         Task::Plan(choices)
         | Task::Move(choices)
         | Task::Status(choices)
         | Task::Resume(choices)
         | Task::Rollback(choices) => choices,
     };
-    let runtime = match tokio::runtime::Runtime::new() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            output.fail(&format!("no threads to work with: {error}"));
-            return exit::code(Exit::Unexpected);
-        }
-    };
-    let next = Next::new(program, &choices.connection);
+    let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+    let next = Next::new(program, &choices.connection, &choices.with);
     let code = runtime.block_on(until_cut(task, choices, next, output));
     // A cut run must not wait for a request that hangs.
     runtime.shutdown_background();
     code
+}
+
+fn plugin(verb: &PluginVerb, program: &str, output: &Arc<Output>) -> u8 {
+    let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+    runtime.block_on(plugins::run(verb, program, output))
+}
+
+fn threads(output: &Output) -> Option<tokio::runtime::Runtime> {
+    match tokio::runtime::Runtime::new() {
+        Ok(runtime) => Some(runtime),
+        Err(error) => {
+            output.fail(&format!("no threads to work with: {error}"));
+            None
+        }
+    }
 }
 
 async fn until_cut(task: &Task, choices: &Choices, next: Next, output: &Arc<Output>) -> u8 {
@@ -131,7 +141,7 @@ async fn until_cut(task: &Task, choices: &Choices, next: Next, output: &Arc<Outp
             Task::Resume(_) => errand.go(Going::Resume).await,
             Task::Rollback(_) => errand.roll_back().await,
             Task::Status(_) => errand.status().await,
-            Task::Version | Task::Completion(_) => exit::DONE,
+            Task::Plugin(_) | Task::Version | Task::Completion(_) => exit::DONE,
         }
     };
     tokio::select! {

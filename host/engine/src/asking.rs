@@ -86,9 +86,10 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
                 continue;
             }
             let name = &description.name;
-            let findings = plugin.check(point, &scene.for_plugin(job, &**plugin)).await.map_err(|error| {
-                Failure::Hook { plugin: name.clone(), hook: Hook::Check, object: None, error }
-            })?;
+            let findings =
+                plugin.check(point, &scene.for_plugin(job, &**plugin), job.services.clone()).await.map_err(
+                    |error| Failure::Hook { plugin: name.clone(), hook: Hook::Check, object: None, error },
+                )?;
             for finding in findings {
                 match finding.severity {
                     // Told once, however often the gate is asked again.

@@ -9,6 +9,7 @@ use pivot_core::refusal::Side;
 use pivot_core::{GroupKind, Uid};
 use pivot_places::{Identity, PlaceError};
 
+use crate::answers::Answers;
 use crate::carry::{Carrier, Journal};
 use crate::discover::Kinds;
 use crate::failure::Failure;
@@ -150,7 +151,9 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
     let ours = |stored: Option<Stored>| stored.filter(|stored| stored.record.move_id == record.move_id);
     let move_id = record.move_id.clone();
     let (at_source, at_target) = (ours(at_source), ours(at_target));
-    let job = Arc::new(Job { source, target, kinds, options, plugins, halter, watcher, move_id });
+    let kinds = Arc::new(kinds);
+    let services = Arc::new(Answers::new(&source, &target, &kinds, &record.scope));
+    let job = Arc::new(Job { source, target, kinds, services, options, plugins, halter, watcher, move_id });
     Ok(Carrier { job, journal, record, at_source, at_target, times: Vec::new(), began: Instant::now() })
 }
 

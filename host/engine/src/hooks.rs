@@ -4,21 +4,14 @@
 //! hook gives back is a decision; the engine carries it out after holding it against the bounds of
 //! [`bounds`](self::bounds).
 
-use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement};
-use pivot_core::{Key, Object};
-use serde_json::Value;
+use std::sync::Arc;
 
-/// The move a check is called in.
-#[derive(Clone, Debug)]
-pub struct MoveContext {
-    /// The move's id.
-    pub move_id: String,
-    /// The namespaces that move.
-    pub namespaces: Vec<String>,
-    /// The objects of the plugin's kinds that move.
-    pub objects: Vec<Key>,
-}
+use async_trait::async_trait;
+use pivot_core::Object;
+use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement};
+use pivot_runtime::CallError;
+pub use pivot_runtime::{MoveContext, Services};
+use serde_json::Value;
 
 /// Why a hook gave no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -42,7 +35,12 @@ pub trait Hooks: Send + Sync + 'static {
     }
 
     /// Whether the move may go on.
-    async fn check(&self, _point: Point, _context: &MoveContext) -> Result<Vec<Finding>, HookError> {
+    async fn check(
+        &self,
+        _point: Point,
+        _context: &MoveContext,
+        _services: Arc<dyn Services>,
+    ) -> Result<Vec<Finding>, HookError> {
         Ok(Vec::new())
     }
 
@@ -62,8 +60,52 @@ pub trait Hooks: Send + Sync + 'static {
     }
 
     /// What is still to be done before an object is let go of.
-    async fn settle(&self, _object: &Object) -> Result<Settlement, HookError> {
+    async fn settle(&self, _object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
         Ok(Settlement::Done)
+    }
+}
+
+impl From<CallError> for HookError {
+    fn from(error: CallError) -> Self {
+        let CallError { code, message, .. } = error;
+        Self { code, message }
+    }
+}
+
+/// A component: its hooks are called in a sandbox.
+#[async_trait]
+impl Hooks for pivot_runtime::Plugin {
+    fn describe(&self) -> &Description {
+        self.description()
+    }
+
+    async fn relate(&self, object: &Object) -> Result<Vec<Relation>, HookError> {
+        Ok(Self::relate(self, object).await?)
+    }
+
+    async fn check(
+        &self,
+        point: Point,
+        context: &MoveContext,
+        services: Arc<dyn Services>,
+    ) -> Result<Vec<Finding>, HookError> {
+        Ok(Self::check(self, point, context, services).await?)
+    }
+
+    async fn hold(&self, object: &Object) -> Result<Option<Value>, HookError> {
+        Ok(Self::hold(self, object).await?)
+    }
+
+    async fn adapt(&self, object: &Object) -> Result<Option<Value>, HookError> {
+        Ok(Self::adapt(self, object).await?)
+    }
+
+    async fn restore(&self, source: &Object, created: &Object) -> Result<Option<Value>, HookError> {
+        Ok(Self::restore(self, source, created).await?)
+    }
+
+    async fn settle(&self, object: &Object, services: Arc<dyn Services>) -> Result<Settlement, HookError> {
+        Ok(Self::settle(self, object, services).await?)
     }
 }
 

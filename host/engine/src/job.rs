@@ -15,7 +15,7 @@ use crate::events::{Event, Watcher};
 use crate::failure::Failure;
 use crate::flow::Limiter;
 use crate::halt::Halter;
-use crate::hooks::{Hooks, MoveContext};
+use crate::hooks::{Hooks, MoveContext, Services};
 use crate::options::Options;
 use crate::sides::Handle;
 
@@ -23,7 +23,9 @@ use crate::sides::Handle;
 pub(crate) struct Job {
     pub(crate) source: Handle,
     pub(crate) target: Handle,
-    pub(crate) kinds: Kinds,
+    pub(crate) kinds: Arc<Kinds>,
+    /// Who answers plugins' questions.
+    pub(crate) services: Arc<dyn Services>,
     pub(crate) options: Options,
     pub(crate) plugins: Vec<Arc<dyn Hooks>>,
     pub(crate) halter: Halter,

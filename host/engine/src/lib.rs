@@ -17,6 +17,7 @@ pub mod hooks;
 pub mod options;
 pub mod run;
 
+mod answers;
 mod asking;
 mod carry;
 mod checks;

@@ -78,7 +78,7 @@ async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks, patience: Duratio
     let mut patches: BTreeMap<String, usize> = BTreeMap::new();
     loop {
         let Some(object) = job.target.get(kind, key).await? else { return Ok(()) };
-        match plugin.settle(&object).await.map_err(refuse)? {
+        match plugin.settle(&object, job.services.clone()).await.map_err(refuse)? {
             Settlement::Done => return Ok(()),
             Settlement::Stop(finding) => return Err(Failure::Gate(vec![(name.clone(), finding)])),
             Settlement::Wait(finding) => wait(job, name, &finding, deadline).await?,

@@ -8,7 +8,8 @@ use pivot_engine::{DryRun, Options};
 
 use super::between::{Ends, SourceEnd, TargetEnd, ends};
 use super::flags::{
-    Accept, Cli, Connection, Dry, Move, MoveOrAsk, Resume, Rollback, Shell, Taking, Verb, Waits,
+    Accept, Cli, Connection, Dry, Move, MoveOrAsk, PluginVerb, Resume, Rollback, Shell, Taking, Verb, Waits,
+    With,
 };
 use super::values::{duration, kinds};
 
@@ -20,6 +21,7 @@ pub(crate) enum Task {
     Status(Choices),
     Resume(Choices),
     Rollback(Choices),
+    Plugin(PluginVerb),
     Version,
     Completion(Shell),
 }
@@ -32,6 +34,8 @@ pub(crate) struct Choices {
     pub(crate) ends: Ends,
     pub(crate) allow_empty: bool,
     pub(crate) namespace: Namespace,
+    /// The plugins that take part.
+    pub(crate) with: With,
     options: Options,
 }
 
@@ -89,13 +93,14 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
             let options = Options { take_over, target_gone, ..choices.options };
             Task::Rollback(Choices { options, ..choices })
         }
+        Verb::Plugin(verb) => Task::Plugin(verb),
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),
     })
 }
 
 fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
-    let Move { connection, namespace, all_namespaces, allow_empty, accept, waits, taking } = typed;
+    let Move { connection, namespace, all_namespaces, allow_empty, accept, waits, taking, with } = typed;
     let Accept {
         drop_owner,
         accept_loss,
@@ -140,15 +145,15 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         ..Options::new(scope)
     };
     let options = waiting(options, &waits)?;
-    Ok(Choices { connection, ends, allow_empty, namespace, options })
+    Ok(Choices { connection, ends, allow_empty, namespace, with, options })
 }
 
 fn resuming(typed: Resume) -> Result<Choices> {
-    let Resume { connection, use_existing, waits, taking, accept_plugin_change, source_gone } = typed;
+    let Resume { connection, use_existing, waits, taking, with, accept_plugin_change, source_gone } = typed;
     let Taking { take_over } = taking;
     let choices = about_a_move(connection, true, source_gone.then_some(Side::Source))?;
     let options = Options { use_existing, take_over, accept_plugin_change, source_gone, ..choices.options };
-    Ok(Choices { options: waiting(options, &waits)?, ..choices })
+    Ok(Choices { options: waiting(options, &waits)?, with, ..choices })
 }
 
 /// What is said about a move that is under way: its record knows the rest.
@@ -174,7 +179,8 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
         record_namespace: connection.record_namespace.clone(),
         ..Options::new(Scope::new(Namespaces::All))
     };
-    Ok(Choices { connection, ends, allow_empty: false, namespace: Namespace::All, options })
+    let with = With::default();
+    Ok(Choices { connection, ends, allow_empty: false, namespace: Namespace::All, with, options })
 }
 
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {

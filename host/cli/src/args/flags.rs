@@ -27,6 +27,9 @@ pub(crate) enum Verb {
     Resume(Box<Resume>),
     /// Take back a move that is not past the point of no return
     Rollback(Box<Rollback>),
+    /// Write, look at and admit plugins
+    #[command(subcommand)]
+    Plugin(PluginVerb),
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -116,6 +119,8 @@ pub(crate) struct Move {
     pub(crate) waits: Waits,
     #[command(flatten)]
     pub(crate) taking: Taking,
+    #[command(flatten)]
+    pub(crate) with: With,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -178,6 +183,43 @@ pub(crate) struct Taking {
     pub(crate) take_over: bool,
 }
 
+/// The plugins that take part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Plugins")]
+pub(crate) struct With {
+    /// A directory of plugins, with plugins.toml and plugins.lock
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugins: Option<PathBuf>,
+    /// Take plugins that plugins.lock does not name, or names with another digest: for development
+    #[arg(long, requires = "plugins")]
+    pub(crate) unlocked: bool,
+}
+
+/// What can be done with plugins outside a move.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum PluginVerb {
+    /// Write a new plugin's project into a folder of its name; needs no network
+    New {
+        /// Its name: lower-case words joined by dashes
+        name: String,
+    },
+    /// Show what a component is and asks for, in a sandbox, without admitting it
+    Inspect {
+        /// The component
+        file: PathBuf,
+    },
+    /// Show the plugins of a directory as a move would take them
+    List {
+        #[command(flatten)]
+        with: With,
+    },
+    /// Admit a component as it is now: write its digest to plugins.lock beside it
+    Lock {
+        /// The component
+        file: PathBuf,
+    },
+}
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Resume {
     #[command(flatten)]
@@ -189,6 +231,8 @@ pub(crate) struct Resume {
     pub(crate) waits: Waits,
     #[command(flatten)]
     pub(crate) taking: Taking,
+    #[command(flatten)]
+    pub(crate) with: With,
     /// After the point of no return: go on with other plugins than the move was begun with
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) accept_plugin_change: bool,

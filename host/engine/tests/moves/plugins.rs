@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Object};
-use pivot_engine::hooks::{HookError, Hooks, MoveContext};
+use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, run};
 use serde_json::{Value, json};
 
@@ -64,7 +64,12 @@ impl Hooks for HostKeeper {
         })
     }
 
-    async fn check(&self, point: Point, context: &MoveContext) -> Result<Vec<Finding>, HookError> {
+    async fn check(
+        &self,
+        point: Point,
+        context: &MoveContext,
+        _services: Arc<dyn Services>,
+    ) -> Result<Vec<Finding>, HookError> {
         self.called(Hook::Check, point.as_str())?;
         assert_eq!(context.objects.iter().map(|k| k.name.as_str()).collect::<Vec<_>>(), ["h0"]);
         let finding = |severity| Finding {
@@ -98,7 +103,7 @@ impl Hooks for HostKeeper {
         Ok(Some(json!({"status": source["status"]})))
     }
 
-    async fn settle(&self, object: &Object) -> Result<Settlement, HookError> {
+    async fn settle(&self, object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
         self.called(Hook::Settle, &object.meta.name)?;
         assert_eq!(object.meta.annotations[SEEN], "provisioned");
         Ok(if object.meta.annotated(PAUSE) {

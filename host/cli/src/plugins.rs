@@ -1,0 +1,144 @@
+//! Plugins on the command line: loading them for a move, and what can be done with them outside one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pivot_engine::{Exit, Hooks};
+use pivot_runtime::{Inspection, LoadError, LoadOptions, Plugin, Runtime};
+use serde_json::{Value, json};
+
+use crate::args::{PluginVerb, With};
+use crate::exit;
+use crate::output::{Document, Output};
+
+/// The plugins of a move; none where no directory is named. An error is everything that is wrong with them.
+pub(crate) async fn load(with: &With) -> Result<Vec<Arc<dyn Hooks>>, String> {
+    let Some(directory) = &with.plugins else { return Ok(Vec::new()) };
+    let plugins = read(directory, with.unlocked).await?;
+    Ok(plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>).collect())
+}
+
+async fn read(directory: &Path, unlocked: bool) -> Result<Vec<Plugin>, String> {
+    let options = LoadOptions { unlocked };
+    Runtime::new().load(directory, options).await.map_err(|errors| told(&errors))
+}
+
+fn told(errors: &[LoadError]) -> String {
+    match errors {
+        [one] => one.to_string(),
+        many => many.iter().fold(format!("{} plugins are refused:", many.len()), |text, error| {
+            format!("{text}\n  - {error}")
+        }),
+    }
+}
+
+/// `pivot-host plugin …`.
+pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8 {
+    let result = match verb {
+        PluginVerb::New { name } => new(name, program, output),
+        PluginVerb::Inspect { file } => inspect(file, output).await,
+        PluginVerb::List { with } => list(with, output).await,
+        PluginVerb::Lock { file } => lock(file, output).await,
+    };
+    match result {
+        Ok(()) => exit::DONE,
+        Err((code, message)) => {
+            output.fail(&message);
+            exit::code(code)
+        }
+    }
+}
+
+type Result<T, E = (Exit, String)> = std::result::Result<T, E>;
+
+fn new(name: &str, program: &str, output: &Output) -> Result<()> {
+    let files = pivot_sdk_template::files(name).map_err(|error| (Exit::Usage, error.to_string()))?;
+    let folder = PathBuf::from(name);
+    if folder.exists() {
+        return Err((Exit::Refused, format!("{name} is there already; nothing is written")));
+    }
+    for (path, text) in files {
+        let path = folder.join(path);
+        let written =
+            path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
+        written.map_err(|error| (Exit::Unexpected, format!("writing {}: {error}", path.display())))?;
+    }
+    let text = || {
+        format!(
+            "{name}/ is written. Next:\n  cd {name}\n  cargo test\n  cargo build --release --target wasm32-wasip2\n  {program} plugin inspect target/wasm32-wasip2/release/{}.wasm\n",
+            name.replace('-', "_")
+        )
+    };
+    output.result(text, &Document::new("Plugin", json!({"name": name, "folder": name})));
+    Ok(())
+}
+
+async fn inspect(file: &Path, output: &Output) -> Result<()> {
+    let inspection = Runtime::new().inspect(file).await.map_err(|error| (Exit::Plugin, error.to_string()))?;
+    output.result(|| text(&inspection), &Document::new("Plugin", document(&inspection)));
+    Ok(())
+}
+
+async fn lock(file: &Path, output: &Output) -> Result<()> {
+    let admission = Runtime::new().admit(file).await.map_err(|error| (Exit::Plugin, error.to_string()))?;
+    let granted = match &admission.granted {
+        Some(section) => format!("plugins.toml grants what it asks for; review it:\n\n{section}"),
+        None => "plugins.toml has a section for it already, which stays as it is\n".to_owned(),
+    };
+    let text = || format!("{}locked as it is now\n{granted}", text(&admission.inspection));
+    output.result(text, &Document::new("Plugin", document(&admission.inspection)));
+    Ok(())
+}
+
+async fn list(with: &With, output: &Output) -> Result<()> {
+    let Some(directory) = &with.plugins else {
+        return Err((Exit::Usage, "name the directory: --plugins DIR".into()));
+    };
+    let plugins = read(directory, with.unlocked).await.map_err(|error| (Exit::Plugin, error))?;
+    let line = |plugin: &Plugin| {
+        let description = plugin.description();
+        let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
+        let digest: String = plugin.file_digest().chars().take(12).collect();
+        format!("{}  {}  {digest}  {}\n", description.name, description.version, hooks.join(","))
+    };
+    let text = || plugins.iter().map(line).collect::<String>();
+    let items: Vec<Value> = plugins
+        .iter()
+        .map(|plugin| json!({"description": plugin.description(), "sha256": plugin.file_digest()}))
+        .collect();
+    output.result(text, &Document::new("PluginList", json!({"items": items})));
+    Ok(())
+}
+
+fn text(inspection: &Inspection) -> String {
+    let Inspection { digest, size, declaration, hooks, imports, inert, section: _ } = inspection;
+    let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
+    let hooks: Vec<String> = hooks.iter().map(ToString::to_string).collect();
+    let kinds: Vec<String> = declaration.kinds.iter().map(ToString::to_string).collect();
+    let changes: Vec<String> =
+        declaration.changes.iter().map(|c| format!("{} {} ({})", c.hook, c.kind, c.side)).collect();
+    let reads: Vec<String> = declaration.reads.iter().map(|r| format!("{} ({})", r.kind, r.side)).collect();
+    let probes: Vec<String> = declaration.probes.iter().map(ToString::to_string).collect();
+    format!(
+        "{} {}: {}\n  sha256   {digest}\n  size     {size} bytes\n  hooks    {}\n  sees     {}\n  changes  {}\n  reads    {}\n  probes   {}\n  secrets  {}\n  imports  {}\n  inert    {}\n",
+        declaration.name,
+        declaration.version,
+        declaration.summary,
+        list(&hooks),
+        list(&kinds),
+        list(&changes),
+        list(&reads),
+        list(&probes),
+        if declaration.secret_data { "with their data" } else { "without data" },
+        list(imports),
+        list(inert),
+    )
+}
+
+fn document(inspection: &Inspection) -> Value {
+    let Inspection { digest, size, declaration, hooks, imports, inert, section } = inspection;
+    json!({
+        "name": declaration.name, "version": declaration.version, "summary": declaration.summary,
+        "sha256": digest, "size": size, "hooks": hooks, "imports": imports, "inert": inert, "grants": section,
+    })
+}
