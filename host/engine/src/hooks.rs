@@ -2,7 +2,7 @@
 //!
 //! One implementation per plugin. The runtime's components implement it, and so do native types in tests. What a
 //! hook gives back is a decision; the engine carries it out after holding it against the bounds of
-//! [`bounds`](self::bounds).
+//! [`bounds`].
 
 use std::sync::Arc;
 
