@@ -4,7 +4,7 @@
 //! patches with preconditions, the status subresource, finalizers, namespaces, dry runs, unknown fields,
 //! watches. It has no controllers and no garbage collector, but for [`MemoryPlace::collect_garbage`].
 //!
-//! Beside what [`Place`] offers, a test can put objects in as a controller would ([`MemoryPlace::insert`],
+//! Beside what [`Place`](crate::Place) offers, a test can put objects in as a controller would ([`MemoryPlace::insert`],
 //! [`MemoryPlace::edit`]), make calls fail before or after they acted ([`MemoryPlace::on_call`]), and read
 //! what was asked of the server ([`MemoryPlace::journal`]).
 
