@@ -1,9 +1,10 @@
-//! The project's own commands: `cargo xtask demo`, `cargo xtask test`, `cargo xtask bench`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`. One file per command.
 //!
 //! Not a Makefile, because what builds the project is there anyway where the project is built.
 
 mod bench;
 mod demo;
+mod plugins;
 mod shell;
 mod test;
 
@@ -20,6 +21,7 @@ Usage: cargo xtask <COMMAND>
 
 Commands:
   demo                  Move the example management cluster into a directory; needs no cluster
+  plugins               Build the bundled plugins into plugins/dist, granted and locked
   test [--only STAGE]   Check everything: fmt, clippy, docs, unit, lab, scenarios
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   help                  Print this
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
 fn run(typed: &[&str]) -> Result<()> {
     match typed {
         ["demo"] => demo::run(),
+        ["plugins"] => plugins::run(),
         ["test", rest @ ..] => test::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
         [] | ["help" | "--help" | "-h"] => {

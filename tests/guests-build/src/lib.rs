@@ -61,12 +61,14 @@ fn cached(
     let cache = Cache::open()?;
     let entry = cache.entry(&key);
     let component = |name: &&str| entry.join(format!("{name}.wasm"));
+    let list = names.join(", ");
     if entry.exists() {
+        say(&format!("{list}: as built before with {}", toolchain.describe()));
         return Ok(names.iter().map(component).collect());
     }
     let _lock = cache.lock()?;
     if !entry.exists() {
-        say(&format!("building {} with {}", names.join(", "), toolchain.describe()));
+        say(&format!("building {list} with {}", toolchain.describe()));
         let target_dir = cache.target_dir(&workspace.path, toolchain.word());
         compile(&toolchain, workspace, target, &names, &target_dir)?;
         let modules = target_dir.join(target.triple()).join("release");

@@ -1,0 +1,76 @@
+//! Builds the bundled plugins into a directory that `pivot-host move --plugins` takes: the components, what they are
+//! granted, and the lock.
+//!
+//! The lock is not in the repository, because it belongs to the very bytes that were built: another compiler, or another folder, makes others. It
+//! is written by the program that checks it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{must, pivot_host, root, say, shown};
+
+const PLUGINS: &str = "plugins";
+const DIST: &str = "plugins/dist";
+const GRANTS: &str = "plugins.toml";
+const LOCK: &str = "plugins.lock";
+
+pub(crate) fn run() -> Result<()> {
+    say("== Building pivot-host, which admits the plugins");
+    let binary = pivot_host()?;
+    say(&format!("== Building the bundled plugins (a minute the first time) into {DIST}"));
+    let (dist, components) = build()?;
+    clear(&dist, &components)?;
+    let grants = root()?.join(PLUGINS).join(GRANTS);
+    fs::copy(&grants, dist.join(GRANTS)).with_context(|| format!("copy {}", grants.display()))?;
+    for component in &components {
+        admit(&binary, component)?;
+    }
+    say("\n== What a move takes from there; one that is not enabled is locked and left out");
+    let mut list = Command::new(&binary);
+    list.args(["plugin", "list", "--plugins", DIST]).current_dir(root()?);
+    must(&mut list)?;
+    say(&format!("\nNext: pivot-host move --plugins {DIST} …"));
+    Ok(())
+}
+
+fn build() -> Result<(PathBuf, Vec<PathBuf>)> {
+    let root = root()?;
+    let dist = root.join(DIST);
+    let inputs = [root.join("wit"), root.join("sdk")];
+    let components =
+        pivot_guests::build_guests(&root.join(PLUGINS), &inputs.each_ref().map(PathBuf::as_path), &dist)?;
+    Ok((dist, components))
+}
+
+/// What an earlier build left: a plugin that is gone would be missed, an old digest would stay admitted.
+fn clear(dist: &Path, components: &[PathBuf]) -> Result<()> {
+    match fs::remove_file(dist.join(LOCK)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).context("remove the old lock");
+        }
+        _ => {}
+    }
+    for entry in fs::read_dir(dist).with_context(|| format!("read {}", dist.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "wasm") && !components.contains(&path) {
+            fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// As an operator admits one.
+fn admit(binary: &Path, component: &Path) -> Result<()> {
+    let mut command = Command::new(binary);
+    command.args(["plugin", "lock"]).arg(component).stdout(Stdio::null());
+    let status = command.status().with_context(|| format!("start `{}`", shown(&command)))?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", shown(&command));
+    }
+    say(&format!("  locked {}", component.file_name().unwrap_or_default().to_string_lossy()));
+    Ok(())
+}
