@@ -22,7 +22,8 @@ Usage: cargo xtask <COMMAND>
 Commands:
   demo                  Move the example management cluster into a directory; needs no cluster
   plugins               Build the bundled plugins into plugins/dist, granted and locked
-  test [--only STAGE]   Check everything: fmt, clippy, docs, unit, lab, scenarios
+  test [--only STAGE]   Check everything: fmt, clippy, docs, unit, plugins, lab,
+                        scenarios
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   help                  Print this
 ";

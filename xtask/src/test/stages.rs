@@ -1,11 +1,12 @@
 //! What is checked, in this order.
 
 use std::fmt;
+use std::process::Command;
 
 use anyhow::Result;
 
 use super::tally::{Tally, counted};
-use crate::shell::{cargo, must, pivot_host};
+use crate::shell::{cargo, must, pivot_host, root, target};
 
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +15,14 @@ pub(super) enum Stage {
     Clippy,
     Docs,
     Unit,
+    Plugins,
     Lab,
     Scenarios,
 }
 
 impl Stage {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Fmt, Self::Clippy, Self::Docs, Self::Unit, Self::Lab, Self::Scenarios];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Fmt, Self::Clippy, Self::Docs, Self::Unit, Self::Plugins, Self::Lab, Self::Scenarios];
 
     /// What it does, for people who wait for it.
     pub(super) fn what(self) -> &'static str {
@@ -29,6 +31,7 @@ impl Stage {
             Self::Clippy => "what does the linter say? (any warning is an error)",
             Self::Docs => "does the documentation build, with links that lead somewhere?",
             Self::Unit => "tests that need no server",
+            Self::Plugins => "the bundled plugins' own tests, natively",
             Self::Lab => {
                 "tests of the lab: real API servers. The first time it builds etcd, kube-apiserver, controllers and \
                  clusterctl from Go modules (about 10 minutes) into ~/.cache/pivot-host, and reuses them from then on"
@@ -44,9 +47,9 @@ impl Stage {
 
     pub(super) fn run(self, tally: &mut Tally) -> Result<()> {
         match self {
-            Self::Fmt => must(&mut cargo(&["fmt", "--all", "--check"])?),
+            Self::Fmt => everywhere(&["fmt", "--all", "--check"]),
             Self::Clippy => {
-                must(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?)
+                everywhere(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])
             }
             Self::Docs => {
                 must(cargo(&["doc", "--workspace", "--no-deps"])?.env("RUSTDOCFLAGS", "--deny warnings"))
@@ -54,6 +57,9 @@ impl Stage {
             Self::Unit => {
                 let others = ["--exclude", "pivot-lab", "--exclude", "pivot-scenarios"];
                 counted(cargo(&["test", "--workspace", "--no-fail-fast"])?.args(others), tally)
+            }
+            Self::Plugins => {
+                counted(&mut beside("plugins", &["test", "--workspace", "--no-fail-fast"])?, tally)
             }
             Self::Lab => counted(&mut cargo(&["test", "--package", "pivot-lab", "--no-fail-fast"])?, tally),
             Self::Scenarios => {
@@ -65,6 +71,22 @@ impl Stage {
     }
 }
 
+/// The workspaces beside the main one: what is in them is built for wasm32, and can be built and tested natively.
+const BESIDE: [&str; 2] = ["plugins", "tests/guests"];
+
+/// The same for all workspaces.
+fn everywhere(arguments: &[&str]) -> Result<()> {
+    must(&mut cargo(arguments)?)?;
+    BESIDE.iter().try_for_each(|workspace| must(&mut beside(workspace, arguments)?))
+}
+
+/// A cargo for a workspace beside the main one; they share what they have built.
+fn beside(workspace: &str, arguments: &[&str]) -> Result<Command> {
+    let mut command = cargo(arguments)?;
+    command.current_dir(root()?.join(workspace)).env("CARGO_TARGET_DIR", target()?.join("beside"));
+    Ok(command)
+}
+
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -72,6 +94,7 @@ impl fmt::Display for Stage {
             Self::Clippy => "clippy",
             Self::Docs => "docs",
             Self::Unit => "unit",
+            Self::Plugins => "plugins",
             Self::Lab => "lab",
             Self::Scenarios => "scenarios",
         })
