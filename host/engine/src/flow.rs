@@ -27,7 +27,7 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    const START: f64 = 32.0;
+    const START: f64 = 64.0;
     const MIN: f64 = 4.0;
     const MAX: f64 = 256.0;
 

@@ -1,14 +1,15 @@
 //! Deleting what was copied, dependents first, and un-pausing what stays.
 //!
 //! Two requests an object: a merge patch that takes the finalizers off and says why, bound to the state that was
-//! copied; then a delete bound to the state that patch made. In between nothing can happen to the object unnoticed.
+//! copied; then a delete bound to the state that patch made. In between nothing can happen to the object unnoticed. Both
+//! go from the dependents to their owners, each as soon as it may.
 //!
 //! Controllers of a paused Cluster still put their finalizers back at times. Then the object is deleted with them on,
 //! its pause in place, and they are taken off while it waits: on an object that is being deleted a server refuses new
 //! ones. Its annotations are never replaced: an object that is being deleted and has lost its pause is one that a
 //! controller tears down for real.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pivot_core::record::Phase;
 use pivot_core::refusal::Side;
@@ -26,21 +27,40 @@ use crate::quiet;
 /// How often an object may change under our hands.
 const ROUNDS: usize = 5;
 
-/// Releases the whole list.
+/// Releases the whole list. An object's patch waits for those of its dependents, its delete for their deletes: the two
+/// requests of an owner and of what it owns overlap, and still no owner is deleted before its dependents.
 pub(crate) async fn all(job: &Arc<Job>, list: &Arc<ReleaseList>) -> Result<(), Failure> {
-    let after: Vec<Vec<usize>> = list.entries.iter().map(|entry| entry.after.clone()).collect();
-    flow::run(&after, job.limiter(Side::Source), &job.halter, |index| {
-        let (job, list) = (job.clone(), list.clone());
+    let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
+    let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
+    for (index, entry) in list.entries.iter().enumerate() {
+        after.push(entry.after.iter().map(|&dependent| patch(dependent)).collect());
+        let dependents = entry.after.iter().map(|&dependent| delete(dependent));
+        after.push(dependents.chain([patch(index)]).collect());
+    }
+    let ready: Arc<Vec<OnceLock<Ready>>> = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
+    flow::run(&after, job.limiter(Side::Source), &job.halter, |node| {
+        let (job, list, ready) = (job.clone(), list.clone(), ready.clone());
         async move {
-            let entry = list.entries.get(index).ok_or_else(|| Failure::Bug(format!("no entry {index}")))?;
-            match entry.fate {
-                Fate::Delete => delete(&job, entry).await?,
-                Fate::Keep => keep(&job, entry).await?,
+            let bug = || Failure::Bug(format!("no entry {}", node / 2));
+            let entry = list.entries.get(node / 2).ok_or_else(bug)?;
+            let slot = ready.get(node / 2).ok_or_else(bug)?;
+            match (entry.fate, node % 2) {
+                (Fate::Keep, 0) => Ok(()),
+                (Fate::Keep, _) => keep(&job, entry).await,
+                (Fate::Delete, 0) => make_ready(&job, entry).await.map(|made| drop(slot.set(made))),
+                (Fate::Delete, _) => delete_ready(&job, entry, slot.get().ok_or_else(bug)?).await,
             }
-            Ok(())
         }
     })
     .await
+}
+
+/// What the patch made of an object.
+enum Ready {
+    /// It is gone already.
+    Gone,
+    /// It can be deleted in this state.
+    At { resource_version: String, finalizers_back: bool },
 }
 
 /// The kind as the list names it: the list, not what is served today, says in which version a state was copied.
@@ -71,11 +91,10 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn delete(job: &Job, entry: &Entry) -> Result<(), Failure> {
+/// Takes the finalizers off and says why, bound to the state that was copied.
+async fn make_ready(job: &Job, entry: &Entry) -> Result<Ready, Failure> {
     let kind = kind_of(job, entry);
-    let failed = |error| job.source.failed("releasing", Some(&entry.key), error);
     let mut resource_version = entry.resource_version.clone();
-    let mut stripped = false;
     for _ in 0..ROUNDS {
         let patch = json!({"metadata": {
             "uid": entry.uid,
@@ -85,14 +104,13 @@ async fn delete(job: &Job, entry: &Entry) -> Result<(), Failure> {
         }});
         match job.source.patch(&kind, &entry.key, &patch).await {
             Ok(object) => {
-                resource_version = object.meta.resource_version;
                 // A webhook may have put one back.
-                stripped = object.meta.finalizers.is_empty();
-                break;
+                let finalizers_back = !object.meta.finalizers.is_empty();
+                return Ok(Ready::At { resource_version: object.meta.resource_version, finalizers_back });
             }
-            Err(PlaceError::NotFound(_)) => return Ok(()),
+            Err(PlaceError::NotFound(_)) => return Ok(Ready::Gone),
             Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry).await? {
-                None => return Ok(()),
+                None => return Ok(Ready::Gone),
                 Some(now) => {
                     let being_deleted = now.meta.deleting();
                     resource_version = now.meta.resource_version;
@@ -101,10 +119,17 @@ async fn delete(job: &Job, entry: &Entry) -> Result<(), Failure> {
                     }
                 }
             },
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(job.source.failed("releasing", Some(&entry.key), error)),
         }
     }
-    let mut finalizers_back = !stripped;
+    Ok(Ready::At { resource_version, finalizers_back: true })
+}
+
+/// Deletes an object in the state that the patch made.
+async fn delete_ready(job: &Job, entry: &Entry, ready: &Ready) -> Result<(), Failure> {
+    let Ready::At { resource_version, finalizers_back } = ready else { return Ok(()) };
+    let (mut resource_version, mut finalizers_back) = (resource_version.clone(), *finalizers_back);
+    let kind = kind_of(job, entry);
     for _ in 0..ROUNDS {
         let preconditions =
             Preconditions { uid: Some(entry.uid.clone()), resource_version: Some(resource_version.clone()) };
@@ -122,10 +147,11 @@ async fn delete(job: &Job, entry: &Entry) -> Result<(), Failure> {
                     resource_version = now.meta.resource_version;
                 }
             },
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(job.source.failed("releasing", Some(&entry.key), error)),
         }
     }
-    Err(failed(PlaceError::Conflict(format!("it changed {ROUNDS} times while it was to be deleted"))))
+    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while it was to be deleted"));
+    Err(job.source.failed("releasing", Some(&entry.key), error))
 }
 
 /// Takes the finalizers off an object that is being deleted; everything else of it, its pause above all, stays.
