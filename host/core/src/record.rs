@@ -22,7 +22,8 @@ pub enum Phase {
     Paused,
     /// Objects are being created in the target.
     Copied,
-    /// The copy is complete and verified; the release list is written. No way back from here.
+    /// The copy is complete and verified; the release list is written. No way back from here. The source's record stays
+    /// here; the target's, which decides from now on, says [`Phase::Live`] at once.
     Committed,
     /// The target's Clusters are being resumed.
     Live,

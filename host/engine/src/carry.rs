@@ -11,18 +11,18 @@ use pivot_core::{GroupKind, Key};
 use pivot_places::PlaceError;
 
 use crate::asking;
-use crate::checks;
+use crate::checks::{self, Ahead};
 use crate::commit::{self, Look};
 use crate::copy::{self, Copies};
 use crate::discover::discover;
 use crate::events::Event;
-use crate::existing::Used;
 use crate::failure::Failure;
 use crate::job::{Base, Job, Scene};
 use crate::live::{self, Known};
+use crate::namespaces;
 use crate::planning;
 use crate::quiet;
-use crate::records::{Records, Stored};
+use crate::records::{CHUNK, Records, Stored};
 use crate::release;
 use crate::rollback::{self, TakenBack};
 use crate::settle;
@@ -80,9 +80,9 @@ impl Carrier {
             let known = Arc::new(self.known_again(&list).await?);
             return self.finish(list, known).await;
         }
-        let (first, used, known_keys) = self.check().await?;
+        let (first, ahead, known_keys) = self.check().await?;
         let base = self.pause(first, &known_keys).await?;
-        let copies = self.copy(&base, used).await?;
+        let copies = self.copy(&base, ahead).await?;
         if !self.job.target.is_live() {
             return self.let_source_go(&base).await;
         }
@@ -90,15 +90,15 @@ impl Carrier {
         self.finish(list, known).await
     }
 
-    async fn check(&mut self) -> Result<(Base, Used, BTreeSet<Key>), Failure> {
+    async fn check(&mut self) -> Result<(Base, Ahead, BTreeSet<Key>), Failure> {
         let job = self.job.clone();
         let (base, providers) = look(&job).await?;
         job.tell(Event::Phase(Phase::Checked, base.plan.steps.len()));
-        let used = checks::all(&job, &base, &providers).await?;
+        let ahead = checks::all(&job, &base, &providers).await?;
         job.safe_point()?;
         self.lap(Phase::Checked);
         let keys = base.plan.steps.iter().map(|step| step.key.clone()).collect();
-        Ok((base, used, keys))
+        Ok((base, ahead, keys))
     }
 
     async fn pause(&mut self, first: Base, known: &BTreeSet<Key>) -> Result<Arc<Base>, Failure> {
@@ -141,17 +141,21 @@ impl Carrier {
         }
     }
 
-    async fn copy(&mut self, base: &Arc<Base>, used: Used) -> Result<Copies, Failure> {
+    async fn copy(&mut self, base: &Arc<Base>, ahead: Ahead) -> Result<Copies, Failure> {
         let job = self.job.clone();
-        let missing = copy::missing_namespaces(&job, base).await?;
+        let Ahead { used, mut namespaces } = ahead;
+        namespaces.look(&job, base).await?;
+        let missing = namespaces.missing();
         self.note_set(base);
         // A resumed move keeps those that its first run created.
         self.record.namespaces.extend(missing.iter().cloned());
         self.record.namespaces.sort();
         self.record.namespaces.dedup();
-        self.enter(Phase::Copied).await?;
+        let (entered, labelled) =
+            tokio::join!(self.enter(Phase::Copied), namespaces::with_labels(&job, missing));
+        entered?;
         job.tell(Event::Phase(Phase::Copied, base.plan.steps.len()));
-        copy::namespaces(&job, missing).await?;
+        namespaces::create(&job, labelled).await?;
         let copies = copy::none_yet(base);
         copy::all(&job, base, &Arc::new(used), &copies).await?;
         self.lap(Phase::Copied);
@@ -213,17 +217,25 @@ impl Carrier {
         let (Some(source), Some(target)) = (&self.journal.source, &self.journal.target) else {
             return Err(no_record());
         };
-        let chunks = target.write_list(&list, &job.move_id).await?;
-        let mut record = Record { phase: Phase::Committed, release_chunks: chunks, ..self.record.clone() };
+        let chunks = list.chunks(CHUNK);
+        let mut record =
+            Record { phase: Phase::Committed, release_chunks: chunks.len(), ..self.record.clone() };
         record.kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
+        // The target's says Live already: until the source's says Committed it decides nothing, and then that is next.
+        let live = Record { phase: Phase::Live, ..record.clone() };
+        let write = async {
+            match &self.at_target {
+                Some(stored) => target.update(stored, &live).await,
+                None => target.create(&live).await,
+            }
+        };
         // Target first: from the moment the source's says Committed, the target's must be there to decide.
-        self.at_target = Some(match &self.at_target {
-            Some(stored) => target.update(stored, &record).await?,
-            None => target.create(&record).await?,
-        });
+        let (stored, listed) = tokio::join!(write, target.write_list(&chunks, &job.move_id));
+        self.at_target = Some(stored?);
+        listed?;
         let stored = self.at_source.as_ref().ok_or_else(no_record)?;
         self.at_source = Some(source.update(stored, &record).await?);
-        self.record = record;
+        self.record = live;
         self.lap(Phase::Committed);
         let known =
             base.inventory.keys().iter().cloned().zip(base.inventory.objects().iter().cloned()).collect();
@@ -235,7 +247,6 @@ impl Carrier {
         let count = list.entries.len();
         // Once deleting has begun the target has shown that it reconciles; asking again could only hold up the end.
         if self.record.phase <= Phase::Live {
-            self.advance(Phase::Live).await?;
             job.tell(Event::Phase(Phase::Live, count));
             live::resume(&job, &list, &known).await?;
             asking::gate(&job, &Scene::of_list(&list), Point::AfterResume).await?;
@@ -244,9 +255,14 @@ impl Carrier {
             self.lap(Phase::Live);
         }
         if self.record.phase <= Phase::Released && !job.options.source_gone {
-            self.advance(Phase::Released).await?;
             job.tell(Event::Phase(Phase::Released, count));
-            tokio::try_join!(live::copies_stand(&job, &list), quiet::still_paused(&job, &list))?;
+            // Not try_join: a write that is under way is waited for.
+            let (written, copies, sources) = tokio::join!(
+                self.advance(Phase::Released),
+                live::copies_stand(&job, &list),
+                quiet::still_paused(&job, &list)
+            );
+            written.and(copies).and(sources)?;
             release::all(&job, &list).await?;
             self.lap(Phase::Released);
         }
@@ -267,35 +283,43 @@ impl Carrier {
     pub(crate) async fn take_back(&mut self) -> Result<TakenBack, Failure> {
         // A commit that got half-way wrote the target's record already. It goes first of all: left behind alone, it
         // would decide, and a resume would delete a source whose copy is gone.
+        if let Some(target) = self.journal.target.as_ref().filter(|_| !self.job.options.target_gone) {
+            target.remove_pieces(&self.record.move_id).await?;
+        }
         self.forget_target().await?;
+        self.at_target = None;
         let taken = rollback::all(&self.job, &self.record).await?;
         self.forget_source().await?;
+        self.at_source = None;
         Ok(taken)
     }
 
-    /// Removes the records of a move that is done: the source's first, so that the target's decides to the last.
+    /// Removes the records of a move that is done: the target's last of all, which decides to the end.
     async fn close(&mut self) -> Result<(), Failure> {
-        if !self.job.options.source_gone {
-            self.forget_source().await?;
-        }
+        let (source, list) = tokio::join!(self.forget_source(), self.forget_list());
+        source.and(list)?;
         self.forget_target().await
     }
 
-    async fn forget_source(&mut self) -> Result<(), Failure> {
-        if let Some(source) = &self.journal.source {
-            source.remove(&self.record.move_id, 0).await?;
+    async fn forget_source(&self) -> Result<(), Failure> {
+        match self.journal.source.as_ref().filter(|_| !self.job.options.source_gone) {
+            Some(source) => source.remove(&self.record.move_id, self.at_source.as_ref()).await,
+            None => Ok(()),
         }
-        self.at_source = None;
-        Ok(())
     }
 
-    async fn forget_target(&mut self) -> Result<(), Failure> {
-        if let Some(target) = self.journal.target.as_ref().filter(|_| !self.job.options.target_gone) {
-            // A commit that did not happen may have left the first piece of its list behind.
-            target.remove(&self.record.move_id, self.record.release_chunks.max(1)).await?;
+    async fn forget_list(&self) -> Result<(), Failure> {
+        let Some(target) = self.journal.target.as_ref().filter(|_| !self.job.options.target_gone) else {
+            return Ok(());
+        };
+        target.remove_list(&self.record.move_id, self.record.release_chunks).await
+    }
+
+    async fn forget_target(&self) -> Result<(), Failure> {
+        match self.journal.target.as_ref().filter(|_| !self.job.options.target_gone) {
+            Some(target) => target.remove(&self.record.move_id, self.at_target.as_ref()).await,
+            None => Ok(()),
         }
-        self.at_target = None;
-        Ok(())
     }
 
     fn note_set(&mut self, base: &Base) {

@@ -23,11 +23,22 @@ use crate::events::Event;
 use crate::existing::{self, Used};
 use crate::failure::Failure;
 use crate::job::{Base, Job};
+use crate::namespaces::Namespaces;
 use crate::planning;
 use crate::rights;
 
-/// Asks everything. What it gives back need not be created.
-pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -> Result<Used, Failure> {
+/// How many lists of bystanders are asked for side by side: most are empty and cost a round trip each.
+const LISTS: usize = 64;
+
+/// What was learnt about the target on the way.
+pub(crate) struct Ahead {
+    /// What need not be created.
+    pub(crate) used: Used,
+    pub(crate) namespaces: Namespaces,
+}
+
+/// Asks everything.
+pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -> Result<Ahead, Failure> {
     let mut refusals = base.plan.refusals.clone();
     let handled = cared_for(job, base);
     refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
@@ -39,10 +50,21 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
     }
-    let (providers, bystanders, rights, (used, foreign), node) = tokio::try_join!(
+    rehearse(job, base).await?;
+    let nothing_known = BTreeSet::new();
+    let target = async {
+        let namespaces = Namespaces::of(job, base).await?;
+        let missing = namespaces.missing();
+        let (rights, unfit) = tokio::try_join!(
+            rights::missing(job, base, !missing.is_empty()),
+            dryrun::ask(job, base, &nothing_known, &missing)
+        )?;
+        Ok((namespaces, rights, unfit))
+    };
+    let (providers, bystanders, (namespaces, rights, unfit), (used, foreign), node) = tokio::try_join!(
         target_providers(job, base, source_providers),
         bystanders(job, base),
-        rights::missing(job, base),
+        target,
         existing::look(job, base),
         schedulable_node(job),
     )?;
@@ -53,16 +75,15 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
     if let Some(warning) = node {
         job.tell(Event::Warning(&warning));
     }
-    rehearse(job, base).await?;
-    if !refusals.is_empty() {
-        return Err(Failure::Refused(refusals));
+    // What the target's server would refuse mostly follows from the rest: an older provider, a missing right.
+    if refusals.is_empty() {
+        refusals.extend(unfit);
     }
-    refusals.extend(dryrun::ask(job, base, &used, &BTreeSet::new()).await?);
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
     }
     asking::gate(job, &base.scene(), Point::BeforePause).await?;
-    Ok(used)
+    Ok(Ahead { used, namespaces })
 }
 
 /// The kinds that may move without harm. In a directory nothing acts on a copy, which keeps its status, and the source
@@ -82,7 +103,8 @@ pub(crate) async fn newcomers(job: &Job, base: &Base, known: &BTreeSet<Key>) -> 
     refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
     if refusals.is_empty() && base.plan.steps.iter().any(|step| !known.contains(&step.key)) {
         refusals.extend(existing::look(job, base).await?.1);
-        refusals.extend(dryrun::ask(job, base, &Used::new(), known).await?);
+        let missing = Namespaces::of(job, base).await?.missing();
+        refusals.extend(dryrun::ask(job, base, known, &missing).await?);
     }
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
@@ -152,7 +174,7 @@ async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
                 Err(failure) => Err(failure),
             }
         })
-        .buffer_unordered(32)
+        .buffer_unordered(LISTS)
         .try_collect()
         .await?;
     let read =

@@ -3,26 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::hooks::Hook;
 use pivot_core::plan::Step;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Side;
 use pivot_core::release::content;
-use pivot_core::{Key, Object, OwnerReference, Uid, body, merge, names};
+use pivot_core::{Object, OwnerReference, Uid, body, merge};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
 use crate::asking;
-use crate::dryrun;
 use crate::events::Event;
 use crate::existing::{self, Used, Verdict};
 use crate::failure::Failure;
 use crate::flow;
 use crate::job::{Base, Job};
-
-/// How many namespaces are created side by side.
-const SIDE_BY_SIDE: usize = 16;
 
 /// What a copy became.
 #[derive(Clone, Debug)]
@@ -49,40 +44,6 @@ pub(crate) async fn body_of(job: &Job, object: &Object, owners: &[OwnerReference
         merge::apply(&mut body, &patch);
     }
     Ok(body)
-}
-
-/// Creates the namespaces that the target lacks, side by side: a whole management cluster has many.
-pub(crate) async fn namespaces(job: &Job, missing: impl IntoIterator<Item = String>) -> Result<(), Failure> {
-    let missing = stream::iter(missing).map(Ok);
-    missing.try_for_each_concurrent(SIDE_BY_SIDE, |name| async move { namespace(job, &name).await }).await
-}
-
-async fn namespace(job: &Job, name: &str) -> Result<(), Failure> {
-    let kind = job.core_kind(Side::Target, "", "Namespace")?;
-    let key = Key::new(kind.group_kind.clone(), None, name);
-    // Labels go along: pod security and network policies are chosen by them.
-    let labels = match job.core_kind(Side::Source, "", "Namespace") {
-        Ok(kind) => {
-            job.source.get(kind, &key).await.ok().flatten().map(|n| n.meta.labels).unwrap_or_default()
-        }
-        Err(_) => BTreeMap::new(),
-    };
-    let body = json!({
-        "apiVersion": "v1", "kind": "Namespace",
-        "metadata": {"name": name, "labels": labels, "annotations": {names::MARK: job.move_id}},
-    });
-    match job.target.create(kind, &body, Change::Real).await {
-        Ok(_) | Err(PlaceError::AlreadyExists(_)) => Ok(()),
-        Err(error) => Err(job.target.failed("creating", Some(&key), error)),
-    }
-}
-
-/// The namespaces to create.
-pub(crate) async fn missing_namespaces(job: &Job, base: &Base) -> Result<Vec<String>, Failure> {
-    if !job.target.is_live() {
-        return Ok(Vec::new());
-    }
-    Ok(dryrun::missing_namespaces(job, base).await?.into_iter().collect())
 }
 
 /// Copies that are still to be made.

@@ -14,7 +14,6 @@ use pivot_core::{Key, body};
 use pivot_places::{Change, PlaceError};
 
 use crate::copy;
-use crate::existing::Used;
 use crate::failure::Failure;
 use crate::job::{Base, Job};
 use crate::options::DryRun;
@@ -22,17 +21,16 @@ use crate::options::DryRun;
 /// The namespace to ask in for objects whose own is not there yet.
 const ELSEWHERE: &str = "default";
 
-/// Asks about the plan's objects but those in `known`.
+/// Asks about the plan's objects but those in `known`; `missing` are the namespaces that the target lacks.
 pub(crate) async fn ask(
     job: &Job,
     base: &Base,
-    used: &Used,
     known: &BTreeSet<Key>,
+    missing: &BTreeSet<String>,
 ) -> Result<Vec<Refusal>, Failure> {
     if !job.target.is_live() {
         return Ok(Vec::new());
     }
-    let missing = missing_namespaces(job, base).await?;
     let mut kinds = BTreeSet::new();
     let adapted = |step: &Step| {
         job.plugins.iter().any(|plugin| plugin.describe().wants(Hook::Adapt, &step.key.group_kind))
@@ -41,12 +39,11 @@ pub(crate) async fn ask(
         .plan
         .steps
         .iter()
-        .filter(|step| !used.contains_key(&step.key) && !known.contains(&step.key))
+        .filter(|step| !known.contains(&step.key))
         .filter(|step| {
             kinds.insert(&step.key.group_kind) || job.options.dry_run == DryRun::Server || adapted(step)
         })
         .collect();
-    let missing = &missing;
     let answers = stream::iter(asked).map(|step| async move { ask_one(job, base, step, missing).await });
     let refusals: Vec<Option<Refusal>> = answers.buffer_unordered(24).try_collect().await?;
     let mut refusals: Vec<Refusal> = refusals.into_iter().flatten().collect();
@@ -90,7 +87,8 @@ async fn ask_one(
                 "install the same or a newer version of its provider in the target",
             )))
         }
-        // Ours from an earlier run, or one of the same name in the namespace asked in: the schema was checked all the same.
+        // Ours from an earlier run, one that is used as it is, or one of the same name in the namespace asked in: the
+        // schema was checked all the same.
         Err(PlaceError::AlreadyExists(_)) => Ok(None),
         Err(
             error @ (PlaceError::Invalid(_)
@@ -104,21 +102,4 @@ async fn ask_one(
         ))),
         Err(error) => Err(job.target.failed("asking about", Some(&step.key), error)),
     }
-}
-
-/// The plan's namespaces that the target lacks.
-pub(crate) async fn missing_namespaces(job: &Job, base: &Base) -> Result<BTreeSet<String>, Failure> {
-    let kind = job.core_kind(Side::Target, "", "Namespace")?;
-    let asked = base.namespaces().into_iter().map(|name| async move {
-        let key = Key::new(kind.group_kind.clone(), None, &name);
-        let there = match job.target.get(kind, &key).await {
-            Ok(there) => there.is_some(),
-            // A namespace's user who may not read it: creating in it will tell.
-            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => true,
-            Err(failure) => return Err(failure),
-        };
-        Ok::<_, Failure>((!there).then_some(name))
-    });
-    let names: Vec<Option<String>> = stream::iter(asked).buffer_unordered(16).try_collect().await?;
-    Ok(names.into_iter().flatten().collect())
 }

@@ -52,17 +52,29 @@ impl Ground {
     }
 }
 
-/// Opens both sides: which kinds they serve, that they are two, and what their records say.
+/// Opens both sides: which kinds they serve, and that they are two. The records are read apart, with [`Ground::read`]:
+/// who writes must not do it before it has the lease.
 pub(crate) async fn open(setup: &Setup) -> Result<Ground, Failure> {
     let halter = &setup.halter;
     let source = Handle::new(Side::Source, setup.sides.source.clone(), halter.clone());
     let target = Handle::new(Side::Target, setup.sides.target.clone(), halter.clone());
     let (source_gone, target_gone) = (setup.options.source_gone, setup.options.target_gone);
-    let kinds = match (source_gone, target_gone) {
-        (false, false) => Kinds::ask(&source, &target).await?,
-        (true, _) => Kinds::of_one(&target).await?,
-        (false, true) => Kinds::of_one(&source).await?,
+    let ask_kinds = async {
+        match (source_gone, target_gone) {
+            (false, false) => Kinds::ask(&source, &target).await,
+            (true, _) => Kinds::of_one(&target).await,
+            (false, true) => Kinds::of_one(&source).await,
+        }
     };
+    let identify = async |handle: &Handle, ask: bool| {
+        if !ask {
+            return Ok(Identity::Unknown);
+        }
+        let identity = handle.retry(|| handle.place.identify()).await;
+        identity.map_err(|error| handle.failed("identifying the cluster", None, error))
+    };
+    let (kinds, there, here) =
+        tokio::try_join!(ask_kinds, identify(&source, !source_gone), identify(&target, !target_gone))?;
     let records = |handle: &Handle, side: Side| {
         let config_map = kinds.of(side).get(&GroupKind::new("", "ConfigMap"));
         config_map
@@ -74,33 +86,13 @@ pub(crate) async fn open(setup: &Setup) -> Result<Ground, Failure> {
         source: records(&source, Side::Source),
         target: records(&target, Side::Target).filter(|_| source.is_live()),
     };
-    let read = async |records: &Option<Records>| match records {
-        Some(records) => match records.read().await {
-            // Who may not read records may still plan; a move needs the right and is told so by its checks.
-            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
-            other => other,
-        },
-        None => Ok(None),
-    };
-    let identify = async |handle: &Handle, ask: bool| {
-        if !ask {
-            return Ok(Identity::Unknown);
-        }
-        let identity = handle.retry(|| handle.place.identify()).await;
-        identity.map_err(|error| handle.failed("identifying the cluster", None, error))
-    };
-    let (at_source, at_target, there, here) = tokio::try_join!(
-        read(&journal.source),
-        read(&journal.target),
-        identify(&source, !source_gone),
-        identify(&target, !target_gone)
-    )?;
     twins::two_places(&source, &target, &kinds, &setup.options, &there, &here).await?;
     let uid = |identity| match identity {
         Identity::Cluster(uid) => Some(uid),
         Identity::Unknown | Identity::Directory(_) => None,
     };
-    Ok(Ground { source, target, kinds, journal, at_source, at_target, identities: (uid(there), uid(here)) })
+    let identities = (uid(there), uid(here));
+    Ok(Ground { source, target, kinds, journal, at_source: None, at_target: None, identities })
 }
 
 /// Puts a move together from what was found, or a new one.
@@ -158,9 +150,14 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
 }
 
 impl Ground {
-    pub(crate) async fn read_again(self) -> Result<Self, Failure> {
+    /// Reads both records.
+    pub(crate) async fn read(self) -> Result<Self, Failure> {
         let read = async |records: &Option<Records>| match records {
-            Some(records) => records.read().await,
+            Some(records) => match records.read().await {
+                // Who may not read records may still plan; a move needs the right and is told so by its checks.
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
+                other => other,
+            },
             None => Ok(None),
         };
         let (at_source, at_target) =

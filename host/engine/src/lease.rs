@@ -4,7 +4,7 @@
 //! by comparing clocks of two machines. A run that cannot renew in time stops itself: before the lease can be taken
 //! over, not one more of its writes may be on the way.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -35,6 +35,8 @@ pub(crate) struct Lease {
     kind: Arc<Kind>,
     key: Key,
     holder: String,
+    /// As it was last written.
+    version: Arc<Mutex<String>>,
     renewal: JoinHandle<()>,
     halter: Halter,
 }
@@ -76,22 +78,28 @@ impl Lease {
             None => wait_for_expiry(handle, kind, &key, &holder, take_over, halter, watcher).await?,
         };
         halter.renewed(Some(now()));
+        let version = Arc::new(Mutex::new(resource_version));
         let renewal = tokio::spawn(renew(
             handle.clone(),
             kind.clone(),
             key.clone(),
             holder.clone(),
-            resource_version,
+            version.clone(),
             halter.clone(),
         ));
         let halter = halter.clone();
-        Ok(Self { handle: handle.clone(), kind: kind.clone(), key, holder, renewal, halter })
+        Ok(Self { handle: handle.clone(), kind: kind.clone(), key, holder, version, renewal, halter })
     }
 
     /// Gives the lease back.
     pub(crate) async fn give_back(self) {
         self.renewal.abort();
         self.halter.renewed(None);
+        let version = locked(&self.version).clone();
+        let preconditions = Preconditions { uid: None, resource_version: Some(version) };
+        if self.handle.delete(&self.kind, &self.key, preconditions).await.is_ok() {
+            return;
+        }
         // Only our own: after a take-over it is another's. A failure here costs the next run a wait of seconds.
         if let Ok(Some(object)) = self.handle.get(&self.kind, &self.key).await
             && holder_of(&object).as_deref() == Some(self.holder.as_str())
@@ -118,6 +126,10 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.renewal.abort();
     }
+}
+
+fn locked(version: &Mutex<String>) -> MutexGuard<'_, String> {
+    version.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// This moment, by both clocks.
@@ -233,7 +245,7 @@ async fn renew(
     kind: Arc<Kind>,
     key: Key,
     holder: String,
-    mut resource_version: String,
+    version: Arc<Mutex<String>>,
     halter: Halter,
 ) {
     let mut renewed = Instant::now();
@@ -243,12 +255,13 @@ async fn renew(
         pause = RENEW;
         let (attempt, at) = (Instant::now(), now());
         let left = FENCE.saturating_sub(renewed.elapsed());
+        let resource_version = locked(&version).clone();
         let why =
             match tokio::time::timeout(left, renew_once(&handle, &kind, &key, &holder, &resource_version))
                 .await
             {
-                Ok(Ok(version)) => {
-                    resource_version = version;
+                Ok(Ok(written)) => {
+                    *locked(&version) = written;
                     renewed = attempt;
                     halter.renewed(Some(at));
                     continue;

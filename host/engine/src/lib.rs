@@ -32,6 +32,7 @@ mod halt;
 mod job;
 mod lease;
 mod live;
+mod namespaces;
 mod planning;
 mod quiet;
 mod records;

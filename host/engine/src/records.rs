@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::sides::Handle;
 
 /// Below the 1 MiB that a ConfigMap may have, with room for its metadata.
-const CHUNK: usize = 900_000;
+pub(crate) const CHUNK: usize = 900_000;
 const LABEL: &str = "pivot-host.io/record";
 
 /// Where one side keeps its record.
@@ -134,12 +134,11 @@ impl Records {
         }
     }
 
-    /// Writes the release list beside the record; says in how many pieces.
-    pub(crate) async fn write_list(&self, list: &ReleaseList, move_id: &str) -> Result<usize, Failure> {
-        let chunks = list.chunks(CHUNK);
+    /// Writes the pieces of a release list beside the record.
+    pub(crate) async fn write_list(&self, chunks: &[String], move_id: &str) -> Result<(), Failure> {
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
             let name = list_name(move_id, number);
-            let body = self.body(&name, "list", chunk.clone());
+            let body = self.body(&name, "list", chunk.to_owned());
             let result = match self.handle.create(&self.kind, &body, Change::Real).await {
                 Err(PlaceError::AlreadyExists(_)) => {
                     self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {"list": chunk}})).await
@@ -148,8 +147,7 @@ impl Records {
             };
             result.map_err(|error| self.handle.failed("writing", Some(&self.key(&name)), error))
         });
-        try_join_all(writes).await?;
-        Ok(chunks.len())
+        try_join_all(writes).await.map(drop)
     }
 
     /// Reads the list; none where a piece of it is gone.
@@ -176,23 +174,50 @@ impl Records {
         self.damaged(&"its release list (ConfigMaps pivot-host-release-…) is missing")
     }
 
-    /// Removes a move's list and record, the record last: while it is there, the move is not closed. Another move's
-    /// record is left alone.
-    pub(crate) async fn remove(&self, move_id: &str, chunks: usize) -> Result<(), Failure> {
-        let lists =
-            (0..chunks).map(|number| self.remove_one(list_name(move_id, number), Preconditions::default()));
-        try_join_all(lists).await?;
-        let Some(stored) = self.read().await?.filter(|stored| stored.record.move_id == move_id) else {
-            return Ok(());
-        };
-        let preconditions = Preconditions { uid: None, resource_version: Some(stored.resource_version) };
-        self.remove_one(self.name().to_owned(), preconditions).await
+    /// Removes a move's list. It goes before its record: while that is there, the move is not closed.
+    pub(crate) async fn remove_list(&self, move_id: &str, chunks: usize) -> Result<(), Failure> {
+        let pieces = (0..chunks).map(|number| async move {
+            let key = self.key(&list_name(move_id, number));
+            match self.handle.delete(&self.kind, &key, Preconditions::default()).await {
+                Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
+                Err(error) => Err(self.handle.failed("removing", Some(&key), error)),
+            }
+        });
+        try_join_all(pieces).await.map(drop)
     }
 
-    async fn remove_one(&self, name: String, preconditions: Preconditions) -> Result<(), Failure> {
-        match self.handle.delete(&self.kind, &self.key(&name), preconditions).await {
-            Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
-            Err(error) => Err(self.handle.failed("removing", Some(&self.key(&name)), error)),
+    /// Removes what a commit that did not happen may have written of a list: how much is not known.
+    pub(crate) async fn remove_pieces(&self, move_id: &str) -> Result<(), Failure> {
+        for number in 0.. {
+            let key = self.key(&list_name(move_id, number));
+            match self.handle.delete(&self.kind, &key, Preconditions::default()).await {
+                Ok(()) => {}
+                Err(PlaceError::NotFound(_)) => break,
+                Err(error) => return Err(self.handle.failed("removing", Some(&key), error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a move's record, as it was last seen or as it is now. Another move's record is left alone.
+    pub(crate) async fn remove(&self, move_id: &str, seen: Option<&Stored>) -> Result<(), Failure> {
+        let key = self.key(self.name());
+        let mut version = seen.map(|stored| stored.resource_version.clone());
+        loop {
+            let resource_version = match version.take() {
+                Some(version) => version,
+                None => match self.read().await?.filter(|stored| stored.record.move_id == move_id) {
+                    Some(stored) => stored.resource_version,
+                    None => return Ok(()),
+                },
+            };
+            let preconditions = Preconditions { uid: None, resource_version: Some(resource_version) };
+            match self.handle.delete(&self.kind, &key, preconditions).await {
+                Ok(()) | Err(PlaceError::NotFound(_)) => return Ok(()),
+                // Written again since it was seen: then by its new state, if it is still this move's.
+                Err(PlaceError::Conflict(_)) => {}
+                Err(error) => return Err(self.handle.failed("removing", Some(&key), error)),
+            }
         }
     }
 }

@@ -7,12 +7,11 @@ use pivot_core::plan::Fate;
 use pivot_core::refusal::{Refusal, Side, some_of};
 use pivot_places::Access;
 
-use crate::copy;
 use crate::failure::Failure;
 use crate::job::{Base, Job};
 
 /// What the run will do, asked of both API servers first.
-pub(crate) async fn missing(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
+pub(crate) async fn missing(job: &Job, base: &Base, makes_namespaces: bool) -> Result<Vec<Refusal>, Failure> {
     let mut asked: [BTreeSet<Access>; 2] = Default::default();
     let [source, target] = &mut asked;
     for step in &base.plan.steps {
@@ -51,7 +50,7 @@ pub(crate) async fn missing(job: &Job, base: &Base) -> Result<Vec<Refusal>, Fail
             namespace: Some(job.options.record_namespace.clone()),
         }));
     }
-    if job.target.is_live() && !copy::missing_namespaces(job, base).await?.is_empty() {
+    if makes_namespaces {
         target.insert(Access {
             verb: "create",
             group: String::new(),

@@ -59,7 +59,7 @@ pub struct Status {
 /// What would move, and whether anything speaks against it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
-        let ground = open(&setup).await?;
+        let ground = open(&setup).await?.read().await?;
         let record = ground.deciding().map(|(_, stored)| stored.record.clone());
         let carrier = carrier(setup, ground, record)?;
         let (base, providers) = look(&carrier.job).await?;
@@ -122,7 +122,7 @@ pub async fn rollback(setup: Setup) -> Result<TakenBack, Stop> {
 /// Says where a move stands. Changes nothing.
 pub async fn status(setup: Setup) -> Result<Status, Stop> {
     let result = async {
-        let ground = open(&setup).await?;
+        let ground = open(&setup).await?.read().await?;
         let namespace = &setup.options.record_namespace;
         let holder = match ground.lease_kind() {
             Some(kind) => lease::held(&ground.source, kind, namespace).await?.map(|held| held.holder),
@@ -174,27 +174,22 @@ async fn with_lease<T>(
     let (halter, watcher, options) = (setup.halter.clone(), setup.watcher.clone(), setup.options.clone());
     let ground = open(&setup).await.map_err(untouched)?;
     let needs_lease = ground.source.is_live() && !options.source_gone;
-    let (lease, ground) = match ground.lease_kind().cloned().filter(|_| needs_lease) {
-        None => (None, ground),
+    let lease = match ground.lease_kind().filter(|_| needs_lease) {
+        None => None,
         Some(kind) => {
             let namespace = &options.record_namespace;
             let taken =
-                Lease::take(&ground.source, &kind, namespace, options.take_over, &halter, &*watcher).await;
-            let lease = taken.map_err(untouched)?;
-            // What another run wrote while we waited for it counts.
-            match ground.read_again().await {
-                Ok(ground) => (Some(lease), ground),
-                Err(failure) => {
-                    lease.give_back().await;
-                    return Err(untouched(failure));
-                }
-            }
+                Lease::take(&ground.source, kind, namespace, options.take_over, &halter, &*watcher).await;
+            Some(taken.map_err(untouched)?)
         }
     };
-    let found = ground.deciding().map(|(_, stored)| stored.record.clone());
-    let begun = found.is_some();
-    let mut carrier = match carrier(setup, ground, found) {
-        Ok(carrier) => carrier,
+    // Only now: what another run wrote while we waited for its lease counts.
+    let taken_up = ground.read().await.and_then(|ground| {
+        let found = ground.deciding().map(|(_, stored)| stored.record.clone());
+        Ok((found.is_some(), carrier(setup, ground, found)?))
+    });
+    let (begun, mut carrier) = match taken_up {
+        Ok(taken_up) => taken_up,
         Err(failure) => {
             if let Some(lease) = lease {
                 lease.give_back().await;

@@ -25,14 +25,14 @@ async fn live() -> Stage {
     let released = Arc::new(AtomicUsize::new(0));
     let seen = released.clone();
     stage.target.on_call(move |verb, key| {
-        // Twice: for Live, and for Released.
+        // For Released.
         if verb == "patch" && key.name == "pivot-host-target" {
             seen.fetch_add(1, Ordering::SeqCst);
         }
         None
     });
     stage.source.on_call(move |verb, _| {
-        let dead = verb == "patch" && released.load(Ordering::SeqCst) >= 2;
+        let dead = verb == "patch" && released.load(Ordering::SeqCst) >= 1;
         dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
     });
     let stop = run::start(stage.setup()).await.unwrap_err();
