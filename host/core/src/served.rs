@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::inventory::Inventory;
 use crate::plan::Plan;
-use crate::refusal::Refusal;
-use crate::{GroupKind, Kind};
+use crate::refusal::{Refusal, some_of};
+use crate::{GroupKind, Key, Kind};
 
 /// Checks every kind of the set against the target's.
 pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<Kind>]) -> Vec<Refusal> {
@@ -15,6 +15,8 @@ pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<K
         target_kinds.iter().map(|kind| (&kind.group_kind, kind.as_ref())).collect();
     let mut seen = BTreeSet::new();
     let mut refusals = Vec::new();
+    // By group: a provider that is not installed is one reason, not one for each of its kinds.
+    let mut missing: BTreeMap<&str, (&Key, Vec<&str>)> = BTreeMap::new();
     for step in &plan.steps {
         let Some(source) = inventory.get(step.object).map(|object| &object.kind) else { continue };
         if !seen.insert(&source.group_kind) {
@@ -22,11 +24,10 @@ pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<K
         }
         let kind = &source.group_kind;
         let mut refusal = match targets.get(kind) {
-            None => Refusal::target(
-                "kind-missing",
-                format!("{} can't be created: the target has no kind {kind}", step.key),
-                "install the provider that defines it in the target: `clusterctl init`",
-            ),
+            None => {
+                missing.entry(&kind.group).or_insert((&step.key, Vec::new())).1.push(&kind.kind);
+                continue;
+            }
             Some(target) if common_version(source, target).is_none() => Refusal::target(
                 "version-not-served",
                 format!(
@@ -40,6 +41,15 @@ pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<K
             Some(_) => continue,
         };
         refusal.object = Some(step.key.clone());
+        refusals.push(refusal);
+    }
+    for (group, (first, kinds)) in missing {
+        let mut refusal = Refusal::target(
+            "kind-missing",
+            format!("{first} can't be created: the target has no {} of {group}", some_of(&kinds, 8)),
+            "install the provider that defines it in the target: `clusterctl init`",
+        );
+        refusal.object = Some(first.clone());
         refusals.push(refusal);
     }
     refusals
@@ -82,12 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn w21_kinds_and_versions_the_target_lacks_are_refused_once_each() {
+    fn w21_versions_the_target_lacks_are_refused_once_a_kind_and_kinds_once_a_group() {
         let case = Case::new(
             "Cluster ns/a
              Cluster ns/b
              Machine ns/m < Cluster ns/a
              InfraMachine ns/m < Machine ns/m
+             InfraCluster ns/a < Cluster ns/a
              Widget ns/stays",
         );
         let target = [kind("Cluster"), Arc::new(serving("Machine", "v2", &["v2", "v3"]))];
@@ -95,6 +106,6 @@ mod tests {
         let told: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
         expect_test::expect![[r#"
             target: Machine ns/m can't be created: the source serves Machine.cluster.x-k8s.io as v1beta2, the target as v2, v3; bring the provider to the same release on both sides: `clusterctl upgrade apply`
-            target: InfraMachine ns/m can't be created: the target has no kind InfraMachine.infrastructure.cluster.x-k8s.io; install the provider that defines it in the target: `clusterctl init`"#]].assert_eq(&told.join("\n"));
+            target: InfraCluster ns/a can't be created: the target has no InfraCluster and InfraMachine of infrastructure.cluster.x-k8s.io; install the provider that defines it in the target: `clusterctl init`"#]].assert_eq(&told.join("\n"));
     }
 }
