@@ -104,7 +104,7 @@ pub(crate) fn select(
     };
     rules.hierarchies(&mut selection);
     rules.labelled(&mut selection);
-    rules.needed(&mut selection);
+    rules.needed(&mut selection, notes);
     rules.below_left(&mut selection);
     selection
 }
@@ -203,7 +203,8 @@ impl Rules<'_> {
         }
     }
 
-    fn needed(&self, selection: &mut Selection) {
+    /// A leave outweighs a need, because it keeps what must not move from moving; that it did is a note.
+    fn needed(&self, selection: &mut Selection, notes: &mut Vec<Note>) {
         let mut queue: VecDeque<usize> = selection.iter().collect();
         while let Some(object) = queue.pop_front() {
             let wanted = selection.needs.get(&object).cloned().unwrap_or_default();
@@ -213,8 +214,24 @@ impl Rules<'_> {
                 if enter && selection.choose(what, Chosen::Needed { need }) {
                     queue.push_back(what);
                 }
+                notes.extend(self.need_left(object, need, what));
             }
         }
+    }
+
+    fn need_left(&self, object: usize, need: usize, what: usize) -> Option<Note> {
+        let left = self.relations.left(&self.inventory.get(what)?.meta.uid)?;
+        Some(Note {
+            code: "need-left",
+            object: self.inventory.keys().get(object).cloned(),
+            message: format!(
+                "plugin {} says that it needs {}, which plugin {} leaves: {}",
+                self.relations.needs.get(need)?.plugin,
+                self.inventory.keys().get(what)?,
+                left.plugin,
+                left.reason
+            ),
+        })
     }
 
     fn below_left(&self, selection: &mut Selection) {

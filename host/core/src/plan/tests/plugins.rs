@@ -73,6 +73,23 @@ fn a_need_moves_the_named_object_alone_and_its_needs() {
 }
 
 #[test]
+fn a_leave_outweighs_a_need_and_says_so() {
+    Case::new(
+        "Cluster ns/foo
+         Machine ns/m < Cluster ns/foo
+         Secret ns/bmc",
+    )
+    .need("Machine ns/m", "Secret ns/bmc")
+    .leave("Secret ns/bmc")
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+        stay Secret ns/bmc: left by plugin p: because
+        note need-left Machine ns/m: plugin p says that it needs Secret ns/bmc, which plugin p leaves: because
+    "#]]);
+}
+
+#[test]
 fn what_something_that_stays_needs_too_is_kept() {
     Case::new(
         "Cluster ns/foo
