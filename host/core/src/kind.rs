@@ -59,6 +59,8 @@ pub struct KindLabels {
     pub moves: bool,
     /// Every object of the kind moves, with all below it.
     pub hierarchy: bool,
+    /// The definition may not be read: what its labels say is not known.
+    pub unread: bool,
 }
 
 /// A listable kind as one side serves it.

@@ -389,6 +389,7 @@ async fn read(job: &Job) -> Result<Base, Failure> {
 /// Reads the source for the first time, and tells what would move.
 pub(crate) async fn look(job: &Job) -> Result<(Base, Vec<pivot_core::providers::Provider>), Failure> {
     job.tell(Event::Looking("reading the source"));
+    checks::definitions_readable(&job.kinds)?;
     let wished = planning::wished(&job.plugins);
     let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
     for caution in &sight.cautions {

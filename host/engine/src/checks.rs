@@ -236,6 +236,22 @@ async fn rehearse(job: &Job, base: &Base) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses a source whose definitions may not be read: their labels say what moves.
+pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
+    let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
+    if !cluster.is_some_and(|kind| kind.labels.unread) {
+        return Ok(());
+    }
+    Err(Failure::refused(Refusal {
+        code: "definitions-unreadable",
+        side: Side::Source,
+        object: None,
+        message: "the user may not list CustomResourceDefinitions, whose labels say which kinds move".into(),
+        remedy: "grant `list` on customresourcedefinitions.apiextensions.k8s.io in the source, or use another user"
+            .into(),
+    }))
+}
+
 /// Refuses a source in which nothing is labelled for a move: the definitions were not installed by clusterctl.
 pub(crate) fn nothing_labelled(kinds: &Kinds) -> Option<String> {
     let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));

@@ -125,6 +125,7 @@ fn define(document: &Document) -> Result<Kind, DirectoryError> {
         status_subresource,
         served,
         labels: KindLabels {
+            unread: false,
             discover: labelled(names::LABEL_DISCOVER),
             moves: labelled(names::LABEL_MOVE),
             hierarchy: labelled(names::LABEL_MOVE_HIERARCHY),

@@ -71,15 +71,15 @@ pub(super) async fn all(transport: &Transport) -> Result<Vec<Arc<Kind>>> {
     let (core, named, labels) =
         futures::join!(discover(transport, "/api"), discover(transport, "/apis"), labels(transport));
     let labels = match labels {
-        Ok(labels) => labels,
-        // Whoever may not list definitions can still move what is named or owned.
+        Ok(labels) => Some(labels),
+        // In a target nobody needs them; a source is refused for it where they are missed.
         Err(PlaceError::Forbidden(reason)) => {
-            tracing::warn!(reason, "no kind is known by its labels: definitions may not be listed");
-            BTreeMap::new()
+            tracing::debug!(reason, "definitions may not be listed");
+            None
         }
         Err(error) => return Err(error),
     };
-    Ok(merge(core?.into_iter().chain(named?), &labels))
+    Ok(merge(core?.into_iter().chain(named?), labels.as_ref()))
 }
 
 async fn discover(transport: &Transport, path: &str) -> Result<Vec<Group>> {
@@ -106,6 +106,7 @@ async fn labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
             discover: meta.labelled(names::LABEL_DISCOVER),
             moves: meta.labelled(names::LABEL_MOVE),
             hierarchy: meta.labelled(names::LABEL_MOVE_HIERARCHY),
+            unread: false,
         };
         out.insert(meta.name, labels);
     }
@@ -114,7 +115,10 @@ async fn labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
 
 /// One kind per group and kind, at the first version the group serves it in: groups list their preferred
 /// version first.
-fn merge(groups: impl Iterator<Item = Group>, labels: &BTreeMap<String, KindLabels>) -> Vec<Arc<Kind>> {
+fn merge(
+    groups: impl Iterator<Item = Group>,
+    labels: Option<&BTreeMap<String, KindLabels>>,
+) -> Vec<Arc<Kind>> {
     let mut kinds = BTreeMap::new();
     for Group { metadata: Named { name: group }, versions } in groups {
         for Version { version, freshness, resources } in versions.into_iter().flatten() {
@@ -134,7 +138,7 @@ fn add(
     group: &str,
     version: &str,
     resource: Resource,
-    labels: &BTreeMap<String, KindLabels>,
+    labels: Option<&BTreeMap<String, KindLabels>>,
 ) {
     let Resource { resource: plural, response_kind, scope, verbs, subresources } = resource;
     let Some(ResponseKind { kind }) = response_kind else { return };
@@ -143,7 +147,10 @@ fn add(
     }
     match kinds.entry(GroupKind::new(group, kind)) {
         Entry::Vacant(entry) => {
-            let labels = labels.get(&format!("{plural}.{group}")).copied().unwrap_or_default();
+            let labels = match labels {
+                Some(labels) => labels.get(&format!("{plural}.{group}")).copied().unwrap_or_default(),
+                None => KindLabels { unread: true, ..KindLabels::default() },
+            };
             let group_kind = entry.key().clone();
             entry.insert(Kind {
                 group_kind,
@@ -181,7 +188,7 @@ mod tests {
             {"resource": "odd", "responseKind": null}]}]}]"#;
         let groups: Vec<Group> = serde_json::from_str(groups).unwrap();
         let moves = KindLabels { moves: true, ..KindLabels::default() };
-        let kinds = merge(groups.into_iter(), &BTreeMap::from([("bs.g.io".to_owned(), moves)]));
+        let kinds = merge(groups.into_iter(), Some(&BTreeMap::from([("bs.g.io".to_owned(), moves)])));
         let [a, b] = kinds.as_slice() else { panic!("{kinds:?}") };
         assert_eq!(
             (a.version.as_str(), a.served.as_slice()),
@@ -190,5 +197,14 @@ mod tests {
         assert!(a.status_subresource && a.namespaced && !a.labels.moves);
         assert_eq!((b.version.as_str(), b.plural.as_str()), ("v1", "bs"));
         assert!(!b.status_subresource && !b.namespaced && b.labels.moves);
+    }
+
+    #[test]
+    fn labels_that_may_not_be_read_are_not_taken_for_none() {
+        let groups = r#"[{"metadata": {"name": "g.io"}, "versions": [{"version": "v1", "resources": [
+            {"resource": "as", "responseKind": {"kind": "A"}, "scope": "Namespaced", "verbs": ["list"]}]}]}]"#;
+        let groups: Vec<Group> = serde_json::from_str(groups).unwrap();
+        let kinds = merge(groups.into_iter(), None);
+        assert!(kinds.iter().all(|kind| kind.labels.unread && !kind.labels.discover));
     }
 }
