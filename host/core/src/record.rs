@@ -78,6 +78,8 @@ pub struct Record {
     pub source: Option<Uid>,
     /// See [`Record::source`].
     pub target: Option<Uid>,
+    /// Whether it is a copy into a directory.
+    pub into_directory: bool,
     /// When it began, for people.
     pub started: String,
     /// Namespaces the move created in the target.

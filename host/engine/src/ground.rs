@@ -116,6 +116,16 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
                     record.move_id
                 )));
             }
+            if record.into_directory == target.is_live() && !options.target_gone {
+                let (is, flag) = match record.into_directory {
+                    true => ("copies into a directory", "--to-directory"),
+                    false => ("goes to a cluster", "--to-kubeconfig"),
+                };
+                return Err(Failure::Declined(format!(
+                    "move {} {is}: name that with {flag}, or roll it back first",
+                    record.move_id
+                )));
+            }
             // What the first run was told counts for those that take it up.
             options.scope = record.scope.clone();
             record
@@ -132,6 +142,7 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
             scope: options.scope.clone(),
             source: identities.0,
             target: identities.1,
+            into_directory: !target.is_live(),
             started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             namespaces: Vec::new(),
             plugins: pins,

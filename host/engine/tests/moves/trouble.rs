@@ -7,7 +7,7 @@ use pivot_core::names;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Exit, Failure, run};
 use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
 use serde_json::json;
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
@@ -244,4 +244,38 @@ async fn half_committed() -> Stage {
     stage.source.on_call(|_, _| None);
     stage.target.on_call(|_, _| None);
     stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_into_a_directory_is_not_taken_up_as_a_move_to_a_cluster() {
+    let mut stage = Stage::new();
+    let dir = tempfile::tempdir().unwrap();
+    stage.options.move_id = Some("copy".into());
+    let copied = Arc::new(AtomicUsize::new(0));
+    stage.source.on_call(move |verb, key| {
+        // Dead once the record says Copied: the copy is made, and the source stays paused.
+        let writes = ["create", "patch", "delete"].contains(&verb);
+        let dead = writes && copied.load(Ordering::SeqCst) > 0;
+        if verb == "patch" && key.name == "pivot-host-source" {
+            copied.fetch_add(1, Ordering::SeqCst);
+        }
+        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+    });
+    let into = |stage: &Stage| {
+        let mut setup = stage.setup();
+        setup.sides.target = Arc::new(DirectoryPlace::create(dir.path(), "copy").unwrap());
+        setup
+    };
+    let stop = run::start(into(&stage)).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::PartWay, "{stop}");
+    stage.source.on_call(|_, _| None);
+
+    stage.options.move_id = None;
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    assert!(stop.to_string().contains("copies into a directory"), "{stop}");
+    assert!(picture(&stage.target).is_empty());
+
+    run::rollback(into(&stage)).await.unwrap();
+    run::start(stage.setup()).await.unwrap();
 }

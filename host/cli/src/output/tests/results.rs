@@ -108,6 +108,7 @@ fn record(phase: Phase) -> Record {
         plugins: vec![Pin { name: "metal3".into(), version: "0.3.1".into(), digest: "d".into() }],
         kinds: Default::default(),
         touched: Default::default(),
+        into_directory: false,
         release_chunks: 0,
     }
 }
