@@ -6,28 +6,32 @@ use super::args::{Connection, With};
 #[derive(Clone, Debug)]
 pub(crate) struct Next {
     program: String,
-    flags: Vec<String>,
+    /// What names the two sides.
+    both: Vec<String>,
+    /// What only goes on with a move: a rollback needs no plugins and waits for nobody, nor does a status.
+    going_on: Vec<String>,
 }
 
 impl Next {
-    pub(crate) fn new(program: &str, connection: &Connection, with: &With) -> Self {
-        let mut flags = flags(connection);
+    /// `decided` are the flags of this run that a later one needs to go on in the same way.
+    pub(crate) fn new(program: &str, connection: &Connection, with: &With, decided: &[&str]) -> Self {
+        let both = flags(connection);
+        let mut flags = Vec::new();
         if let Some(directory) = &with.plugins {
             flags.extend(["--plugins".to_owned(), directory.display().to_string()]);
         }
         if with.unlocked {
             flags.push("--unlocked".to_owned());
         }
-        Self { program: program.to_owned(), flags }
+        flags.extend(decided.iter().map(|flag| (*flag).to_owned()));
+        Self { program: program.to_owned(), both, going_on: flags }
     }
 
     /// The line for one verb.
     pub(crate) fn line(&self, verb: &str) -> String {
         let mut line = format!("{} {verb}", self.program);
-        // Only what goes on with a move needs its plugins; a rollback does not, nor does a status.
-        let plugins = self.flags.iter().position(|flag| flag == "--plugins").unwrap_or(self.flags.len());
-        let shown = if verb == "resume" { self.flags.len() } else { plugins };
-        for word in self.flags.iter().take(shown) {
+        let going_on = self.going_on.iter().filter(|_| verb == "resume");
+        for word in self.both.iter().chain(going_on) {
             line.push(' ');
             line.push_str(&quoted(word));
         }
@@ -91,7 +95,7 @@ mod tests {
             ..Connection::default()
         };
         assert_eq!(
-            Next::new("kubectl pivot", &connection, &With::default()).line("resume"),
+            Next::new("kubectl pivot", &connection, &With::default(), &[]).line("resume"),
             r"kubectl pivot resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
         );
     }
@@ -100,7 +104,7 @@ mod tests {
     fn what_is_the_default_is_not_repeated() {
         let connection = Connection { record_namespace: "kube-system".into(), ..Connection::default() };
         assert_eq!(
-            Next::new("pivot-host", &connection, &With::default()).line("status"),
+            Next::new("pivot-host", &connection, &With::default(), &[]).line("status"),
             "pivot-host status"
         );
     }
@@ -112,8 +116,9 @@ mod tests {
             "pivot-host",
             &Connection { record_namespace: "kube-system".into(), ..Connection::default() },
             &with,
+            &["--no-wait"],
         );
-        assert_eq!(next.line("resume"), "pivot-host resume --plugins ./plugins --unlocked");
+        assert_eq!(next.line("resume"), "pivot-host resume --plugins ./plugins --unlocked --no-wait");
         assert_eq!(next.line("rollback"), "pivot-host rollback");
     }
 }

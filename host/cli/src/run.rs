@@ -101,7 +101,7 @@ fn dispatch(task: &Task, program: &str, output: &Arc<Output>) -> u8 {
         | Task::Rollback(choices) => choices,
     };
     let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
-    let next = Next::new(program, &choices.connection, &choices.with);
+    let next = Next::new(program, &choices.connection, &choices.with, &choices.decided());
     let code = runtime.block_on(until_cut(task, choices, next, output));
     // A cut run must not wait for a request that hangs.
     runtime.shutdown_background();

@@ -68,6 +68,22 @@ impl Choices {
         };
         options
     }
+
+    /// The flags of this run without which one that takes its move up would stop, or wait, where this one did not.
+    pub(crate) fn decided(&self) -> Vec<&'static str> {
+        let Options { use_existing, assume_paused, no_wait, accept_plugin_change, source_gone, .. } =
+            self.options;
+        [
+            (use_existing, "--use-existing"),
+            (assume_paused, "--assume-paused"),
+            (no_wait, "--no-wait"),
+            (accept_plugin_change, "--accept-plugin-change"),
+            (source_gone, "--source-gone"),
+        ]
+        .into_iter()
+        .filter_map(|(given, flag)| given.then_some(flag))
+        .collect()
+    }
 }
 
 /// Turns what was typed into what is meant.
