@@ -161,6 +161,14 @@ async fn create(
     match handle.create(kind, &body, Change::Real).await {
         Ok(object) => Ok(Some(object.meta.resource_version)),
         Err(PlaceError::AlreadyExists(_)) => Ok(None),
+        Err(PlaceError::Forbidden(why)) => Err(Failure::refused(Refusal {
+            code: "rights-missing",
+            side: handle.side,
+            object: Some(key.clone()),
+            message: format!("the lease of a move can't be taken: {why}"),
+            remedy: "grant it, or name a namespace where the user may, the same in each command: --record-namespace"
+                .into(),
+        })),
         Err(error) => Err(handle.failed("taking the lease", Some(key), error)),
     }
 }

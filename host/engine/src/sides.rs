@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FIRST_PATIENCE: Duration = Duration::from_secs(8);
 /// The same once a stop was asked for: what is put back is still worth a few tries.
 const HALTED_PATIENCE: Duration = Duration::from_secs(15);
+/// How long nothing is said of it.
+const SILENCE_TOLD: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -44,12 +46,15 @@ pub(crate) struct Handle {
     pub(crate) place: Arc<dyn Place>,
     pub(crate) throttled: Throttled,
     answered: Arc<AtomicBool>,
+    /// Whether people were told that it does not answer; many requests wait at once.
+    told: Arc<AtomicBool>,
     halter: Halter,
 }
 
 impl Handle {
     pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter) -> Self {
-        Self { side, place, throttled: Throttled::default(), answered: Arc::default(), halter }
+        let throttled = Throttled::default();
+        Self { side, place, throttled, answered: Arc::default(), told: Arc::default(), halter }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -176,6 +181,7 @@ impl Handle {
                 other => {
                     if other.is_ok() {
                         self.answered.store(true, Ordering::Relaxed);
+                        self.told.store(false, Ordering::Relaxed);
                     }
                     return other;
                 }
@@ -187,6 +193,10 @@ impl Handle {
                 }
                 _ => pause,
             };
+            if begun.elapsed() >= SILENCE_TOLD && !self.told.swap(true, Ordering::Relaxed) {
+                let left = patience.saturating_sub(begun.elapsed()).as_secs();
+                tracing::warn!("the {} does not answer ({error}); trying again for {left} s", self.side);
+            }
             tracing::debug!(side = %self.side, %error, ?wait, "trying again");
             tokio::time::sleep(wait).await;
             if let Some(why) = self.halter.lost() {

@@ -131,7 +131,10 @@ impl Transport {
             Ok(Err(error)) => return Err(unreached(&error, &about).into()),
             Ok(Ok(response)) => response,
         };
-        self.pass_on_warnings(response.headers(), quote, &about);
+        // Lists of metadata go through every kind there is, the outdated ones too: nobody chose those.
+        if accept != super::list::METADATA {
+            self.pass_on_warnings(response.headers(), quote, &about);
+        }
         let code = response.status();
         if code.is_success() {
             return Ok(response);
