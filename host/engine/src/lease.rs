@@ -161,16 +161,22 @@ async fn create(
     match handle.create(kind, &body, Change::Real).await {
         Ok(object) => Ok(Some(object.meta.resource_version)),
         Err(PlaceError::AlreadyExists(_)) => Ok(None),
-        Err(PlaceError::Forbidden(why)) => Err(Failure::refused(Refusal {
-            code: "rights-missing",
-            side: handle.side,
-            object: Some(key.clone()),
-            message: format!("the lease of a move can't be taken: {why}"),
-            remedy: "grant it, or name a namespace where the user may, the same in each command: --record-namespace"
-                .into(),
-        })),
+        Err(PlaceError::Forbidden(why)) => Err(not_allowed(handle.side, key, &why)),
         Err(error) => Err(handle.failed("taking the lease", Some(key), error)),
     }
+}
+
+/// The refusal for a user who may not write Leases where the records are kept.
+pub(crate) fn not_allowed(side: Side, key: &Key, why: &str) -> Failure {
+    Failure::refused(Refusal {
+        code: "rights-missing",
+        side,
+        object: Some(key.clone()),
+        message: format!("a move keeps a Lease and a record, and the user may not: {why}"),
+        remedy:
+            "grant it, or name a namespace where the user may, the same in each command: --record-namespace"
+                .into(),
+    })
 }
 
 fn holder_of(object: &Object) -> Option<String> {

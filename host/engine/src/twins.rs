@@ -2,10 +2,11 @@
 
 use pivot_core::refusal::{Refusal, Side};
 use pivot_core::{GroupKind, Key};
-use pivot_places::{Change, Identity, Preconditions};
+use pivot_places::{Change, Identity, PlaceError, Preconditions};
 
 use crate::discover::Kinds;
 use crate::failure::Failure;
+use crate::lease;
 use crate::options::Options;
 use crate::sides::Handle;
 
@@ -60,7 +61,10 @@ async fn probe_lease_shows(
     let body = serde_json::json!({
         "apiVersion": kind.api_version(), "kind": "Lease", "metadata": {"name": name, "namespace": namespace},
     });
-    let failed = |error| source.failed("telling the two clusters apart with", Some(&key), error);
+    let failed = |error| match error {
+        PlaceError::Forbidden(why) => lease::not_allowed(Side::Source, &key, &why),
+        error => source.failed("telling the two clusters apart with", Some(&key), error),
+    };
     source.create(kind, &body, Change::Real).await.map_err(failed)?;
     let seen = target.get(there, &key).await;
     source.delete(kind, &key, Preconditions::default()).await.map_err(failed)?;

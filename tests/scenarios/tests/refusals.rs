@@ -141,7 +141,7 @@ async fn targets_that_are_not_ready() {
     let bare = Server::start("bare").await.unwrap();
     let host = Host::between(source.kubeconfig(), bare.kubeconfig());
     let before = all(&bare, &[]).await;
-    let says = ["the target has no kind Cluster.cluster.x-k8s.io", "clusterctl init"];
+    let says = ["of cluster.x-k8s.io\n    install the provider", "clusterctl init"];
     refused(&stage, &host, &moving("shop"), REFUSED, &says).await;
     assert_eq!(before, all(&bare, &[]).await);
 
