@@ -75,7 +75,12 @@ pub fn between(from: &Value, to: &Value) -> Option<Value> {
 
 /// The paths a patch touches, as `/a/b`: what two plugins may not both do.
 pub fn paths(patch: &Value) -> Vec<String> {
-    fn walk(value: &Value, path: &mut String, out: &mut Vec<String>) {
+    leaves(patch).into_iter().map(|(path, _)| path).collect()
+}
+
+/// The paths a patch touches, and what it writes there.
+pub fn leaves(patch: &Value) -> Vec<(String, &Value)> {
+    fn walk<'a>(value: &'a Value, path: &mut String, out: &mut Vec<(String, &'a Value)>) {
         match value {
             Value::Object(map) if !map.is_empty() => {
                 for (key, value) in map {
@@ -86,7 +91,7 @@ pub fn paths(patch: &Value) -> Vec<String> {
                     path.truncate(length);
                 }
             }
-            _ => out.push(path.clone()),
+            _ => out.push((path.clone(), value)),
         }
     }
     let mut out = Vec::new();

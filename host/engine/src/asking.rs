@@ -4,17 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::hooks::{Finding, Hook, Point, Severity};
+use pivot_core::refusal::some_of;
 use pivot_core::{Object, merge};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::bounds;
 use crate::events::Event;
 use crate::failure::Failure;
-use crate::hooks::{HookError, Hooks, bounds};
+use crate::hooks::{HookError, Hooks};
 use crate::job::{Job, Scene};
 
 /// How long after a "wait" the checks are asked again.
 const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);
+/// How many notes and warnings of one plugin are told at one point of the move: what matters drowns in more.
+const TOLD: usize = 50;
+
+/// What plugins want to change of an object.
+pub(crate) struct Wanted {
+    pub(crate) patch: Value,
+    /// Whose patches these are: a server's refusal of it is theirs to mend.
+    pub(crate) by: String,
+}
 
 /// What all plugins together want to change of an object in one hook.
 pub(crate) async fn patch(
@@ -22,12 +33,12 @@ pub(crate) async fn patch(
     hook: Hook,
     object: &Object,
     created: Option<&Object>,
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<Wanted>, Failure> {
     let mut all = json!({});
     let mut by: BTreeMap<String, String> = BTreeMap::new();
     for plugin in plugins {
         let description = plugin.describe();
-        if !description.wants(hook, &object.kind.group_kind) {
+        if !plugin.changes(hook, &object.kind.group_kind) {
             continue;
         }
         let answer = match hook {
@@ -43,8 +54,7 @@ pub(crate) async fn patch(
             error,
         };
         let Some(patch) = answer.map_err(refuse)? else { continue };
-        if let Some(path) = bounds::violation(hook, &patch) {
-            let message = format!("its patch touches {path}, which {hook} may not");
+        if let Some(message) = bounds::violation(&description.name, hook, &patch) {
             return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
         }
         for path in merge::paths(&patch) {
@@ -55,7 +65,9 @@ pub(crate) async fn patch(
         }
         join(&mut all, patch);
     }
-    Ok((!by.is_empty()).then_some(all))
+    let names: Vec<String> =
+        by.values().collect::<BTreeSet<_>>().iter().map(|name| format!("plugin {name}")).collect();
+    Ok((!by.is_empty()).then(|| Wanted { patch: all, by: some_of(&names, 8) }))
 }
 
 /// Puts two patches of different paths into one. Not [`merge::apply`], which would drop the nulls.
@@ -76,7 +88,7 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 /// Asks every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
 pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), Failure> {
     let deadline = Instant::now() + job.options.gate_timeout;
-    let mut told = BTreeSet::new();
+    let mut told: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     loop {
         let mut waits: Vec<(String, Finding)> = Vec::new();
         let mut stops = Vec::new();
@@ -92,11 +104,8 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
                 )?;
             for finding in findings {
                 match finding.severity {
-                    // Told once, however often the gate is asked again.
-                    Severity::Note | Severity::Warn if !told.insert(finding.message.clone()) => {}
-                    Severity::Note => job.tell(Event::Note(&format!("{name}: {}", finding.message))),
-                    Severity::Warn => {
-                        job.tell(Event::Warning(&format!("{name}: {}; {}", finding.message, finding.remedy)))
+                    Severity::Note | Severity::Warn => {
+                        tell(job, told.entry(name).or_default(), name, &finding)
                     }
                     Severity::Wait => waits.push((name.clone(), finding)),
                     Severity::Stop => stops.push((name.clone(), finding)),
@@ -120,5 +129,19 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
             () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
             halt = job.halter.wait() => return Err(Failure::Halted(halt)),
         }
+    }
+}
+
+/// Tells a note or a warning: once, however often the gate is asked again, and not too many.
+fn tell(job: &Job, told: &mut BTreeSet<String>, plugin: &str, finding: &Finding) {
+    if told.len() > TOLD || !told.insert(finding.message.clone()) {
+        return;
+    }
+    if told.len() > TOLD {
+        job.tell(Event::Warning(&format!("{plugin}: it has said {TOLD} things; the rest is not shown")));
+    } else if finding.severity == Severity::Note {
+        job.tell(Event::Note(&format!("{plugin}: {}", finding.message)));
+    } else {
+        job.tell(Event::Warning(&format!("{plugin}: {}; {}", finding.message, finding.remedy)));
     }
 }

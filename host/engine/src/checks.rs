@@ -89,11 +89,8 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
 /// The kinds that may move without harm. In a directory nothing acts on a copy, which keeps its status, and the source
 /// goes on: none is in danger.
 fn cared_for(job: &Job, base: &Base) -> BTreeSet<GroupKind> {
-    if job.target.is_live() {
-        planning::handled(&job.plugins)
-    } else {
-        base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect()
-    }
+    let kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone());
+    if job.target.is_live() { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
 }
 
 /// The same questions about what appeared between the first list and the one after the pause.

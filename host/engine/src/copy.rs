@@ -33,17 +33,22 @@ pub(crate) struct Copied {
 /// What became of each step, by its place in the plan.
 pub(crate) type Copies = Arc<Vec<OnceLock<Copied>>>;
 
-/// The body that creates an object's copy, with what plugins change.
-pub(crate) async fn body_of(job: &Job, object: &Object, owners: &[OwnerReference]) -> Result<Value, Failure> {
+/// The body that creates an object's copy, with what plugins change, and which plugins do.
+pub(crate) async fn body_of(
+    job: &Job,
+    object: &Object,
+    owners: &[OwnerReference],
+) -> Result<(Value, Option<String>), Failure> {
     let kind = job.kind(Side::Target, &object.kind.group_kind)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Files hold the complete object: a later restore needs the status.
     let drops_status = kind.status_subresource && job.target.is_live();
     let mut body = body::creation(source, owners, drops_status, &job.move_id);
-    if let Some(patch) = asking::patch(&job.plugins, Hook::Adapt, object, None).await? {
-        merge::apply(&mut body, &patch);
+    let wanted = asking::patch(&job.plugins, Hook::Adapt, object, None).await?;
+    if let Some(wanted) = &wanted {
+        merge::apply(&mut body, &wanted.patch);
     }
-    Ok(body)
+    Ok((body, wanted.map(|wanted| wanted.by)))
 }
 
 /// Copies that are still to be made.
@@ -119,14 +124,16 @@ async fn one(
     }
     let kind = job.kind(Side::Target, &step.key.group_kind)?;
     let object = base.object(step)?;
-    let body = body_of(job, object, owners).await?;
+    let (body, adapted) = body_of(job, object, owners).await?;
+    let creating =
+        || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
     let (created, verb) = match job.target.create(kind, &body, Change::Real).await {
         Ok(created) => (created, "created"),
         Err(PlaceError::AlreadyExists(_)) => match over_existing(job, base, step, &body, copies).await? {
             Existing::Brought(object) => (*object, "brought up to date"),
             Existing::Used(uid) => return Ok((Copied { uid, restored: false, used: true }, "used as it is")),
         },
-        Err(error) => return Err(job.target.failed("creating", Some(&step.key), error)),
+        Err(error) => return Err(job.target.failed(creating(), Some(&step.key), error)),
     };
     let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
     // The target's controllers may have put finalizers of their own on a copy that was there already.
@@ -209,11 +216,12 @@ async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<
 }
 
 async fn restore(job: &Job, object: &Object, created: &Object, step: &Step) -> Result<bool, Failure> {
-    let Some(patch) = asking::patch(&job.plugins, Hook::Restore, object, Some(created)).await? else {
+    let Some(wanted) = asking::patch(&job.plugins, Hook::Restore, object, Some(created)).await? else {
         return Ok(false);
     };
     let kind = job.kind(Side::Target, &step.key.group_kind)?;
     let part = if kind.status_subresource { Subresource::Status } else { Subresource::None };
-    let result = job.target.patch_part(kind, &step.key, &patch, part).await;
-    result.map(|_| true).map_err(|error| job.target.failed("restoring the status of", Some(&step.key), error))
+    let result = job.target.patch_part(kind, &step.key, &wanted.patch, part).await;
+    let doing = || format!("restoring the status, with a patch of {}, of", wanted.by);
+    result.map(|_| true).map_err(|error| job.target.failed(doing(), Some(&step.key), error))
 }

@@ -32,9 +32,8 @@ pub(crate) async fn ask(
         return Ok(Vec::new());
     }
     let mut kinds = BTreeSet::new();
-    let adapted = |step: &Step| {
-        job.plugins.iter().any(|plugin| plugin.describe().wants(Hook::Adapt, &step.key.group_kind))
-    };
+    let adapted =
+        |step: &Step| job.plugins.iter().any(|plugin| plugin.changes(Hook::Adapt, &step.key.group_kind));
     let asked: Vec<&Step> = base
         .plan
         .steps
@@ -61,18 +60,21 @@ async fn ask_one(
     let object = base.object(step)?;
     // Owners do not exist yet; the references' shape is what matters here.
     let owners: Vec<_> = object.meta.owner_references.clone();
-    let mut sent = copy::body_of(job, object, &owners).await?;
+    let (mut sent, adapted) = copy::body_of(job, object, &owners).await?;
     if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
         && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
     {
         *namespace = ELSEWHERE.into();
     }
-    let refusal = |code, message: String, remedy: &str| Refusal {
-        code,
-        side: Side::Target,
-        object: Some(step.key.clone()),
-        message,
-        remedy: remedy.to_owned(),
+    let refusal = |code, message: String, remedy: &str| {
+        let (message, remedy) = match &adapted {
+            None => (message, remedy.to_owned()),
+            Some(by) => (
+                format!("{message} (as {by} adapts it)"),
+                format!("look at what {by} makes of it, or {remedy}"),
+            ),
+        };
+        Refusal { code, side: Side::Target, object: Some(step.key.clone()), message, remedy }
     };
     match job.target.create(kind, &sent, Change::DryRun).await {
         Ok(answer) => {

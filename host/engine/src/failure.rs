@@ -131,12 +131,12 @@ impl fmt::Display for Failure {
             Self::Object(side, error) => write!(f, "{side}: {error}"),
             Self::TimedOut(what) => {
                 write!(f, "waited in vain:")?;
-                what.iter().try_for_each(|line| write!(f, "\n  - {line}"))
+                listed(f, what, |f, line| f.write_str(line))
             }
             Self::Gate(findings) => {
                 write!(f, "a check says stop:")?;
-                findings.iter().try_for_each(|(plugin, finding)| {
-                    write!(f, "\n  - {plugin}: {} ({})", finding.message, finding.code)?;
+                listed(f, findings, |f, (plugin, finding)| {
+                    write!(f, "{plugin}: {} ({})", finding.message, finding.code)?;
                     if let Some(object) = &finding.object {
                         write!(f, ", {object}")?;
                     }
@@ -148,7 +148,7 @@ impl fmt::Display for Failure {
                 if let Some(object) = object {
                     write!(f, " for {object}")?;
                 }
-                write!(f, ": {error}")
+                write!(f, ": {error}; {}", mending(plugin, *hook))
             }
             Self::Lost { object, fields } => write!(
                 f,
@@ -171,6 +171,32 @@ impl fmt::Display for Failure {
             }
             Self::Bug(what) => write!(f, "unexpected: {what}; please report it"),
         }
+    }
+}
+
+/// As many lines as a person reads; how many more there are.
+const LINES: usize = 20;
+
+fn listed<T>(
+    f: &mut fmt::Formatter<'_>,
+    items: &[T],
+    line: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    for item in items.iter().take(LINES) {
+        f.write_str("\n  - ")?;
+        line(f, item)?;
+    }
+    match items.len().saturating_sub(LINES) {
+        0 => Ok(()),
+        more => write!(f, "\n  and {more} more"),
+    }
+}
+
+/// What can be done about a plugin that fails.
+fn mending(plugin: &str, hook: Hook) -> String {
+    match hook {
+        Hook::Settle => "mend it, and resume with --accept-plugin-change".to_owned(),
+        _ => format!("mend it, or switch it off (enabled = false below [plugins.{plugin}] in plugins.toml)"),
     }
 }
 

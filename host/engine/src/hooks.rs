@@ -1,14 +1,13 @@
 //! What the engine asks plugins: the mirror of `wit/provider.wit`.
 //!
 //! One implementation per plugin. The runtime's components implement it, and so do native types in tests. What a
-//! hook gives back is a decision; the engine carries it out after holding it against the bounds of
-//! [`bounds`].
+//! hook gives back is a decision; the engine carries it out after holding it against its bounds (`bounds.rs`).
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pivot_core::Object;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement};
+use pivot_core::{GroupKind, Object};
 use pivot_runtime::CallError;
 pub use pivot_runtime::{MoveContext, Services};
 use serde_json::Value;
@@ -28,6 +27,11 @@ pub struct HookError {
 pub trait Hooks: Send + Sync + 'static {
     /// What it is.
     fn describe(&self) -> &Description;
+
+    /// Whether it changes objects of a kind in a hook. A plugin may want to see more kinds than it changes.
+    fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
+        self.describe().wants(hook, kind)
+    }
 
     /// How one object belongs together with others.
     async fn relate(&self, _object: &Object) -> Result<Vec<Relation>, HookError> {
@@ -79,6 +83,10 @@ impl Hooks for pivot_runtime::Plugin {
         self.description()
     }
 
+    fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
+        self.description().hooks.contains(&hook) && self.declaration().changes(hook, kind)
+    }
+
     async fn relate(&self, object: &Object) -> Result<Vec<Relation>, HookError> {
         Ok(Self::relate(self, object).await?)
     }
@@ -106,90 +114,5 @@ impl Hooks for pivot_runtime::Plugin {
 
     async fn settle(&self, object: &Object, services: Arc<dyn Services>) -> Result<Settlement, HookError> {
         Ok(Self::settle(self, object, services).await?)
-    }
-}
-
-/// What a plugin's patch may touch.
-pub mod bounds {
-    use super::{Hook, Value};
-    use pivot_core::merge;
-    use pivot_core::names;
-
-    /// The first path of a patch that the hook may not touch.
-    pub fn violation(hook: Hook, patch: &Value) -> Option<String> {
-        merge::paths(patch).into_iter().find(|path| !allowed(hook, path))
-    }
-
-    fn allowed(hook: Hook, path: &str) -> bool {
-        let ours = |path: &str| {
-            let key = path.rsplit('/').next().unwrap_or_default();
-            key.starts_with(&names::OURS.replace('/', "~1"))
-        };
-        match hook {
-            Hook::Hold | Hook::Settle => {
-                (path.starts_with("/metadata/annotations/") || path.starts_with("/metadata/labels/"))
-                    && !ours(path)
-            }
-            Hook::Adapt => {
-                let metadata =
-                    path.strip_prefix("/metadata").filter(|rest| rest.is_empty() || rest.starts_with('/'));
-                let identity = ["/apiVersion", "/kind", "/status"]
-                    .iter()
-                    .any(|p| path == *p || path.starts_with("/status/"));
-                let pause = path == "/spec/paused" || path.contains(&names::PAUSED.replace('/', "~1"));
-                let metadata_ok = metadata
-                    .is_none_or(|rest| rest.starts_with("/annotations/") || rest.starts_with("/labels/"));
-                !identity && !pause && metadata_ok && path != "/spec" && !path.is_empty() && !ours(path)
-            }
-            Hook::Restore => path.starts_with("/status"),
-            Hook::Relate | Hook::Check => false,
-        }
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-        use serde_json::json;
-
-        #[test]
-        fn a_hold_touches_only_labels_and_annotations_of_others() {
-            let fine = json!({"metadata": {"annotations": {"metal3.io/paused": "x"}}});
-            assert_eq!(violation(Hook::Hold, &fine), None);
-            for bad in [
-                json!({"spec": {"x": 1}}),
-                json!({"metadata": {"annotations": {"pivot-host.io/undo": null}}}),
-                json!({"metadata": {"annotations": null}}),
-                json!({"metadata": {"ownerReferences": []}}),
-                json!({"metadata": {"finalizers": []}}),
-            ] {
-                assert!(violation(Hook::Hold, &bad).is_some(), "{bad}");
-            }
-        }
-
-        #[test]
-        fn an_adaptation_never_touches_identity_owners_pause_or_marks() {
-            assert_eq!(violation(Hook::Adapt, &json!({"spec": {"image": {"url": "x"}}})), None);
-            for bad in [
-                json!({"metadata": {"name": "x"}}),
-                json!({"metadata": {"namespace": "x"}}),
-                json!({"metadata": {"ownerReferences": null}}),
-                json!({"metadata": {"annotations": {"pivot-host.io/move": "x"}}}),
-                json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": null}}}),
-                json!({"metadata": null}),
-                json!({"spec": {"paused": false}}),
-                json!({"spec": null}),
-                json!({"kind": "Other"}),
-                json!({"status": {"x": 1}}),
-                json!(null),
-            ] {
-                assert!(violation(Hook::Adapt, &bad).is_some(), "{bad}");
-            }
-        }
-
-        #[test]
-        fn a_restore_touches_only_status() {
-            assert_eq!(violation(Hook::Restore, &json!({"status": {"a": 1}})), None);
-            assert!(violation(Hook::Restore, &json!({"status": {"a": 1}, "spec": {"b": 1}})).is_some());
-        }
     }
 }

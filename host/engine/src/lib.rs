@@ -19,6 +19,7 @@ pub mod run;
 
 mod answers;
 mod asking;
+mod bounds;
 mod carry;
 mod checks;
 mod commit;

@@ -18,14 +18,16 @@ pub(crate) fn wished(plugins: &[Arc<dyn Hooks>]) -> BTreeSet<GroupKind> {
     plugins.iter().flat_map(|plugin| plugin.describe().kinds.iter().cloned()).collect()
 }
 
-/// The kinds that some plugin holds, restores or settles: it knows how to move them.
-pub(crate) fn handled(plugins: &[Arc<dyn Hooks>]) -> BTreeSet<GroupKind> {
-    plugins
-        .iter()
-        .map(|plugin| plugin.describe())
-        .filter(|d| [Hook::Hold, Hook::Restore, Hook::Settle].iter().any(|hook| d.hooks.contains(hook)))
-        .flat_map(|d| d.kinds.iter().cloned())
-        .collect()
+/// Those of these kinds that some plugin holds, restores or settles: it knows how to move them. One that only looks at
+/// them does not.
+pub(crate) fn handled(
+    plugins: &[Arc<dyn Hooks>],
+    kinds: impl IntoIterator<Item = GroupKind>,
+) -> BTreeSet<GroupKind> {
+    let knows = |plugin: &Arc<dyn Hooks>, kind: &GroupKind| {
+        [Hook::Hold, Hook::Restore, Hook::Settle].iter().any(|hook| plugin.changes(*hook, kind))
+    };
+    kinds.into_iter().filter(|kind| plugins.iter().any(|plugin| knows(plugin, kind))).collect()
 }
 
 /// Asks every plugin about every object it wants to see.

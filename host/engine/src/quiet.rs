@@ -48,7 +48,7 @@ pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
     if !pause::is_ours(&object.meta, &job.move_id) {
         return Quiet::Untouched;
     }
-    let held = job.plugins.iter().any(|plugin| plugin.describe().wants(Hook::Hold, &object.kind.group_kind));
+    let held = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &object.kind.group_kind));
     if held { Quiet::Held } else { Quiet::Paused }
 }
 
@@ -57,8 +57,7 @@ pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> 
     let changed = AtomicUsize::new(0);
     for turn in 0..=2 {
         let steps = base.plan.steps.iter().filter(|step| {
-            let held =
-                job.plugins.iter().any(|plugin| plugin.describe().wants(Hook::Hold, &step.key.group_kind));
+            let held = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind));
             let turns = wave(step);
             if held { turn == 2 } else { turns == Some(turn) }
         });
@@ -85,11 +84,15 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
         let unreadable = |error| Failure::Object(Side::Source, error);
         let own = if pauses { pause::pause(&object).map_err(unreadable)? } else { None };
         let hold = asking::patch(&job.plugins, Hook::Hold, &object, None).await?;
+        let doing = hold
+            .as_ref()
+            .map_or_else(|| "pausing".to_owned(), |hold| format!("pausing, as {} holds it,", hold.by));
         let change = match (own, hold) {
             (None, None) => return Ok(false),
-            (Some(one), None) | (None, Some(one)) => one,
+            (Some(own), None) => own,
+            (None, Some(hold)) => hold.patch,
             (Some(mut own), Some(hold)) => {
-                asking::join(&mut own, hold);
+                asking::join(&mut own, hold.patch);
                 own
             }
         };
@@ -105,7 +108,7 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
                 None => return Ok(false),
             },
             Err(PlaceError::NotFound(_)) => return Ok(false),
-            Err(error) => return Err(job.source.failed("pausing", Some(&step.key), error)),
+            Err(error) => return Err(job.source.failed(doing, Some(&step.key), error)),
         }
     }
     let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while it was to be paused"));

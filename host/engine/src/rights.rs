@@ -32,7 +32,7 @@ pub(crate) async fn missing(job: &Job, base: &Base, makes_namespaces: bool) -> R
         }
         // Patch and delete are for a rollback, and for un-pausing.
         target.extend(["get", "list", "watch", "create", "patch", "delete"].map(|verb| access(verb, here)));
-        if job.plugins.iter().any(|plugin| plugin.describe().wants(Hook::Restore, &step.key.group_kind)) {
+        if job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, &step.key.group_kind)) {
             target.insert(Access { subresource: "status", ..access("patch", here) });
         }
     }

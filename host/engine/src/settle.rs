@@ -5,17 +5,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use pivot_core::Key;
 use pivot_core::hooks::{Finding, Hook, Settlement};
 use pivot_core::record::Phase;
 use pivot_core::refusal::Side;
 use pivot_core::release::{Entry, Quiet, ReleaseList};
-use pivot_core::{Key, names};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::bounds::{self, memory_prefix};
 use crate::events::Event;
 use crate::failure::Failure;
-use crate::hooks::{HookError, Hooks, bounds};
+use crate::hooks::{HookError, Hooks};
 use crate::job::Job;
 use crate::quiet;
 
@@ -24,6 +25,8 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 const AFTER_TIMEOUT: Duration = Duration::from_secs(20);
 /// A patch that was applied, asked again, must give nothing: the third time in a row is an error.
 const SAME_PATCHES: usize = 3;
+/// More patches than any object needs: one that counts its calls never gives the same twice.
+const MOST_PATCHES: usize = 20;
 
 /// Settles every object that a plugin settles or holds. What can't be let go of is named in the end.
 pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
@@ -36,7 +39,7 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
             .plugins
             .iter()
             .map(|plugin| &**plugin)
-            .filter(|plugin| plugin.describe().wants(Hook::Settle, &entry.key.group_kind))
+            .filter(|plugin| plugin.changes(Hook::Settle, &entry.key.group_kind))
             .collect();
         if entry.used || (settlers.is_empty() && entry.quiet != Quiet::Held) {
             continue;
@@ -83,8 +86,7 @@ async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks, patience: Duratio
             Settlement::Stop(finding) => return Err(Failure::Gate(vec![(name.clone(), finding)])),
             Settlement::Wait(finding) => wait(job, name, &finding, deadline).await?,
             Settlement::Patch(patch) => {
-                if let Some(path) = bounds::violation(Hook::Settle, &patch) {
-                    let message = format!("its patch touches {path}, which settle may not");
+                if let Some(message) = bounds::violation(name, Hook::Settle, &patch) {
                     return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
                 }
                 let times = patches.entry(patch.to_string()).or_default();
@@ -93,8 +95,13 @@ async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks, patience: Duratio
                     let message = "it gives the same patch again and again".to_owned();
                     return Err(refuse(HookError { code: "not-idempotent".into(), message }));
                 }
+                if patches.values().sum::<usize>() > MOST_PATCHES {
+                    let message = format!("its patches have no end: it gave {MOST_PATCHES}");
+                    return Err(refuse(HookError { code: "not-idempotent".into(), message }));
+                }
                 let result = job.target.patch(kind, key, &patch).await;
-                result.map_err(|error| job.target.failed("settling", Some(key), error))?;
+                let doing = || format!("settling, with a patch of plugin {name},");
+                result.map_err(|error| job.target.failed(doing(), Some(key), error))?;
             }
         }
     }
@@ -133,9 +140,4 @@ async fn forget(job: &Job, key: &Key) -> Result<(), Failure> {
     }
     let result = job.target.patch(kind, key, &json!({"metadata": {"annotations": nulls}})).await;
     result.map(drop).map_err(|error| job.target.failed("tidying up", Some(key), error))
-}
-
-/// The prefix of the annotations in which a plugin may remember something.
-pub(crate) fn memory_prefix(plugin: &str) -> String {
-    format!("{plugin}.{}", names::OURS.trim_end_matches('/'))
 }

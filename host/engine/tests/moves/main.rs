@@ -11,4 +11,6 @@ mod stage;
 #[cfg(test)]
 mod trouble;
 #[cfg(test)]
+mod unruly;
+#[cfg(test)]
 mod whole;

@@ -1,0 +1,146 @@
+//! Plugins whose every answer is allowed, and whose answers together are not.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use pivot_core::hooks::{Description, Finding, Hook, Point, Settlement, Severity};
+use pivot_core::{GroupKind, Object};
+use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
+use pivot_engine::run::Setup;
+use pivot_engine::{Event, Exit, Watcher, run};
+use pivot_places::MemoryPlace;
+use serde_json::{Value, json};
+
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key};
+
+/// Sees Clusters and hosts, changes hosts alone.
+struct Unruly {
+    description: Description,
+    target: MemoryPlace,
+    /// Gives another patch each time it is asked.
+    counts: bool,
+    /// How much it has to say in a check, and how much that weighs.
+    findings: (usize, Severity),
+    /// Whether the target's Cluster was paused when it was asked to settle.
+    paused: Mutex<Vec<Value>>,
+}
+
+impl Unruly {
+    fn new(stage: &Stage) -> Self {
+        Self {
+            description: Description {
+                name: "unruly".into(),
+                version: "1.0.0".into(),
+                digest: "d".into(),
+                kinds: vec![GroupKind::new(INFRA, "Host"), GroupKind::new(CLUSTERS, "Cluster")],
+                hooks: Hook::ALL.to_vec(),
+            },
+            target: stage.target.clone(),
+            counts: false,
+            findings: (0, Severity::Note),
+            paused: Mutex::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Hooks for Unruly {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
+        self.description.wants(hook, kind) && kind.kind == "Host"
+    }
+
+    async fn check(
+        &self,
+        _point: Point,
+        _context: &MoveContext,
+        _services: Arc<dyn Services>,
+    ) -> Result<Vec<Finding>, HookError> {
+        let (count, severity) = self.findings;
+        let finding = |n: usize| Finding {
+            severity,
+            code: "more".into(),
+            message: format!("more ({n})"),
+            object: None,
+            remedy: "none".into(),
+        };
+        Ok((0..count).map(finding).collect())
+    }
+
+    async fn hold(&self, _object: &Object) -> Result<Option<Value>, HookError> {
+        Ok(Some(json!({"metadata": {"annotations": {"hosts.example.org/paused": ""}}})))
+    }
+
+    async fn settle(&self, object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
+        let cluster = self.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap();
+        self.paused.lock().unwrap().push(cluster["spec"]["paused"].clone());
+        if !self.counts {
+            return Ok(Settlement::Done);
+        }
+        let count = object.meta.annotations.get("count").map_or(0, |count| count.len());
+        Ok(Settlement::Patch(json!({"metadata": {"annotations": {"count": "x".repeat(count + 1)}}})))
+    }
+}
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.source.insert(body(INFRA, "Host", "h0", None)).unwrap();
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn patches_without_end_are_ended() {
+    let mut stage = stage();
+    stage.plugins = vec![Arc::new(Unruly { counts: true, ..Unruly::new(&stage) })];
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+    assert!(stop.to_string().contains("its patches have no end"), "{stop}");
+    let host = stage.target.body(&key(INFRA, "Host", "h0")).unwrap();
+    assert!(host["metadata"]["annotations"].get("hosts.example.org/paused").is_some(), "it stays held");
+}
+
+/// A plugin that merely looks at Clusters has no say in when they are paused and resumed.
+#[tokio::test(start_paused = true)]
+async fn what_a_plugin_sees_it_does_not_hold() {
+    let mut stage = stage();
+    let unruly = Arc::new(Unruly::new(&stage));
+    stage.plugins = vec![unruly.clone()];
+    run::start(stage.setup()).await.unwrap();
+    assert_eq!(*unruly.paused.lock().unwrap(), [json!(false)]);
+}
+
+/// Keeps the lines that people would see.
+#[derive(Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl Watcher for Lines {
+    fn event(&self, event: Event<'_>) {
+        if let Event::Note(text) | Event::Warning(text) = event {
+            self.0.lock().unwrap().push(text.to_owned());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_with_too_much_to_say_is_cut_short() {
+    for severity in [Severity::Note, Severity::Warn] {
+        let mut stage = stage();
+        stage.plugins = vec![Arc::new(Unruly { findings: (1_000, severity), ..Unruly::new(&stage) })];
+        let lines = Arc::new(Lines::default());
+        run::start(Setup { watcher: lines.clone(), ..stage.setup() }).await.unwrap();
+        let lines = lines.0.lock().unwrap();
+        let said = lines.iter().filter(|line| line.starts_with("unruly: more")).count();
+        assert_eq!(said, 4 * 50, "{}", lines.len());
+        assert!(lines.iter().any(|line| line == "unruly: it has said 50 things; the rest is not shown"));
+    }
+    for severity in [Severity::Stop, Severity::Wait] {
+        let mut stage = stage();
+        stage.plugins = vec![Arc::new(Unruly { findings: (1_000, severity), ..Unruly::new(&stage) })];
+        let stop = run::start(stage.setup()).await.unwrap_err();
+        let told = stop.to_string();
+        assert!(told.lines().count() < 30 && told.ends_with("and 980 more"), "{told}");
+    }
+}
