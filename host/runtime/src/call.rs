@@ -4,7 +4,7 @@
 //! nothing to repair.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use pivot_core::Key;
@@ -74,8 +74,16 @@ impl Call<'_> {
             peak_memory = field::Empty,
             outcome = field::Empty,
         );
-        let begun = Instant::now();
         let limits = self.card.limits();
+        // Closed never: the tally lives as long as the card.
+        let _turn = self.card.tally.turns.acquire().await;
+        let begun = Instant::now();
+        // Where it may ask it is waited for others, too; and the move has a timeout of its own for that.
+        let pure = self.services.is_none();
+        let left = if pure { self.card.tally.left(limits.total) } else { Some(limits.time) };
+        let Some(left) = left else {
+            return Err(self.error("timeout".to_owned(), used_up(limits.total)));
+        };
         let mut store = Store::new(pre.engine(), ctx);
         store.limiter(|ctx| &mut ctx.meter);
         store.set_hostcall_fuel(limits.output);
@@ -85,13 +93,17 @@ impl Call<'_> {
             let instance = pre.instantiate_async(&mut store).await?;
             ask(&mut store, instance).await
         };
-        let done = tokio::time::timeout(limits.time, work.instrument(span.clone())).await;
+        let done = tokio::time::timeout(limits.time.min(left), work.instrument(span.clone())).await;
         let answer = match done {
             Ok(Ok(Ok(answer))) => read(answer).map_err(|why| ("invalid-answer".to_owned(), why)),
             Ok(Ok(Err(said))) => Err((text::code(&said.code), text::line(&said.message, 1_000))),
             Ok(Err(error)) => Err(explain(&error)),
+            Err(_) if left < limits.time => Err(("timeout".to_owned(), used_up(limits.total))),
             Err(_) => Err(("timeout".to_owned(), format!("it took longer than {:?}", limits.time))),
         };
+        if pure {
+            self.card.tally.spend(begun.elapsed());
+        }
         span.in_scope(|| store.data().say_printed());
         span.record("time_us", begun.elapsed().as_micros());
         span.record("peak_memory", store.data().meter.peak);
@@ -109,6 +121,10 @@ impl Call<'_> {
             message: if withheld { text::WITHHELD.to_owned() } else { message },
         }
     }
+}
+
+fn used_up(total: Duration) -> String {
+    format!("its calls together took longer than {total:?}")
 }
 
 /// What wasmtime says when a component hands over more than the host takes at once; it has no type of its own.

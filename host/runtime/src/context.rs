@@ -8,7 +8,7 @@ use tracing::Level;
 use crate::describe::Declaration;
 use crate::error::Who;
 use crate::inert::Inert;
-use crate::limits::{Limits, Meter};
+use crate::limits::{Limits, MOST_LINES, Meter, Tally};
 use crate::services::Services;
 use crate::text;
 use crate::trust::Grants;
@@ -19,12 +19,13 @@ pub(crate) struct Card {
     pub(crate) who: Arc<Who>,
     /// None while it is still being asked who it is.
     pub(crate) admitted: Option<(Declaration, Grants)>,
+    pub(crate) tally: Tally,
 }
 
 impl Card {
     /// A plugin that has not said who it is.
     pub(crate) fn stranger(who: Who) -> Self {
-        Self { name: who.file.clone(), who: Arc::new(who), admitted: None }
+        Self { name: who.file.clone(), who: Arc::new(who), admitted: None, tally: Tally::default() }
     }
 
     /// What a call may use. A stranger gets the defaults.
@@ -69,7 +70,12 @@ impl Ctx {
         if self.card.secret_data() {
             return;
         }
-        let (plugin, hook, words) = (&*self.card.name, hook_name(self.hook), text::line(words, LINE));
+        let words = match self.card.tally.line() {
+            line if line > MOST_LINES => return,
+            MOST_LINES => format!("it has logged {MOST_LINES} lines; the rest is not shown"),
+            _ => text::line(words, LINE),
+        };
+        let (plugin, hook) = (&*self.card.name, hook_name(self.hook));
         match level {
             Level::ERROR => tracing::error!(target: "plugin", plugin, hook, "{words}"),
             Level::WARN => tracing::warn!(target: "plugin", plugin, hook, "{words}"),

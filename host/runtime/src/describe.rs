@@ -127,7 +127,7 @@ impl Declaration {
     }
 
     /// Whether a hook was declared to change a kind.
-    pub(crate) fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
+    pub fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.changes.iter().any(|change| change.hook == hook && covers(&change.kind, kind))
     }
 }

@@ -71,9 +71,15 @@ impl PluginDir {
         let mut files = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|error| Refused::Unreadable(error).of(who()))?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            if name.ends_with(".wasm") {
-                files.push(name);
+            let name = entry.file_name();
+            if !name.as_encoded_bytes().ends_with(b".wasm") {
+                continue;
+            }
+            // It ends up in messages and in commands to type. Left out in silence it would only seem to be loaded.
+            match name.into_string() {
+                Ok(name) if !name.chars().any(char::is_control) => files.push(name),
+                Ok(name) => return Err(Refused::FileName(name.escape_debug().to_string()).of(who())),
+                Err(name) => return Err(Refused::FileName(format!("{name:?}")).of(who())),
             }
         }
         files.sort();

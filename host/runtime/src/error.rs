@@ -69,6 +69,9 @@ pub enum Refused {
     /// The directory or a file in it can't be read.
     #[error("can't be read: {0}")]
     Unreadable(std::io::Error),
+    /// A name that is no text, or would write more than itself.
+    #[error("has a file whose name is not plain text: {0}; rename it, or take it away")]
+    FileName(String),
     /// A link out of the directory, or something that is not a file.
     #[error("is not a file inside the plugin directory: {0}")]
     NotInside(String),
@@ -168,6 +171,7 @@ impl Refused {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "unreadable",
+            Self::FileName(_) => "file-name",
             Self::NotInside(_) => "not-inside",
             Self::TooLarge { .. } => "too-large",
             Self::NotAComponent(_) => "not-a-component",

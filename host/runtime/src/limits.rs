@@ -1,8 +1,11 @@
-//! What one call may use, and the meter that watches it.
+//! What calls may use, and the meters that watch them.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 use wasmtime::ResourceLimiter;
 
 /// What one call of a hook may use.
@@ -22,6 +25,8 @@ pub struct Limits {
     pub input: usize,
     /// Questions to the host: each query and each probe counts, and each line of log.
     pub host_calls: u32,
+    /// Wall clock of all calls together in which it may not ask: a little for each of a thousand objects is a lot.
+    pub total: Duration,
 }
 
 impl Default for Limits {
@@ -35,6 +40,7 @@ impl Default for Limits {
             output: 4 << 20,
             input: 32 << 20,
             host_calls: 1_000,
+            total: Duration::from_secs(600),
         }
     }
 }
@@ -50,12 +56,13 @@ pub(crate) struct LimitsText {
     output: Option<Size>,
     input: Option<Size>,
     host_calls: Option<u32>,
+    total: Option<Span>,
 }
 
 impl LimitsText {
     /// These over those.
     pub(crate) fn over(self, base: Limits) -> Limits {
-        let Self { time, memory, table_elements, stack, output, input, host_calls } = self;
+        let Self { time, memory, table_elements, stack, output, input, host_calls, total } = self;
         Limits {
             time: time.map_or(base.time, |span| span.0),
             memory: memory.map_or(base.memory, |size| size.0),
@@ -64,6 +71,7 @@ impl LimitsText {
             output: output.map_or(base.output, |size| size.0),
             input: input.map_or(base.input, |size| size.0),
             host_calls: host_calls.unwrap_or(base.host_calls),
+            total: total.map_or(base.total, |span| span.0),
         }
     }
 }
@@ -133,6 +141,46 @@ pub(crate) enum Exceeded {
     Tables { wanted: usize, limit: usize },
     #[error("it asked the host for more than {limit} things")]
     HostCalls { limit: u32 },
+}
+
+/// How many calls of one plugin run side by side. Each may use all of its memory; more threads than these a component
+/// that computes would not get anyway.
+const SIDE_BY_SIDE: usize = 8;
+/// How many lines a plugin may log in one run.
+pub(crate) const MOST_LINES: usize = 1_000;
+
+/// Watches all calls of one plugin.
+pub(crate) struct Tally {
+    pub(crate) turns: Semaphore,
+    lines: AtomicUsize,
+    spent: Mutex<Duration>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        let turns = Semaphore::new(SIDE_BY_SIDE);
+        Self { turns, lines: AtomicUsize::default(), spent: Mutex::default() }
+    }
+}
+
+impl Tally {
+    /// Counts a line of log; says which it is.
+    pub(crate) fn line(&self) -> usize {
+        self.lines.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Adds what a call took.
+    pub(crate) fn spend(&self, time: Duration) {
+        if let Ok(mut spent) = self.spent.lock() {
+            *spent = spent.saturating_add(time);
+        }
+    }
+
+    /// What is left of that much; none: nothing.
+    pub(crate) fn left(&self, total: Duration) -> Option<Duration> {
+        let spent = self.spent.lock().map(|spent| *spent).unwrap_or(total);
+        total.checked_sub(spent).filter(|left| !left.is_zero())
+    }
 }
 
 /// Watches one store.

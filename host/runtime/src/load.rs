@@ -15,7 +15,7 @@ use crate::describe::Declaration;
 use crate::directory::{PluginDir, sha256};
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused, Who};
-use crate::limits::Limits;
+use crate::limits::{Limits, Tally};
 use crate::operator::Operator;
 use crate::plugin::Plugin;
 use crate::trust::{self, Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
@@ -161,7 +161,12 @@ impl Runtime {
             kinds: declaration.kinds.clone(),
             hooks,
         };
-        let card = Card { who: Arc::new(who()), name, admitted: Some((declaration.clone(), grants.clone())) };
+        let card = Card {
+            who: Arc::new(who()),
+            name,
+            admitted: Some((declaration.clone(), grants.clone())),
+            tally: Tally::default(),
+        };
         Ok(Plugin::new(card, description, (declaration, grants), linked.pre, linked.hooks))
     }
 }

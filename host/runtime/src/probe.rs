@@ -15,9 +15,9 @@ use std::time::Instant;
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{self, ClientConfig};
 
 use crate::services::{Answer, Probe, ServiceError, Vantage};
 use crate::trust::{Network, reachable};
@@ -31,7 +31,8 @@ pub struct Here {
 }
 
 impl Here {
-    /// Trusts the certificate authorities that the machine trusts.
+    /// Trusts the certificate authorities that the machine trusts; `SSL_CERT_FILE` and `SSL_CERT_DIR` name others in
+    /// their place, as for most programs.
     pub fn new() -> Result<Self, tokio_rustls::rustls::Error> {
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
@@ -65,7 +66,7 @@ impl Here {
         }
         let name = ServerName::try_from(endpoint.host.clone())
             .map_err(|_| ServiceError::new("invalid", "its host is no name that a certificate could have"))?;
-        let stream = self.tls.connect(name, stream).await.map_err(|e| unreachable("TLS failed", &e))?;
+        let stream = self.tls.connect(name, stream).await.map_err(|error| distrusted(&error))?;
         http::get(endpoint, stream).await
     }
 }
@@ -93,6 +94,18 @@ async fn connect(endpoint: &Endpoint, named: &[Network]) -> Result<TcpStream, Se
         }
     }
     Err(failed)
+}
+
+/// A certificate that nobody here vouches for is mostly a site's own, and there is a way to vouch for it.
+fn distrusted(error: &io::Error) -> ServiceError {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(_)) => {
+            let way = "where its authority is the site's own, name its certificate: SSL_CERT_FILE=FILE.pem";
+            ServiceError::new("unreachable", format!("TLS failed: {error}; {way}"))
+        }
+        _ => unreachable("TLS failed", error),
+    }
 }
 
 fn unreachable(what: &str, error: &io::Error) -> ServiceError {

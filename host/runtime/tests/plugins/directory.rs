@@ -102,3 +102,18 @@ async fn a_directory_that_is_not_there_is_an_error() {
     let errors = place.runtime.load(&gone, pivot_runtime::LoadOptions::default()).await.unwrap_err();
     assert_eq!(errors[0].code(), "unreadable");
 }
+
+/// Names end up in messages and in commands to type.
+#[tokio::test]
+async fn a_file_name_is_plain_text() {
+    use std::os::unix::ffi::OsStrExt;
+    for (name, shown) in
+        [(&b"it\n\x1b[2J.wasm"[..], "it\\n\\u{1b}[2J.wasm"), (&b"it\xff.wasm"[..], "\"it\\xFF.wasm\"")]
+    {
+        let place = Place::new();
+        std::fs::write(place.dir.path().join(std::ffi::OsStr::from_bytes(name)), b"").unwrap();
+        let errors = place.refused().await;
+        assert_eq!(errors[0].0, "file-name");
+        assert!(errors[0].1.contains(&format!("not plain text: {shown};")), "{}", errors[0].1);
+    }
+}

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use pivot_core::hooks::{Point, Settlement, Severity};
 use pivot_runtime::{CallError, Plugin};
 
+use crate::log::log;
 use crate::support::{Place, asked, grants, in_mode, moving};
 
 const SMALL: &str = "limits = { time = '400ms', memory = '16MiB', output = '1MiB', host-calls = 100 }";
@@ -48,6 +49,47 @@ async fn an_endless_loop_holds_up_nobody_else() {
     let (looped, took) = tokio::join!(looping, others);
     assert_eq!(looped.unwrap_err().code, "timeout");
     assert!(took < Duration::from_millis(400), "{took:?}");
+}
+
+/// A little too long for each of a thousand objects is a lot too long.
+#[tokio::test]
+async fn calls_that_add_up_are_ended() {
+    let text = format!("{}\nlimits = {{ time = '400ms', total = '600ms' }}", grants("hostile"));
+    let plugin = Place::with(&["hostile"], &text).await.plugin().await;
+    let said = async || plugin.hold(&in_mode("loop")).await.unwrap_err().message;
+    assert_eq!(said().await, "it took longer than 400ms");
+    let begun = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(said().await, "its calls together took longer than 600ms");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    // A check waits for others, for as long as the operator says.
+    plugin.check(Point::BeforePause, &moving(""), asked()).await.unwrap();
+}
+
+/// Each may use all the memory it is granted; together they may not use all there is.
+#[tokio::test]
+async fn calls_side_by_side_take_turns() {
+    let (_place, plugin) = hostile().await;
+    let (looping, begun) = (in_mode("loop"), Instant::now());
+    // Eight at a time, each until its time is up.
+    let errors = futures::future::join_all((0..17).map(|_| plugin.hold(&looping))).await;
+    assert!(errors.into_iter().all(|error| error.unwrap_err().code == "timeout"));
+    assert!(begun.elapsed() >= 3 * Duration::from_millis(400), "{:?}", begun.elapsed());
+}
+
+/// Under a thousand lines a call, for ever.
+#[tokio::test]
+async fn a_flood_of_log_lines_is_cut_off() {
+    let text =
+        grants("hostile").replace("[plugins.hostile]", "[plugins.hostile]\nlimits = { host-calls = 900 }");
+    let plugin = Place::with(&["hostile"], &text).await.plugin().await;
+    let said = || log().text().matches("plugin=\"hostile\" hook=\"adapt\"").count();
+    for _ in 0..5 {
+        assert_eq!(plugin.adapt(&in_mode("shout")).await.unwrap_err().code, "too-many-host-calls");
+    }
+    assert!(said() <= 1_100, "{}", said());
+    assert!(log().text().contains("it has logged 1000 lines; the rest is not shown"));
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
-//! Does what it should not. Which of it, the object says (`"mode":"…"`), or the move's id in a check.
+//! Does what it should not. Which of it, the object says: `"mode":"trap"` in every hook, `"mode":"hold/trap"` in that one. A
+//! check has no object; there it is the configuration (`"check":"after-pause/trap"`), or the move's id.
 
 wit_bindgen::generate!({ path: "../../../wit", world: "provider", generate_all });
 
 use exports::pivot::provider::{adapt, check, describe, hold, relate, restore, settle};
-use pivot::provider::types::{Error, Finding, GroupKind, MoveContext};
-use pivot::provider::{endpoints, log, objects};
+use pivot::provider::types::{Error, Finding, GroupKind, MoveContext, ObjectKey};
+use pivot::provider::{config, endpoints, log, objects};
 
 struct Hostile;
 export!(Hostile);
@@ -13,8 +14,37 @@ fn hosts() -> GroupKind {
     GroupKind { group: "test.io".into(), kind: "Host".into() }
 }
 
-fn mode(object: &str) -> &str {
-    object.split_once("\"mode\":\"").and_then(|(_, rest)| rest.split('"').next()).unwrap_or("")
+fn clusters() -> GroupKind {
+    GroupKind { group: "cluster.x-k8s.io".into(), kind: "Cluster".into() }
+}
+
+fn secrets() -> GroupKind {
+    GroupKind { group: String::new(), kind: "Secret".into() }
+}
+
+/// The value of the first string field of that name, wherever it is.
+fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = json.split_once(&format!("\"{name}\":\""))?;
+    rest.split('"').next()
+}
+
+/// What to do wrong here, if anything. `late` is for when the host has paused the object: a rehearsal does not see it. Once
+/// the operator has it mended, it does nothing wrong.
+fn mode<'a>(here: &str, object: &'a str) -> &'a str {
+    if config::get().contains("\"mended\":true") {
+        return "";
+    }
+    let words = field(object, "mode").unwrap_or("");
+    let mode = match words.split_once('/') {
+        Some((hook, mode)) if hook == here => mode,
+        Some(_) => "",
+        None => words,
+    };
+    match mode.strip_prefix("late-") {
+        Some(mode) if object.contains("pivot-host.io/undo") => mode,
+        Some(_) => "",
+        None => mode,
+    }
 }
 
 /// What goes wrong in any hook.
@@ -50,8 +80,8 @@ fn query(side: &str, namespace: Option<&str>) -> objects::Query {
 }
 
 /// A patch that is none, too many, or too large.
-fn patch(object: &str) -> Option<String> {
-    let mode = mode(object);
+fn patch(hook: &str, object: &str) -> Option<String> {
+    let mode = mode(hook, object);
     misbehave(mode);
     match mode {
         "output" => Some(format!(r#"{{"a":"{}"}}"#, "x".repeat(2 << 20))),
@@ -63,6 +93,30 @@ fn patch(object: &str) -> Option<String> {
         "identity" => Some(r#"{"metadata":{"name":"other","namespace":"other"}}"#.into()),
         "owners" => Some(r#"{"metadata":{"ownerReferences":[]}}"#.into()),
         "mark" => Some(r#"{"metadata":{"annotations":{"pivot-host.io/move":"mine"}}}"#.into()),
+        "mark-map" => Some(r#"{"metadata":{"annotations":{"pivot-host.io/undo":{"a":"b"}}}}"#.into()),
+        "memory" => {
+            Some(r#"{"metadata":{"annotations":{"metal3-hosts.pivot-host.io/state":"mine"}}}"#.into())
+        }
+        "kind" => Some(r#"{"kind":"Secret"}"#.into()),
+        "uid" => Some(r#"{"metadata":{"uid":"00000000-0000-0000-0000-000000000000"}}"#.into()),
+        "version" => Some(r#"{"metadata":{"resourceVersion":"1"}}"#.into()),
+        "finalizers" => Some(r#"{"metadata":{"finalizers":null}}"#.into()),
+        "deletion" => Some(r#"{"metadata":{"deletionTimestamp":"2020-01-01T00:00:00Z"}}"#.into()),
+        "spec" => Some(r#"{"spec":{"note":"forged"}}"#.into()),
+        "status" => Some(r#"{"status":{"state":"forged"}}"#.into()),
+        "statuses" => Some(r#"{"statuses":{"state":"forged"}}"#.into()),
+        "unpause" => Some(r#"{"metadata":{"annotations":{"cluster.x-k8s.io/paused":null}}}"#.into()),
+        "resume" => Some(r#"{"spec":{"paused":false}}"#.into()),
+        "wrong-type" => Some(r#"{"metadata":{"annotations":{"test.io/a":1}}}"#.into()),
+        "wrong-spec" => Some(r#"{"spec":{"note":7}}"#.into()),
+        "wrong-status" => Some(r#"{"status":{"state":7}}"#.into()),
+        "wrong-label" => Some(r#"{"metadata":{"labels":{"test.io/a":"no label value"}}}"#.into()),
+        // Another one each time, for ever.
+        "count" => {
+            let so_far = field(object, "test.io/count").unwrap_or("");
+            Some(format!(r#"{{"metadata":{{"annotations":{{"test.io/count":"{so_far}x"}}}}}}"#))
+        }
+        "note" => Some(r#"{"spec":{"note":"from hostile"}}"#.into()),
         _ => None,
     }
 }
@@ -75,8 +129,9 @@ impl describe::Guest for Hostile {
             name: "hostile".into(),
             version: "0.1.0".into(),
             summary: "Misbehaves.".into(),
-            kinds: vec![hosts()],
+            kinds: vec![hosts(), clusters(), secrets()],
             changes: vec![
+                describe::Change { hook: "adapt".into(), kind: clusters(), side: "target".into() },
                 change("hold", "source"),
                 change("adapt", "target"),
                 change("restore", "target"),
@@ -90,35 +145,67 @@ impl describe::Guest for Hostile {
     }
 }
 
+fn key(kind: GroupKind, namespace: &str, name: String) -> ObjectKey {
+    ObjectKey { group: kind.group, kind: kind.kind, namespace: Some(namespace.into()), name }
+}
+
 impl relate::Guest for Hostile {
     fn relate(object: String) -> Result<Vec<relate::Relation>, Error> {
-        misbehave(mode(&object));
-        Ok(match mode(&object) {
+        let mode = mode("relate", &object);
+        misbehave(mode);
+        let namespace = field(&object, "namespace").unwrap_or("default");
+        Ok(match mode {
             // No part is large, all together are.
             "echo" => vec![relate::Relation::Leave("x".repeat(64 << 10)); 40],
+            "need-absurd" => vec![relate::Relation::Need(key(secrets(), "kube-system", "nowhere".into()))],
+            "need-elsewhere" => vec![relate::Relation::Need(key(secrets(), "elsewhere", "theirs".into()))],
+            "link-absurd" => vec![relate::Relation::Link(key(hosts(), "nowhere", "nobody".into()))],
+            "link-itself" => {
+                let name = field(&object, "name").unwrap_or("h").to_owned();
+                vec![relate::Relation::Link(key(hosts(), namespace, name))]
+            }
+            "no-name" => vec![relate::Relation::Link(key(hosts(), "../..", "\u{1b}[2J".into()))],
+            // Everything to everything: h0 to h99, both ways.
+            "link-all" => {
+                let all = (0..100).map(|n| relate::Relation::Link(key(hosts(), namespace, format!("h{n}"))));
+                all.collect()
+            }
+            "too-many" => vec![relate::Relation::Keep("again".into()); 1_001],
+            "blab" => {
+                log::log("error", &object);
+                vec![]
+            }
             _ => vec![],
         })
     }
 }
 
+fn finding(severity: &str, code: &str, message: &str) -> Finding {
+    Finding {
+        severity: severity.into(),
+        code: code.into(),
+        message: message.into(),
+        object: None,
+        remedy: "type \u{1b}]0;gone\u{7}this".into(),
+    }
+}
+
 impl check::Guest for Hostile {
-    fn check(_: String, context: MoveContext) -> Result<Vec<Finding>, Error> {
-        misbehave(&context.move_id);
-        let mut findings = vec![];
-        let mut tell = |code: String, message: String| {
-            findings.push(Finding {
-                severity: "note".into(),
-                code,
-                message,
-                object: None,
-                remedy: String::new(),
-            });
+    fn check(point: String, context: MoveContext) -> Result<Vec<Finding>, Error> {
+        let config = config::get();
+        let told = field(&config, "check").and_then(|words| words.split_once('/'));
+        let mode = match told {
+            Some((at, mode)) if at == point => mode,
+            Some(_) => "",
+            None => &context.move_id,
         };
-        match context.move_id.as_str() {
+        misbehave(mode);
+        let mut findings = vec![];
+        let mut tell = |code: String, message: String| findings.push(finding("note", &code, &message));
+        match mode {
             "read" => {
-                let secrets = GroupKind { group: String::new(), kind: "Secret".into() };
                 let asked =
-                    [query("source", None), objects::Query { kind: secrets, ..query("target", Some("*")) }];
+                    [query("source", None), objects::Query { kind: secrets(), ..query("target", Some("*")) }];
                 for answer in objects::read(&asked) {
                     let error = answer.unwrap_err();
                     tell(error.code, error.message);
@@ -137,6 +224,14 @@ impl check::Guest for Hostile {
                 }
             }
             "escape" => tell("Not A Code".into(), "\u{1b}[2Jgone\nnext line\u{202e}".into()),
+            "wait" => findings.push(finding("wait", "never", "it never comes")),
+            "stop" => findings.push(finding("stop", "no-more", "no more of this")),
+            "huge" => {
+                let words = "huge ".repeat(100);
+                for severity in ["note", "warn", "wait"] {
+                    findings.extend((0..300).map(|n| finding(severity, "huge", &format!("{n} {words}"))));
+                }
+            }
             _ => {}
         }
         Ok(findings)
@@ -145,24 +240,33 @@ impl check::Guest for Hostile {
 
 impl hold::Guest for Hostile {
     fn hold(object: String) -> Result<Option<String>, Error> {
-        Ok(patch(&object))
+        // What settle is to let go of is held.
+        let held = field(&object, "mode").is_some_and(|words| words.starts_with("settle/"));
+        if held && !object.contains("test.io/held") {
+            return Ok(Some(r#"{"metadata":{"annotations":{"test.io/held":""}}}"#.into()));
+        }
+        Ok(patch("hold", &object))
     }
 }
 
 impl adapt::Guest for Hostile {
     fn adapt(object: String) -> Result<Option<String>, Error> {
-        Ok(patch(&object))
+        Ok(patch("adapt", &object))
     }
 }
 
 impl restore::Guest for Hostile {
     fn restore(source: String, _: String) -> Result<Option<String>, Error> {
-        Ok(patch(&source))
+        Ok(patch("restore", &source))
     }
 }
 
 impl settle::Guest for Hostile {
     fn settle(object: String) -> Result<settle::Settlement, Error> {
-        Ok(patch(&object).map_or(settle::Settlement::Done, settle::Settlement::Patch))
+        Ok(match mode("settle", &object) {
+            "wait" => settle::Settlement::Wait(finding("wait", "never", "it never comes")),
+            "stop" => settle::Settlement::Stop(finding("stop", "no-more", "no more of this")),
+            _ => patch("settle", &object).map_or(settle::Settlement::Done, settle::Settlement::Patch),
+        })
     }
 }
