@@ -16,6 +16,7 @@ use crate::output::{
 use crate::plugins;
 
 const UNTOUCHED: &str = "nothing is changed on either side";
+const UNDER_WAY: &str = "this command changed nothing; the move stands where it stood";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Going {
@@ -95,7 +96,10 @@ impl<'a> Errand<'a> {
     pub(crate) async fn go(&self, going: Going) -> u8 {
         let plugins = match plugins::load(&self.choices.with).await {
             Ok(plugins) => plugins,
-            Err(errors) => return self.failed(Exit::Plugin, &errors, UNTOUCHED),
+            Err(errors) => {
+                let state = if going == Going::Move { UNTOUCHED } else { UNDER_WAY };
+                return self.failed(Exit::Plugin, &errors, state);
+            }
         };
         let mut options = self.choices.options(None);
         let opened = match ends::to_write(&self.choices.ends, &mut options).await {

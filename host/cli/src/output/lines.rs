@@ -1,5 +1,7 @@
 //! Small shapes of text: columns, and a log line as JSON.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -36,6 +38,36 @@ pub(super) fn columns(head: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
+/// A text that does nothing to a terminal but colour it. Words of servers, of webhooks and of whoever may write an object's
+/// status are in it; none of them may clear the screen or write over what stood there.
+pub(super) fn tame(text: &str) -> Cow<'_, str> {
+    let wild = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(wild) {
+        return Cow::Borrowed(text);
+    }
+    let mut tame = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(wild) {
+        let (before, from) = rest.split_at(at);
+        tame.push_str(before);
+        let colour = colour(from);
+        tame.push_str(if colour.is_empty() { " " } else { colour });
+        let taken =
+            if colour.is_empty() { from.chars().next().map_or(0, char::len_utf8) } else { colour.len() };
+        rest = from.get(taken..).unwrap_or_default();
+    }
+    tame.push_str(rest);
+    Cow::Owned(tame)
+}
+
+/// The escape sequence for a colour that a text begins with, or nothing.
+fn colour(text: &str) -> &str {
+    let Some(codes) = text.strip_prefix("\u{1b}[") else { return "" };
+    let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(codes.len());
+    let fine = codes.get(end..).is_some_and(|rest| rest.starts_with('m'));
+    if fine { text.get(..end + 3).unwrap_or_default() } else { "" }
+}
+
 /// Indents all lines of a text but the first.
 pub(super) fn hanging(text: &str, indent: &str) -> String {
     text.replace('\n', &format!("\n{indent}"))
@@ -49,6 +81,19 @@ mod tests {
     fn columns_are_as_wide_as_they_need_to_be() {
         let rows = [vec!["a".into(), "1".into()], vec!["long".into(), "22".into()]];
         assert_eq!(columns(&["KIND", "N"], &rows), "  KIND  N\n  a     1\n  long  22\n");
+    }
+
+    #[test]
+    fn a_text_can_colour_the_terminal_and_nothing_else() {
+        for (text, shown) in [
+            ("two\nlines\tä", "two\nlines\tä"),
+            ("\u{1b}[1;31mred\u{1b}[0m", "\u{1b}[1;31mred\u{1b}[0m"),
+            ("gone\u{1b}[2J\r\u{1b}[1A", "gone [2J  [1A"),
+            ("\u{1b}]0;title\u{7}", " ]0;title "),
+            ("\u{9b}2J\u{1b}[1", " 2J [1"),
+        ] {
+            assert_eq!(tame(text), shown);
+        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Output {
     /// A result: the text for people, or the document for programs.
     pub(crate) fn result(&self, text: impl FnOnce() -> String, document: &impl Serialize) {
         let text = match self.manner.format {
-            OutputFormat::Text => text(),
+            OutputFormat::Text => lines::tame(&text()).into_owned(),
             OutputFormat::Json => match serde_json::to_string_pretty(document) {
                 Ok(json) => json + "\n",
                 Err(error) => return self.fail(&format!("the result can't be written as JSON: {error}")),
@@ -103,7 +103,7 @@ impl Output {
 
     fn line(&self, level: &str, prefix: &str, text: &str) {
         let line = match self.manner.log {
-            LogFormat::Text => format!("{prefix}{text}\n"),
+            LogFormat::Text => format!("{prefix}{}\n", lines::tame(text)),
             LogFormat::Json => lines::json(level, text),
         };
         self.above_bars(&line);

@@ -9,7 +9,7 @@ use pivot_core::record::Phase;
 use pivot_core::refusal::some_of;
 use pivot_engine::{Event, Watcher};
 
-use super::{Output, count, lock, plan};
+use super::{Output, count, lines, lock, plan};
 
 /// Shows events as they come, and keeps the plan for who wants it afterwards.
 pub(crate) struct Progress {
@@ -109,7 +109,7 @@ impl Watcher for Progress {
             Event::Waiting { what, left } => {
                 let text = format!("waiting, {left}s left: {}", some_of(what, 3));
                 match &*lock(&self.bar) {
-                    Some(Bar { bar, .. }) => bar.set_message(text),
+                    Some(Bar { bar, .. }) => bar.set_message(lines::tame(&text).into_owned()),
                     None => self.output.say(&text),
                 }
             }
