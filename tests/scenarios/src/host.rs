@@ -37,6 +37,7 @@ pub fn binary() -> Result<PathBuf> {
 #[derive(Debug, Clone)]
 pub struct Host {
     connection: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
 /// A run under way.
@@ -71,13 +72,27 @@ impl Host {
                 "--to-kubeconfig".into(),
                 target.display().to_string(),
             ],
+            environment: Vec::new(),
         }
+    }
+
+    /// Without any server: for what is done beside a move.
+    #[must_use]
+    pub fn alone() -> Self {
+        Self { connection: Vec::new(), environment: Vec::new() }
     }
 
     /// The same with more flags for each command.
     #[must_use]
     pub fn with(mut self, flags: &[&str]) -> Self {
         self.connection.extend(flags.iter().map(ToString::to_string));
+        self
+    }
+
+    /// The same with a variable in its environment.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -100,6 +115,7 @@ impl Host {
                 command.env_remove(name);
             }
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let words = words.join(" ");
         let process =
             Process::spawn(format!("pivot-host {words}"), &command, dir.path().join("stderr")).await?;

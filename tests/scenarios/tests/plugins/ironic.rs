@@ -1,0 +1,88 @@
+//! An endpoint on this machine that answers as Ironic does, once it is told to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use pivot_lab::pki::Identity;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Hangs up on everybody.
+    Down,
+    /// Its API answers, and no conductor runs.
+    Starting,
+    Up,
+}
+
+/// A server that ends with the test.
+pub(crate) struct Ironic {
+    pub(crate) port: u16,
+    state: Arc<AtomicU8>,
+}
+
+impl Ironic {
+    /// Listens; with a certificate it speaks TLS.
+    pub(crate) async fn start(identity: Option<&Identity>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(AtomicU8::default());
+        let (tls, now) = (identity.map(acceptor), state.clone());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (tls, state) = (tls.clone(), now.load(Ordering::Relaxed));
+                tokio::spawn(async move {
+                    match tls {
+                        // A client that trusts nobody here hangs up.
+                        Some(tls) => match tls.accept(stream).await {
+                            Ok(stream) => answer(stream, state).await,
+                            Err(_) => Ok(()),
+                        },
+                        None => answer(stream, state).await,
+                    }
+                });
+            }
+        });
+        Self { port, state }
+    }
+
+    pub(crate) fn is(&self, state: State) {
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+}
+
+fn acceptor(identity: &Identity) -> TlsAcceptor {
+    let certificate = CertificateDer::from_pem_slice(identity.certificate.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: u8) -> std::io::Result<()> {
+    let mut request = vec![0; 4096];
+    let length = stream.read(&mut request).await?;
+    if state == State::Down as u8 {
+        return Ok(());
+    }
+    let drivers = String::from_utf8_lossy(&request[..length]).starts_with("GET /v1/drivers ");
+    let body = match drivers {
+        false => r#"{"version":{"id":"v1","min_version":"1.1","version":"1.95"}}"#,
+        true if state == State::Up as u8 => r#"{"drivers":[{"name":"redfish","hosts":["ironic"]}]}"#,
+        true => r#"{"drivers":[]}"#,
+    };
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    stream.write_all(format!("{head}{body}").as_bytes()).await?;
+    stream.shutdown().await
+}
