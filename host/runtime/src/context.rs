@@ -8,8 +8,9 @@ use tracing::Level;
 use crate::describe::Declaration;
 use crate::error::Who;
 use crate::inert::Inert;
-use crate::limits::{Limits, MOST_LINES, Meter, Tally};
+use crate::limits::{Limits, Meter};
 use crate::services::Services;
+use crate::tally::{MOST_LINES, Tally};
 use crate::text;
 use crate::trust::Grants;
 

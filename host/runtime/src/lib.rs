@@ -15,6 +15,7 @@
 //! | `load` | from a directory to plugins, or to everything that is wrong with it |
 //! | `describe` | what a plugin says of itself |
 //! | `plugin`, `call`, `answers` | a hook called once: fresh store, limits, time, errors, answers |
+//! | `limits`, `tally` | what one call may use, and all calls together |
 //! | `border` | what a component may ask the host |
 //! | `inert` | WASI without authority |
 //! | `text` | objects on their way in, words on their way out |
@@ -39,6 +40,7 @@ mod parse;
 mod plugin;
 pub mod probe;
 mod services;
+mod tally;
 mod text;
 pub mod trust;
 

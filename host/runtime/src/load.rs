@@ -15,9 +15,10 @@ use crate::describe::Declaration;
 use crate::directory::{PluginDir, sha256};
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused, Who};
-use crate::limits::{Limits, Tally};
+use crate::limits::Limits;
 use crate::operator::Operator;
 use crate::plugin::Plugin;
+use crate::tally::Tally;
 use crate::trust::{self, Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 
 /// How plugins are loaded.
