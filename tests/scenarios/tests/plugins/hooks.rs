@@ -115,6 +115,17 @@ const HARMLESS: &[Case] = &[
     case("check:before-pause/probe", 0, &["probing 169.254.169.254:80 was not declared and granted"]),
     case("check:before-pause/escape", 0, &["hostile: [2Jgone next line"]),
     case("relate/link-absurd", 0, &[]),
+    case(
+        "relate/need-absurd",
+        0,
+        &["plugin hostile says that it needs Secret kube-system/nowhere, which was not read"],
+    ),
+    case(
+        "relate/need-elsewhere",
+        0,
+        &["plugin hostile says that it needs Secret elsewhere/theirs, which was not read"],
+    ),
+    case("relate/link-itself", 0, &[]),
     case("secret:relate/blab", 0, &[]),
 ];
 

@@ -14,4 +14,6 @@ mod secrets;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
+mod together;
+#[cfg(test)]
 mod waits;
