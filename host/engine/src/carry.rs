@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pivot_core::hooks::Point;
-use pivot_core::record::{Phase, Record};
+use pivot_core::record::Phase;
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::{GroupKind, Key};
 use pivot_places::PlaceError;
@@ -18,11 +18,11 @@ use crate::discover::discover;
 use crate::events::Event;
 use crate::failure::Failure;
 use crate::job::{Base, Job, Scene};
+use crate::journal::Journal;
 use crate::live::{self, Known};
 use crate::namespaces;
 use crate::planning;
 use crate::quiet;
-use crate::records::{CHUNK, Records, Stored};
 use crate::release;
 use crate::rollback::{self, TakenBack};
 use crate::settle;
@@ -30,20 +30,10 @@ use crate::settle;
 /// How often the source may change before we give up on it coming to rest.
 const ROUNDS: usize = 5;
 
-/// Where the two records are; none for a directory, which has no state to keep.
-pub(crate) struct Journal {
-    pub(crate) source: Option<Records>,
-    pub(crate) target: Option<Records>,
-}
-
 /// A move under way.
 pub(crate) struct Carrier {
     pub(crate) job: Arc<Job>,
     pub(crate) journal: Journal,
-    pub(crate) record: Record,
-    /// The records as they lie on the two sides.
-    pub(crate) at_source: Option<Stored>,
-    pub(crate) at_target: Option<Stored>,
     /// How long each phase took.
     pub(crate) times: Vec<(Phase, Duration)>,
     pub(crate) began: Instant,
@@ -59,23 +49,16 @@ pub struct Done {
 }
 
 impl Carrier {
-    /// How far it has come; none where nothing was written down yet.
-    pub(crate) fn phase(&self) -> Option<Phase> {
-        (self.at_source.is_some() || self.at_target.is_some()).then_some(self.record.phase)
-    }
-
     /// From wherever the move is to its end.
     pub(crate) async fn forward(&mut self) -> Result<Done, Failure> {
-        if self.record.phase.committed() {
-            let records = self.journal.target.clone().ok_or_else(no_record)?;
-            let list = match records.read_list(&self.record.move_id, self.record.release_chunks).await? {
+        if self.journal.record.phase.committed() {
+            let list = match self.journal.release_list().await? {
                 Some(list) => Arc::new(list),
                 // The list goes before the record: the last run died while it closed the move.
-                None if self.record.phase == Phase::Settled => {
-                    self.close().await?;
+                None => {
+                    self.journal.close().await?;
                     return Ok(Done::default());
                 }
-                None => return Err(records.list_missing()),
             };
             let known = Arc::new(self.known_again(&list).await?);
             return self.finish(list, known).await;
@@ -122,8 +105,8 @@ impl Carrier {
         let deadline = Instant::now() + job.options.pause_timeout;
         loop {
             // The record names what is about to be paused before it is: a rollback must find it.
-            self.note_set(&base);
-            self.enter(Phase::Paused).await?;
+            self.journal.note(&base);
+            self.journal.enter(Phase::Paused).await?;
             let changed = quiet::pause_all(&job, &base).await?;
             let reading = read(&job).await?;
             quiet::let_leavers_go(&job, &reading).await?;
@@ -146,13 +129,13 @@ impl Carrier {
         let Ahead { used, mut namespaces } = ahead;
         namespaces.look(&job, base).await?;
         let missing = namespaces.missing();
-        self.note_set(base);
+        self.journal.note(base);
         // A resumed move keeps those that its first run created.
-        self.record.namespaces.extend(missing.iter().cloned());
-        self.record.namespaces.sort();
-        self.record.namespaces.dedup();
+        self.journal.record.namespaces.extend(missing.iter().cloned());
+        self.journal.record.namespaces.sort();
+        self.journal.record.namespaces.dedup();
         let (entered, labelled) =
-            tokio::join!(self.enter(Phase::Copied), namespaces::with_labels(&job, missing));
+            tokio::join!(self.journal.enter(Phase::Copied), namespaces::with_labels(&job, missing));
         entered?;
         job.tell(Event::Phase(Phase::Copied, base.plan.steps.len()));
         namespaces::create(&job, labelled).await?;
@@ -165,9 +148,9 @@ impl Carrier {
     /// A copy in a directory takes nothing over: the source goes on.
     async fn let_source_go(&mut self, base: &Base) -> Result<Done, Failure> {
         if self.job.source.is_live() {
-            quiet::take_back_all(&self.job, &self.record).await?;
+            quiet::take_back_all(&self.job, &self.journal.record).await?;
         }
-        self.close().await?;
+        self.journal.close().await?;
         let mut done = Done::default();
         for step in &base.plan.steps {
             *done.kept.entry(step.key.group_kind.clone()).or_default() += 1;
@@ -214,28 +197,7 @@ impl Carrier {
         let list = commit::release_list(&job, &base, &copies)?;
         // The last moment in which nothing is decided.
         job.safe_point()?;
-        let (Some(source), Some(target)) = (&self.journal.source, &self.journal.target) else {
-            return Err(no_record());
-        };
-        let chunks = list.chunks(CHUNK);
-        let mut record =
-            Record { phase: Phase::Committed, release_chunks: chunks.len(), ..self.record.clone() };
-        record.kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
-        // The target's says Live already: until the source's says Committed it decides nothing, and then that is next.
-        let live = Record { phase: Phase::Live, ..record.clone() };
-        let write = async {
-            match &self.at_target {
-                Some(stored) => target.update(stored, &live).await,
-                None => target.create(&live).await,
-            }
-        };
-        // Target first: from the moment the source's says Committed, the target's must be there to decide.
-        let (stored, listed) = tokio::join!(write, target.write_list(&chunks, &job.move_id));
-        self.at_target = Some(stored?);
-        listed?;
-        let stored = self.at_source.as_ref().ok_or_else(no_record)?;
-        self.at_source = Some(source.update(stored, &record).await?);
-        self.record = live;
+        self.journal.commit(&list, &base).await?;
         self.lap(Phase::Committed);
         let known =
             base.inventory.keys().iter().cloned().zip(base.inventory.objects().iter().cloned()).collect();
@@ -246,7 +208,7 @@ impl Carrier {
         let job = self.job.clone();
         let count = list.entries.len();
         // Once deleting has begun the target has shown that it reconciles; asking again could only hold up the end.
-        if self.record.phase <= Phase::Live {
+        if self.journal.record.phase <= Phase::Live {
             job.tell(Event::Phase(Phase::Live, count));
             live::resume(&job, &list, &known).await?;
             asking::gate(&job, &Scene::of_list(&list), Point::AfterResume).await?;
@@ -254,11 +216,11 @@ impl Carrier {
             job.safe_point()?;
             self.lap(Phase::Live);
         }
-        if self.record.phase <= Phase::Released && !job.options.source_gone {
+        if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
             job.tell(Event::Phase(Phase::Released, count));
             // Not try_join: a write that is under way is waited for.
             let (written, copies, sources) = tokio::join!(
-                self.advance(Phase::Released),
+                self.journal.advance(Phase::Released),
                 live::copies_stand(&job, &list),
                 quiet::still_paused(&job, &list)
             );
@@ -266,10 +228,10 @@ impl Carrier {
             release::all(&job, &list).await?;
             self.lap(Phase::Released);
         }
-        self.advance(Phase::Settled).await?;
+        self.journal.advance(Phase::Settled).await?;
         job.tell(Event::Phase(Phase::Settled, count));
         settle::all(&job, &list).await?;
-        self.close().await?;
+        self.journal.close().await?;
         self.lap(Phase::Settled);
         let mut done = Done::default();
         for entry in &list.entries {
@@ -283,86 +245,25 @@ impl Carrier {
     pub(crate) async fn take_back(&mut self) -> Result<TakenBack, Failure> {
         // A commit that got half-way wrote the target's record already. It goes first of all: left behind alone, it
         // would decide, and a resume would delete a source whose copy is gone.
-        if let Some(target) = self.journal.target.as_ref().filter(|_| !self.job.options.target_gone) {
-            target.remove_pieces(&self.record.move_id).await?;
-        }
-        self.forget_target().await?;
-        self.at_target = None;
-        let taken = rollback::all(&self.job, &self.record).await?;
-        self.forget_source().await?;
-        self.at_source = None;
+        self.journal.forget_target().await?;
+        let taken = rollback::all(&self.job, &self.journal.record).await?;
+        self.journal.forget_source().await?;
         Ok(taken)
-    }
-
-    /// Removes the records of a move that is done: the target's last of all, which decides to the end.
-    async fn close(&mut self) -> Result<(), Failure> {
-        let (source, list) = tokio::join!(self.forget_source(), self.forget_list());
-        source.and(list)?;
-        self.forget_target().await
-    }
-
-    async fn forget_source(&self) -> Result<(), Failure> {
-        match self.journal.source.as_ref().filter(|_| !self.job.options.source_gone) {
-            Some(source) => source.remove(&self.record.move_id, self.at_source.as_ref()).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn forget_list(&self) -> Result<(), Failure> {
-        let Some(target) = self.journal.target.as_ref().filter(|_| !self.job.options.target_gone) else {
-            return Ok(());
-        };
-        target.remove_list(&self.record.move_id, self.record.release_chunks).await
-    }
-
-    async fn forget_target(&self) -> Result<(), Failure> {
-        match self.journal.target.as_ref().filter(|_| !self.job.options.target_gone) {
-            Some(target) => target.remove(&self.record.move_id, self.at_target.as_ref()).await,
-            None => Ok(()),
-        }
-    }
-
-    fn note_set(&mut self, base: &Base) {
-        self.record.kinds.extend(base.plan.steps.iter().map(|step| step.key.group_kind.clone()));
-        self.record.touched.extend(base.namespaces());
-    }
-
-    /// Writes a phase before the commit into the source's record; never back to an earlier one.
-    async fn enter(&mut self, phase: Phase) -> Result<(), Failure> {
-        let Some(source) = &self.journal.source else { return Ok(()) };
-        let record = Record { phase: phase.max(self.record.phase), ..self.record.clone() };
-        self.at_source = Some(match &self.at_source {
-            Some(stored) if stored.record == record => stored.clone(),
-            Some(stored) => source.update(stored, &record).await?,
-            None => source.create(&record).await?,
-        });
-        self.record = record;
-        Ok(())
-    }
-
-    /// Writes a phase after the commit into the target's record.
-    async fn advance(&mut self, phase: Phase) -> Result<(), Failure> {
-        if phase <= self.record.phase {
-            return Ok(());
-        }
-        let (Some(target), Some(stored)) = (&self.journal.target, &self.at_target) else {
-            return Err(no_record());
-        };
-        let record = Record { phase, ..self.record.clone() };
-        self.at_target = Some(target.update(stored, &record).await?);
-        self.record = record;
-        Ok(())
     }
 
     /// The source's objects as they are now, for a run that takes up a committed move.
     async fn known_again(&self, list: &ReleaseList) -> Result<Known, Failure> {
-        if self.job.options.source_gone || self.record.phase > Phase::Live {
+        if self.job.options.source_gone || self.journal.record.phase > Phase::Live {
             return Ok(Known::new());
         }
         let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
-        let sight =
-            discover(&self.job.source, &self.job.kinds.source, &self.record.scope, &self.record.kinds)
-                .await?;
+        let sight = discover(
+            &self.job.source,
+            &self.job.kinds.source,
+            &self.journal.record.scope,
+            &self.journal.record.kinds,
+        )
+        .await?;
         let objects = sight.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
         Ok(objects.map(|object| (object.key(), object.clone())).collect())
     }
@@ -372,10 +273,6 @@ impl Carrier {
         self.times.push((phase, now - self.began));
         self.began = now;
     }
-}
-
-fn no_record() -> Failure {
-    Failure::Bug("a move between API servers has no record".into())
 }
 
 /// Reads the source as it is now, and plans with it.

@@ -10,10 +10,11 @@ use pivot_core::{GroupKind, Uid};
 use pivot_places::{Identity, PlaceError};
 
 use crate::answers::Answers;
-use crate::carry::{Carrier, Journal};
+use crate::carry::Carrier;
 use crate::discover::Kinds;
 use crate::failure::Failure;
 use crate::job::Job;
+use crate::journal::Journal;
 use crate::records::{Records, Stored};
 use crate::run::Setup;
 use crate::sides::Handle;
@@ -24,7 +25,8 @@ pub(crate) struct Ground {
     pub(crate) source: Handle,
     target: Handle,
     kinds: Kinds,
-    journal: Journal,
+    /// Where the two records are; none for a directory, which has no state to keep.
+    records: (Option<Records>, Option<Records>),
     at_source: Option<Stored>,
     at_target: Option<Stored>,
     identities: (Option<Uid>, Option<Uid>),
@@ -82,23 +84,21 @@ pub(crate) async fn open(setup: &Setup) -> Result<Ground, Failure> {
             .map(|kind| Records::new(handle, kind, &setup.options.record_namespace))
     };
     // Where the source is only read there is nothing to keep a record of.
-    let journal = Journal {
-        source: records(&source, Side::Source),
-        target: records(&target, Side::Target).filter(|_| source.is_live()),
-    };
+    let records =
+        (records(&source, Side::Source), records(&target, Side::Target).filter(|_| source.is_live()));
     twins::two_places(&source, &target, &kinds, &setup.options, &there, &here).await?;
     let uid = |identity| match identity {
         Identity::Cluster(uid) => Some(uid),
         Identity::Unknown | Identity::Directory(_) => None,
     };
     let identities = (uid(there), uid(here));
-    Ok(Ground { source, target, kinds, journal, at_source: None, at_target: None, identities })
+    Ok(Ground { source, target, kinds, records, at_source: None, at_target: None, identities })
 }
 
 /// Puts a move together from what was found, or a new one.
 pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Result<Carrier, Failure> {
     let Setup { sides: _, mut options, plugins, watcher, halter } = setup;
-    let Ground { source, target, kinds, journal, at_source, at_target, identities } = ground;
+    let Ground { source, target, kinds, records, at_source, at_target, identities } = ground;
     let pins: Vec<Pin> = plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect();
     let record = match found {
         Some(record) => {
@@ -151,13 +151,12 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
             release_chunks: 0,
         },
     };
-    let ours = |stored: Option<Stored>| stored.filter(|stored| stored.record.move_id == record.move_id);
     let move_id = record.move_id.clone();
-    let (at_source, at_target) = (ours(at_source), ours(at_target));
     let kinds = Arc::new(kinds);
     let services = Arc::new(Answers::new(&source, &target, &kinds, &record.scope));
     let job = Arc::new(Job { source, target, kinds, services, options, plugins, halter, watcher, move_id });
-    Ok(Carrier { job, journal, record, at_source, at_target, times: Vec::new(), began: Instant::now() })
+    let journal = Journal::new(record, records, (at_source, at_target));
+    Ok(Carrier { job, journal, times: Vec::new(), began: Instant::now() })
 }
 
 impl Ground {
@@ -171,8 +170,7 @@ impl Ground {
             },
             None => Ok(None),
         };
-        let (at_source, at_target) =
-            tokio::try_join!(read(&self.journal.source), read(&self.journal.target))?;
+        let (at_source, at_target) = tokio::try_join!(read(&self.records.0), read(&self.records.1))?;
         Ok(Self { at_source, at_target, ..self })
     }
 }

@@ -31,6 +31,7 @@ mod flow;
 mod ground;
 mod halt;
 mod job;
+mod journal;
 mod lease;
 mod live;
 mod namespaces;

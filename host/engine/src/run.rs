@@ -73,10 +73,10 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
     let scope = setup.options.scope.clone();
     with_lease(setup, async |carrier, begun| {
-        if begun && carrier.record.scope != scope {
+        if begun && carrier.journal.record.scope != scope {
             return Err(Failure::Declined(format!(
                 "another move ({}, {}) is under way, with another scope: resume it or roll it back first",
-                carrier.record.move_id, carrier.record.phase
+                carrier.journal.record.move_id, carrier.journal.record.phase
             )));
         }
         if begun {
@@ -107,10 +107,10 @@ pub async fn rollback(setup: Setup) -> Result<TakenBack, Stop> {
         if !begun {
             return Err(Failure::NoMove);
         }
-        if carrier.record.phase.committed() {
+        if carrier.journal.record.phase.committed() {
             return Err(Failure::Declined(format!(
                 "move {} is past the point of no return ({}): it can only be resumed",
-                carrier.record.move_id, carrier.record.phase
+                carrier.journal.record.move_id, carrier.journal.record.phase
             )));
         }
         carrier.take_back().await
@@ -135,12 +135,12 @@ pub async fn status(setup: Setup) -> Result<Status, Stop> {
 }
 
 fn report(carrier: &Carrier, done: Done) -> Report {
-    Report { move_id: carrier.record.move_id.clone(), done, times: carrier.times.clone() }
+    Report { move_id: carrier.journal.record.move_id.clone(), done, times: carrier.times.clone() }
 }
 
 /// Who goes on with a move must do so with the plugins it was begun with. A rollback needs none.
 fn same_plugins(carrier: &Carrier) -> Result<(), Failure> {
-    let (record, options) = (&carrier.record, &carrier.job.options);
+    let (record, options) = (&carrier.journal.record, &carrier.job.options);
     let begun: BTreeSet<(&str, &str)> =
         record.plugins.iter().map(|pin| (pin.name.as_str(), pin.digest.as_str())).collect();
     let now: BTreeSet<(&str, &str)> = carrier

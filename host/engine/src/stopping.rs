@@ -75,10 +75,10 @@ pub(crate) async fn stopped(carrier: &mut Carrier, failure: Failure) -> Stop {
         Failure::Halted(Halt::Signal(_)) => Some(Exit::Interrupted),
         _ => None,
     };
-    let Some(phase) = carrier.phase() else { return untouched(failure) };
+    let Some(phase) = carrier.journal.phase() else { return untouched(failure) };
     // Refusing to do something to a move is not a stop of that move.
     if matches!(failure, Failure::Declined(_) | Failure::Plugins(_) | Failure::NoMove) {
-        return declined(failure, phase, &carrier.record.move_id);
+        return declined(failure, phase, &carrier.journal.record.move_id);
     }
     if phase.committed() {
         return stop_with(
