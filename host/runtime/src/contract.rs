@@ -13,6 +13,9 @@ wasmtime::component::bindgen!({
     exports: { default: async },
 });
 
+#[cfg(test)]
+mod released;
+
 /// The contract's package.
 pub(crate) const PACKAGE: &str = "pivot:provider";
 /// The line of versions that go together.

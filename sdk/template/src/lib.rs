@@ -71,7 +71,7 @@ mod tests {
         assert!(text("README.md").contains("release/my_hosts.wasm"));
         assert!(text("src/lib.rs").contains("pivot_sdk::export!"));
         assert!(text(".pivot-sdk/sdk/src/plugin.rs").contains("pub trait Plugin"));
-        assert!(text(".pivot-sdk/wit/provider.wit").contains("package pivot:provider@"));
+        assert_eq!(text(".pivot-sdk/wit/provider.wit"), include_str!("../../../wit/provider.wit"));
         for (path, text) in files.iter().filter(|(path, _)| !path.starts_with('.')) {
             assert!(!text.contains("{{"), "{path} has something left to fill in");
         }
