@@ -11,13 +11,13 @@ use wasmtime::component::{HasSelf, Linker};
 
 use crate::context::{Card, Ctx};
 use crate::contract::pivot::provider::{config, endpoints, log, objects, types};
-use crate::describe::{covers, side};
+use crate::describe::{Read, side};
 use crate::inert;
 use crate::parse::Seen;
 use crate::probe::Endpoint;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
 use crate::text;
-use crate::trust::Network;
+use crate::trust::{self, Network, Reach};
 
 /// How many questions are on their way at once.
 const SIDE_BY_SIDE: usize = 64;
@@ -149,7 +149,7 @@ fn too_much() -> ServiceError {
     )
 }
 
-/// A question for objects, if it was declared and granted. What was declared is granted, or there was no call.
+/// A question for objects, if it was declared and granted.
 fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
     let objects::Query { side: word, kind, namespace, name } = said;
     let side = side(&word).map_err(|why| ServiceError::new("invalid", why))?;
@@ -158,23 +158,16 @@ fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
     if let Some(bad) = words.into_iter().flatten().find(|word| !text::is_object_name(word)) {
         return Err(ServiceError::new("invalid", format!("`{}` is no name", text::line(bad, 64))));
     }
-    let Some((declared, _)) = &card.admitted else { return Err(pure()) };
-    let reads = declared.reads.iter().filter(|read| read.side == side && covers(&read.kind, &kind));
-    let mut confined = None;
-    for read in reads {
-        match (read.namespace.as_deref(), namespace.as_deref()) {
-            (Some("*"), _) => confined = Some(false),
-            (Some(declared), Some(asked)) if declared == asked => confined = Some(false),
-            (None, asked) if asked != Some("*") => confined = confined.or(Some(true)),
-            _ => {}
-        }
-    }
-    let Some(confined) = confined else {
+    let Some((declared, grants)) = &card.admitted else { return Err(pure()) };
+    let reach = |reads: &[Read]| trust::reach(reads, side, &kind, namespace.as_deref());
+    // A wide declaration may be granted narrower, so both have their say.
+    let (Some(declared), Some(granted)) = (reach(&declared.reads), reach(&grants.reads)) else {
         let place = namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default();
         return Err(
             Denied(format!("reading {kind} of the {side}{place} was not declared and granted")).into()
         );
     };
+    let confined = declared.min(granted) == Reach::Moving;
     Ok(Query { side, kind, namespace, name, confined })
 }
 

@@ -105,9 +105,12 @@ impl Call<'_> {
             self.card.tally.spend(begun.elapsed());
         }
         span.in_scope(|| store.data().say_printed());
-        span.record("time_us", begun.elapsed().as_micros());
-        span.record("peak_memory", store.data().meter.peak);
+        let (time, peak) = (begun.elapsed(), store.data().meter.peak);
+        span.record("time_us", time.as_micros());
+        span.record("peak_memory", peak);
         span.record("outcome", answer.as_ref().err().map_or("ok", |(code, _)| code.as_str()));
+        span.in_scope(|| tracing::debug!("answered"));
+        self.card.tally.add(time, peak);
         answer.map_err(|(code, message)| self.error(code, message))
     }
 

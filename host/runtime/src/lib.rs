@@ -20,6 +20,7 @@
 //! | `inert` | WASI without authority |
 //! | `text` | objects on their way in, words on their way out |
 //! | `services` | who answers a plugin's questions |
+//! | `scene` | the answers outside a move: lists of objects |
 //! | `probe` | endpoints asked from here |
 
 mod answers;
@@ -39,6 +40,7 @@ mod operator;
 mod parse;
 mod plugin;
 pub mod probe;
+mod scene;
 mod services;
 mod tally;
 mod text;
@@ -51,4 +53,6 @@ pub use error::{LoadError, Refused, Who};
 pub use limits::Limits;
 pub use load::{Admission, Inspection, LoadOptions};
 pub use plugin::{MoveContext, Plugin};
-pub use services::{Answer, Denied, NoServices, Probe, Query, ServiceError, Services, Vantage};
+pub use scene::Scene;
+pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};
+pub use tally::Used;

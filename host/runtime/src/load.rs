@@ -119,6 +119,17 @@ impl Runtime {
         Ok(Admission { inspection, granted })
     }
 
+    /// A plugin to try out, wherever its file lies and whether it was admitted or not. It is granted what `grants`
+    /// (a `plugins.toml`) gives it; where there is none, all that it asks for.
+    pub async fn try_out(&self, path: &Path, grants: Option<&str>) -> Result<Plugin, LoadError> {
+        let (dir, file) = split(path)?;
+        let dir = PluginDir::open(&dir)?;
+        let candidate = self.candidate(dir.read(&file)?).await?;
+        let all = trust::section(&candidate.declaration, &candidate.hooks);
+        let file = OperatorFile::read(grants.unwrap_or(&all))?;
+        self.vet(&Operator { dir, file, lock: None }, candidate).await
+    }
+
     async fn load_one(&self, operator: &Operator, file: &str) -> Result<(String, Plugin), LoadError> {
         let artifact = operator.dir.read(file)?;
         operator.locked(&artifact)?;

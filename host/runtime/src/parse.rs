@@ -55,6 +55,10 @@ fn features() -> WasmFeatures {
     WasmFeatures::default() | WasmFeatures::COMPONENT_MODEL
 }
 
+/// What `wasm32-unknown-unknown` makes, and other compilers without a component model.
+const CORE_MODULE: &str = "a core module (build it with `cargo build --release --target wasm32-wasip2`, or wrap it with \
+                           `wasm-tools component new`)";
+
 fn malformed(error: &wasmparser::BinaryReaderError) -> Refused {
     Refused::Malformed(error.to_string())
 }
@@ -74,7 +78,7 @@ fn kind(bytes: &[u8]) -> Result<(), Refused> {
     match Parser::new(0).parse_all(bytes).next() {
         Some(Ok(Payload::Version { encoding: Encoding::Component, .. })) => Ok(()),
         Some(Ok(Payload::Version { encoding: Encoding::Module, .. })) => {
-            Err(Refused::NotAComponent("a core module (wrap it with `pivot-host plugin componentize`)"))
+            Err(Refused::NotAComponent(CORE_MODULE))
         }
         Some(Err(error)) => Err(malformed(&error)),
         _ => Err(Refused::NotAComponent("no WebAssembly")),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
-use pivot_core::{Key, Object};
+use pivot_core::{GroupKind, Key, Object};
 use serde_json::Value;
 use wasmtime::component::InstancePre;
 
@@ -16,6 +16,7 @@ use crate::contract::exports::pivot::provider::{adapt, check, hold, relate, rest
 use crate::contract::pivot::provider::types;
 use crate::describe::{Declaration, covers};
 use crate::services::Services;
+use crate::tally::Used;
 use crate::text;
 use crate::trust::{Grants, OnFailure};
 
@@ -104,6 +105,11 @@ impl Plugin {
         self.card.who.digest.as_deref().unwrap_or_default()
     }
 
+    /// What its calls have used since this was last asked.
+    pub fn take_used(&self) -> Used {
+        self.card.tally.take_used()
+    }
+
     /// How an object belongs together with others.
     pub async fn relate(&self, object: &Object) -> Result<Vec<Relation>, CallError> {
         let Some(hook) = &self.hooks.relate else { return Ok(Vec::new()) };
@@ -187,6 +193,19 @@ impl Plugin {
         let given = [object.key()];
         let reader = Reader { secret_data: self.card.secret_data(), given: &given };
         call.run(&self.pre, ask!(hook, call_settle(text)), |said| reader.settlement(said)).await
+    }
+
+    /// Whether a hook is called for objects of a kind. `check` is called for none in particular.
+    pub fn answers(&self, hook: Hook, kind: &GroupKind) -> bool {
+        let sees = || self.declaration.kinds.iter().any(|seen| covers(seen, kind));
+        self.description.hooks.contains(&hook)
+            && match hook {
+                Hook::Relate => sees(),
+                Hook::Check => false,
+                Hook::Hold | Hook::Adapt | Hook::Restore | Hook::Settle => {
+                    self.declaration.changes(hook, kind)
+                }
+            }
     }
 
     /// A hook that was declared, and so granted, to change the object's kind.

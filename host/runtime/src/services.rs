@@ -96,18 +96,3 @@ pub trait Services: Send + Sync + 'static {
     /// An endpoint.
     async fn probe(&self, plugin: &str, probe: Probe) -> Result<Answer, ServiceError>;
 }
-
-/// Answers nothing: for hooks called outside a move.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoServices;
-
-#[async_trait]
-impl Services for NoServices {
-    async fn read(&self, _plugin: &str, _query: Query) -> Result<Vec<Object>, ServiceError> {
-        Err(ServiceError::new("denied", "there is nothing to read here"))
-    }
-
-    async fn probe(&self, _plugin: &str, _probe: Probe) -> Result<Answer, ServiceError> {
-        Err(ServiceError::new("denied", "nothing is probed here"))
-    }
-}

@@ -12,17 +12,29 @@ const SIDE_BY_SIDE: usize = 8;
 /// How many lines a plugin may log in one run.
 pub(crate) const MOST_LINES: usize = 1_000;
 
+/// What calls have used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// How many there were.
+    pub calls: u32,
+    /// Wall clock, all together.
+    pub time: Duration,
+    /// Bytes of linear memory, the most that one call had.
+    pub peak_memory: usize,
+}
+
 /// Watches all calls of one plugin.
 pub(crate) struct Tally {
     pub(crate) turns: Semaphore,
     lines: AtomicUsize,
     spent: Mutex<Duration>,
+    used: Mutex<Used>,
 }
 
 impl Default for Tally {
     fn default() -> Self {
         let turns = Semaphore::new(SIDE_BY_SIDE);
-        Self { turns, lines: AtomicUsize::default(), spent: Mutex::default() }
+        Self { turns, lines: AtomicUsize::default(), spent: Mutex::default(), used: Mutex::default() }
     }
 }
 
@@ -37,6 +49,20 @@ impl Tally {
         if let Ok(mut spent) = self.spent.lock() {
             *spent = spent.saturating_add(time);
         }
+    }
+
+    /// Counts a call, for whoever asks what it used.
+    pub(crate) fn add(&self, time: Duration, peak_memory: usize) {
+        if let Ok(mut used) = self.used.lock() {
+            used.calls = used.calls.saturating_add(1);
+            used.time = used.time.saturating_add(time);
+            used.peak_memory = used.peak_memory.max(peak_memory);
+        }
+    }
+
+    /// What was used since this was last asked.
+    pub(crate) fn take_used(&self) -> Used {
+        self.used.lock().map(|mut used| std::mem::take(&mut *used)).unwrap_or_default()
     }
 
     /// What is left of that much; none: nothing.

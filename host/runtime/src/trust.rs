@@ -10,7 +10,7 @@ pub use lock::{Entry, Lock};
 pub(crate) use pattern::reachable;
 pub use pattern::{Network, Pattern};
 
-pub(crate) use gates::{granted, undeclared};
+pub(crate) use gates::{Reach, granted, reach, undeclared};
 pub(crate) use grants::section;
 
 /// The operator's grants, beside the plugins.

@@ -1,6 +1,8 @@
 //! The three gates: what a plugin declares, what the operator grants, what the binary imports.
 
+use pivot_core::GroupKind;
 use pivot_core::hooks::Hook;
+use pivot_core::refusal::Side;
 
 use crate::describe::{Declaration, Read, covers};
 use crate::parse::Seen;
@@ -8,8 +10,10 @@ use crate::trust::Grants;
 
 /// What is asked for and not granted.
 ///
-/// Hooks, changes and reads must be granted as wide as they are declared. Endpoints belong to a site, which a plugin's
-/// author can't know: there it is enough that some grant meets each pattern, and each probe must match both.
+/// Hooks and changes must be granted as wide as they are declared: a hook that is called for half of its kinds does half
+/// of what it is for. What is looked at belongs to a site, which a plugin's author can't know. So a read of all
+/// namespaces or of all kinds of a group, and a pattern of endpoints, may be granted narrower: it is enough that some
+/// grant meets each, and each question must match both.
 pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
     let mut missing = Vec::new();
     for hook in hooks.iter().filter(|hook| !grants.hooks.contains(hook)) {
@@ -24,7 +28,7 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
         }
     }
     for read in &declared.reads {
-        if !grants.reads.iter().any(|grant| includes(grant, read)) {
+        if !grants.reads.iter().any(|grant| meet(grant, read)) {
             missing.push(format!("to read {} of the {} {}", read.kind, read.side, place(read)));
         }
     }
@@ -47,14 +51,36 @@ fn place(read: &Read) -> String {
     }
 }
 
-/// Whether one read is part of another.
-fn includes(grant: &Read, read: &Read) -> bool {
-    let namespace = match (grant.namespace.as_deref(), read.namespace.as_deref()) {
-        (Some("*"), _) | (None, None) => true,
+/// Whether anything could be read by both. One that names its kind and place has nothing narrower.
+fn meet(grant: &Read, declared: &Read) -> bool {
+    let namespace = match (grant.namespace.as_deref(), declared.namespace.as_deref()) {
+        (Some("*"), _) | (_, Some("*")) | (None, None) => true,
         (Some(granted), Some(asked)) => granted == asked,
         (Some(_), None) | (None, Some(_)) => false,
     };
-    namespace && grant.side == read.side && covers(&grant.kind, &read.kind)
+    let kind = covers(&grant.kind, &declared.kind) || covers(&declared.kind, &grant.kind);
+    namespace && grant.side == declared.side && kind
+}
+
+/// How far a question is allowed by these reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reach {
+    /// In the namespaces that move; whoever answers knows which they are.
+    Moving,
+    /// Wherever it asks.
+    Anywhere,
+}
+
+/// How far these reads allow to ask for a kind in a namespace; none: not at all.
+pub(crate) fn reach(reads: &[Read], side: Side, kind: &GroupKind, namespace: Option<&str>) -> Option<Reach> {
+    let fits = reads.iter().filter(|read| read.side == side && covers(&read.kind, kind));
+    fits.filter_map(|read| match (read.namespace.as_deref(), namespace) {
+        (Some("*"), _) => Some(Reach::Anywhere),
+        (Some(one), Some(asked)) if one == asked => Some(Reach::Anywhere),
+        (None, asked) if asked != Some("*") => Some(Reach::Moving),
+        _ => None,
+    })
+    .max()
 }
 
 /// What the binary imports beyond what it declares.
@@ -73,12 +99,9 @@ pub(crate) fn undeclared(declared: &Declaration, seen: &Seen) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::describe::Change;
     use crate::trust::OperatorFile;
     use crate::trust::section;
-    use pivot_core::GroupKind;
-    use pivot_core::refusal::Side;
-
-    use crate::describe::Change;
 
     fn declared() -> Declaration {
         let hosts = GroupKind::new("metal3.io", "BareMetalHost");
@@ -137,6 +160,51 @@ mod tests {
         ] {
             assert_eq!(missing(&format!("{all}{change}{read}")).len(), 1);
         }
+    }
+
+    fn read(side: Side, kind: &str, namespace: Option<&str>) -> Read {
+        let kind = GroupKind::new("metal3.io", kind);
+        Read { kind, side, namespace: namespace.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_wide_read_may_be_granted_narrower_and_a_narrow_one_may_not() {
+        use Side::{Source, Target};
+        for (declared, grant, fine) in [
+            (("*", Some("*")), ("BareMetalHost", Some("metal3")), true),
+            (("*", Some("*")), ("BareMetalHost", None), true),
+            (("*", None), ("BareMetalHost", None), true),
+            (("*", None), ("BareMetalHost", Some("*")), true),
+            (("*", None), ("*", Some("metal3")), false),
+            (("HardwareData", Some("*")), ("BareMetalHost", Some("*")), false),
+            (("BareMetalHost", None), ("BareMetalHost", Some("metal3")), false),
+            (("BareMetalHost", Some("metal3")), ("BareMetalHost", None), false),
+            (("BareMetalHost", Some("metal3")), ("*", Some("*")), true),
+        ] {
+            let declared = read(Target, declared.0, declared.1);
+            assert_eq!(meet(&read(Target, grant.0, grant.1), &declared), fine, "{grant:?} {declared:?}");
+            assert!(!meet(&read(Source, grant.0, grant.1), &declared));
+        }
+    }
+
+    #[test]
+    fn a_question_reaches_as_far_as_a_read_lets_it() {
+        let host = GroupKind::new("metal3.io", "BareMetalHost");
+        let of = |reads: &[&Read], namespace| {
+            let reads: Vec<Read> = reads.iter().map(|read| (*read).clone()).collect();
+            reach(&reads, Side::Target, &host, namespace)
+        };
+        let moving = read(Side::Target, "*", None);
+        let one = read(Side::Target, "BareMetalHost", Some("metal3"));
+        let all = read(Side::Target, "*", Some("*"));
+        assert_eq!(of(&[&moving], None), Some(Reach::Moving));
+        assert_eq!(of(&[&moving], Some("x")), Some(Reach::Moving));
+        assert_eq!(of(&[&moving], Some("*")), None);
+        assert_eq!(of(&[&one], None), None);
+        assert_eq!(of(&[&one], Some("*")), None);
+        assert_eq!(of(&[&moving, &one], Some("metal3")), Some(Reach::Anywhere));
+        assert_eq!(of(&[&all], Some("*")), Some(Reach::Anywhere));
+        assert_eq!(reach(&[one], Side::Source, &host, Some("metal3")), None);
     }
 
     #[test]

@@ -1,0 +1,64 @@
+//! Two sides that are no more than lists of objects: what a plugin may ask outside a move.
+
+use async_trait::async_trait;
+use pivot_core::Object;
+use pivot_core::refusal::Side;
+
+use crate::probe::Here;
+use crate::services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};
+
+/// Answers from what it holds. All namespaces that the source has objects in move. Endpoints are really probed from here;
+/// there is no API server to probe them through.
+#[derive(Default)]
+pub struct Scene {
+    /// The source's objects.
+    pub source: Vec<Object>,
+    /// The target's.
+    pub target: Vec<Object>,
+    /// Who probes; none: nothing is probed.
+    pub here: Option<Here>,
+}
+
+impl Scene {
+    /// The namespaces that move, each once, sorted.
+    pub fn namespaces(&self) -> Vec<String> {
+        let mut all: Vec<_> = self.source.iter().filter_map(|object| object.meta.namespace.clone()).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+#[async_trait]
+impl Services for Scene {
+    async fn read(&self, _plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
+        let moving = self.namespaces();
+        let moves = |namespace: &str| moving.iter().any(|one| one == namespace);
+        if let Some(asked) = query.namespace.as_deref().filter(|asked| query.confined && !moves(asked)) {
+            let why = format!("namespace {asked} does not move, and reading it was not granted");
+            return Err(Denied(why).into());
+        }
+        let there = |object: &&Object| {
+            let namespace = object.meta.namespace.as_deref();
+            let place = match query.namespace.as_deref() {
+                Some("*") => true,
+                Some(asked) => namespace.is_none_or(|namespace| namespace == asked),
+                None => namespace.is_none_or(moves),
+            };
+            let named = query.name.as_ref().is_none_or(|name| *name == object.meta.name);
+            place && named && object.kind.group_kind == query.kind
+        };
+        let side = match query.side {
+            Side::Source => &self.source,
+            Side::Target => &self.target,
+        };
+        Ok(side.iter().filter(there).cloned().collect())
+    }
+
+    async fn probe(&self, _plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {
+        match (&self.here, probe.vantage) {
+            (Some(here), Vantage::Here) => here.probe(&probe).await,
+            _ => Err(ServiceError::new("unreachable", "there is no API server here to ask through")),
+        }
+    }
+}
