@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use crate::args::{Hide, LogFormat, Look};
 use crate::output::{LogLines, Output};
 
-/// Sends log lines to stderr: warnings, and with `-vv` what is asked of servers.
+/// Sends log lines to stderr: warnings and what plugins say, and with `-vv` what is asked of servers and plugins.
 pub(crate) fn start(look: &Look, output: &Arc<Output>) {
     let output = output.clone();
     let builder = tracing_subscriber::fmt()
@@ -30,9 +30,11 @@ fn filter(look: &Look) -> String {
         2 => ("warn", "debug"),
         _ => ("info", "trace"),
     };
-    let rooms =
-        ["pivot_host", "pivot_core", "pivot_places", "pivot_engine"].map(|room| format!("{room}={ours}"));
-    let mut filter = format!("{others},{}", rooms.join(","));
+    let rooms = ["pivot_host", "pivot_core", "pivot_places", "pivot_runtime", "pivot_engine"]
+        .map(|room| format!("{room}={ours}"));
+    // What plugins say to the operator.
+    let plugins = if look.verbose == 0 { "info" } else { "debug" };
+    let mut filter = format!("{others},plugin={plugins},{}", rooms.join(","));
     if look.hide_api_warnings == Hide::All {
         filter.push_str(",pivot_places::kube::transport=error");
     }

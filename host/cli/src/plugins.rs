@@ -1,10 +1,12 @@
 //! Plugins on the command line: loading them for a move, and what can be done with them outside one.
 
+mod trial;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pivot_engine::{Exit, Hooks};
-use pivot_runtime::{Inspection, LoadError, LoadOptions, Plugin, Runtime};
+use pivot_runtime::{Inspection, LoadError, LoadOptions, Plugin, Runtime, Who};
 use serde_json::{Value, json};
 
 use crate::args::{PluginVerb, With};
@@ -39,6 +41,8 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         PluginVerb::Inspect { file } => inspect(file, output).await,
         PluginVerb::List { with } => list(with, output).await,
         PluginVerb::Lock { file } => lock(file, output).await,
+        PluginVerb::Verify { directory } => verify(directory, output).await,
+        PluginVerb::Run(trial) => trial::run(trial, output).await,
     };
     match result {
         Ok(()) => exit::DONE,
@@ -107,6 +111,45 @@ async fn list(with: &With, output: &Output) -> Result<()> {
         .map(|plugin| json!({"description": plugin.description(), "sha256": plugin.file_digest()}))
         .collect();
     output.result(text, &Document::new("PluginList", json!({"items": items})));
+    Ok(())
+}
+
+/// As a move loads them, and what was looked at; a fault is worth a line each and exit 6.
+async fn verify(directory: &Path, output: &Output) -> Result<()> {
+    let plugins = match Runtime::new().load(directory, LoadOptions::default()).await {
+        Ok(plugins) => plugins,
+        Err(errors) => {
+            let fault = |error: &LoadError| {
+                let Who { name, version, file, digest } = &*error.who;
+                json!({
+                    "name": name, "version": version, "file": file, "sha256": digest,
+                    "code": error.code(), "message": error.reason.to_string(),
+                })
+            };
+            let faults: Vec<Value> = errors.iter().map(fault).collect();
+            let document = Document::new("PluginVerification", json!({"admitted": false, "faults": faults}));
+            output.result(String::new, &document);
+            return Err((Exit::Plugin, told(&errors)));
+        }
+    };
+    let names: Vec<String> = plugins
+        .iter()
+        .map(|plugin| format!("{} {}", plugin.description().name, plugin.description().version))
+        .collect();
+    let text = || {
+        let mut text = format!(
+            "{}: digests, imports, descriptions and grants agree. A move calls, in this order:\n",
+            directory.display()
+        );
+        names.iter().for_each(|name| text.push_str(&format!("  {name}\n")));
+        if names.is_empty() {
+            text.push_str("  none: no component is there, or none is enabled\n");
+        }
+        text
+    };
+    let document =
+        Document::new("PluginVerification", json!({"admitted": true, "plugins": names, "faults": []}));
+    output.result(text, &document);
     Ok(())
 }
 

@@ -117,7 +117,8 @@ pub struct Finding {
 }
 
 /// What a plugin knows about how one object belongs together with others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Relation {
     /// It belongs to this one: moves when that moves, and after it.
     Link(Key),
@@ -130,7 +131,8 @@ pub enum Relation {
 }
 
 /// What is still to be done before an object is let go of.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Settlement {
     /// Nothing.
     Done,

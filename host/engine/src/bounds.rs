@@ -5,7 +5,7 @@ use pivot_core::{merge, names};
 use serde_json::Value;
 
 /// What is wrong with a patch; none where it stays within what its hook may touch.
-pub(crate) fn violation(plugin: &str, hook: Hook, patch: &Value) -> Option<String> {
+pub fn violation(plugin: &str, hook: Hook, patch: &Value) -> Option<String> {
     let leaves = merge::leaves(patch);
     let wrong = leaves.iter().find(|(path, value)| !allowed(plugin, hook, path, value));
     wrong.map(|(path, _)| format!("its patch touches {path}, or writes there what it may not in {hook}"))

@@ -47,6 +47,7 @@ mod stopping;
 mod twins;
 mod wait;
 
+pub use bounds::violation;
 pub use events::{Event, Watcher};
 pub use failure::{Exit, Failure, Stop};
 pub use halt::{Halt, Halter};

@@ -14,7 +14,7 @@ mod place;
 mod testing;
 
 pub use crate::builtin::builtin_kinds;
-pub use crate::directory::{DirectoryError, DirectoryPlace, Manifest};
+pub use crate::directory::{DirectoryError, DirectoryPlace, Manifest, objects_of_file};
 pub use crate::kube::{ConnectError, ConnectOptions, KubePlace};
 pub use crate::memory::MemoryPlace;
 pub use place::{

@@ -218,6 +218,36 @@ pub(crate) enum PluginVerb {
         /// The component
         file: PathBuf,
     },
+    /// Hold a directory against all gates, as a move does before it begins; tells every fault at once
+    Verify {
+        /// The directory of plugins, with plugins.toml and plugins.lock
+        directory: PathBuf,
+    },
+    /// Call one hook on objects from a file, without a cluster and without admitting the component
+    Run(Trial),
+}
+
+/// One hook, and on what it is called.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct Trial {
+    /// The component
+    pub(crate) file: PathBuf,
+    /// The hook: relate, check, hold, adapt, restore or settle
+    #[arg(long, value_name = "HOOK")]
+    pub(crate) hook: String,
+    /// The source's objects, YAML or JSON, any number of documents; for settle, what the source had
+    #[arg(long, value_name = "FILE")]
+    pub(crate) objects: PathBuf,
+    /// The target's objects: what restore and settle are asked about, and what may be read there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) target_objects: Option<PathBuf>,
+    /// When check is asked: before-pause, after-pause, before-commit or after-resume
+    #[arg(long, value_name = "POINT", default_value = "before-pause")]
+    pub(crate) point: String,
+    /// A plugins.toml whose section of this plugin counts: its grants, limits and configuration. Without one it is
+    /// granted what it asks for, and has no configuration
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]

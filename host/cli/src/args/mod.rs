@@ -14,4 +14,4 @@ mod values;
 pub(crate) use between::{Ends, SourceEnd, TargetEnd};
 pub(crate) use checked::{Choices, Task, UsageError, check};
 pub(crate) use command::{command, parse};
-pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, PluginVerb, With};
+pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, PluginVerb, Trial, With};

@@ -28,14 +28,20 @@ impl Document {
 pub(super) fn all(files: &Files) -> Result<Vec<Document>, DirectoryError> {
     let mut found = Vec::new();
     for file in files.list()? {
-        let content = files.read(&file)?.unwrap_or_default();
-        let text = str::from_utf8(&content)
-            .map_err(|_| DirectoryError::Io { path: file.clone(), reason: "not UTF-8".to_owned() })?;
-        for (index, body) in parse(&file, text)?.into_iter().enumerate() {
-            unroll(Document { file: file.clone(), number: index + 1, body }, &mut found)?;
-        }
+        of(files, &file, &mut found)?;
     }
     Ok(found)
+}
+
+/// The objects of one file; false: there is no such file.
+pub(super) fn of(files: &Files, file: &str, found: &mut Vec<Document>) -> Result<bool, DirectoryError> {
+    let Some(content) = files.read(file)? else { return Ok(false) };
+    let text = str::from_utf8(&content)
+        .map_err(|_| DirectoryError::Io { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
+    for (index, body) in parse(file, text)?.into_iter().enumerate() {
+        unroll(Document { file: file.to_owned(), number: index + 1, body }, found)?;
+    }
+    Ok(true)
 }
 
 fn parse(file: &str, text: &str) -> Result<Vec<Value>, DirectoryError> {

@@ -12,6 +12,7 @@ mod definitions;
 mod documents;
 mod error;
 mod files;
+mod loose;
 mod manifest;
 mod verbs;
 
@@ -23,6 +24,7 @@ use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::Value;
 
 pub use error::DirectoryError;
+pub use loose::objects_of_file;
 pub use manifest::Manifest;
 
 use crate::body::set;

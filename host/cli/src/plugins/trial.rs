@@ -1,0 +1,252 @@
+//! `pivot-host plugin run`: one hook on objects from a file.
+//!
+//! What a vendor sees here is what a move would do: the same sandbox, the same questions to the host, the same bounds. A patch
+//! is applied and the hook asked again, because a move gives up on a plugin that is never content.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pivot_core::hooks::{Finding, Hook, Point, Relation, Settlement};
+use pivot_core::{Object, merge};
+use pivot_engine::{Exit, violation};
+use pivot_places::objects_of_file;
+use pivot_runtime::probe::Here;
+use pivot_runtime::{CallError, MoveContext, Plugin, Runtime, Scene, Used};
+use serde_json::{Value, json};
+
+use super::Result;
+use crate::args::Trial;
+use crate::output::{Document, Output};
+
+/// What came of one call.
+struct Call {
+    about: Option<Object>,
+    answer: std::result::Result<Answer, String>,
+    used: Used,
+}
+
+enum Answer {
+    Relations(Vec<Relation>),
+    Findings(Vec<Finding>),
+    Patch(Option<Value>),
+    Settlement(Settlement),
+}
+
+pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
+    let Trial { file, hook, objects, target_objects, point, config } = trial;
+    let hook = word(Hook::ALL, hook, "--hook")?;
+    let points = [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume];
+    let point = points.into_iter().find(|one| one.as_str() == point).ok_or_else(|| {
+        (Exit::Usage, format!("--point {point:?}: there is {}", points.map(Point::as_str).join(", ")))
+    })?;
+    let scene = Scene {
+        source: read(objects)?,
+        target: target_objects.as_deref().map(read).transpose()?.unwrap_or_default(),
+        here: Here::new().ok(),
+    };
+    let grants = config.as_ref().map(|file| {
+        let unreadable = |error| (Exit::Usage, format!("--config {}: {error}", file.display()));
+        std::fs::read_to_string(file).map_err(unreadable)
+    });
+    let plugin = Runtime::new()
+        .try_out(file, grants.transpose()?.as_deref())
+        .await
+        .map_err(|error| (Exit::Plugin, error.to_string()))?;
+    let description = plugin.description();
+    if !description.hooks.contains(&hook) {
+        let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
+        let why = format!("{} has no hook {hook}; it has {}", description.name, hooks.join(", "));
+        return Err((Exit::Usage, why));
+    }
+    let calls = if hook == Hook::Check {
+        vec![check(&plugin, point, scene).await]
+    } else {
+        each(&plugin, hook, scene, objects).await?
+    };
+    show(&plugin, hook, &calls, output);
+    let failed = calls.iter().filter(|call| call.answer.is_err()).count();
+    if failed > 0 {
+        return Err((Exit::Refused, format!("{failed} of {} calls would have stopped a move", calls.len())));
+    }
+    Ok(())
+}
+
+fn word<T: ToString + Copy, const N: usize>(all: [T; N], typed: &str, flag: &str) -> Result<T> {
+    let known = all.into_iter().find(|one| one.to_string() == typed);
+    known.ok_or_else(|| {
+        (Exit::Usage, format!("{flag} {typed:?}: there is {}", all.map(|one| one.to_string()).join(", ")))
+    })
+}
+
+fn read(file: &Path) -> Result<Vec<Object>> {
+    objects_of_file(file).map_err(|error| (Exit::Usage, error.to_string()))
+}
+
+async fn check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
+    let wanted = |object: &&Object| plugin.description().wants(Hook::Check, &object.kind.group_kind);
+    let context = MoveContext {
+        move_id: "a-trial".to_owned(),
+        namespaces: scene.namespaces(),
+        objects: scene.source.iter().filter(wanted).map(Object::key).collect(),
+    };
+    let answer = plugin.check(point, &context, Arc::new(scene)).await;
+    let answer = answer.map(Answer::Findings).map_err(|error| error.to_string());
+    Call { about: None, answer, used: plugin.take_used() }
+}
+
+/// Once for each object that a move would show it.
+async fn each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -> Result<Vec<Call>> {
+    let scene = Arc::new(scene);
+    let settles = hook == Hook::Settle && !scene.target.is_empty();
+    let among = if settles { &scene.target } else { &scene.source };
+    let mut calls = Vec::new();
+    for object in among.iter().filter(|object| plugin.answers(hook, &object.kind.group_kind)) {
+        let asked = ask(plugin, hook, object, &scene).await.map_err(|error| error.to_string());
+        let used = plugin.take_used();
+        let answer = match asked {
+            Ok(answer) => content(plugin, hook, object, &scene, &answer).await.map(|()| answer),
+            Err(error) => Err(error),
+        };
+        plugin.take_used();
+        calls.push(Call { about: Some(object.clone()), answer, used });
+    }
+    if calls.is_empty() {
+        let kinds: Vec<String> = plugin.description().kinds.iter().map(ToString::to_string).collect();
+        let why = format!(
+            "{} has no object that {hook} of {} is asked about; it sees {}",
+            file.display(),
+            plugin.description().name,
+            kinds.join(", ")
+        );
+        return Err((Exit::Usage, why));
+    }
+    Ok(calls)
+}
+
+async fn ask(
+    plugin: &Plugin,
+    hook: Hook,
+    object: &Object,
+    scene: &Arc<Scene>,
+) -> std::result::Result<Answer, CallError> {
+    Ok(match hook {
+        Hook::Relate => Answer::Relations(plugin.relate(object).await?),
+        Hook::Hold => Answer::Patch(plugin.hold(object).await?),
+        Hook::Adapt => Answer::Patch(plugin.adapt(object).await?),
+        Hook::Restore => Answer::Patch(plugin.restore(object, &created(object, scene)).await?),
+        Hook::Settle => Answer::Settlement(plugin.settle(object, scene.clone()).await?),
+        Hook::Check => Answer::Findings(Vec::new()),
+    })
+}
+
+/// The copy in the target; where the file has none, as it is right after it was created: without a status.
+fn created(object: &Object, scene: &Scene) -> Object {
+    if let Some(there) = scene.target.iter().find(|there| there.key() == object.key()) {
+        return there.clone();
+    }
+    changed(object, &json!({"status": null})).unwrap_or_else(|| object.clone())
+}
+
+fn changed(object: &Object, patch: &Value) -> Option<Object> {
+    let mut value = object.value().ok()?;
+    merge::apply(&mut value, patch);
+    Object::from_value(object.kind.clone(), &value).ok()
+}
+
+/// Whether a patch is within its bounds, and leaves nothing to be patched.
+async fn content(
+    plugin: &Plugin,
+    hook: Hook,
+    object: &Object,
+    scene: &Arc<Scene>,
+    answer: &Answer,
+) -> std::result::Result<(), String> {
+    let (Answer::Patch(Some(patch)) | Answer::Settlement(Settlement::Patch(patch))) = answer else {
+        return Ok(());
+    };
+    if let Some(message) = violation(&plugin.description().name, hook, patch) {
+        return Err(message);
+    }
+    let again = if hook == Hook::Restore {
+        let Some(after) = changed(&created(object, scene), patch) else { return Ok(()) };
+        plugin.restore(object, &after).await.map(Answer::Patch)
+    } else {
+        let Some(after) = changed(object, patch) else { return Ok(()) };
+        ask(plugin, hook, &after, scene).await
+    };
+    match again.map_err(|error| format!("asked again after its patch was applied: {error}"))? {
+        Answer::Patch(Some(again)) => {
+            let paths = merge::paths(&again).join(", ");
+            Err(format!("its patch was applied, and asked again it still changes {paths}"))
+        }
+        Answer::Settlement(Settlement::Patch(again)) if again == *patch => {
+            Err("it gives the same patch again after that was applied".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn show(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
+    let text = || calls.iter().map(|call| text(hook, call)).collect::<String>();
+    let document = |call: &Call| {
+        let Call { about, answer, used } = call;
+        let (answer, error) = match answer {
+            Ok(Answer::Relations(all)) => (json!(all), None),
+            Ok(Answer::Findings(all)) => (json!(all), None),
+            Ok(Answer::Patch(patch)) => (json!(patch), None),
+            Ok(Answer::Settlement(settlement)) => (json!(settlement), None),
+            Err(error) => (Value::Null, Some(error)),
+        };
+        let object = about.as_ref().map(Object::key);
+        let (time, memory) = (micros(used.time), used.peak_memory);
+        json!({"object": object, "answer": answer, "error": error, "timeUs": time, "peakMemory": memory})
+    };
+    let calls: Vec<Value> = calls.iter().map(document).collect();
+    let content = json!({
+        "name": plugin.description().name, "version": plugin.description().version, "hook": hook, "calls": calls,
+    });
+    output.result(text, &Document::new("PluginRun", content));
+}
+
+fn text(hook: Hook, call: &Call) -> String {
+    let Call { about, answer, used } = call;
+    let about = about.as_ref().map(|object| format!(" {}", object.key())).unwrap_or_default();
+    let mut text = format!("{hook}{about}  ({} µs, {} KiB)\n", micros(used.time), used.peak_memory >> 10);
+    let mut line = |words: String| text.push_str(&format!("  {words}\n"));
+    match answer {
+        Ok(Answer::Relations(all)) if all.is_empty() => line("nothing".to_owned()),
+        Ok(Answer::Relations(all)) => all.iter().map(relation).for_each(line),
+        Ok(Answer::Findings(all)) if all.is_empty() => line("nothing speaks against it".to_owned()),
+        Ok(Answer::Findings(all)) => all.iter().map(finding).for_each(line),
+        Ok(Answer::Patch(None)) => line("no change".to_owned()),
+        Ok(Answer::Patch(Some(patch)) | Answer::Settlement(Settlement::Patch(patch))) => {
+            line(format!("patch {patch}"));
+        }
+        Ok(Answer::Settlement(Settlement::Done)) => line("done".to_owned()),
+        Ok(Answer::Settlement(Settlement::Wait(found) | Settlement::Stop(found))) => line(finding(found)),
+        Err(error) => line(format!("FAILED: {error}")),
+    }
+    text
+}
+
+fn relation(relation: &Relation) -> String {
+    match relation {
+        Relation::Link(key) => format!("link: belongs to {key}"),
+        Relation::Need(key) => format!("need: {key} must move too"),
+        Relation::Leave(why) => format!("leave: {why}"),
+        Relation::Keep(why) => format!("keep: {why}"),
+    }
+}
+
+fn finding(finding: &Finding) -> String {
+    let Finding { severity, code, message, object, remedy } = finding;
+    let severity = format!("{severity:?}").to_lowercase();
+    let object = object.as_ref().map(|key| format!("{key}: ")).unwrap_or_default();
+    let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+    format!("{severity} {code}: {object}{message}{remedy}")
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

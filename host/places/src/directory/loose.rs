@@ -1,0 +1,57 @@
+//! Objects out of one file, for whoever only wants to look at them: no definitions, no ids, no owners resolved.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pivot_core::{Kind, KindLabels, Object};
+
+use super::files::Files;
+use super::{DirectoryError, definitions, documents};
+use crate::body::text;
+
+/// The objects of a file of manifests, in their order. What a definition would say of their kinds is guessed: namespaced
+/// is what has a namespace.
+pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
+    let io =
+        |reason: &str| DirectoryError::Io { path: path.display().to_string(), reason: reason.to_owned() };
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| io("it has no name"))?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut found = Vec::new();
+    if !documents::of(&Files::open(folder)?, name, &mut found)? {
+        return Err(io("it is not there"));
+    }
+    let object = |document: documents::Document| {
+        let (group_kind, version) = definitions::kind_of(&document)?;
+        let kind = Kind {
+            group_kind,
+            served: vec![version.clone()],
+            version,
+            plural: String::new(),
+            namespaced: text(&document.body, "namespace").is_some(),
+            status_subresource: true,
+            labels: KindLabels::default(),
+        };
+        Object::from_value(Arc::new(kind), &document.body).map_err(|error| document.error(error.to_string()))
+    };
+    found.into_iter().map(object).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_files_objects_come_in_their_order_and_lists_are_unrolled() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.yaml");
+        let text = "apiVersion: v1\nkind: Node\nmetadata: {name: b}\n---\napiVersion: v1\nkind: List\nitems:\n\
+                    - {apiVersion: test.io/v2, kind: Host, metadata: {name: a, namespace: metal3}}\n";
+        std::fs::write(&file, text).unwrap();
+        let keys: Vec<_> = objects_of_file(&file).unwrap().iter().map(|o| o.key().to_string()).collect();
+        assert_eq!(keys, ["Node b", "Host metal3/a"]);
+        std::fs::write(&file, "kind: Node\nmetadata: {name: b}\n").unwrap();
+        assert!(objects_of_file(&file).unwrap_err().to_string().starts_with("a.yaml, document 1: "));
+        let gone = objects_of_file(&dir.path().join("gone.yaml")).err().unwrap().to_string();
+        assert!(gone.ends_with("gone.yaml: it is not there"), "{gone}");
+    }
+}
