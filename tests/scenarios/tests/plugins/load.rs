@@ -64,7 +64,8 @@ async fn files(stage: &Stage) {
     file(stage, "text", b"(component)", &["it.wasm", "is text, not a WebAssembly component"]).await;
     file(stage, "malformed", b"\0asm\x0d\0\x01\0\xff", &["it.wasm", "is not a valid component"]).await;
     file(stage, "truncated", &whole[..whole.len() / 2], &["it.wasm", "is not a valid component"]).await;
-    file(stage, "core-module", b"\0asm\x01\0\0\0", &["it.wasm", "a core module", "componentize"]).await;
+    file(stage, "core-module", b"\0asm\x01\0\0\0", &["it.wasm", "a core module", "wasm-tools component new"])
+        .await;
     file(stage, "precompiled", b"\x7fELF\x02\x01\x01\0native", &["it.wasm", "compiled native code"]).await;
     file(stage, "networked", &stage.guest("networked"), &["imports what no plugin gets: wasi:sockets/tcp"])
         .await;
