@@ -93,3 +93,11 @@ impl Host {
         findings.iter().map(|found| format!("{} {}", found.severity.as_str(), found.code)).collect()
     }
 }
+
+#[path = "../../scene.rs"]
+mod scene;
+
+#[test]
+fn it_answers_as_its_component_has_to() {
+    scene::answers_as_recorded::<crate::Metal3Endpoints>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
+}

@@ -122,3 +122,11 @@ fn merge(to: &mut Value, change: Value) {
         (to, change) => *to = change,
     }
 }
+
+#[path = "../../scene.rs"]
+mod scene;
+
+#[test]
+fn it_answers_as_its_component_has_to() {
+    scene::answers_as_recorded::<crate::Metal3Hosts>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
+}

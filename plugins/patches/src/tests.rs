@@ -2,3 +2,11 @@
 
 mod configuration;
 mod patches;
+
+#[path = "../../scene.rs"]
+mod scene;
+
+#[test]
+fn it_answers_as_its_component_has_to() {
+    scene::answers_as_recorded::<crate::Patches>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
+}

@@ -81,3 +81,11 @@ fn nothing_is_looked_at_between_the_pause_and_the_resume() {
         assert_eq!(harness.check(point).unwrap(), []);
     }
 }
+
+#[path = "../../scene.rs"]
+mod scene;
+
+#[test]
+fn it_answers_as_its_component_has_to() {
+    scene::answers_as_recorded::<crate::Readiness>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
+}

@@ -10,6 +10,7 @@
 
 mod behaviour;
 mod bench;
+mod bundled;
 mod directory;
 mod hostile;
 mod log;

@@ -1,0 +1,146 @@
+//! The bundled plugins as components: granted what they ask for and no more, and of the same mind as natively.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use pivot_core::hooks::{Hook, Point};
+use pivot_core::{GroupKind, Object};
+use pivot_runtime::{
+    Answer, CallError, MoveContext, Plugin, Probe, Query, Runtime, Scene, ServiceError, Services,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::object;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The components, by name; built once.
+fn components() -> &'static BTreeMap<String, PathBuf> {
+    static BUILT: OnceLock<(TempDir, BTreeMap<String, PathBuf>)> = OnceLock::new();
+    let (_, built) = BUILT.get_or_init(|| {
+        let (root, out) = (repository(), TempDir::new().unwrap());
+        let inputs = [root.join("wit"), root.join("sdk")];
+        let inputs = inputs.each_ref().map(PathBuf::as_path);
+        let files = pivot_guests::build_guests(&root.join("plugins"), &inputs, out.path()).unwrap();
+        let name = |file: &PathBuf| file.file_stem().unwrap().to_string_lossy().into_owned();
+        let built = files.into_iter().map(|file| (name(&file), file)).collect();
+        (out, built)
+    });
+    built
+}
+
+fn operator() -> toml::Table {
+    std::fs::read_to_string(repository().join("plugins/plugins.toml")).unwrap().parse().unwrap()
+}
+
+async fn plugin(name: &str, operator: &toml::Table) -> Plugin {
+    Runtime::new().try_out(&components()[name], Some(&operator.to_string())).await.unwrap()
+}
+
+fn set<T: Debug>(items: &[T]) -> BTreeSet<String> {
+    items.iter().map(|item| format!("{item:?}")).collect()
+}
+
+#[tokio::test]
+async fn each_is_granted_what_it_asks_for_and_no_more() {
+    let operator = operator();
+    let sections: Vec<&String> = operator["plugins"].as_table().unwrap().keys().collect();
+    assert_eq!(components().keys().collect::<BTreeSet<_>>(), sections.into_iter().collect());
+    for name in components().keys() {
+        let plugin = plugin(name, &operator).await;
+        let (asked, granted) = (plugin.declaration(), plugin.grants());
+        assert_eq!(&asked.name, name);
+        assert_eq!(set(&plugin.description().hooks), set(&granted.hooks), "{name}");
+        assert_eq!(set(&asked.changes), set(&granted.changes), "{name}");
+        assert_eq!(set(&asked.reads), set(&granted.reads), "{name}");
+        assert_eq!(asked.secret_data, granted.secret_data, "{name}");
+        // Its addresses are the site's; what matters is that it has some where it asks for any.
+        assert_eq!(asked.probes.is_empty(), granted.probes.is_empty(), "{name}");
+    }
+}
+
+/// The scene's objects; no endpoint answers.
+struct Silent(Scene);
+
+#[async_trait]
+impl Services for Silent {
+    async fn read(&self, plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
+        self.0.read(plugin, query).await
+    }
+
+    async fn probe(&self, _plugin: &str, _probe: Probe) -> Result<Answer, ServiceError> {
+        Err(ServiceError::new("unreachable", "the test gave this endpoint no answer"))
+    }
+}
+
+fn objects(scene: &Value, side: &str) -> Vec<Object> {
+    let read = |value: &Value| {
+        let group = value["apiVersion"].as_str().unwrap().rsplit_once('/').map_or("", |(group, _)| group);
+        object(group, value["kind"].as_str().unwrap(), value.clone())
+    };
+    scene[side].as_array().unwrap().iter().map(read).collect()
+}
+
+fn said<T: Serialize>(answer: Result<T, CallError>) -> Value {
+    match answer {
+        Ok(answer) => json!(answer),
+        Err(error) => json!({"error": error.code, "message": error.message}),
+    }
+}
+
+async fn ask(plugin: &Plugin, scene: &Value, call: &Value) -> Value {
+    let (source, target) = (objects(scene, "source"), objects(scene, "target"));
+    let at = |index: &str| usize::try_from(call[index].as_u64().unwrap()).unwrap();
+    let held = Scene { source: source.clone(), target: target.clone(), here: None };
+    let seen = |kind: &GroupKind| plugin.description().wants(Hook::Check, kind);
+    let moving = MoveContext {
+        move_id: "test".into(),
+        namespaces: held.namespaces(),
+        objects: source.iter().map(Object::key).filter(|key| seen(&key.group_kind)).collect(),
+    };
+    let services = Arc::new(Silent(held));
+    match call["hook"].as_str().unwrap() {
+        "relate" => said(plugin.relate(&source[at("of")]).await),
+        "check" => {
+            let points = [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume];
+            let point = points.into_iter().find(|point| call["point"] == point.as_str()).unwrap();
+            said(plugin.check(point, &moving, services).await)
+        }
+        "hold" => said(plugin.hold(&source[at("of")]).await),
+        "adapt" => said(plugin.adapt(&source[at("of")]).await),
+        "restore" => said(plugin.restore(&source[at("of")], &target[at("created")]).await),
+        _ => said(plugin.settle(&target[at("of")], services).await),
+    }
+}
+
+/// What is in `scene.json` is what the plugin answers natively; its own tests see to that.
+#[tokio::test]
+async fn each_hook_of_each_component_answers_as_natively() {
+    for name in components().keys() {
+        let file = repository().join("plugins").join(name).join("scene.json");
+        let scene: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let mut operator = operator();
+        let section = operator["plugins"][name].as_table_mut().unwrap();
+        section.insert("config".into(), toml::Value::try_from(&scene["config"]).unwrap());
+        section.insert("enabled".into(), true.into());
+        let begun = Instant::now();
+        let plugin = plugin(name, &operator).await;
+        let loaded = begun.elapsed();
+        let mut asked = BTreeSet::new();
+        for call in scene["calls"].as_array().unwrap() {
+            assert_eq!(ask(&plugin, &scene, call).await, call["answer"], "{name}: {call}");
+            asked.insert(call["hook"].as_str().unwrap().to_owned());
+        }
+        let hooks: BTreeSet<String> = plugin.description().hooks.iter().map(Hook::to_string).collect();
+        assert_eq!(asked, hooks, "{name}: its scene leaves a hook out");
+        println!("{name}: loaded in {loaded:?}, {:?}", plugin.take_used());
+    }
+}

@@ -1,0 +1,101 @@
+//! What a plugin answers natively, recorded in its `scene.json`: the host's tests put the same questions to the component and
+//! demand the same answers. Part of each plugin's tests; `UPDATE_EXPECT=1` records anew.
+
+use pivot_sdk::test::Harness;
+use pivot_sdk::{Error, Exported, Finding, Key, Object, Patch, Point, Relation, Settlement};
+use serde_json::{Value, json};
+
+pub(crate) fn answers_as_recorded<P: Exported>(file: &str) {
+    let mut scene: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let answers: Vec<Value> =
+        scene["calls"].as_array().unwrap().iter().map(|call| answer::<P>(&scene, call)).collect();
+    let recorded = scene.clone();
+    for (call, answer) in scene["calls"].as_array_mut().unwrap().iter_mut().zip(answers) {
+        call["answer"] = answer;
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(file, format!("{scene:#}\n")).unwrap();
+    } else {
+        assert_eq!(scene, recorded);
+    }
+}
+
+fn answer<P: Exported>(scene: &Value, call: &Value) -> Value {
+    let mut host = Harness::<P>::new();
+    host.config(scene["config"].clone());
+    for object in scene["source"].as_array().unwrap() {
+        host.source(object);
+    }
+    for object in scene["target"].as_array().unwrap() {
+        host.target(object);
+    }
+    let object = |side: &str, index: &str| {
+        Object::from(&scene[side][usize::try_from(call[index].as_u64().unwrap()).unwrap()])
+    };
+    match call["hook"].as_str().unwrap() {
+        "relate" => said(host.relate(object("source", "of")), |all| all.iter().map(relation).collect()),
+        "check" => said(host.check(point(call)), |all| all.iter().map(finding).collect()),
+        "hold" => said(host.hold(object("source", "of")), patch),
+        "adapt" => said(host.adapt(object("source", "of")), patch),
+        "restore" => said(host.restore(object("source", "of"), object("target", "created")), patch),
+        "settle" => said(host.settle(object("target", "of")), settlement),
+        other => panic!("there is no hook {other}"),
+    }
+}
+
+fn point(call: &Value) -> Point {
+    match call["point"].as_str().unwrap() {
+        "before-pause" => Point::BeforePause,
+        "after-pause" => Point::AfterPause,
+        "before-commit" => Point::BeforeCommit,
+        "after-resume" => Point::AfterResume,
+        other => panic!("there is no point {other}"),
+    }
+}
+
+fn said<T>(answer: Result<T, Error>, value: impl Fn(&T) -> Value) -> Value {
+    match answer {
+        Ok(answer) => value(&answer),
+        Err(error) => json!({"error": *error.code, "message": error.message}),
+    }
+}
+
+fn key(key: &Key) -> Value {
+    let mut value = json!({"group": key.kind.group, "kind": key.kind.kind, "name": key.name});
+    if let Some(namespace) = &key.namespace {
+        value["namespace"] = json!(namespace);
+    }
+    value
+}
+
+fn relation(relation: &Relation) -> Value {
+    match relation {
+        Relation::Link(to) => json!({"link": key(to)}),
+        Relation::Need(what) => json!({"need": key(what)}),
+        Relation::Leave(why) => json!({"leave": why}),
+        Relation::Keep(why) => json!({"keep": why}),
+    }
+}
+
+fn finding(finding: &Finding) -> Value {
+    let Finding { severity, code, message, object, remedy } = finding;
+    let mut value =
+        json!({"severity": severity.as_str(), "code": code, "message": message, "remedy": remedy});
+    if let Some(object) = object {
+        value["object"] = key(object);
+    }
+    value
+}
+
+fn patch(patch: &Patch) -> Value {
+    patch.to_value().unwrap_or(Value::Null)
+}
+
+fn settlement(settlement: &Settlement) -> Value {
+    match settlement {
+        Settlement::Done => json!("done"),
+        Settlement::Patch(said) => json!({"patch": patch(said)}),
+        Settlement::Wait(found) => json!({"wait": finding(found)}),
+        Settlement::Stop(found) => json!({"stop": finding(found)}),
+    }
+}
