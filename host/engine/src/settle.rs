@@ -25,6 +25,8 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 const AFTER_TIMEOUT: Duration = Duration::from_secs(20);
 /// A patch that was applied, asked again, must give nothing: the third time in a row is an error.
 const SAME_PATCHES: usize = 3;
+/// How many calls of a plugin may run out of time. A thousand objects need not each wait for as long.
+const TIMEOUTS: usize = 3;
 /// More patches than any object needs: one that counts its calls never gives the same twice.
 const MOST_PATCHES: usize = 20;
 
@@ -32,6 +34,7 @@ const MOST_PATCHES: usize = 20;
 pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let mut stuck = Vec::new();
     let mut patience = job.options.gate_timeout;
+    let mut timeouts: BTreeMap<String, usize> = BTreeMap::new();
     // Owners before dependents: the order of creation.
     for entry in list.entries.iter().rev() {
         job.safe_point()?;
@@ -44,6 +47,16 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
         if entry.used || (settlers.is_empty() && entry.quiet != Quiet::Held) {
             continue;
         }
+        let slow =
+            |plugin: &&dyn Hooks| timeouts.get(&plugin.describe().name).is_some_and(|n| *n >= TIMEOUTS);
+        if let Some(plugin) = settlers.iter().copied().find(slow) {
+            let name = &plugin.describe().name;
+            stuck.push(format!(
+                "{}: plugin {name} is not asked any more: it took too long {TIMEOUTS} times",
+                entry.key
+            ));
+            continue;
+        }
         match one(job, entry, &settlers, patience).await {
             Ok(()) => job.tell(Event::Done(Phase::Settled, &entry.key, "let go of", Side::Target)),
             Err(Failure::Halted(halt)) => return Err(Failure::Halted(halt)),
@@ -51,6 +64,11 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
                 // Two hundred hosts that all wait for the same thing need not each wait for as long.
                 if matches!(failure, Failure::TimedOut(_)) {
                     patience = patience.min(AFTER_TIMEOUT);
+                }
+                if let Failure::Hook { plugin, error, .. } = &failure
+                    && error.code == "timeout"
+                {
+                    *timeouts.entry(plugin.clone()).or_default() += 1;
                 }
                 stuck.push(format!("{}: {failure}", entry.key));
             }

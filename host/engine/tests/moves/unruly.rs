@@ -19,6 +19,8 @@ struct Unruly {
     target: MemoryPlace,
     /// Gives another patch each time it is asked.
     counts: bool,
+    /// Takes longer than it may to settle anything.
+    dawdles: bool,
     /// How much it has to say in a check, and how much that weighs.
     findings: (usize, Severity),
     /// Whether the target's Cluster was paused when it was asked to settle.
@@ -37,6 +39,7 @@ impl Unruly {
             },
             target: stage.target.clone(),
             counts: false,
+            dawdles: false,
             findings: (0, Severity::Note),
             paused: Mutex::default(),
         }
@@ -77,6 +80,9 @@ impl Hooks for Unruly {
     async fn settle(&self, object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
         let cluster = self.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap();
         self.paused.lock().unwrap().push(cluster["spec"]["paused"].clone());
+        if self.dawdles {
+            return Err(HookError { code: "timeout".into(), message: "it took longer than 10s".into() });
+        }
         if !self.counts {
             return Ok(Settlement::Done);
         }
@@ -100,6 +106,21 @@ async fn patches_without_end_are_ended() {
     assert!(stop.to_string().contains("its patches have no end"), "{stop}");
     let host = stage.target.body(&key(INFRA, "Host", "h0")).unwrap();
     assert!(host["metadata"]["annotations"].get("hosts.example.org/paused").is_some(), "it stays held");
+}
+
+/// A thousand hosts of a plugin that hangs are ten thousand seconds.
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_hangs_is_not_asked_about_every_object() {
+    let mut stage = stage();
+    for n in 1..10 {
+        stage.source.insert(body(INFRA, "Host", &format!("h{n}"), None)).unwrap();
+    }
+    let unruly = Arc::new(Unruly { dawdles: true, ..Unruly::new(&stage) });
+    stage.plugins = vec![unruly.clone()];
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+    assert_eq!(unruly.paused.lock().unwrap().len(), 3, "calls");
+    assert_eq!(stop.to_string().matches("is not asked any more").count(), 7, "{stop}");
 }
 
 /// A plugin that merely looks at Clusters has no say in when they are paused and resumed.
