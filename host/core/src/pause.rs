@@ -64,6 +64,17 @@ fn entry<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     Some(child)
 }
 
+/// A change that makes an object's controller look at it, and changes nothing else. It is taken back as a pause is.
+pub fn nudge(move_id: &str) -> Value {
+    with_undo(&json!({}), json!({}), move_id)
+}
+
+/// Whether the given move did no more to the object than to have its controller look at it.
+pub fn is_nudge(meta: &Meta, move_id: &str) -> bool {
+    let undo = meta.annotations.get(names::UNDO).and_then(|text| serde_json::from_str::<Undo>(text).ok());
+    undo.is_some_and(|undo| undo.move_id == move_id && undo.patch == json!({}))
+}
+
 /// Whether the given move paused or held the object.
 pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
     take_back(meta, move_id).is_some()
@@ -213,6 +224,21 @@ mod tests {
         ] {
             assert_eq!(pause(&cluster(body)).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn a_nudge_changes_nothing_and_is_taken_back() {
+        let nudged = cluster(json!({"metadata": {"name": "a", "annotations": {"kept": ""}}, "spec": {}}));
+        let mut body = nudged.value().unwrap();
+        merge::apply(&mut body, &nudge("m1"));
+        let nudged = cluster(body);
+        assert!(is_ours(&nudged.meta, "m1") && is_nudge(&nudged.meta, "m1") && !is_nudge(&nudged.meta, "m2"));
+        assert!(!is_paused(&nudged).unwrap());
+        let paused = with_undo(&json!({}), json!({"spec": {"paused": true}}), "m1");
+        assert!(!is_nudge(&cluster(paused).meta, "m1"));
+        let mut back = nudged.value().unwrap();
+        merge::apply(&mut back, &take_back(&nudged.meta, "m1").unwrap());
+        assert_eq!(back["metadata"]["annotations"], json!({"kept": ""}));
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod journal;
 mod lease;
 mod live;
 mod namespaces;
+mod nudge;
 mod planning;
 mod quiet;
 mod records;

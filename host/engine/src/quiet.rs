@@ -23,6 +23,7 @@ use serde_json::json;
 use crate::asking;
 use crate::failure::Failure;
 use crate::job::{Base, Job};
+use crate::nudge;
 use crate::sides::Handle;
 use crate::wait;
 
@@ -126,7 +127,14 @@ pub(crate) async fn heeded(job: &Job, base: &Base, left: Duration) -> Result<boo
     if waiting.is_empty() {
         return Ok(true);
     }
-    wait::until(&job.source, waiting, &lacks, left, &job.halter, &*job.watcher).await?;
+    let until = |waiting, time| wait::until(&job.source, waiting, &lacks, time, &job.halter, &*job.watcher);
+    match until(waiting.clone(), left.min(nudge::PATIENCE)).await {
+        Err(Failure::TimedOut(_)) if left > nudge::PATIENCE && !assume => {
+            nudge::all(job, waiting.clone()).await?;
+            until(waiting, left.saturating_sub(nudge::PATIENCE)).await?;
+        }
+        other => other?,
+    }
     Ok(false)
 }
 
@@ -153,7 +161,8 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
                 return Ok::<_, Failure>(None);
             };
             let paused = pause::is_paused(&now).map_err(|error| Failure::Object(Side::Source, error))?;
-            let still = pause::is_ours(&now.meta, &job.move_id) && (paused || entry.quiet == Quiet::Held);
+            let only_nudged = || entry.quiet == Quiet::Held || pause::is_nudge(&now.meta, &job.move_id);
+            let still = pause::is_ours(&now.meta, &job.move_id) && (paused || only_nudged());
             Ok((!still).then(|| entry.key.clone()))
         })
         .buffer_unordered(SIDE_BY_SIDE)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use pivot_core::names;
 use pivot_core::scope::{Namespaces, Scope};
@@ -278,4 +279,28 @@ async fn a_copy_into_a_directory_is_not_taken_up_as_a_move_to_a_cluster() {
 
     run::rollback(into(&stage)).await.unwrap();
     run::start(stage.setup()).await.unwrap();
+}
+
+/// As the Metal3 provider's for Metal3Clusters: it watches Clusters to learn that they run again, and no more.
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_has_not_noticed_the_pause_is_made_to_look() {
+    let mut stage = Stage::new();
+    stage.options.no_wait = true;
+    let machine = key(INFRA, "InfraMachine", "m0");
+    let says = |paused: &str| json!({"conditions": [{"type": "Paused", "status": paused}]});
+    stage.source.edit(&machine, |b| b["status"] = says("False")).unwrap();
+    let (source, seen) = (stage.source.clone(), machine.clone());
+    let controller = tokio::spawn(async move {
+        let version = |source: &MemoryPlace| source.body(&seen).map(|b| b["metadata"].clone());
+        let first = version(&source);
+        while version(&source) == first {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        source.edit(&seen, |b| b["status"] = says("True")).unwrap();
+    });
+    let before = picture(&stage.source);
+    run::start(stage.setup()).await.unwrap();
+    controller.await.unwrap();
+    // Nothing of it is left on the copy.
+    assert_eq!(picture(&stage.target)[&machine.to_string()], before[&machine.to_string()]);
 }
