@@ -12,6 +12,7 @@
 //! | [`audit`] | who asked the server for what, and how often |
 //! | [`proxy`] | a network that fails on request |
 //! | [`managers`] | Cluster API's own managers |
+//! | [`metal3`] | Metal3's own operators |
 //! | [`observer`] | a witness who says which promise was broken |
 //! | [`kinds`] | names for objects that mean the same on both sides |
 //! | [`pki`] | certificates, also for users with few rights and for expired ones |
@@ -25,6 +26,7 @@ pub mod audit;
 pub mod kinds;
 pub mod kubeconfig;
 pub mod managers;
+pub mod metal3;
 pub mod observer;
 pub mod pki;
 pub mod process;
@@ -35,6 +37,7 @@ pub use assets::{Assets, assets};
 pub use audit::Audit;
 pub use kinds::{Kind, ObjectKey};
 pub use managers::{Manager, ManagerOptions, Managers};
+pub use metal3::{Metal3Operators, Operator};
 pub use observer::{Observer, Rules};
 pub use proxy::FaultProxy;
 pub use server::{Dump, Pair, Server, normalise};

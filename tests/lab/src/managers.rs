@@ -109,8 +109,7 @@ impl Managers {
         }
         let mut running = Vec::new();
         for (manager, mut process, health) in starting {
-            let url = format!("http://127.0.0.1:{health}").parse()?;
-            let client = Client::try_from(Config::new(url))?;
+            let client = health_client(health)?;
             process.until("ready", START_LIMIT, async || is_ready(&client).await).await?;
             running.push((manager, process));
         }
@@ -154,7 +153,14 @@ pub fn kubeconfig_secret(server: &Server, namespace: &str, cluster: &str) -> Res
     }))
 }
 
-async fn is_ready(client: &Client) -> bool {
+/// A client for a manager's health port.
+pub(crate) fn health_client(port: u16) -> Result<Client> {
+    let url = format!("http://127.0.0.1:{port}").parse()?;
+    Ok(Client::try_from(Config::new(url))?)
+}
+
+/// Whether a manager says at its health port that it is ready.
+pub(crate) async fn is_ready(client: &Client) -> bool {
     match http::Request::get("/readyz").body(Vec::new()) {
         Ok(request) => client.request_text(request).await.is_ok(),
         Err(_) => false,

@@ -8,6 +8,7 @@
 //! two API servers does not wait for Cluster API's managers.
 
 mod cache;
+mod metal3;
 mod recipes;
 
 use std::env;
@@ -17,6 +18,8 @@ use anyhow::{Context, Result};
 
 use cache::Cache;
 use recipes::Recipe;
+
+pub use metal3::Metal3Files;
 
 /// The Kubernetes release whose servers the lab runs.
 pub const KUBERNETES: &str = "1.36.3";
@@ -115,6 +118,11 @@ impl Assets {
             control_plane: root.join("control-plane"),
             inventory: root.join("inventory"),
         })
+    }
+
+    /// Metal3's operators and CRDs.
+    pub async fn metal3(&self) -> Result<Metal3Files> {
+        metal3::find(&self.cache).await
     }
 
     async fn ready_made_or(&self, name: &str, recipe: Recipe) -> Result<PathBuf> {

@@ -20,7 +20,7 @@ use super::{CLUSTER_API, ETCD, KUBERNETES};
 #[derive(Debug, Clone)]
 pub(super) struct Recipe {
     name: &'static str,
-    version: &'static str,
+    version: String,
     how: How,
 }
 
@@ -34,22 +34,47 @@ enum How {
     ClusterApi { package: &'static str },
     /// Directories of CRDs out of the Cluster API module.
     ClusterApiCrds,
+    /// A binary that is there already, packed.
+    Unpack { archive: PathBuf },
+    /// A manager and its CRDs out of a repository that is no module by itself.
+    Checkout(Repository),
+}
+
+/// A commit of a repository with a manager in its root.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Repository {
+    /// What git fetches from.
+    pub(super) url: &'static str,
+    /// The commit.
+    pub(super) commit: &'static str,
+    /// Where the CRDs are in it.
+    pub(super) crds: &'static str,
 }
 
 pub(super) fn kubernetes(name: &'static str) -> Recipe {
-    Recipe { name, version: KUBERNETES, how: How::Kubernetes }
+    Recipe { name, version: KUBERNETES.to_owned(), how: How::Kubernetes }
 }
 
 pub(super) fn etcd() -> Recipe {
-    Recipe { name: "etcd", version: ETCD, how: How::Etcd }
+    Recipe { name: "etcd", version: ETCD.to_owned(), how: How::Etcd }
 }
 
 pub(super) fn cluster_api(name: &'static str, package: &'static str) -> Recipe {
-    Recipe { name, version: CLUSTER_API, how: How::ClusterApi { package } }
+    Recipe { name, version: CLUSTER_API.to_owned(), how: How::ClusterApi { package } }
 }
 
 pub(super) fn cluster_api_crds() -> Recipe {
-    Recipe { name: "capi-crds", version: CLUSTER_API, how: How::ClusterApiCrds }
+    Recipe { name: "capi-crds", version: CLUSTER_API.to_owned(), how: How::ClusterApiCrds }
+}
+
+/// What is in an archive, by its digest: another archive is another entry.
+pub(super) fn unpacked(name: &'static str, archive: PathBuf, digest: &str) -> Recipe {
+    Recipe { name, version: digest.to_owned(), how: How::Unpack { archive } }
+}
+
+/// A directory with `manager` and `crds`.
+pub(super) fn checkout(name: &'static str, repository: Repository) -> Recipe {
+    Recipe { name, version: repository.commit.to_owned(), how: How::Checkout(repository) }
 }
 
 impl Recipe {
@@ -60,8 +85,8 @@ impl Recipe {
 
     /// Makes it at `output`; `work` is an empty directory for whatever is needed on the way.
     pub(super) fn make(&self, work: &Path, output: &Path) -> Result<()> {
-        let version = self.version;
-        match self.how {
+        let version = self.version.as_str();
+        match &self.how {
             How::Kubernetes => {
                 kubernetes_module(work, self.name, version)?;
                 // Without a version the server calls itself v0.0.0, which clusterctl refuses as too old.
@@ -93,8 +118,49 @@ impl Recipe {
                 }
                 Ok(())
             }
+            How::Unpack { archive } => unpack(archive, output),
+            How::Checkout(repository) => {
+                check_out(repository, work)?;
+                fs::create_dir(output)?;
+                copy_yaml(&work.join(repository.crds), &output.join("crds"))?;
+                build(work, ".", "readonly", "", &output.join("manager"))
+            }
         }
     }
+}
+
+/// `xz` and not a crate: whoever has the archive has the tool it was made with, or gets it in a moment.
+fn unpack(archive: &Path, output: &Path) -> Result<()> {
+    let file = fs::File::create(output)?;
+    let mut command = Command::new("xz");
+    command.args(["--decompress", "--stdout"]).arg(archive).stdin(Stdio::null()).stdout(file);
+    let done = match command.output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!("there is no `xz` to unpack {}: apt-get install xz-utils", archive.display())
+        }
+        done => done.with_context(|| format!("run {}", display(&command)))?,
+    };
+    if !done.status.success() {
+        bail!("{} failed: {}", display(&command), String::from_utf8_lossy(&done.stderr).trim_end());
+    }
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(output, executable).context("make it a program")
+}
+
+/// One commit, without its history.
+fn check_out(repository: &Repository, work: &Path) -> Result<()> {
+    let Repository { url, commit, .. } = repository;
+    for words in [
+        &["init", "--quiet"][..],
+        &["fetch", "--quiet", "--depth=1", url, commit],
+        &["checkout", "--quiet", "FETCH_HEAD"],
+    ] {
+        let mut command = Command::new("git");
+        // Nobody is there to be asked for a password.
+        command.args(words).current_dir(work).env("GIT_TERMINAL_PROMPT", "0");
+        run(&mut command)?;
+    }
+    Ok(())
 }
 
 const CRD_DIRS: [(&str, &str); 4] = [
@@ -216,7 +282,7 @@ fn json<T: for<'de> Deserialize<'de>>(command: &mut Command) -> Result<T> {
 
 fn run(command: &mut Command) -> Result<Vec<u8>> {
     let output = match command.stdin(Stdio::null()).output() {
-        Err(error) if error.kind() == ErrorKind::NotFound => bail!(
+        Err(error) if error.kind() == ErrorKind::NotFound && command.get_program() == "go" => bail!(
             "the lab builds Kubernetes and Cluster API from source and finds no `go`: install Go 1.26 or newer \
              (https://go.dev/dl) and have it in PATH"
         ),

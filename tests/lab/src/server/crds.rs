@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::manifest::parse;
 use super::{Pair, Server};
 use crate::assets::assets;
+use crate::kinds::text;
 
 const CRD_LIMIT: Duration = Duration::from_secs(30);
 
@@ -23,6 +24,12 @@ const PROVIDER_LABELS: [(&str, &str); 3] = [
     ("clusterctl.cluster.x-k8s.io", ""),
     ("cluster.x-k8s.io/v1beta1", "v1beta1"),
     ("cluster.x-k8s.io/v1beta2", "v1beta2"),
+];
+
+/// What the user labels: free hosts belong to no Cluster, and their Secrets only to them.
+const BY_HAND: [(&str, &str); 2] = [
+    ("BareMetalHost", "clusterctl.cluster.x-k8s.io/move-hierarchy"),
+    ("HardwareData", "clusterctl.cluster.x-k8s.io/move"),
 ];
 
 impl Pair {
@@ -34,6 +41,11 @@ impl Pair {
     /// [`Server::install_cluster_api`] on both sides.
     pub async fn install_cluster_api(&self) -> Result<()> {
         tokio::try_join!(self.source.install_cluster_api(), self.target.install_cluster_api()).map(drop)
+    }
+
+    /// [`Server::install_metal3`] on both sides.
+    pub async fn install_metal3(&self) -> Result<()> {
+        tokio::try_join!(self.source.install_metal3(), self.target.install_metal3()).map(drop)
     }
 }
 
@@ -65,6 +77,28 @@ impl Server {
         for mut crd in read_dir(&dirs.inventory)? {
             set_labels(&mut crd, [("clusterctl.cluster.x-k8s.io/core", "inventory")]);
             crds.push(crd);
+        }
+        self.install(crds).await
+    }
+
+    /// Metal3's CRDs as a site has them that wants to move hosts.
+    ///
+    /// The provider's are labelled by `clusterctl init`. The baremetal operator's come without any label; those on hosts and
+    /// on what inspection found are put there by hand, as Metal3's own guide to moving says.
+    pub async fn install_metal3(&self) -> Result<()> {
+        let mut crds = Vec::new();
+        for dir in &assets().await?.metal3().await?.crds {
+            crds.extend(read_dir(dir)?);
+        }
+        for crd in &mut crds {
+            if text(crd, "/spec/group") == "infrastructure.cluster.x-k8s.io" {
+                let provider = [("cluster.x-k8s.io/provider", "infrastructure-metal3")];
+                set_labels(crd, PROVIDER_LABELS.into_iter().chain(provider));
+            }
+            let by_hand = BY_HAND.iter().find(|(kind, _)| text(crd, "/spec/names/kind") == *kind);
+            if let Some((_, label)) = by_hand {
+                set_labels(crd, [("clusterctl.cluster.x-k8s.io", ""), (label, "")]);
+            }
         }
         self.install(crds).await
     }

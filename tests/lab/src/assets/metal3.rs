@@ -1,0 +1,109 @@
+//! Metal3's operators: found ready-made, or built.
+//!
+//! They are what an acceptance of moving hosts needs, and can't be had everywhere: their Go modules lie in subdirectories
+//! of repositories that no module proxy serves whole. So they are looked for in a folder first (`$PIVOT_HOST_METAL3`, else
+//! `../shared/metal3` beside the work tree): `bin/baremetal-operator.xz`, `bin/capm3-manager.xz`, and `crds/`. Where there is
+//! none they are built from a checkout of the same commits.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+
+use super::cache::Cache;
+use super::recipes::{self, Repository};
+
+const OPERATOR: &str = "baremetal-operator";
+const PROVIDER: &str = "capm3-manager";
+
+const OPERATOR_REPOSITORY: Repository = Repository {
+    url: "https://github.com/metal3-io/baremetal-operator",
+    commit: "02aa5059e3482f9dc3b5115c3a45cec4b000ae16",
+    crds: "config/base/crds/bases",
+};
+const PROVIDER_REPOSITORY: Repository = Repository {
+    url: "https://github.com/metal3-io/cluster-api-provider-metal3",
+    commit: "2f6d76b88b8a20f3030e8c6e00f4c441bb46825b",
+    crds: "config/crd/bases",
+};
+
+/// What Metal3 is made of.
+#[derive(Debug, Clone)]
+pub struct Metal3Files {
+    /// The baremetal operator.
+    pub operator: PathBuf,
+    /// The Cluster API provider.
+    pub provider: PathBuf,
+    /// Directories of both projects' CRDs, without the labels that a move needs.
+    pub crds: Vec<PathBuf>,
+}
+
+pub(super) async fn find(cache: &Cache) -> Result<Metal3Files> {
+    let said = env::var_os("PIVOT_HOST_METAL3");
+    match folder(said.clone())? {
+        Some(folder) => {
+            let operator = unpacked(cache, &folder, OPERATOR).await?;
+            let provider = unpacked(cache, &folder, PROVIDER).await?;
+            Ok(Metal3Files { operator, provider, crds: vec![folder.join("crds")] })
+        }
+        None => built(cache).await.with_context(|| {
+            format!(
+                "Metal3's operators are not in {} (PIVOT_HOST_METAL3 names another folder) and can't be built here; \
+                 `cargo xtask test --without-metal3` leaves this stage out",
+                beside_the_work_tree().display()
+            )
+        }),
+    }
+}
+
+/// The folder; none where nobody named one and none lies beside the work tree.
+fn folder(said: Option<OsString>) -> Result<Option<PathBuf>> {
+    let Some(said) = said else {
+        return Ok(Some(beside_the_work_tree()).filter(|folder| folder.is_dir()));
+    };
+    let folder = PathBuf::from(said);
+    if !folder.is_dir() {
+        bail!("PIVOT_HOST_METAL3 says {}, which is no folder", folder.display());
+    }
+    Ok(Some(folder))
+}
+
+fn beside_the_work_tree() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // tests/lab of the work tree.
+    let beside = here.ancestors().nth(3).unwrap_or(here);
+    beside.join("shared/metal3")
+}
+
+async fn unpacked(cache: &Cache, folder: &Path, name: &'static str) -> Result<PathBuf> {
+    let archive = folder.join("bin").join(format!("{name}.xz"));
+    let packed = tokio::fs::read(&archive).await.with_context(|| format!("read {}", archive.display()))?;
+    let digest: String = Sha256::digest(packed).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    cache.get(recipes::unpacked(name, archive, &digest)).await
+}
+
+async fn built(cache: &Cache) -> Result<Metal3Files> {
+    let operator = cache.get(recipes::checkout(OPERATOR, OPERATOR_REPOSITORY)).await?;
+    let provider = cache.get(recipes::checkout(PROVIDER, PROVIDER_REPOSITORY)).await?;
+    Ok(Metal3Files {
+        crds: vec![operator.join("crds"), provider.join("crds")],
+        operator: operator.join("manager"),
+        provider: provider.join("manager"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_named_has_to_be_there() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(folder(Some(dir.path().into())).unwrap().as_deref(), Some(dir.path()));
+        let error = folder(Some(dir.path().join("none").into())).unwrap_err().to_string();
+        assert!(error.contains("PIVOT_HOST_METAL3") && error.contains("no folder"), "{error}");
+        assert!(beside_the_work_tree().ends_with("shared/metal3"));
+    }
+}

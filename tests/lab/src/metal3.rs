@@ -1,0 +1,107 @@
+//! Metal3's operators, the real ones, with machines that do not exist.
+//!
+//! The baremetal operator comes with a provisioner of its own for tests, `fixture`: all of its controllers and their state
+//! machine are those of production, and only what would talk to Ironic answers by itself. It writes down what it would have
+//! done: what a disk would have noticed stands in its log. One limit: it has one machine for all hosts, so that only the
+//! first host of a process takes the seconds that an inspection or an adoption takes.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use crate::assets::assets;
+use crate::managers::{health_client, is_ready};
+use crate::pki;
+use crate::process::Process;
+use crate::server::free_ports;
+
+const START_LIMIT: Duration = Duration::from_secs(90);
+
+/// One of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// The baremetal operator: BareMetalHosts and what belongs to them.
+    Hosts,
+    /// The Cluster API provider: Metal3Clusters, Metal3Machines, their data.
+    Provider,
+}
+
+/// Running operators; dropped, they are killed.
+pub struct Metal3Operators {
+    hosts: Process,
+    provider: Process,
+    _dir: TempDir,
+}
+
+impl Metal3Operators {
+    /// Starts both for one namespace of the server that this kubeconfig leads to, and waits until they are ready. The
+    /// server needs Cluster API's and Metal3's CRDs.
+    pub async fn start(kubeconfig: &Path, namespace: &str) -> Result<Self> {
+        let files = assets().await?.metal3().await?;
+        let dir = tempfile::Builder::new().prefix("pivot-lab-metal3-").tempdir()?;
+        let identity = pki::self_signed()?;
+        std::fs::write(dir.path().join("tls.crt"), identity.certificate)?;
+        std::fs::write(dir.path().join("tls.key"), identity.key)?;
+        let spawn = async |name: &str, binary: &Path, flags: &[String]| {
+            let mut command = Command::new(binary);
+            command.arg(format!("--namespace={namespace}")).args(flags).env("KUBECONFIG", kubeconfig);
+            Process::spawn(name, &command, dir.path().join(format!("{name}.log"))).await
+        };
+
+        let (health, webhooks) = free_ports()?;
+        let mut hosts = spawn(
+            "baremetal-operator",
+            &files.operator,
+            &[
+                "--provisioner=fixture".to_owned(),
+                "--webhook-port=0".to_owned(),
+                "--metrics-addr=0".to_owned(),
+                format!("--health-addr=127.0.0.1:{health}"),
+                "--dev".to_owned(),
+            ],
+        )
+        .await?;
+        let client = health_client(health)?;
+        let (health, _) = free_ports()?;
+        let mut provider = spawn(
+            "capm3-manager",
+            &files.provider,
+            &[
+                format!("--kubeconfig={}", kubeconfig.display()),
+                // It has no switch for its webhooks. Nobody calls them, but it must be able to serve them.
+                format!("--webhook-port={webhooks}"),
+                format!("--webhook-cert-dir={}", dir.path().display()),
+                format!("--health-addr=127.0.0.1:{health}"),
+                "--diagnostics-address=0".to_owned(),
+                "--insecure-diagnostics".to_owned(),
+                "--skip-crd-migration-phases=StorageVersionMigration".to_owned(),
+                "--skip-crd-migration-phases=CleanupManagedFields".to_owned(),
+            ],
+        )
+        .await?;
+        hosts.until("ready", START_LIMIT, async || is_ready(&client).await).await?;
+        let client = health_client(health)?;
+        provider.until("ready", START_LIMIT, async || is_ready(&client).await).await?;
+        Ok(Self { hosts, provider, _dir: dir })
+    }
+
+    /// An error with the end of its log if one of them has ended by itself.
+    pub fn still_run(&mut self) -> Result<()> {
+        self.hosts.still_runs()?;
+        self.provider.still_runs()
+    }
+
+    /// What one of them has written so far.
+    pub fn log(&self, operator: Operator) -> Result<String> {
+        let process = match operator {
+            Operator::Hosts => &self.hosts,
+            Operator::Provider => &self.provider,
+        };
+        let log =
+            std::fs::read(process.log()).with_context(|| format!("read {}", process.log().display()))?;
+        Ok(String::from_utf8_lossy(&log).into_owned())
+    }
+}
