@@ -23,7 +23,8 @@ Commands:
   demo                  Move the example management cluster into a directory; needs no cluster
   plugins               Build the bundled plugins into plugins/dist, granted and locked
   test [--only STAGE]   Check everything: fmt, clippy, docs, unit, plugins, lab,
-                        scenarios
+                        scenarios, metal3
+       --without-metal3 But for the last: where Metal3's operators can't be had
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   help                  Print this
 ";

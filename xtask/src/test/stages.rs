@@ -18,11 +18,24 @@ pub(super) enum Stage {
     Plugins,
     Lab,
     Scenarios,
+    Metal3,
 }
 
+/// The test binaries of the scenarios, but for the one that is a stage of its own.
+const SCENARIOS: [&str; 3] = ["scenarios", "managers", "plugins"];
+const METAL3: &str = "metal3";
+
 impl Stage {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Fmt, Self::Clippy, Self::Docs, Self::Unit, Self::Plugins, Self::Lab, Self::Scenarios];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Fmt,
+        Self::Clippy,
+        Self::Docs,
+        Self::Unit,
+        Self::Plugins,
+        Self::Lab,
+        Self::Scenarios,
+        Self::Metal3,
+    ];
 
     /// What it does, for people who wait for it.
     pub(super) fn what(self) -> &'static str {
@@ -37,12 +50,16 @@ impl Stage {
                  clusterctl from Go modules (about 10 minutes) into ~/.cache/pivot-host, and reuses them from then on"
             }
             Self::Scenarios => "whole moves between real API servers, seen from outside the program",
+            Self::Metal3 => {
+                "hosts moved with the real Metal3 operators, from $PIVOT_HOST_METAL3 or ../shared/metal3, else built with Go \
+                 (--without-metal3 leaves it out)"
+            }
         }
     }
 
     /// Whether it runs servers, which are built with Go where they are not there yet.
     pub(super) fn needs_servers(self) -> bool {
-        matches!(self, Self::Lab | Self::Scenarios)
+        matches!(self, Self::Lab | Self::Scenarios | Self::Metal3)
     }
 
     pub(super) fn run(self, tally: &mut Tally) -> Result<()> {
@@ -62,11 +79,8 @@ impl Stage {
                 counted(&mut beside("plugins", &["test", "--workspace", "--no-fail-fast"])?, tally)
             }
             Self::Lab => counted(&mut cargo(&["test", "--package", "pivot-lab", "--no-fail-fast"])?, tally),
-            Self::Scenarios => {
-                let binary = pivot_host()?;
-                let mut command = cargo(&["test", "--package", "pivot-scenarios", "--no-fail-fast"])?;
-                counted(command.env("PIVOT_HOST_BIN", binary), tally)
-            }
+            Self::Scenarios => scenarios(&SCENARIOS, &["--lib"], tally),
+            Self::Metal3 => scenarios(&[METAL3], &[], tally),
         }
     }
 }
@@ -87,6 +101,14 @@ fn beside(workspace: &str, arguments: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
+/// Runs some of the test binaries that move with the real program.
+fn scenarios(binaries: &[&str], more: &[&str], tally: &mut Tally) -> Result<()> {
+    let program = pivot_host()?;
+    let mut command = cargo(&["test", "--package", "pivot-scenarios", "--no-fail-fast"])?;
+    command.args(more).args(binaries.iter().flat_map(|binary| ["--test", binary]));
+    counted(command.env("PIVOT_HOST_BIN", program), tally)
+}
+
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -97,6 +119,20 @@ impl fmt::Display for Stage {
             Self::Plugins => "plugins",
             Self::Lab => "lab",
             Self::Scenarios => "scenarios",
+            Self::Metal3 => "metal3",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_test_binary_of_the_scenarios_belongs_to_a_stage() {
+        let manifest = include_str!("../../../tests/scenarios/Cargo.toml");
+        let tests = manifest.split("[[test]]").skip(1);
+        let names = tests.filter_map(|test| test.split("name = \"").nth(1)?.split('"').next());
+        assert_eq!(names.collect::<Vec<_>>(), [&SCENARIOS[..], &[METAL3]].concat());
     }
 }

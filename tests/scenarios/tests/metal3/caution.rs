@@ -1,0 +1,94 @@
+//! What speaks against moving hosts is found before anything is paused: nobody who knows them, or a host that is worked on.
+
+use std::time::Duration;
+
+use pivot_lab::observer::{Log, Side};
+use pivot_lab::proxy::{Fault, Rule, Times};
+use pivot_lab::{Observer, say};
+use pivot_scenarios::state::{belongings, touched};
+
+use super::hosts;
+use super::plugins::Plugins;
+use super::world::{HOST, NAMESPACE, World};
+
+const HOSTS: &str = "metal3-hosts";
+const MOVE: [&str; 5] = ["move", "-n", NAMESPACE, "--gate-timeout", "60s"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_somebody_who_knows_hosts_nothing_is_paused_and_a_host_at_work_is_waited_for() {
+    let mut world = World::start().await.unwrap();
+    world.fill().await.unwrap();
+
+    refused(&mut world, None, "--without-plugin-for BareMetalHost.metal3.io").await;
+    let without = Plugins::bundled().await.unwrap();
+    without.rewrite(HOSTS, "enabled = false").unwrap();
+    refused(&mut world, Some(&without), "--without-plugin-for BareMetalHost.metal3.io").await;
+    let failing = Plugins::bundled().await.unwrap();
+    failing.rewrite(HOSTS, "config = { hold-consumd = true }").unwrap();
+    refused(&mut world, Some(&failing), "hold-consumd").await;
+    let trapping = Plugins::bundled().await.unwrap();
+    trapping.replace(r#"memory = "512MiB""#, r#"memory = "64KiB""#).unwrap();
+    refused(&mut world, Some(&trapping), HOSTS).await;
+
+    a_host_that_is_inspected_is_waited_for(&mut world).await;
+}
+
+/// A move with these plugins is refused for this reason, with the source as it was at every moment.
+async fn refused(world: &mut World, plugins: Option<&Plugins>, reason: &str) {
+    let before = world.until_quiet(Side::Source).await.unwrap();
+    let observer = Observer::of(&world.pair, &[NAMESPACE]).await.unwrap();
+    let directory = plugins.map(Plugins::path);
+    let flags = directory.iter().flat_map(|path| ["--plugins", path]);
+    let flags: Vec<&str> = MOVE.into_iter().chain(flags).collect();
+    let ended = world.host(Side::Source, Duration::ZERO).run(&flags).await.unwrap().ends_with(3).unwrap();
+    assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+    assert!(ended.stderr.contains("nothing is changed on either side"), "{}", ended.stderr);
+
+    let log = observer.finish_log().await.unwrap();
+    assert_eq!(paused(&log), Vec::<String>::new());
+    assert_eq!(world.until_quiet(Side::Source).await.unwrap(), before);
+    assert_eq!(world.pair.target.dump(&[NAMESPACE]).await.unwrap().len(), 0);
+    for server in [&world.pair.source, &world.pair.target] {
+        assert_eq!(belongings(server).await.unwrap(), Vec::<String>::new());
+    }
+}
+
+async fn a_host_that_is_inspected_is_waited_for(world: &mut World) {
+    let plugins = Plugins::bundled().await.unwrap();
+    // What inspection found is long in coming: the last thing before the operator calls it done.
+    let slow = Rule::new(Times::Always, Fault::Delay(Duration::from_secs(10)), |seen| {
+        seen.is_mutating() && seen.path.contains("/hardwaredata")
+    });
+    world.line.faults().add(slow);
+    world.add_host("u21").await.unwrap();
+    world.until_state("u21", "inspecting").await.unwrap();
+    let observer = Observer::of(&world.pair, &[NAMESPACE]).await.unwrap();
+    let directory = plugins.path();
+    let flags: Vec<&str> = MOVE.into_iter().chain(["--plugins", &directory]).collect();
+    let mut run = world.host(Side::Source, Duration::ZERO).start(&flags).await.unwrap();
+    run.until_it_says("host metal3/u21: it is inspecting").await.unwrap();
+    let dump = world.pair.source.dump(&[NAMESPACE]).await.unwrap();
+    assert_eq!(touched(&dump), Vec::<String>::new(), "it waits before it pauses");
+    run.end().await.unwrap().done().unwrap();
+
+    let after = world.until_quiet(Side::Target).await.unwrap();
+    let log = observer.finish_log().await.unwrap();
+    let journey = |side| hosts::journeys(&log, side).remove("u21").unwrap_or_default();
+    let (source, target) = (journey(Side::Source), journey(Side::Target));
+    say(format_args!("the host at work was {source:?} in the source, then {target:?} in the target"));
+    assert_eq!(source.first().map(String::as_str), Some("inspecting, OK"));
+    assert_eq!(source.last().map(String::as_str), Some("available, OK"));
+    assert_eq!(target, ["", "available, OK"]);
+    assert!(after.contains_key(&pivot_lab::ObjectKey::new("HardwareData.metal3.io", NAMESPACE, "u21")));
+}
+
+/// Objects of the source that anybody was seen to pause or to mark as part of a move.
+fn paused(log: &Log) -> Vec<String> {
+    let events = log.events.iter().skip(log.started).filter(|event| event.side == Side::Source);
+    let paused = events.filter(|event| {
+        event.object.pointer("/spec/paused") == Some(&true.into())
+            || event.object.to_string().contains("pivot-host.io/")
+            || (event.key.kind == HOST && event.object.pointer("/metadata/deletionTimestamp").is_some())
+    });
+    paused.map(|event| event.key.to_string()).collect()
+}

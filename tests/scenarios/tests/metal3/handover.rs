@@ -1,0 +1,59 @@
+//! The rack goes to the other side and comes back, over wires of different lengths, and no machine notices.
+
+use std::time::Duration;
+
+use pivot_lab::observer::{Side, check};
+use pivot_lab::{Observer, say};
+use pivot_scenarios::state::{belongings, carried, dangling, difference, touched};
+
+use super::hosts;
+use super::plugins::Plugins;
+use super::world::{NAMESPACE, World};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hosts_go_straight_to_where_they_were_over_wires_of_any_length() {
+    let plugins = Plugins::bundled().await.unwrap();
+    let mut world = World::start().await.unwrap();
+    world.fill().await.unwrap();
+    for (from, delay) in [(Side::Source, 0), (Side::Target, 5), (Side::Source, 25), (Side::Target, 100)] {
+        go(&mut world, &plugins, from, Duration::from_millis(delay)).await;
+    }
+}
+
+/// Moves the namespace from one side to the other, and looks at everything that was seen meanwhile.
+async fn go(world: &mut World, plugins: &Plugins, from: Side, delay: Duration) {
+    let before = world.until_quiet(from).await.unwrap();
+    let logs = [from, from.other()].map(|side| world.log(side).unwrap().len());
+    let (source, target) = (world.server(from), world.server(from.other()));
+    let observer = Observer::start(source, target, &[NAMESPACE]).await.unwrap();
+    let directory = plugins.path();
+    let flags =
+        ["move", "-n", NAMESPACE, "--plugins", &directory, "--gate-timeout", "60s", "--timeout", "80s"];
+    let report = world.host(from, delay).run(&flags).await.unwrap().done().unwrap();
+    // The operators get time for mistakes.
+    let after = world.until_quiet(from.other()).await.unwrap();
+    let log = observer.finish_log().await.unwrap();
+    say(format_args!("from the {from}, {} ms: {}", delay.as_millis(), report["phases"]));
+
+    let at_first = hosts::journeys(&log, Side::Source);
+    assert_eq!(hosts::astray(&log, Side::Source, &at_first), Vec::<String>::new());
+    assert_eq!(hosts::astray(&log, Side::Target, &at_first), Vec::<String>::new());
+    assert_eq!(hosts::exposed(&log), Vec::<String>::new());
+    for (side, seen) in [from, from.other()].into_iter().zip(logs) {
+        let written = world.log(side).unwrap();
+        assert_eq!(hosts::harm(&written[seen..]), Vec::<&str>::new(), "on the {side}");
+    }
+    let broken = check(&log, &hosts::rules());
+    assert_eq!(broken.iter().map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new());
+
+    assert_eq!(difference(&hosts::kept(&before), &hosts::kept(&after)), "");
+    let left = world.server(from).dump(&[NAMESPACE]).await.unwrap();
+    assert_eq!(left.keys().collect::<Vec<_>>(), Vec::<&pivot_lab::ObjectKey>::new());
+    assert_eq!(dangling(&after), Vec::<String>::new());
+    let (before, after) = (carried(hosts::without_schemas(before)), carried(hosts::without_schemas(after)));
+    assert_eq!(touched(&after), Vec::<String>::new());
+    assert_eq!(difference(&before, &after), "");
+    for side in [from, from.other()] {
+        assert_eq!(belongings(world.server(side)).await.unwrap(), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,123 @@
+//! What was seen of hosts during a move, and what their operators wrote down.
+
+use std::collections::BTreeMap;
+
+use pivot_lab::observer::{Log, Side};
+use pivot_lab::{Dump, Rules};
+use serde_json::{Value, json};
+
+use super::world::{HOST, PAUSED};
+
+/// What the operator's provisioner writes into its log when it is told to do something to a machine. To look at it, to
+/// register it, to adopt it and to leave it switched on does no harm.
+const HARM: [&str; 7] = [
+    "ensuring host is deprovisioned",
+    "deleting host",
+    "starting inspection of hardware",
+    "continuing inspection by setting details",
+    "preparing host",
+    "provisioning image to host",
+    "ensuring host is powered off",
+];
+
+/// What a board's settings may be: the operator makes it anew from the board when it next looks at the settings, which
+/// may be minutes later, and the source's goes with its last host.
+const SCHEMA: &str = "FirmwareSchema.metal3.io";
+
+/// The states that each host was seen in on a side, each once in a row; a copy begins without one.
+pub(crate) fn journeys(log: &Log, side: Side) -> BTreeMap<String, Vec<String>> {
+    let mut journeys: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for event in log.events.iter().filter(|event| event.side == side && event.key.kind == HOST) {
+        let text = |pointer: &str| event.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let state = match text("/status/provisioning/state") {
+            "" => String::new(),
+            state => format!("{state}, {}", text("/status/operationalStatus")),
+        };
+        let journey = journeys.entry(event.key.name.clone()).or_default();
+        if journey.last() != Some(&state) {
+            journey.push(state);
+        }
+    }
+    journeys
+}
+
+/// States of hosts that were not paused, and differ from the one in which the host was at the beginning.
+pub(crate) fn astray(log: &Log, side: Side, before: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let mut astray = Vec::new();
+    for (name, journey) in journeys(log, side) {
+        let was = before.get(&name).and_then(|journey| journey.first());
+        let copied = side == Side::Target;
+        let wrong = journey.iter().filter(|state| Some(*state) != was && !(copied && state.is_empty()));
+        astray.extend(wrong.map(|state| format!("{name} was {state:?} in the {side}, not {was:?}")));
+    }
+    astray
+}
+
+/// Copies that their operator could have looked at before they had their status.
+pub(crate) fn exposed(log: &Log) -> Vec<String> {
+    let copies = log.events.iter().filter(|event| event.side == Side::Target && event.key.kind == HOST);
+    let naked = copies.filter(|event| {
+        !event.gone && annotation(&event.object, PAUSED).is_none() && state(&event.object).is_empty()
+    });
+    naked.map(|event| format!("{} without a status and without a pause", event.key)).collect()
+}
+
+/// What a provisioner was told to do to machines.
+pub(crate) fn harm(log: &str) -> Vec<&str> {
+    let told = |line: &&str| HARM.iter().any(|words| line.contains(&format!("\"msg\":\"{words}\"")));
+    log.lines().filter(told).collect()
+}
+
+/// The promises of a host's handover beside those that hold for all objects.
+pub(crate) fn rules() -> Rules {
+    let rules = Rules::new().held(HOST, PAUSED).moved(|key| key.kind != SCHEMA);
+    rules.bookkeeping("metal3-hosts.pivot-host.io/").bookkeeping("baremetalhost.metal3.io/status")
+}
+
+/// All but what is made anew.
+pub(crate) fn without_schemas(mut dump: Dump) -> Dump {
+    dump.retain(|key, _| key.kind != SCHEMA);
+    dump
+}
+
+/// What must be true of each host after a move as before: where it is, that nothing was done to it since, what its
+/// inspection found, who uses it and who paused it.
+pub(crate) fn kept(dump: &Dump) -> Dump {
+    let hosts = dump.iter().filter(|(key, _)| key.kind == HOST);
+    let kept = |host: &Value| {
+        let at = |pointer: &str| host.pointer(pointer).cloned().unwrap_or_default();
+        said(json!({
+            "provisioning": at("/status/provisioning"),
+            "operationalStatus": at("/status/operationalStatus"),
+            "errorType": at("/status/errorType"),
+            "poweredOn": at("/status/poweredOn"),
+            "hardware": at("/status/hardware"),
+            "inspect": at("/status/operationHistory/inspect"),
+            "provision": at("/status/operationHistory/provision"),
+            "deprovision": at("/status/operationHistory/deprovision"),
+            "consumer": at("/spec/consumerRef"),
+            "pause": annotation(host, PAUSED),
+        }))
+    };
+    hosts.map(|(key, host)| (key.clone(), kept(host))).collect()
+}
+
+/// Without what says nothing: operators write a time that never was as null, a copy leaves it out.
+fn said(mut value: Value) -> Value {
+    if let Some(fields) = value.as_object_mut() {
+        *fields = std::mem::take(fields)
+            .into_iter()
+            .map(|(name, value)| (name, said(value)))
+            .filter(|(_, value)| !value.is_null() && value.as_object().is_none_or(|map| !map.is_empty()))
+            .collect();
+    }
+    value
+}
+
+fn state(host: &Value) -> &str {
+    host.pointer("/status/provisioning/state").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn annotation<'a>(host: &'a Value, name: &str) -> Option<&'a str> {
+    host.pointer("/metadata/annotations")?.get(name)?.as_str()
+}

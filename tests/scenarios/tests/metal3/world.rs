@@ -1,0 +1,274 @@
+//! Two management clusters for bare metal: Cluster API's core and Metal3's operators run on both, all the time.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use pivot_lab::managers::kubeconfig_secret;
+use pivot_lab::observer::Side;
+use pivot_lab::{
+    Dump, FaultProxy, Manager, ManagerOptions, Managers, Metal3Operators, Operator, Pair, Server, say,
+};
+use pivot_scenarios::host::Host;
+use serde_json::{Value, json};
+
+pub(crate) const NAMESPACE: &str = "metal3";
+pub(crate) const HOST: &str = "BareMetalHost.metal3.io";
+/// What keeps the baremetal operator from a host.
+pub(crate) const PAUSED: &str = "baremetalhost.metal3.io/paused";
+/// The value with which a person paused a host.
+const MAINTENANCE: &str = "maintenance: fan 2";
+
+/// Hosts for the Cluster's machines, and what else stands in the rack.
+const CONSUMED: [&str; 6] = ["u11", "u12", "u13", "u14", "u15", "u16"];
+const FREE: [&str; 3] = ["u17", "u18", "u19"];
+/// The free host that a person paused.
+const PAUSED_BY_USER: &str = "u19";
+const EXTERNAL: &str = "u20";
+/// Hosts whose users want other firmware settings than the vendor's.
+const TUNED: [&str; 2] = ["u12", "u17"];
+
+/// A busy machine needs a multiple of the usual half minute.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Controllers that have written nothing for this long have nothing to write.
+const QUIET: Duration = Duration::from_secs(3);
+
+pub(crate) struct World {
+    pub(crate) pair: Pair,
+    managers: [Managers; 2],
+    operators: [Metal3Operators; 2],
+    /// Between the source and its operators.
+    pub(crate) line: FaultProxy,
+    wires: [FaultProxy; 2],
+}
+
+impl World {
+    /// Starts everything; the target stands in for the workload, too.
+    pub(crate) async fn start() -> Result<Self> {
+        let pair = Pair::start().await?;
+        pair.install_cluster_api().await?;
+        pair.install_metal3().await?;
+        for server in [&pair.source, &pair.target] {
+            server.apply("{apiVersion: v1, kind: Namespace, metadata: {name: metal3}}").await?;
+        }
+        let line = FaultProxy::start(&pair.source).await?;
+        let options = ManagerOptions::of(&[Manager::Core]);
+        let (source, target) = tokio::try_join!(
+            Managers::start(&pair.source, &options),
+            Managers::start(&pair.target, &options)
+        )?;
+        let operators = [
+            Metal3Operators::start(line.kubeconfig(), NAMESPACE).await?,
+            Metal3Operators::start(pair.target.kubeconfig(), NAMESPACE).await?,
+        ];
+        let wires = [FaultProxy::start(&pair.source).await?, FaultProxy::start(&pair.target).await?];
+        Ok(Self { pair, managers: [source, target], operators, line, wires })
+    }
+
+    /// Fills the source, and waits until the operators have brought every host where it belongs.
+    pub(crate) async fn fill(&mut self) -> Result<()> {
+        let consumed = CONSUMED.iter().map(|name| host(name, json!({"rack": "one"}), json!({})));
+        let free = FREE.iter().map(|name| host(name, json!({"rack": "two"}), json!({})));
+        let external = host(EXTERNAL, json!({"rack": "two"}), json!({"externallyProvisioned": true}));
+        let hosts = consumed.chain(free).chain([external]).flatten().collect();
+        self.pair.source.apply_values(hosts).await?;
+        let port = self.pair.target.url().rsplit(':').next().unwrap_or_default();
+        self.pair.source.apply_values(vec![kubeconfig_secret(&self.pair.target, NAMESPACE, "edge")?]).await?;
+        self.pair.source.apply(&include_str!("world.yaml").replace("ENDPOINT_PORT", port)).await?;
+        self.until_at_rest().await?;
+        let wanted = json!({"spec": {"settings": {"ProcTurboMode": "Disabled", "BootMode": "Uefi"}}});
+        for name in TUNED {
+            self.patch("HostFirmwareSettings.metal3.io", name, wanted.clone()).await?;
+        }
+        let pause = json!({"metadata": {"annotations": {PAUSED: MAINTENANCE}}});
+        self.patch(HOST, PAUSED_BY_USER, pause).await
+    }
+
+    /// Puts another host into the rack of the source; its inspection takes its time.
+    pub(crate) async fn add_host(&self, name: &str) -> Result<()> {
+        self.pair.source.apply_values(host(name, json!({"rack": "two"}), json!({})).into()).await.map(drop)
+    }
+
+    /// Changes an object of the source.
+    pub(crate) async fn patch(&self, kind: &str, name: &str, patch: Value) -> Result<()> {
+        let api = objects_of(&self.pair.source, kind).await?;
+        api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    pub(crate) fn server(&self, side: Side) -> &Server {
+        match side {
+            Side::Source => &self.pair.source,
+            Side::Target => &self.pair.target,
+        }
+    }
+
+    /// The program, moving away from this side through wires on which a round trip takes longer.
+    pub(crate) fn host(&self, from: Side, delay: Duration) -> Host {
+        let [source, target] = &self.wires;
+        for wire in [source, target] {
+            wire.faults().delay(delay);
+        }
+        match from {
+            Side::Source => Host::between(source.kubeconfig(), target.kubeconfig()),
+            Side::Target => Host::between(target.kubeconfig(), source.kubeconfig()),
+        }
+    }
+
+    /// What the operator of hosts has written on this side.
+    pub(crate) fn log(&self, side: Side) -> Result<String> {
+        let [source, target] = &self.operators;
+        match side {
+            Side::Source => source.log(Operator::Hosts),
+            Side::Target => target.log(Operator::Hosts),
+        }
+    }
+
+    /// Waits until every host of the source is where it belongs and every Machine runs.
+    async fn until_at_rest(&mut self) -> Result<()> {
+        let hosts = objects_of(&self.pair.source, HOST).await?;
+        let machines = objects_of(&self.pair.source, "Machine.cluster.x-k8s.io").await?;
+        let start = Instant::now();
+        loop {
+            let hosts = hosts.list(&ListParams::default()).await?.items;
+            self.boot(&hosts).await?;
+            let machines = machines.list(&ListParams::default()).await?.items;
+            let mut open: Vec<String> = hosts.iter().filter_map(not_at_rest).collect();
+            open.extend(machines.iter().filter(|machine| !runs(machine)).map(ResourceExt::name_any));
+            if open.is_empty() && machines.len() == CONSUMED.len() {
+                say(format_args!(
+                    "{} hosts at rest after {:.1} s",
+                    hosts.len(),
+                    start.elapsed().as_secs_f64()
+                ));
+                return Ok(());
+            }
+            self.still_run()?;
+            ensure!(start.elapsed() < LIMIT, "not at rest: {}\n{}", open.join(", "), self.complaints()?);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Waits until a host of the source is seen in a state.
+    pub(crate) async fn until_state(&self, name: &str, wanted: &str) -> Result<()> {
+        let hosts = objects_of(&self.pair.source, HOST).await?;
+        let start = Instant::now();
+        while state(&hosts.get(name).await?) != wanted {
+            ensure!(start.elapsed() < LIMIT, "{name} is never {wanted}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
+    /// What happens on a machine whose disk was written: it boots, and its kubelet registers a Node.
+    async fn boot(&self, hosts: &[DynamicObject]) -> Result<()> {
+        let nodes: Api<Node> = Api::all(self.pair.target.client());
+        for host in hosts.iter().filter(|host| consumed(host) && state(host) == "provisioned") {
+            let node = serde_json::from_value(json!({
+                "metadata": {"name": host.name_any(), "labels": {"metal3.io/uuid": host.uid()}},
+            }))?;
+            match nodes.create(&PostParams::default(), &node).await {
+                Err(kube::Error::Api(status)) if status.code == 409 => continue,
+                other => drop(other?),
+            }
+            let healthy = ["MemoryPressure", "DiskPressure", "PIDPressure"].map(|kind| (kind, "False"));
+            let conditions: Vec<Value> = healthy
+                .into_iter()
+                .chain([("Ready", "True")])
+                .map(|(kind, status)| json!({"type": kind, "status": status, "reason": "Lab"}))
+                .collect();
+            let status = Patch::Merge(json!({"status": {"conditions": conditions}}));
+            nodes.patch_status(&host.name_any(), &PatchParams::default(), &status).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until controllers have nothing left to write, and gives back what is there then.
+    pub(crate) async fn until_quiet(&mut self, side: Side) -> Result<Dump> {
+        let start = Instant::now();
+        let (mut dump, mut since) = (Dump::new(), Instant::now());
+        while since.elapsed() < QUIET {
+            ensure!(start.elapsed() < LIMIT, "the {side}'s controllers do not come to rest");
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            self.still_run()?;
+            let now = self.server(side).dump(&[NAMESPACE]).await?;
+            if now != dump {
+                (dump, since) = (now, Instant::now());
+            }
+        }
+        dump.retain(|key, _| key.namespace == NAMESPACE);
+        Ok(dump)
+    }
+
+    /// What the source's operators complained of last.
+    fn complaints(&self) -> Result<String> {
+        let [operators, _] = &self.operators;
+        let logs = operators.log(Operator::Provider)? + &operators.log(Operator::Hosts)?;
+        let errors: Vec<_> =
+            logs.lines().rev().filter(|line| line.contains("Reconciler error")).take(5).collect();
+        Ok(errors.join("\n"))
+    }
+
+    /// Everything that runs beside the program under test still does.
+    fn still_run(&mut self) -> Result<()> {
+        self.managers.iter_mut().try_for_each(Managers::still_run)?;
+        self.operators.iter_mut().try_for_each(Metal3Operators::still_run)
+    }
+}
+
+/// A host with its credentials.
+fn host(name: &str, labels: Value, more: Value) -> [Value; 2] {
+    let unit = name.trim_start_matches('u');
+    let mut host = json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "spec": {
+            "online": true, "bootMACAddress": format!("02:00:5e:00:01:{unit}"),
+            "bmc": {"address": format!("redfish://192.168.110.{unit}"), "credentialsName": format!("{name}-bmc")},
+        },
+    });
+    for (field, value) in more.as_object().into_iter().flatten() {
+        host["spec"][field] = value.clone();
+    }
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": format!("{name}-bmc"), "namespace": NAMESPACE},
+        "stringData": {"username": "admin", "password": format!("secret of {name}")},
+    });
+    [host, secret]
+}
+
+/// Where a host should be, and is not.
+fn not_at_rest(host: &DynamicObject) -> Option<String> {
+    let name = host.name_any();
+    let wanted = match () {
+        () if CONSUMED.contains(&name.as_str()) => "provisioned",
+        () if name == EXTERNAL => "externally provisioned",
+        () => "available",
+    };
+    let (state, status) = (state(host), host.data["status"]["operationalStatus"].as_str());
+    (state != wanted || status != Some("OK")).then(|| format!("{name} is {state} ({status:?})"))
+}
+
+fn state(host: &DynamicObject) -> &str {
+    host.data.pointer("/status/provisioning/state").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn consumed(host: &DynamicObject) -> bool {
+    host.data.pointer("/spec/consumerRef").is_some()
+}
+
+fn runs(machine: &DynamicObject) -> bool {
+    let conditions = machine.data["status"]["conditions"].as_array();
+    let available = |condition: &Value| condition["type"] == "Available" && condition["status"] == "True";
+    conditions.is_some_and(|conditions| conditions.iter().any(available))
+}
+
+/// The objects of a kind (`Kind.group`) in the test's namespace.
+pub(crate) async fn objects_of(server: &Server, kind: &str) -> Result<Api<DynamicObject>> {
+    let kinds = server.kinds().await?;
+    let found = kinds.iter().find(|found| found.name() == kind);
+    Ok(found.with_context(|| format!("no kind {kind}"))?.api(server.client()).constrain(NAMESPACE))
+}
