@@ -234,7 +234,8 @@ mod tests {
         let nudged = cluster(body);
         assert!(is_ours(&nudged.meta, "m1") && is_nudge(&nudged.meta, "m1") && !is_nudge(&nudged.meta, "m2"));
         assert!(!is_paused(&nudged).unwrap());
-        let paused = with_undo(&json!({}), json!({"spec": {"paused": true}}), "m1");
+        let pause = json!({"metadata": {"name": "a"}, "spec": {"paused": true}});
+        let paused = with_undo(&json!({}), pause, "m1");
         assert!(!is_nudge(&cluster(paused).meta, "m1"));
         let mut back = nudged.value().unwrap();
         merge::apply(&mut back, &take_back(&nudged.meta, "m1").unwrap());
