@@ -36,6 +36,7 @@ pub(crate) async fn patch(
 ) -> Result<Option<Wanted>, Failure> {
     let mut all = json!({});
     let mut by: BTreeMap<String, String> = BTreeMap::new();
+    let mut theirs = Vec::new();
     for plugin in plugins {
         let description = plugin.describe();
         if !plugin.changes(hook, &object.kind.group_kind) {
@@ -58,16 +59,25 @@ pub(crate) async fn patch(
             return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
         }
         for path in merge::paths(&patch) {
-            if let Some(other) = by.insert(path.clone(), description.name.clone()) {
-                let message = format!("it and plugin {other} both change {path}");
+            if let Some((there, other)) = by.iter().find(|(there, _)| overlap(there, &path)) {
+                let message = format!("it and plugin {other} both change {there}");
                 return Err(refuse(HookError { code: "clash".into(), message }));
             }
+            theirs.push(path);
         }
+        by.extend(theirs.drain(..).map(|path| (path, description.name.clone())));
         join(&mut all, patch);
     }
     let names: Vec<String> =
         by.values().collect::<BTreeSet<_>>().iter().map(|name| format!("plugin {name}")).collect();
     Ok((!by.is_empty()).then(|| Wanted { patch: all, by: some_of(&names, 8) }))
+}
+
+/// Whether one path is the other, or lies below it.
+fn overlap(one: &str, other: &str) -> bool {
+    let below =
+        |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    below(one, other) || below(other, one)
 }
 
 /// Puts two patches of different paths into one. Not [`merge::apply`], which would drop the nulls.

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 /// What is wrong with a patch; none where it stays within what its hook may touch.
 pub fn violation(plugin: &str, hook: Hook, patch: &Value) -> Option<String> {
+    if let Some(name) = hidden(plugin, patch) {
+        return Some(format!("its patch touches {name} in a list, which it may not in {hook}"));
+    }
     let leaves = merge::leaves(patch);
     let wrong = leaves.iter().find(|(path, value)| !allowed(plugin, hook, path, value));
     wrong.map(|(path, _)| format!("its patch touches {path}, or writes there what it may not in {hook}"))
@@ -34,6 +37,25 @@ fn allowed(plugin: &str, hook: Hook, path: &str, value: &Value) -> bool {
         (Hook::Adapt, _) => !pause,
         (Hook::Restore, words) => words.first() == Some(&"status"),
         (Hook::Relate | Hook::Check, _) => false,
+    }
+}
+
+/// A name that is out of bounds wherever it stands, inside a list: those are written whole, so they are no paths.
+fn hidden<'a>(plugin: &str, value: &'a Value) -> Option<&'a str> {
+    fn any<'a>(plugin: &str, value: &'a Value) -> Option<&'a str> {
+        match value {
+            Value::Object(map) => map.iter().find_map(|(name, value)| {
+                let out = name == names::PAUSED || reserved(plugin, name);
+                if out { Some(name.as_str()) } else { any(plugin, value) }
+            }),
+            Value::Array(items) => items.iter().find_map(|item| any(plugin, item)),
+            _ => None,
+        }
+    }
+    match value {
+        Value::Object(map) => map.values().find_map(|value| hidden(plugin, value)),
+        Value::Array(_) => any(plugin, value),
+        _ => None,
     }
 }
 
@@ -113,6 +135,9 @@ mod tests {
             json!({"metadata": null}),
             json!({"spec": {"paused": false}}),
             json!({"spec": {"paused": {"a": 1}}}),
+            json!({"spec": {"topology": {"workers": {"machineDeployments": [
+                {"name": "md", "metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}}]}}}}),
+            json!({"spec": {"list": [[{"pivot-host.io/undo": "x"}]]}}),
             json!({"spec": null}),
             json!({"spec": {}}),
             json!({"kind": "Other"}),
