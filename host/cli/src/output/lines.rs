@@ -64,7 +64,11 @@ pub(super) fn tame(text: &str) -> Cow<'_, str> {
 fn colour(text: &str) -> &str {
     let Some(codes) = text.strip_prefix("\u{1b}[") else { return "" };
     let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(codes.len());
-    let fine = codes.get(end..).is_some_and(|rest| rest.starts_with('m'));
+    // Not what hides or blinks: a text from elsewhere must not make the lines below it unreadable.
+    let shown =
+        |code: &str| matches!(code, "" | "0" | "1") || code.parse().is_ok_and(|n: u8| (30..40).contains(&n));
+    let fine = codes.get(end..).is_some_and(|rest| rest.starts_with('m'))
+        && codes.get(..end).is_some_and(|codes| codes.split(';').all(shown));
     if fine { text.get(..end + 3).unwrap_or_default() } else { "" }
 }
 
@@ -89,6 +93,7 @@ mod tests {
             ("two\nlines\tä", "two\nlines\tä"),
             ("\u{1b}[1;31mred\u{1b}[0m", "\u{1b}[1;31mred\u{1b}[0m"),
             ("gone\u{1b}[2J\r\u{1b}[1A", "gone [2J  [1A"),
+            ("hidden\u{1b}[8m\u{1b}[31;5m", "hidden [8m [31;5m"),
             ("\u{1b}]0;title\u{7}", " ]0;title "),
             ("\u{9b}2J\u{1b}[1", " 2J [1"),
         ] {
