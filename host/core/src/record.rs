@@ -16,7 +16,7 @@ use crate::scope::Scope;
 /// How far a move has come. A phase is written down before its first change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
-    /// Looked at; at most empty namespaces were created in the target.
+    /// Looked at; nothing was changed. Never written down.
     Checked,
     /// The source is being paused.
     Paused,
@@ -79,6 +79,7 @@ pub struct Record {
     /// See [`Record::source`].
     pub target: Option<Uid>,
     /// Whether it is a copy into a directory.
+    #[serde(default)]
     pub into_directory: bool,
     /// When it began, for people.
     pub started: String,

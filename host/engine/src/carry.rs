@@ -57,11 +57,19 @@ impl Carrier {
                 // The list goes before the record: the last run died while it closed the move.
                 None => {
                     self.journal.close().await?;
+                    let note = format!(
+                        "move {} was done already; the last of its records is removed",
+                        self.job.move_id
+                    );
+                    self.job.tell(Event::Note(&note));
                     return Ok(Done::default());
                 }
             };
             let known = Arc::new(self.known_again(&list).await?);
             return self.finish(list, known).await;
+        }
+        if self.journal.phase() == Some(Phase::Copied) {
+            rollback::copies_at_rest(&self.job, &self.journal.record).await?;
         }
         let (first, ahead, known_keys) = self.check().await?;
         let base = self.pause(first, &known_keys).await?;
@@ -218,13 +226,9 @@ impl Carrier {
         }
         if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
             job.tell(Event::Phase(Phase::Released, count));
-            // Not try_join: a write that is under way is waited for.
-            let (written, copies, sources) = tokio::join!(
-                self.journal.advance(Phase::Released),
-                live::copies_stand(&job, &list),
-                quiet::still_paused(&job, &list)
-            );
-            written.and(copies).and(sources)?;
+            // Before it is written down: from Released on nobody asks again whether the target reconciles.
+            tokio::try_join!(live::copies_stand(&job, &list), quiet::still_paused(&job, &list))?;
+            self.journal.advance(Phase::Released).await?;
             release::all(&job, &list).await?;
             self.lap(Phase::Released);
         }
@@ -245,7 +249,13 @@ impl Carrier {
     pub(crate) async fn take_back(&mut self) -> Result<TakenBack, Failure> {
         // A commit that got half-way wrote the target's record already. It goes first of all: left behind alone, it
         // would decide, and a resume would delete a source whose copy is gone.
-        self.journal.forget_target().await?;
+        let (job, record) = (self.job.clone(), self.journal.record.clone());
+        // The target's record is written by the commit alone; a target that can't be reached must not keep the source
+        // paused.
+        if record.phase >= Phase::Copied {
+            rollback::copies_at_rest(&job, &record).await?;
+            self.journal.forget_target().await?;
+        }
         let taken = rollback::all(&self.job, &self.journal.record).await?;
         self.journal.forget_source().await?;
         Ok(taken)

@@ -76,8 +76,12 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
         job.tell(Event::Warning(&warning));
     }
     // What the target's server would refuse mostly follows from the rest: an older provider, a missing right.
-    if refusals.is_empty() {
+    if refusals.is_empty() && used.is_empty() {
         refusals.extend(unfit);
+    } else if refusals.is_empty() {
+        // What is used as it is is not created: others of its kind are to be asked about.
+        let known = used.keys().cloned().collect();
+        refusals.extend(dryrun::ask(job, base, &known, &namespaces.missing()).await?);
     }
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));

@@ -30,6 +30,7 @@ pub(crate) struct Ground {
     at_source: Option<Stored>,
     at_target: Option<Stored>,
     identities: (Option<Uid>, Option<Uid>),
+    source_gone: bool,
 }
 
 impl Ground {
@@ -37,9 +38,9 @@ impl Ground {
     /// belongs to another source decides nothing here.
     pub(crate) fn deciding(&self) -> Option<(Side, &Stored)> {
         let target = self.at_target.as_ref().filter(|stored| {
-            self.at_source.as_ref().is_some_and(|source| source.record.move_id == stored.record.move_id)
-                || (self.at_source.is_none()
-                    && (self.identities.0.is_none() || stored.record.source == self.identities.0))
+            let theirs = |source: &Stored| source.record.move_id == stored.record.move_id;
+            let here = || self.identities.0.is_some() && stored.record.source == self.identities.0;
+            self.at_source.as_ref().map_or_else(|| self.source_gone || here(), theirs)
         });
         match (&self.at_source, target) {
             (Some(source), Some(target)) if source.record.phase.committed() => Some((Side::Target, target)),
@@ -92,16 +93,24 @@ pub(crate) async fn open(setup: &Setup) -> Result<Ground, Failure> {
         Identity::Unknown | Identity::Directory(_) => None,
     };
     let identities = (uid(there), uid(here));
-    Ok(Ground { source, target, kinds, records, at_source: None, at_target: None, identities })
+    Ok(Ground { source, target, kinds, records, at_source: None, at_target: None, identities, source_gone })
 }
 
 /// Puts a move together from what was found, or a new one.
 pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Result<Carrier, Failure> {
     let Setup { sides: _, mut options, plugins, watcher, halter } = setup;
-    let Ground { source, target, kinds, records, at_source, at_target, identities } = ground;
+    let Ground { source, target, kinds, records, at_source, at_target, identities, source_gone: _ } = ground;
     let pins: Vec<Pin> = plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect();
     let record = match found {
         Some(record) => {
+            if record.phase.committed() && options.target_gone {
+                return Err(Failure::Declined(format!(
+                    "move {} is past the point of no return ({}), and the target decides from there on; if that is lost for \
+                     good, the source is the last copy: un-pause its Clusters by hand, and remove the ConfigMap \
+                     pivot-host-source",
+                    record.move_id, record.phase
+                )));
+            }
             if record.phase.committed() && at_target.is_none() {
                 return Err(Failure::Record(format!(
                     "the source says that move {} is committed, and the target has no record of it: it was finished \
@@ -163,8 +172,17 @@ impl Ground {
     /// Reads both records.
     pub(crate) async fn read(self) -> Result<Self, Failure> {
         let read = async |records: &Option<Records>| match records {
+            Some(records) => records.read().await,
+            None => Ok(None),
+        };
+        let (at_source, at_target) = tokio::try_join!(read(&self.records.0), read(&self.records.1))?;
+        Ok(Self { at_source, at_target, ..self })
+    }
+
+    /// The same for a plan: who may not read records may still make one.
+    pub(crate) async fn read_what_may_be(self) -> Result<Self, Failure> {
+        let read = async |records: &Option<Records>| match records {
             Some(records) => match records.read().await {
-                // Who may not read records may still plan; a move needs the right and is told so by its checks.
                 Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
                 other => other,
             },

@@ -65,16 +65,16 @@ impl Journal {
         record.kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
         // The target's says Live already: until the source's says Committed it decides nothing, and then that is next.
         let live = Record { phase: Phase::Live, ..record.clone() };
-        let write = async {
-            match &self.at_target {
-                Some(stored) => target.update(stored, &live).await,
-                None => target.create(&live).await,
-            }
-        };
-        // Not try_join: a write that is under way is waited for.
-        let (stored, listed) = tokio::join!(write, target.write_list(&chunks, &record.move_id));
-        self.at_target = Some(stored?);
-        listed?;
+        if self.at_target.is_some() {
+            // Of an attempt that got half-way, whose list may have been longer.
+            target.remove_lists(&record.move_id).await?;
+        }
+        // The list first: with the source gone the record alone decides, and must not be there without it.
+        target.write_list(&chunks, &record.move_id).await?;
+        self.at_target = Some(match &self.at_target {
+            Some(stored) => target.update(stored, &live).await?,
+            None => target.create(&live).await?,
+        });
         let stored = self.at_source.as_ref().ok_or_else(no_record)?;
         self.at_source = Some(source.update(stored, &record).await?);
         self.record = live;
@@ -119,7 +119,7 @@ impl Journal {
     /// Takes back what a commit that did not happen wrote into the target.
     pub(crate) async fn forget_target(&mut self) -> Result<(), Failure> {
         if let Some(target) = &self.target {
-            target.remove_pieces(&self.record.move_id).await?;
+            target.remove_lists(&self.record.move_id).await?;
         }
         remove(&self.target, &self.at_target, &self.record.move_id).await?;
         self.at_target = None;

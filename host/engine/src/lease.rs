@@ -227,7 +227,7 @@ async fn wait_for_expiry(
             }));
         }
         let stood_still = still_since.elapsed();
-        if other.is_empty() || take_over || stood_still >= DURATION {
+        if other.is_empty() || take_over || (seen.is_some() && stood_still >= DURATION) {
             let patch =
                 json!({"metadata": {"resourceVersion": object.meta.resource_version}, "spec": spec(holder)});
             match handle.patch(kind, key, &patch).await {
@@ -241,6 +241,8 @@ async fn wait_for_expiry(
             }
         }
         if seen.is_none() {
+            // From now: how long the answer took says nothing of how long it stood still.
+            still_since = Instant::now();
             seen = Some(object);
         }
         let left = DURATION.saturating_sub(stood_still).as_secs();

@@ -10,6 +10,7 @@ use pivot_core::{Key, names};
 use pivot_places::{Change, PlaceError};
 use serde_json::json;
 
+use crate::events::Event;
 use crate::failure::Failure;
 use crate::job::{Base, Job};
 
@@ -65,7 +66,15 @@ pub(crate) async fn with_labels(
         let labels = match job.core_kind(Side::Source, "", "Namespace") {
             Ok(kind) => {
                 let key = Key::new(kind.group_kind.clone(), None, &name);
-                job.source.get(kind, &key).await.ok().flatten().map(|there| there.meta.labels)
+                match job.source.get(kind, &key).await {
+                    Ok(there) => there.map(|there| there.meta.labels),
+                    Err(failure) => {
+                        job.tell(Event::Warning(&format!(
+                            "namespace {name} is made without the labels that it has in the source: {failure}"
+                        )));
+                        None
+                    }
+                }
             }
             Err(_) => None,
         };

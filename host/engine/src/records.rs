@@ -176,27 +176,24 @@ impl Records {
 
     /// Removes a move's list. It goes before its record: while that is there, the move is not closed.
     pub(crate) async fn remove_list(&self, move_id: &str, chunks: usize) -> Result<(), Failure> {
-        let pieces = (0..chunks).map(|number| async move {
-            let key = self.key(&list_name(move_id, number));
-            match self.handle.delete(&self.kind, &key, Preconditions::default()).await {
-                Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
-                Err(error) => Err(self.handle.failed("removing", Some(&key), error)),
-            }
-        });
+        let pieces = (0..chunks).map(|number| self.remove_piece(self.key(&list_name(move_id, number))));
         try_join_all(pieces).await.map(drop)
     }
 
-    /// Removes what a commit that did not happen may have written of a list: how much is not known.
-    pub(crate) async fn remove_pieces(&self, move_id: &str) -> Result<(), Failure> {
-        for number in 0.. {
-            let key = self.key(&list_name(move_id, number));
-            match self.handle.delete(&self.kind, &key, Preconditions::default()).await {
-                Ok(()) => {}
-                Err(PlaceError::NotFound(_)) => break,
-                Err(error) => return Err(self.handle.failed("removing", Some(&key), error)),
-            }
+    /// Removes every piece of a list that a commit which did not happen may have written: how many there are is not
+    /// known.
+    pub(crate) async fn remove_lists(&self, move_id: &str) -> Result<(), Failure> {
+        let prefix = list_prefix(move_id);
+        let metas = self.handle.list_meta(&self.kind, Some(&self.namespace)).await?;
+        let pieces = metas.iter().filter(|meta| meta.name.starts_with(&prefix));
+        try_join_all(pieces.map(|meta| self.remove_piece(self.key(&meta.name)))).await.map(drop)
+    }
+
+    async fn remove_piece(&self, key: Key) -> Result<(), Failure> {
+        match self.handle.delete(&self.kind, &key, Preconditions::default()).await {
+            Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
+            Err(error) => Err(self.handle.failed("removing", Some(&key), error)),
         }
-        Ok(())
     }
 
     /// Removes a move's record, as it was last seen or as it is now. Another move's record is left alone.
@@ -223,7 +220,11 @@ impl Records {
 }
 
 fn list_name(move_id: &str, number: usize) -> String {
-    format!("pivot-host-release-{move_id}-{number}")
+    format!("{}{number}", list_prefix(move_id))
+}
+
+fn list_prefix(move_id: &str) -> String {
+    format!("pivot-host-release-{move_id}-")
 }
 
 fn text(record: &Record) -> Result<String, Failure> {

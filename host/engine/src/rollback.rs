@@ -8,8 +8,10 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::Side;
+use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Meta, Uid, names};
 use pivot_places::{PlaceError, Preconditions};
+use serde_json::Value;
 
 use crate::commit;
 use crate::events::Event;
@@ -33,6 +35,33 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Fa
     let removed = if there { clear_target(job, record).await? } else { 0 };
     let resumed = quiet::take_back_all(job, record).await?;
     Ok(TakenBack { removed, resumed })
+}
+
+/// Refuses where a Cluster of the copy runs: then somebody finished the move without this source (`--source-gone`), and
+/// the source is what is stale. To remove that copy, or to bring it up to date, would tear down what runs.
+pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Failure> {
+    let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.target.get(gk))
+    else {
+        return Ok(());
+    };
+    if !job.target.is_live() || job.options.target_gone {
+        return Ok(());
+    }
+    for namespace in &record.touched {
+        for cluster in job.target.list(kind, Some(namespace)).await?.objects {
+            let paused = cluster.value().map_err(|error| Failure::Object(Side::Target, error))?;
+            let paused = paused.pointer("/spec/paused").and_then(Value::as_bool).unwrap_or_default();
+            if cluster.meta.marked(&job.move_id) && !paused {
+                return Err(Failure::Declined(format!(
+                    "{} runs in the target: move {} was finished without this source, which is now a stale copy; keep \
+                     its Clusters paused and delete its objects without letting controllers tear them down",
+                    cluster.key(),
+                    job.move_id
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {

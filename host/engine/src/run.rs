@@ -20,7 +20,7 @@ use crate::lease::{self, Lease};
 use crate::options::Options;
 use crate::rollback::TakenBack;
 use crate::sides::Sides;
-use crate::stopping::{stopped, untouched};
+use crate::stopping::{stopped, unread, untouched};
 
 /// What a command works with.
 pub struct Setup {
@@ -59,7 +59,7 @@ pub struct Status {
 /// What would move, and whether anything speaks against it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
-        let ground = open(&setup).await?.read().await?;
+        let ground = open(&setup).await?.read_what_may_be().await?;
         let record = ground.deciding().map(|(_, stored)| stored.record.clone());
         let carrier = carrier(setup, ground, record)?;
         let (base, providers) = look(&carrier.job).await?;
@@ -72,7 +72,7 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
 /// Moves. A move that was begun with the same scope between the same clusters is taken up where it stopped.
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
     let scope = setup.options.scope.clone();
-    with_lease(setup, async |carrier, begun| {
+    with_lease(setup, untouched, async |carrier, begun| {
         if begun && carrier.journal.record.scope != scope {
             return Err(Failure::Declined(format!(
                 "another move ({}, {}) is under way, with another scope: resume it or roll it back first",
@@ -90,7 +90,7 @@ pub async fn start(setup: Setup) -> Result<Report, Stop> {
 
 /// Takes up a move where it stopped.
 pub async fn resume(setup: Setup) -> Result<Report, Stop> {
-    with_lease(setup, async |carrier, begun| {
+    with_lease(setup, unread, async |carrier, begun| {
         if !begun {
             return Err(Failure::NoMove);
         }
@@ -103,7 +103,7 @@ pub async fn resume(setup: Setup) -> Result<Report, Stop> {
 
 /// Takes a move back.
 pub async fn rollback(setup: Setup) -> Result<TakenBack, Stop> {
-    with_lease(setup, async |carrier, begun| {
+    with_lease(setup, unread, async |carrier, begun| {
         if !begun {
             return Err(Failure::NoMove);
         }
@@ -131,7 +131,7 @@ pub async fn status(setup: Setup) -> Result<Status, Stop> {
         let record = ground.deciding().map(|(side, stored)| (side, stored.record.clone()));
         Ok(Status { record, holder })
     };
-    result.await.map_err(untouched)
+    result.await.map_err(unread)
 }
 
 fn report(carrier: &Carrier, done: Done) -> Report {
@@ -166,13 +166,15 @@ fn same_plugins(carrier: &Carrier) -> Result<(), Failure> {
     )))
 }
 
-/// Runs a command that writes: under the lease, with the record as it is then.
+/// Runs a command that writes: under the lease, with the record as it is then. `before` makes a stop of what fails before
+/// that is known.
 async fn with_lease<T>(
     setup: Setup,
+    before: impl Fn(Failure) -> Stop,
     work: impl AsyncFnOnce(&mut Carrier, bool) -> Result<T, Failure>,
 ) -> Result<(Carrier, T), Stop> {
     let (halter, watcher, options) = (setup.halter.clone(), setup.watcher.clone(), setup.options.clone());
-    let ground = open(&setup).await.map_err(untouched)?;
+    let ground = open(&setup).await.map_err(&before)?;
     let needs_lease = ground.source.is_live() && !options.source_gone;
     let lease = match ground.lease_kind().filter(|_| needs_lease) {
         None => None,
@@ -180,7 +182,7 @@ async fn with_lease<T>(
             let namespace = &options.record_namespace;
             let taken =
                 Lease::take(&ground.source, kind, namespace, options.take_over, &halter, &*watcher).await;
-            Some(taken.map_err(untouched)?)
+            Some(taken.map_err(&before)?)
         }
     };
     // Only now: what another run wrote while we waited for its lease counts.
@@ -194,7 +196,7 @@ async fn with_lease<T>(
             if let Some(lease) = lease {
                 lease.give_back().await;
             }
-            return Err(untouched(failure));
+            return Err(before(failure));
         }
     };
     let result = match work(&mut carrier, begun).await {

@@ -193,9 +193,10 @@ impl Handle {
                 }
                 _ => pause,
             };
-            if begun.elapsed() >= SILENCE_TOLD && !self.told.swap(true, Ordering::Relaxed) {
-                let left = patience.saturating_sub(begun.elapsed()).as_secs();
-                tracing::warn!("the {} does not answer ({error}); trying again for {left} s", self.side);
+            // A server that asks for patience is heeded; that is no news.
+            let throttled = matches!(error, PlaceError::TooManyRequests { .. });
+            if !throttled && begun.elapsed() >= SILENCE_TOLD && !self.told.swap(true, Ordering::Relaxed) {
+                tracing::warn!("the {} does not take a request; trying it again ({error})", self.side);
             }
             tracing::debug!(side = %self.side, %error, ?wait, "trying again");
             tokio::time::sleep(wait).await;

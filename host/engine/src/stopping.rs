@@ -18,6 +18,12 @@ pub(crate) fn untouched(failure: Failure) -> Stop {
     Stop { failure, phase: None, exit, standing, next }
 }
 
+/// The same for a command about a move, which stands wherever it stood.
+pub(crate) fn unread(failure: Failure) -> Stop {
+    let standing = "this command changed nothing; a move may be under way".to_owned();
+    Stop { standing, next: vec!["status"], ..untouched(failure) }
+}
+
 /// A command that can't be meant for the move under way: the command changed nothing, the move stands where it stood.
 fn declined(failure: Failure, phase: Phase, move_id: &str) -> Stop {
     let exit = exit_untouched(&failure);

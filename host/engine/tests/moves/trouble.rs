@@ -304,3 +304,84 @@ async fn a_controller_that_has_not_noticed_the_pause_is_made_to_look() {
     // Nothing of it is left on the copy.
     assert_eq!(picture(&stage.target)[&machine.to_string()], before[&machine.to_string()]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_finished_without_its_source_is_not_taken_back_from_it() {
+    let mut stage = half_committed().await;
+    let before = picture(&stage.source);
+    stage.options.source_gone = true;
+    run::resume(stage.setup()).await.unwrap();
+    let live = picture(&stage.target);
+
+    // The source comes back. Its record knows of no commit.
+    stage.options.source_gone = false;
+    for stop in
+        [run::rollback(stage.setup()).await.unwrap_err(), run::resume(stage.setup()).await.unwrap_err()]
+    {
+        assert_eq!(stop.exit, Exit::Refused, "{stop}");
+        assert!(stop.to_string().contains("finished without this source"), "{stop}");
+    }
+    assert_eq!(picture(&stage.target), live);
+    assert_eq!(picture(&stage.source), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_is_gone_before_anything_is_in_it_keeps_no_source_paused() {
+    let mut stage = Stage::new();
+    let pool = key(INFRA, "Pool", "p");
+    let block = "clusterctl.cluster.x-k8s.io/block-move";
+    stage.source.edit(&pool, |body| body["metadata"]["annotations"] = json!({block: "true"})).unwrap();
+    let before = picture(&stage.source);
+    stage.options.pause_timeout = std::time::Duration::from_secs(30);
+    let (target, once) = (stage.target.clone(), AtomicUsize::new(0));
+    stage.source.on_call(move |verb, key| {
+        if verb == "patch" && key.group_kind.kind == "Cluster" && once.fetch_add(1, Ordering::SeqCst) == 0 {
+            target.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
+        }
+        None
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::Timeout, "{stop}");
+    assert_eq!(picture(&stage.source), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_may_not_be_read_is_not_taken_for_none() {
+    let stage = live().await;
+    for side in [&stage.source, &stage.target] {
+        side.on_call(|verb, key| {
+            let hidden = verb == "get" && key.name.starts_with("pivot-host-");
+            hidden.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+        });
+        for stop in
+            [run::resume(stage.setup()).await.unwrap_err(), run::status(stage.setup()).await.unwrap_err()]
+        {
+            assert_eq!(stop.exit, Exit::Refused, "{stop}");
+            assert!(stop.standing.contains("a move may be under way"), "{}", stop.standing);
+        }
+        side.on_call(|_, _| None);
+    }
+    run::resume(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_is_not_a_lease_that_stands_still() {
+    let mut stage = Stage::new();
+    stage.options.take_over = false;
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "pivot-host", "namespace": "kube-system"}, "spec": {"holderIdentity": "somebody"}});
+    stage.source.insert(lease).unwrap();
+    let (source, asked) = (stage.source.clone(), AtomicUsize::new(0));
+    stage.source.on_call(move |verb, key| {
+        if verb != "get" || key.name != "pivot-host" {
+            return None;
+        }
+        // Its holder lives and renews it; the first answer takes longer than a lease lasts.
+        let n = asked.fetch_add(1, Ordering::SeqCst);
+        source.edit(key, |body| body["spec"]["leaseTransitions"] = json!(n)).unwrap();
+        let later = PlaceError::TooManyRequests { retry_after: Some(std::time::Duration::from_secs(20)) };
+        (n == 0).then_some(Fault::Before(later))
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(code(&stop), "run-active", "{stop}");
+}
