@@ -14,6 +14,7 @@ use crate::events::Event;
 use crate::failure::Failure;
 use crate::hooks::{HookError, Hooks};
 use crate::job::{Job, Scene};
+use crate::options::DryRun;
 
 /// How long after a "wait" the checks are asked again.
 const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);
@@ -130,6 +131,11 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
         }
         let lines: Vec<String> =
             waits.iter().map(|(plugin, f)| format!("{plugin}: {}; {}", f.message, f.remedy)).collect();
+        if job.options.dry_run != DryRun::Off {
+            // A plan says what a move would do, and does not do it.
+            lines.iter().for_each(|line| job.tell(Event::Warning(&format!("a move would wait: {line}"))));
+            return Ok(());
+        }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Failure::TimedOut(lines));
