@@ -9,6 +9,9 @@ use super::document::PlanDocument;
 use super::stop::refusal_lines;
 use super::{Document, STRONG, count, lines};
 
+/// How many notes of one sort are shown.
+const NOTES: usize = 10;
+
 impl Document<PlanDocument<'_>> {
     /// As people read it; with `all`, each object that stays has a line of its own.
     pub(crate) fn text(plan: &Plan, source: &str, target: &str, all: bool) -> String {
@@ -22,9 +25,7 @@ impl Document<PlanDocument<'_>> {
         text.push_str(&stays(&plan.stays, all));
         if !plan.notes.is_empty() {
             text.push_str("\nWorth knowing:\n");
-            for note in &plan.notes {
-                text.push_str(&format!("  - {}\n", note.message));
-            }
+            notes(plan, all).iter().for_each(|note| text.push_str(&format!("  - {note}\n")));
         }
         if !plan.refusals.is_empty() {
             text.push_str(&format!("\nWhat speaks against it ({}):\n", plan.refusals.len()));
@@ -32,6 +33,23 @@ impl Document<PlanDocument<'_>> {
         }
         text
     }
+}
+
+/// The notes, of each sort the first few unless all are asked for: a plugin can cause one for each pair of objects.
+pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
+    let mut sorts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for note in &plan.notes {
+        let seen = sorts.entry(note.code).or_default();
+        *seen += 1;
+        if all || *seen <= NOTES {
+            lines.push(note.message.clone());
+        }
+    }
+    for (code, seen) in sorts.into_iter().filter(|(_, seen)| !all && *seen > NOTES) {
+        lines.push(format!("and {} more of this sort ({code}); -v shows them", seen - NOTES));
+    }
+    lines
 }
 
 /// One sentence: how many objects, of them Clusters and ClusterClasses, from where to where.

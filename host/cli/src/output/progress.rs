@@ -95,7 +95,8 @@ impl Progress {
             plan::kinds(plan).iter().for_each(|line| self.output.say(line));
             plan.stays.iter().for_each(|stay| self.output.say(&format!("stays: {stay}")));
         }
-        plan.notes.iter().for_each(|note| self.output.say(&format!("note: {}", note.message)));
+        let all = self.output.manner().verbose > 0;
+        plan::notes(plan, all).iter().for_each(|note| self.output.say(&format!("note: {note}")));
     }
 }
 

@@ -122,6 +122,18 @@ fn a_plan_says_what_where_in_which_order_and_why_not() {
 }
 
 #[test]
+fn many_notes_of_one_sort_are_counted_and_shown_with_v() {
+    let note = |n: usize| Note { code: "many", object: None, message: format!("note {n}") };
+    let rare = Note { code: "rare", object: None, message: "the one that matters".into() };
+    let plan = Plan { notes: (0..1000).map(note).chain([rare]).collect(), ..small_plan() };
+    let shown = super::plan::notes(&plan, false);
+    assert_eq!(shown.len(), 12);
+    assert!(shown.contains(&"the one that matters".to_owned()));
+    assert_eq!(shown[11], "and 990 more of this sort (many); -v shows them");
+    assert_eq!(super::plan::notes(&plan, true).len(), 1001);
+}
+
+#[test]
 fn with_v_each_object_that_stays_is_named() {
     let plan = Plan { steps: Vec::new(), notes: Vec::new(), ..small_plan() };
     check(
