@@ -31,6 +31,12 @@ pub(crate) fn cargo(arguments: &[&str]) -> Result<Command> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(arguments).current_dir(root()?);
+    // What the cargo that runs us says of xtask. Build scripts look at some of it (ring's does), so that the same crates
+    // would be built anew whenever a command of xtask follows one of cargo.
+    let about_us = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(about_us)) {
+        command.env_remove(name);
+    }
     Ok(command)
 }
 
