@@ -1,28 +1,48 @@
-//! Measures pivot-host beside clusterctl, with the binary that users get.
+//! Measures pivot-host beside clusterctl, and its plugins beside bare wasmtime, with the binary that users get.
 //!
-//! What is measured and how is in `tests/bench`; here it is built. Both are release builds: the generator that is compared with
-//! must not be the slower program.
+//! What is measured and how is in `tests/bench`; here it is built. All are release builds: what is compared with must not be
+//! the slower program.
+
+use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::shell::{cargo, must, root, target};
 
-/// `cargo xtask bench [--quick]`; a full run writes `docs/benchmarks.md`.
+/// `cargo xtask bench [plugins] [--quick]`; a full run writes `docs/benchmarks.md`, or `docs/benchmarks-plugins.md`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
-    let quick = match typed {
-        [] => false,
-        ["--quick"] => true,
-        other => bail!("bench takes --quick and nothing else, not {:?}", other.join(" ")),
+    let (plugins, quick) = match typed {
+        [] => (false, false),
+        ["--quick"] => (false, true),
+        ["plugins"] => (true, false),
+        ["plugins", "--quick"] => (true, true),
+        other => bail!("bench takes plugins, --quick and nothing else, not {:?}", other.join(" ")),
     };
     must(&mut cargo(&["build", "--release", "--package", "pivot-host", "--package", "pivot-bench"])?)?;
     let release = target()?.join("release");
     let suffix = std::env::consts::EXE_SUFFIX;
-    let mut command = std::process::Command::new(release.join(format!("pivot-bench{suffix}")));
+    let mut command = Command::new(release.join(format!("pivot-bench{suffix}")));
+    let page = if plugins {
+        components(command.arg("plugins"))?;
+        "docs/benchmarks-plugins.md"
+    } else {
+        "docs/benchmarks.md"
+    };
     command.arg("--pivot-host").arg(release.join(format!("pivot-host{suffix}")));
     if quick {
         command.arg("--quick");
     } else {
-        command.arg("--write").arg(root()?.join("docs/benchmarks.md"));
+        command.arg("--write").arg(root()?.join(page));
     }
     must(&mut command)
+}
+
+/// Builds the components that are measured, and says where they are.
+fn components(command: &mut Command) -> Result<()> {
+    let (root, out) = (root()?, target()?.join("bench-plugins"));
+    let (wit, sdk) = (root.join("wit"), root.join("sdk"));
+    pivot_guests::build_guests(&root.join("plugins"), &[&wit, &sdk], &out.join("plugins"))?;
+    pivot_guests::build_guests(&root.join("tests/guests"), &[&wit], &out.join("guests"))?;
+    command.arg("--components").arg(out);
+    Ok(())
 }

@@ -26,6 +26,8 @@ Commands:
                         scenarios, metal3
        --without-metal3 But for the last: where Metal3's operators can't be had
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
+  bench plugins [--quick]
+                        Measure what plugins cost; without --quick, write docs/benchmarks-plugins.md
   help                  Print this
 ";
 

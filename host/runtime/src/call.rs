@@ -106,7 +106,8 @@ impl Call<'_> {
         }
         span.in_scope(|| store.data().say_printed());
         let (time, peak) = (begun.elapsed(), store.data().meter.peak);
-        span.record("time_us", time.as_micros());
+        // A number in every format: JSON has none of 128 bits.
+        span.record("time_us", u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
         span.record("peak_memory", peak);
         span.record("outcome", answer.as_ref().err().map_or("ok", |(code, _)| code.as_str()));
         span.in_scope(|| tracing::debug!("answered"));

@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tokio::process::Command;
 
+use crate::plugins::told::{self, Call};
+
 /// How often its memory and processor time are looked at. The kernel keeps both, so only the last interval can be missed.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -15,6 +17,12 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug, Clone)]
 pub(crate) enum Contender {
     PivotHost(PathBuf),
+    WithPlugins {
+        binary: PathBuf,
+        plugins: PathBuf,
+        /// Whether it tells every call.
+        tell: bool,
+    },
     Clusterctl(PathBuf),
 }
 
@@ -28,23 +36,31 @@ pub(crate) struct Took {
     pub(crate) cpu: Duration,
     /// Milliseconds of each phase, in order, if it says.
     pub(crate) phases: Vec<(String, u64)>,
+    /// The plugins' calls, if it tells them.
+    pub(crate) calls: Vec<Call>,
 }
 
 impl Contender {
     pub(crate) fn agent(&self) -> &'static str {
         match self {
-            Self::PivotHost(_) => "pivot-host",
+            Self::PivotHost(_) | Self::WithPlugins { .. } => "pivot-host",
             Self::Clusterctl(_) => "clusterctl",
         }
     }
 
     fn command(&self, source: &Path, target: &Path, namespace: &str) -> Command {
         let (binary, more): (_, &[&str]) = match self {
-            Self::PivotHost(binary) => (binary, &["-o", "json"]),
+            Self::PivotHost(binary) | Self::WithPlugins { binary, tell: false, .. } => {
+                (binary, &["-o", "json"])
+            }
+            Self::WithPlugins { binary, .. } => (binary, &["-o", "json", "-vv", "--log-format", "json"]),
             Self::Clusterctl(binary) => (binary, &[]),
         };
         let mut command = Command::new(binary);
         command.args(["move", "--namespace", namespace]).args(more);
+        if let Self::WithPlugins { plugins, .. } = self {
+            command.arg("--plugins").arg(plugins);
+        }
         command.arg("--kubeconfig").arg(source).arg("--to-kubeconfig").arg(target);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command
@@ -69,9 +85,10 @@ impl Contender {
         };
         let wall = start.elapsed();
         let said = String::from_utf8_lossy(&output.stdout);
-        must(output.status, &String::from_utf8_lossy(&output.stderr), self.agent())?;
+        let told = String::from_utf8_lossy(&output.stderr);
+        must(output.status, &told, self.agent())?;
         let phases = serde_json::from_str(&said).map(|report| phases(&report)).unwrap_or_default();
-        Ok(Took { wall, peak, cpu, phases })
+        Ok(Took { wall, peak, cpu, phases, calls: told::calls(&told) })
     }
 }
 

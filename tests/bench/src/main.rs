@@ -1,9 +1,10 @@
 //! pivot-host beside clusterctl, and both beside the least that any move has to send.
 //!
-//! `cargo xtask bench` builds what is measured and calls this.
+//! `cargo xtask bench` builds what is measured and calls this. As `pivot-bench plugins` it measures what plugins cost.
 
 mod contender;
 mod floor;
+mod plugins;
 mod report;
 mod rounds;
 mod shape;
@@ -41,6 +42,9 @@ fn arguments() -> Result<Arguments> {
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    if std::env::args_os().nth(1).is_some_and(|word| word == "plugins") {
+        return plugins::run(std::env::args_os().skip(2)).await;
+    }
     let Arguments { pivot_host, quick, write } = arguments()?;
     let mut contenders = vec![Contender::PivotHost(pivot_host)];
     if !quick {

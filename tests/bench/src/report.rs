@@ -114,7 +114,7 @@ fn own(runs: &[Run], of: impl Fn(&Took) -> f64, digits: usize) -> String {
 }
 
 /// The one in the middle; of an even number, the mean of the two.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);

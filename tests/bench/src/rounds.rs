@@ -43,7 +43,8 @@ pub(crate) struct Measured {
     pub(crate) contenders: Vec<(&'static str, Vec<Run>)>,
 }
 
-struct Ground {
+/// A pair of servers to move between.
+pub(crate) struct Ground {
     pair: Pair,
     // Kept: dropped, they close.
     _proxies: Vec<FaultProxy>,
@@ -87,7 +88,7 @@ pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Res
 }
 
 impl Ground {
-    async fn new(scenario: &Scenario) -> Result<Self> {
+    pub(crate) async fn new(scenario: &Scenario) -> Result<Self> {
         let pair = Pair::start().await?;
         pair.install_cluster_api().await?;
         pair.install_crds(&[&shape::crds()]).await?;
@@ -117,7 +118,8 @@ impl Ground {
         .await
     }
 
-    async fn contender(&self, contender: &Contender, namespace: &str) -> Result<Run> {
+    /// Fills a namespace and lets a contender move it.
+    pub(crate) async fn contender(&self, contender: &Contender, namespace: &str) -> Result<Run> {
         self.fill(namespace).await?;
         self.counted(contender.agent(), namespace, contender.run(&self.source, &self.target, namespace)).await
     }

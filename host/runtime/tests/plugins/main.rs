@@ -9,7 +9,6 @@
 )]
 
 mod behaviour;
-mod bench;
 mod bundled;
 mod directory;
 mod hostile;

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// A patch that notes what an object's status says; the error is what is wrong with its text.
-pub fn patch(object: &str) -> Result<String, String> {
+pub(crate) fn patch(object: &str) -> Result<String, String> {
     let object: Value = serde_json::from_str(object).map_err(|error| error.to_string())?;
     let status = object.get("status").and_then(Value::as_object);
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
