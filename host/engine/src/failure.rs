@@ -95,6 +95,8 @@ pub enum Failure {
     Halted(Halt),
     /// The command can't be meant for the move that is under way; nothing was done.
     Declined(String),
+    /// The move was finished without its source, which has come back; and how that is known.
+    Stale(String),
     /// The record can't be used.
     Record(String),
     /// The plugins are not the record's.
@@ -164,6 +166,11 @@ impl fmt::Display for Failure {
             }
             Self::Halted(Halt::Signal(_)) => f.write_str("stopped as asked"),
             Self::Halted(Halt::LeaseLost(why)) => write!(f, "stopped, because the lease is lost: {why}"),
+            Self::Stale(evidence) => write!(
+                f,
+                "{evidence}: it was finished without this source (--source-gone), which is now a stale copy; keep its \
+                 Clusters paused and delete its objects without letting controllers tear them down"
+            ),
             Self::Declined(why) | Self::Record(why) | Self::Plugins(why) => f.write_str(why),
             Self::Unsettled(what) => {
                 write!(f, "moved, but these objects could not be let go of and stay paused:")?;

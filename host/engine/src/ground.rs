@@ -112,10 +112,8 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
                 )));
             }
             if record.phase.committed() && at_target.is_none() {
-                return Err(Failure::Record(format!(
-                    "the source says that move {} is committed, and the target has no record of it: it was finished \
-                     without this source (--source-gone), which is now a stale copy; keep its Clusters paused and delete \
-                     its objects without letting controllers tear them down",
+                return Err(Failure::Stale(format!(
+                    "the source says that move {} is committed, and the target has no record of it",
                     record.move_id
                 )));
             }
@@ -171,21 +169,24 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
 impl Ground {
     /// Reads both records.
     pub(crate) async fn read(self) -> Result<Self, Failure> {
-        let read = async |records: &Option<Records>| match records {
-            Some(records) => records.read().await,
-            None => Ok(None),
-        };
-        let (at_source, at_target) = tokio::try_join!(read(&self.records.0), read(&self.records.1))?;
-        Ok(Self { at_source, at_target, ..self })
+        self.read_by(async |records| records.read().await).await
     }
 
     /// The same for a plan: who may not read records may still make one.
     pub(crate) async fn read_what_may_be(self) -> Result<Self, Failure> {
+        let lenient = async |records: &Records| match records.read().await {
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
+            other => other,
+        };
+        self.read_by(lenient).await
+    }
+
+    async fn read_by(
+        self,
+        read: impl AsyncFn(&Records) -> Result<Option<Stored>, Failure>,
+    ) -> Result<Self, Failure> {
         let read = async |records: &Option<Records>| match records {
-            Some(records) => match records.read().await {
-                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
-                other => other,
-            },
+            Some(records) => read(records).await,
             None => Ok(None),
         };
         let (at_source, at_target) = tokio::try_join!(read(&self.records.0), read(&self.records.1))?;

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::pause;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::Side;
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Meta, Uid, names};
 use pivot_places::{PlaceError, Preconditions};
-use serde_json::Value;
 
 use crate::commit;
 use crate::events::Event;
@@ -49,13 +49,11 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
     }
     for namespace in &record.touched {
         for cluster in job.target.list(kind, Some(namespace)).await?.objects {
-            let paused = cluster.value().map_err(|error| Failure::Object(Side::Target, error))?;
-            let paused = paused.pointer("/spec/paused").and_then(Value::as_bool).unwrap_or_default();
+            let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(Side::Target, error))?;
             if cluster.meta.marked(&job.move_id) && !paused {
-                return Err(Failure::Declined(format!(
-                    "{} runs in the target: move {} was finished without this source, which is now a stale copy; keep \
-                     its Clusters paused and delete its objects without letting controllers tear them down",
-                    cluster.key(),
+                let key = cluster.key();
+                return Err(Failure::Stale(format!(
+                    "{key}, a copy of move {}, runs in the target",
                     job.move_id
                 )));
             }

@@ -7,10 +7,15 @@ use crate::carry::Carrier;
 use crate::failure::{Exit, Failure, Stop};
 use crate::halt::Halt;
 
+/// How both sides stand where a move was finished without its source.
+const STALE: &str =
+    "this command changed nothing; the target has taken over, the source is complete and out of date";
+
 /// A failure before anything was written.
 pub(crate) fn untouched(failure: Failure) -> Stop {
     let (exit, next) = (exit_untouched(&failure), next_untouched(&failure));
     let standing = match failure {
+        Failure::Stale(_) => STALE.to_owned(),
         // There is a move, and it is not known here how far it came.
         Failure::Record(_) => "this command changed nothing; a move may be under way".to_owned(),
         _ => "nothing is changed on either side".to_owned(),
@@ -20,6 +25,9 @@ pub(crate) fn untouched(failure: Failure) -> Stop {
 
 /// The same for a command about a move, which stands wherever it stood.
 pub(crate) fn unread(failure: Failure) -> Stop {
+    if matches!(failure, Failure::Stale(_)) {
+        return untouched(failure);
+    }
     let standing = "this command changed nothing; a move may be under way".to_owned();
     Stop { standing, next: vec!["status"], ..untouched(failure) }
 }
@@ -82,6 +90,10 @@ pub(crate) async fn stopped(carrier: &mut Carrier, failure: Failure) -> Stop {
         _ => None,
     };
     let Some(phase) = carrier.journal.phase() else { return untouched(failure) };
+    // Neither to resume nor to roll back is the way here: the record of this source knows nothing of what came after.
+    if matches!(failure, Failure::Stale(_)) {
+        return untouched(failure);
+    }
     // Refusing to do something to a move is not a stop of that move.
     if matches!(failure, Failure::Declined(_) | Failure::Plugins(_) | Failure::NoMove) {
         return declined(failure, phase, &carrier.journal.record.move_id);

@@ -320,6 +320,8 @@ async fn what_was_finished_without_its_source_is_not_taken_back_from_it() {
     {
         assert_eq!(stop.exit, Exit::Refused, "{stop}");
         assert!(stop.to_string().contains("finished without this source"), "{stop}");
+        assert!(stop.standing.contains("the target has taken over"), "{}", stop.standing);
+        assert!(stop.next.is_empty(), "neither is the way: {:?}", stop.next);
     }
     assert_eq!(picture(&stage.target), live);
     assert_eq!(picture(&stage.source), before);
@@ -384,4 +386,19 @@ async fn a_slow_answer_is_not_a_lease_that_stands_still() {
     });
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(code(&stop), "run-active", "{stop}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_used_as_it_is_need_not_be_creatable() {
+    let stage = Stage::new();
+    stage.target.add_namespace("ns").insert(body(CLUSTERS, "ClusterClass", "class", None)).unwrap();
+    let template = body(INFRA, "InfraTemplate", "t", Some((CLUSTERS, "ClusterClass", "class")));
+    stage.target.insert(template).unwrap();
+    // As where classes come from a repository, and a policy refuses all others.
+    stage.target.on_call(|verb, key| {
+        let shared = ["ClusterClass", "InfraTemplate"].contains(&key.group_kind.kind.as_str());
+        let asked = verb.ends_with("create") && shared;
+        asked.then(|| Fault::Before(PlaceError::Forbidden("a policy".into())))
+    });
+    run::start(stage.setup()).await.unwrap();
 }
