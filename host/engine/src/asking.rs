@@ -129,13 +129,18 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
         if waits.is_empty() {
             return Ok(());
         }
-        let lines: Vec<String> =
-            waits.iter().map(|(plugin, f)| format!("{plugin}: {}; {}", f.message, f.remedy)).collect();
+        // A plan says what a move would wait for, and does not wait.
         if job.options.dry_run != DryRun::Off {
-            // A plan says what a move would do, and does not do it.
-            lines.iter().for_each(|line| job.tell(Event::Warning(&format!("a move would wait: {line}"))));
+            let mut told: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+            for (plugin, finding) in &waits {
+                let message = format!("a move would wait: {}", finding.message);
+                let finding = Finding { severity: Severity::Warn, message, ..finding.clone() };
+                tell(job, told.entry(plugin).or_default(), plugin, &finding);
+            }
             return Ok(());
         }
+        let lines: Vec<String> =
+            waits.iter().map(|(plugin, f)| format!("{plugin}: {}; {}", f.message, f.remedy)).collect();
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Failure::TimedOut(lines));
@@ -159,5 +164,18 @@ fn tell(job: &Job, told: &mut BTreeSet<String>, plugin: &str, finding: &Finding)
         job.tell(Event::Note(&format!("{plugin}: {}", finding.message)));
     } else {
         job.tell(Event::Warning(&format!("{plugin}: {}; {}", finding.message, finding.remedy)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overlap;
+
+    #[test]
+    fn a_path_overlaps_itself_and_what_is_above_and_below_it() {
+        for (one, other) in [("/status", "/status"), ("/status", "/status/a"), ("/status/a/b", "/status/a")] {
+            assert!(overlap(one, other), "{one} {other}");
+        }
+        assert!(!overlap("/status/a", "/status/ab") && !overlap("/status/a", "/status/b"));
     }
 }

@@ -20,7 +20,6 @@ struct HostKeeper {
     calls: Mutex<Vec<String>>,
     failing: Option<Hook>,
     stop_at: Option<Point>,
-    wait_at: Option<Point>,
 }
 
 impl HostKeeper {
@@ -36,7 +35,6 @@ impl HostKeeper {
             calls: Mutex::default(),
             failing: None,
             stop_at: None,
-            wait_at: None,
         }
     }
 
@@ -83,8 +81,6 @@ impl Hooks for HostKeeper {
         };
         Ok(if self.stop_at == Some(point) {
             vec![finding(Severity::Stop)]
-        } else if self.wait_at == Some(point) {
-            vec![finding(Severity::Wait)]
         } else {
             vec![finding(Severity::Note)]
         })
@@ -178,20 +174,6 @@ async fn a_check_that_says_stop_stops_with_the_exit_of_its_point() {
         let stage = stage(&keeper);
         assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, exit, "{point:?}");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_plan_says_what_a_move_would_wait_for_and_does_not_wait() {
-    let keeper = Arc::new(HostKeeper { wait_at: Some(Point::BeforePause), ..HostKeeper::new() });
-    let mut stage = stage(&keeper);
-    let begun = tokio::time::Instant::now();
-    assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::Timeout);
-    assert!(begun.elapsed() >= stage.options.gate_timeout);
-
-    stage.options.dry_run = pivot_engine::DryRun::Plan;
-    let begun = tokio::time::Instant::now();
-    run::plan(stage.setup()).await.unwrap();
-    assert!(begun.elapsed().is_zero());
 }
 
 #[tokio::test(start_paused = true)]

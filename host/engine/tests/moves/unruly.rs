@@ -7,7 +7,7 @@ use pivot_core::hooks::{Description, Finding, Hook, Point, Settlement, Severity}
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::run::Setup;
-use pivot_engine::{Event, Exit, Watcher, run};
+use pivot_engine::{DryRun, Event, Exit, Watcher, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
@@ -164,4 +164,18 @@ async fn a_plugin_with_too_much_to_say_is_cut_short() {
         let told = stop.to_string();
         assert!(told.lines().count() < 30 && told.ends_with("and 980 more"), "{told}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_says_what_a_move_would_wait_for_and_does_not_wait() {
+    let mut stage = stage();
+    stage.plugins = vec![Arc::new(Unruly { findings: (1_000, Severity::Wait), ..Unruly::new(&stage) })];
+    stage.options.dry_run = DryRun::Plan;
+    let lines = Arc::new(Lines::default());
+    let begun = tokio::time::Instant::now();
+    run::plan(Setup { watcher: lines.clone(), ..stage.setup() }).await.unwrap();
+    assert!(begun.elapsed().is_zero());
+    let lines = lines.0.lock().unwrap();
+    let said = lines.iter().filter(|line| line.starts_with("unruly: a move would wait: more")).count();
+    assert_eq!((said, lines.len()), (50, 51), "{lines:?}");
 }
