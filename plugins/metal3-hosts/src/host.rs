@@ -63,6 +63,13 @@ impl<'a> Host<'a> {
         self.0.reference_at("/spec/consumerRef").filter(|key| key.kind == MACHINE)
     }
 
+    /// What is to be written to it: an image, a way of its own, or both.
+    pub(crate) fn image(self) -> Option<String> {
+        let wanted = ["/spec/customDeploy/method", "/spec/image/url"].map(|pointer| self.0.text(pointer));
+        let wanted: Vec<_> = wanted.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+        (!wanted.is_empty()).then(|| wanted.join(" "))
+    }
+
     /// Its Cluster, by label.
     pub(crate) fn cluster(self) -> Option<Key> {
         let name = self.0.label(CLUSTER_NAME).filter(|name| !name.is_empty())?;

@@ -12,8 +12,10 @@ use crate::host::{Host, Pause};
 
 /// The name of the note.
 const BEFORE: &str = "before";
+/// The state of a host that nobody has written anything to.
+const FREE: &str = "available";
 
-/// What a host was.
+/// What a host was. A note that an older version of this plugin wrote lacks what is left out here where there is none.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Memory {
@@ -24,6 +26,11 @@ pub(crate) struct Memory {
     provisioned: Value,
     /// The version of the credentials that were good: the Secret's in the source.
     credentials: Option<String>,
+    /// Who used it, and with which image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<String>,
     /// The provider had paused it, because of its Cluster.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) by_provider: bool,
@@ -46,6 +53,8 @@ impl Memory {
             inspected: past("inspect"),
             provisioned: past("provision"),
             credentials: good_credentials(host.0).map(str::to_owned),
+            consumer: host.0.reference_at("/spec/consumerRef").map(|consumer| consumer.to_string()),
+            image: host.image(),
             by_provider: host.pause() == Pause::Provider || (host.pause() == Pause::Ours && noted()),
         }
     }
@@ -62,9 +71,20 @@ impl Memory {
         Ok(patch.remember::<Metal3Hosts>(BEFORE, serde_json::to_string(self)?))
     }
 
-    /// Whether it was inspected or provisioned since.
+    /// Whether it was inspected or provisioned since, and nobody can have meant it. What was free is provisioned only for
+    /// an image that somebody gave it.
     pub(crate) fn touched_since(&self, now: &Self) -> bool {
-        self.inspected != now.inspected || self.provisioned != now.provisioned
+        let free = self.state == FREE && self.image.is_none();
+        self.inspected != now.inspected || (self.provisioned != now.provisioned && !free)
+    }
+
+    /// Whether it was free, and the target has put it to use since: a Machine that waited for a host takes one as soon
+    /// as it is let go of. An operator that takes it for a new host registers or inspects it first.
+    pub(crate) fn put_to_use(&self, now: &Self) -> bool {
+        let given = |before: &Option<String>, now: &Option<String>| now.is_some() && before != now;
+        self.state == FREE
+            && (given(&self.consumer, &now.consumer) || given(&self.image, &now.image))
+            && matches!(now.state.as_str(), "preparing" | "provisioning" | "provisioned" | "deprovisioning")
     }
 
     /// Whether an operator has found other credentials good since: the Secret's version in the target is another.

@@ -2,7 +2,8 @@
 //!
 //! Before: its status, its credentials and its hardware must be there; an operator that finds them missing registers or
 //! inspects the host. After: it must come to be as it was, with no inspection and no provisioning in between. What
-//! went wrong shows on one host then, and not on all of them.
+//! went wrong shows on one host then, and not on all of them. A free host that the target puts to use meanwhile is the
+//! target's: to pause it would only leave its Machine without a disk.
 
 use pivot_sdk::objects::{self, Query};
 use pivot_sdk::prelude::*;
@@ -17,6 +18,10 @@ pub(crate) fn settle(object: &Object) -> Result<Settlement> {
     let (true, Some(before)) = (object.kind() == HOST, Memory::on(object)?) else {
         return Ok(Settlement::Done);
     };
+    // What this plugin still holds nobody can have put to use.
+    if host.pause() != Pause::Ours && before.put_to_use(&Memory::of(host)) {
+        return Ok(Settlement::Done);
+    }
     if let Some(changed) = changed(host, &before) {
         return Ok(Settlement::Stop(changed));
     }

@@ -185,3 +185,80 @@ fn the_providers_own_pause_is_waited_for_where_it_was_left_in_place() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     assert_eq!(answer(&mut harness, &paused(copy, "metal3.io/capm3")), "wait provider-pause");
 }
+
+const BEFORE: &str = "metal3-hosts.pivot-host.io/before";
+
+/// What a Machine of the target makes of a free host: it waited for one.
+fn taken(copy: &Value, state: &str) -> Value {
+    let used = json!({
+        "spec": {
+            "consumerRef": {
+                "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
+                "name": "north-7qzpl", "namespace": "metal3",
+            },
+            "image": {"url": "http://172.22.0.1/images/other.raw"},
+        },
+        "status": {
+            "provisioning": {"state": state},
+            "operationHistory": {"provision": {"start": "2026-08-04T00:00:00Z", "end": null}},
+        },
+    });
+    with(taken_over(copy.clone()), used)
+}
+
+#[test]
+fn a_free_host_that_the_target_puts_to_use_is_settled() {
+    let (mut harness, copy) = target(&paused(free(), OURS));
+    for state in ["preparing", "provisioning", "provisioned", "deprovisioning"] {
+        assert_eq!(answer(&mut harness, &taken(&copy, state)), "done", "{state}");
+        // Given an image by hand, without a Machine; or by a Machine whose bootstrap data are still to come.
+        let by_hand = with(taken(&copy, state), json!({"spec": {"consumerRef": null}}));
+        assert_eq!(answer(&mut harness, &by_hand), "done", "{state}");
+        let no_image = with(taken(&copy, state), json!({"spec": {"image": null}}));
+        assert_eq!(answer(&mut harness, &no_image), "done", "{state}");
+    }
+    // Whoever paused it since, perhaps because an older version said so.
+    assert_eq!(answer(&mut harness, &paused(taken(&copy, "provisioning"), "stop")), "done");
+    // And given back.
+    let free_again = with(taken(&copy, "available"), json!({"spec": {"consumerRef": null, "image": null}}));
+    assert_eq!(answer(&mut harness, &free_again), "done");
+}
+
+#[test]
+fn a_free_host_that_nobody_gave_anything_to_do_may_not_change() {
+    let (mut harness, copy) = target(&paused(free(), OURS));
+    for state in ["preparing", "provisioning", "provisioned", "deprovisioning", "inspecting"] {
+        let unused = with(taken(&copy, state), json!({"spec": {"consumerRef": null, "image": null}}));
+        assert_eq!(answer(&mut harness, &unused), "stop state-changed", "{state}");
+    }
+    // An operator that begins with this has taken it for a new one, and will do so with the next.
+    for state in ["registering", "inspecting"] {
+        assert_eq!(answer(&mut harness, &taken(&copy, state)), "stop state-changed", "{state}");
+    }
+    let held = paused(taken(&copy, "provisioning"), OURS);
+    assert_eq!(answer(&mut harness, &held), "stop state-changed", "nobody was to touch it");
+    let inspected = json!({"status": {"operationHistory": {"inspect": {"end": "2026-08-04T00:00:00Z"}}}});
+    assert_eq!(answer(&mut harness, &with(taken_over(copy), inspected)), "stop touched-again");
+}
+
+#[test]
+fn what_a_host_was_to_do_already_is_no_new_use() {
+    let waiting =
+        with(taken(&free(), "available"), json!({"status": {"operationHistory": {"provision": null}}}));
+    let (mut harness, copy) = target(&paused(waiting, OURS));
+    assert_eq!(answer(&mut harness, &taken(&copy, "provisioning")), "stop state-changed");
+    // A machine's host has an image that is written: another one wipes it, whoever wants that.
+    let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
+    assert_eq!(answer(&mut harness, &taken(&copy, "deprovisioning")), "stop state-changed");
+}
+
+#[test]
+fn a_note_of_an_older_version_says_of_a_free_host_that_nobody_used_it() {
+    let (mut harness, copy) = target(&paused(free(), OURS));
+    let note = r#"{"state":"available","inspected":["2026-08-03T08:21:41Z","2026-08-03T08:31:58Z"],"provisioned":[null,null],"credentials":"2237"}"#;
+    let older = with(copy, json!({"metadata": {"annotations": {BEFORE: note}}}));
+    assert_eq!(answer(&mut harness, &taken(&older, "provisioning")), "done");
+    assert_eq!(answer(&mut harness, &taken_over(older.clone())), "done");
+    let wiped = with(taken_over(older), json!({"status": {"provisioning": {"state": "deprovisioning"}}}));
+    assert_eq!(answer(&mut harness, &wiped), "stop state-changed");
+}
