@@ -5,43 +5,91 @@ use std::collections::BTreeMap;
 use pivot_sdk::prelude::*;
 
 use crate::host::{Host, Pause, state};
+use crate::machine::{Bmc, Machine, Place};
 use crate::names::{HARDWARE, HOST};
 use crate::seen::Seen;
 
 /// Hosts of the target that are in the way: of the same name, or of the same machine.
 pub(crate) fn in_the_way(hosts: &[&Object], target: &Seen) -> Vec<Finding> {
-    let mac = |host: &Object| {
-        let mac = host.text("/spec/bootMACAddress").map(str::to_ascii_lowercase);
-        mac.filter(|mac| !mac.is_empty())
+    let known = Known::of(target);
+    hosts.iter().flat_map(|host| [named(host, target), known.elsewhere(host)]).flatten().collect()
+}
+
+/// What speaks against the target's host of the same name.
+fn named(host: &Object, target: &Seen) -> Option<Finding> {
+    let there = Machine::of(target.get(&host.key())?);
+    let here = Machine::of(host);
+    let what = match (here.mac.zip(there.mac), here.bmc.zip(there.bmc)) {
+        (Some((here, there)), _) if here == there => return None,
+        (Some(_), _) => "the target has a host of this name that boots from another MAC address",
+        (None, Some((here, there))) if here.is(&there) => return None,
+        (None, Some(_)) => "the target has a host of this name with another management controller",
+        (None, None) => {
+            let what = "the target has a host of this name, and whether it is the same machine can't be told";
+            return Some(Host(host).warn("machine-unknown", what).remedy(TELL));
+        }
     };
-    let there = target.all(&HOST);
-    let by_mac: BTreeMap<String, &Object> = there.filter_map(|there| Some((mac(there)?, there))).collect();
-    let mut found = Vec::new();
-    for host in hosts {
-        if let Some(there) = target.get(&host.key())
-            && mac(there) != mac(host)
-        {
-            found.push(
-                Host(host)
-                    .stop(
-                        "other-machine",
-                        "the target has a host of this name that boots from another MAC address",
-                    )
-                    .remedy("one of the two has to be renamed, or taken out of the move"),
-            );
+    let remedy = "one of the two has to be renamed, or taken out of the move";
+    Some(Host(host).stop("other-machine", what).remedy(remedy))
+}
+
+/// What would settle whether two hosts are one machine.
+const TELL: &str = "look whether it is the same machine; with spec.bootMACAddress on both it shows";
+
+/// The target's machines, by what they are known by: to compare every host with every host takes too long.
+#[derive(Default)]
+struct Known<'a> {
+    by_mac: BTreeMap<String, Vec<&'a Object>>,
+    by_bmc: BTreeMap<Place, Vec<(Bmc, &'a Object)>>,
+    /// By whether they have a MAC address, and a management controller.
+    by_what: BTreeMap<(bool, bool), Vec<&'a Object>>,
+}
+
+impl<'a> Known<'a> {
+    fn of(target: &'a Seen) -> Self {
+        let mut known = Self::default();
+        for host in target.all(&HOST) {
+            let Machine { mac, bmc } = Machine::of(host);
+            known.by_what.entry((mac.is_some(), bmc.is_some())).or_default().push(host);
+            if let Some(mac) = mac {
+                known.by_mac.entry(mac).or_default().push(host);
+            }
+            if let Some(bmc) = bmc {
+                known.by_bmc.entry(bmc.host.clone()).or_default().push((bmc, host));
+            }
         }
-        if let Some(there) = mac(host).and_then(|mac| by_mac.get(&mac))
-            && there.key() != host.key()
-        {
-            let what = format!("the target knows its machine as {}", Host(there).name());
-            found.push(
-                Host(host)
-                    .stop("same-machine", &what)
-                    .remedy("delete the target's host (detach it first), or take this one out of the move"),
-            );
-        }
+        known
     }
-    found
+
+    /// What speaks against the target's hosts of other names.
+    fn elsewhere(&self, host: &Object) -> Option<Finding> {
+        let machine = Machine::of(host);
+        let other = |there: &&Object| there.key() != host.key();
+        let mut same_mac = machine.mac.iter().filter_map(|mac| self.by_mac.get(mac)).flatten().copied();
+        if let Some(there) = same_mac.find(other) {
+            return Some(same(host, there, "boots from the same MAC address"));
+        }
+        let near = machine.bmc.iter().filter_map(|bmc| Some((bmc, self.by_bmc.get(&bmc.host)?)));
+        let same_bmc = near.flat_map(|(bmc, near)| near.iter().filter(|(there, _)| there.is(bmc)));
+        if let Some(there) = same_bmc.map(|(_, there)| *there).find(other) {
+            return Some(same(host, there, "has the same management controller"));
+        }
+        let comparable = |mac: bool, bmc: bool| mac && machine.mac.is_some() || bmc && machine.bmc.is_some();
+        let unlike = self.by_what.iter().filter(|((mac, bmc), _)| !comparable(*mac, *bmc));
+        let there = unlike.flat_map(|(_, hosts)| hosts).copied().find(other)?;
+        let what = format!(
+            "whether the target knows its machine as {} can't be told: they have neither MAC addresses nor \
+             management controllers to compare",
+            Host(there).name()
+        );
+        Some(Host(host).warn("machine-unknown", &what).remedy(TELL))
+    }
+}
+
+fn same(host: &Object, there: &Object, why: &str) -> Finding {
+    let what = format!("the target knows its machine as {}, which {why}", Host(there).name());
+    let remedy = "delete the target's host (detach it first), or take this one out of the move";
+    Host(host).stop("same-machine", &what).remedy(remedy)
 }
 
 /// Before the point of no return: every copy paused, with the source's status, its credentials and its hardware.

@@ -13,6 +13,7 @@ mod firmware;
 mod heed;
 mod hold;
 mod host;
+mod machine;
 mod memory;
 mod names;
 mod relate;

@@ -1,0 +1,74 @@
+//! Whether two hosts are one machine.
+//!
+//! Two operators that each think a machine is theirs work against each other. A machine is known by the MAC address it boots
+//! from, and by the address of its management controller (BMC); either may be missing, and the second can be written
+//! in many ways.
+
+use std::net::IpAddr;
+
+use pivot_sdk::prelude::*;
+
+/// What a machine is known by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub(crate) mac: Option<String>,
+    pub(crate) bmc: Option<Bmc>,
+}
+
+/// Name or address, and the port where it is not the usual one.
+pub(crate) type Place = (String, Option<u16>);
+
+/// Where a management controller is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bmc {
+    pub(crate) host: Place,
+    /// Which of its machines; empty where it has only one.
+    system: String,
+}
+
+impl Machine {
+    pub(crate) fn of(host: &Object) -> Self {
+        let text = |pointer: &str| host.text(pointer).filter(|text| !text.is_empty());
+        Self {
+            mac: text("/spec/bootMACAddress").map(str::to_ascii_lowercase),
+            bmc: text("/spec/bmc/address").and_then(Bmc::at),
+        }
+    }
+}
+
+impl Bmc {
+    /// Reads `spec.bmc.address`: `redfish-virtualmedia+http://10.0.0.1:8000/redfish/v1/Systems/1`, or only an address, which
+    /// the operator takes for IPMI. The scheme chooses a driver, and each driver can talk to the same controller.
+    pub(crate) fn at(address: &str) -> Option<Self> {
+        let (scheme, rest) = address.trim().split_once("://").unwrap_or(("ipmi", address.trim()));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (name, port) = split(authority);
+        let name = name.to_ascii_lowercase();
+        let name = name.parse().map_or(name, |address: IpAddr| address.to_string());
+        let scheme = scheme.to_ascii_lowercase();
+        let usual = match scheme.as_str() {
+            "ipmi" | "libvirt" => 623,
+            scheme if scheme.ends_with("+http") => 80,
+            _ => 443,
+        };
+        let port = port.filter(|port| *port != usual);
+        (!name.is_empty()).then(|| Self { host: (name, port), system: path.trim_matches('/').to_owned() })
+    }
+
+    /// Whether both lead to one machine. Without a system's name a controller must have only one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let any = self.system.is_empty() || other.system.is_empty();
+        self.host == other.host && (any || self.system == other.system)
+    }
+}
+
+/// Host and port; an IPv6 address with a port stands in brackets.
+fn split(authority: &str) -> (&str, Option<u16>) {
+    if let Some((name, rest)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return (name, rest.strip_prefix(':').and_then(|port| port.parse().ok()));
+    }
+    match authority.split_once(':') {
+        Some((name, port)) if !port.contains(':') => (name, port.parse().ok()),
+        _ => (authority, None),
+    }
+}
