@@ -26,7 +26,7 @@ pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
 /// - The provider's pause becomes ours. Left as it is, the provider in the target would let go of all hosts at once the
 ///   moment their Clusters run, before anything was released in the source.
 /// - The status annotation is dropped. The status itself is restored (see [`crate::restore`]); the annotation would only
-///   give the target's webhook a reason to refuse the copy, where the source's operator is newer.
+///   give a webhook of the target something to refuse the copy for.
 pub(crate) fn adapt(object: &Object) -> Result<Patch> {
     let host = Host(object);
     if object.kind() != HOST {

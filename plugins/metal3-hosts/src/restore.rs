@@ -1,9 +1,9 @@
 //! The status, carried over.
 //!
-//! Written to the status itself and not as the provider's annotation: that leaves out the hardware, is refused by the
-//! webhook of an older operator, and is dropped in silence where it can't be read, after which the host is provisioned
-//! again. Both ways were measured against the real operator: a host whose status was there before it was let go of
-//! goes straight to its state.
+//! Written to the status itself and not as the provider's annotation: that leaves out the hardware, and is dropped in
+//! silence where it can't be read, after which the host is provisioned again. Both ways were measured against the real
+//! operator: a host whose status was there before it was let go of goes straight to its state. What webhooks make of the
+//! annotation was read and not measured; the README says what is known from where.
 //!
 //! Firmware needs it as much as hosts do: the operator compares the wanted updates with those that `status.updates` says
 //! it has made. Without them it flashes the firmware again.
