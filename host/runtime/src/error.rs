@@ -95,6 +95,9 @@ pub enum Refused {
     /// It was built against another contract.
     #[error("does not fit the contract pivot:provider@0.1: {0}")]
     Mismatch(String),
+    /// Components in components, so often that the compiler would not come to an end.
+    #[error("is small and would be compiled into {0}; no plugin may")]
+    Unfolds(String),
     /// What it says of itself makes no sense.
     #[error("describes itself wrongly: {0}")]
     Description(String),
@@ -178,6 +181,7 @@ impl Refused {
             Self::Malformed(_) => "malformed",
             Self::ForeignImports(_) => "foreign-imports",
             Self::Mismatch(_) => "mismatch",
+            Self::Unfolds(_) => "unfolds",
             Self::Description(_) => "description",
             Self::Describe(_) => "describe",
             Self::Undeclared(_) => "undeclared",

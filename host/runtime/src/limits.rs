@@ -73,6 +73,10 @@ impl LimitsText {
     }
 }
 
+/// Of how many instances of modules a component may consist. Those of interpreted languages are linked from dozens of
+/// modules (Python: 38).
+pub(crate) const INSTANCES: usize = 200;
+
 /// The least and the most stack: less runs nothing, more is never what was meant.
 const STACK: (usize, usize) = (64 << 10, 16 << 20);
 
@@ -212,9 +216,8 @@ impl ResourceLimiter for Meter {
         Ok(true)
     }
 
-    // Components of interpreted languages are linked from dozens of modules (Python: 38).
     fn instances(&self) -> usize {
-        200
+        INSTANCES
     }
 
     fn tables(&self) -> usize {

@@ -3,12 +3,15 @@
 //! The compiler is large; a file that is no component, or a broken one, or one that wants what no plugin gets, never
 //! reaches it. Names of imports and exports are read here, from the binary.
 
+mod unfolded;
+
 use semver::Version;
-use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
+use wasmparser::{BinaryReaderError, Encoding, Parser, Payload, Validator, WasmFeatures};
 
 use crate::contract;
 use crate::error::Refused;
 use crate::inert;
+use unfolded::Unfolded;
 
 /// What a component's binary says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,23 +29,21 @@ pub(crate) fn look(bytes: &[u8]) -> Result<Seen, Refused> {
     kind(bytes)?;
     // The same set of features that the engine is told: what is refused there is refused here, with an offset.
     let mut validator = Validator::new_with_features(features());
-    validator.validate_all(bytes).map_err(|error| malformed(&error))?;
+    validator.validate_all(bytes)?;
     let mut names = Names::default();
-    let mut depth = 0usize;
+    let mut unfolded = Unfolded::default();
     for payload in Parser::new(0).parse_all(bytes) {
-        match payload.map_err(|error| malformed(&error))? {
-            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
-            Payload::End(_) => depth = depth.saturating_sub(1),
-            Payload::ComponentImportSection(section) if depth == 0 => {
+        let payload = payload?;
+        unfolded.take(&payload)?;
+        match payload {
+            Payload::ComponentImportSection(section) if unfolded.outermost() => {
                 for import in section {
-                    let import = import.map_err(|error| malformed(&error))?;
-                    names.imports.push(import.name.name.to_owned());
+                    names.imports.push(import?.name.name.to_owned());
                 }
             }
-            Payload::ComponentExportSection(section) if depth == 0 => {
+            Payload::ComponentExportSection(section) if unfolded.outermost() => {
                 for export in section {
-                    let export = export.map_err(|error| malformed(&error))?;
-                    names.exports.push(export.name.name.to_owned());
+                    names.exports.push(export?.name.name.to_owned());
                 }
             }
             _ => {}
@@ -59,8 +60,10 @@ fn features() -> WasmFeatures {
 const CORE_MODULE: &str = "a core module (build it with `cargo build --release --target wasm32-wasip2`, or wrap it with \
                            `wasm-tools component new`)";
 
-fn malformed(error: &wasmparser::BinaryReaderError) -> Refused {
-    Refused::Malformed(error.to_string())
+impl From<BinaryReaderError> for Refused {
+    fn from(error: BinaryReaderError) -> Self {
+        Self::Malformed(error.to_string())
+    }
 }
 
 /// By its first bytes.
@@ -80,7 +83,7 @@ fn kind(bytes: &[u8]) -> Result<(), Refused> {
         Some(Ok(Payload::Version { encoding: Encoding::Module, .. })) => {
             Err(Refused::NotAComponent(CORE_MODULE))
         }
-        Some(Err(error)) => Err(malformed(&error)),
+        Some(Err(error)) => Err(error.into()),
         _ => Err(Refused::NotAComponent("no WebAssembly")),
     }
 }

@@ -203,3 +203,39 @@ async fn only_a_check_may_fail_with_a_warning() {
     assert_eq!((findings[0].severity, findings[0].code.as_str()), (Severity::Warn, "trap"));
     assert!(plugin.hold(&in_mode("trap")).await.is_err());
 }
+
+/// Two instances of a component with two instances of a component …, so deep.
+fn doubled(deep: usize) -> Vec<u8> {
+    let section = |id: u8, content: &[u8]| {
+        let length = content.len();
+        let length = [0x80 | (length & 0x7f), 0x80 | ((length >> 7) & 0x7f), length >> 14];
+        let length = length.map(|byte| u8::try_from(byte).unwrap());
+        [&[id][..], &length, content].concat()
+    };
+    let component = |sections: &[Vec<u8>]| [b"\0asm\x0d\0\x01\0".to_vec(), sections.concat()].concat();
+    let module = section(1, b"\0asm\x01\0\0\0");
+    let innermost = component(&[module, section(2, &[1, 0, 0, 0])]);
+    let twice = section(5, &[2, 0, 0, 0, 0, 0, 0]);
+    (0..deep).fold(innermost, |inner, _| component(&[section(4, &inner), twice.clone()]))
+}
+
+/// The compiler would put a module into it 67 million times.
+#[tokio::test]
+async fn a_component_that_unfolds_without_end_is_not_compiled() {
+    let place = Place::new();
+    let bomb = doubled(26);
+    assert!(bomb.len() < 2_000, "{}", bomb.len());
+    place.put("bomb.wasm", &bomb);
+    let begun = Instant::now();
+    let errors = [
+        place.runtime.inspect(&place.path("bomb.wasm")).await.unwrap_err(),
+        place.runtime.admit(&place.path("bomb.wasm")).await.unwrap_err(),
+        place.runtime.try_out(&place.path("bomb.wasm"), None).await.unwrap_err(),
+    ];
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    for error in errors {
+        assert_eq!(error.code(), "unfolds");
+        let said = "would be compiled into more than 200 instances of modules";
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}

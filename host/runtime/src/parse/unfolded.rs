@@ -1,0 +1,282 @@
+//! How large a component becomes when it is compiled.
+//!
+//! The compiler puts each nested component in place of each of its instantiations. One that is instantiated twice, inside
+//! one that is instantiated twice, and so on, is a small file and more than the machine's memory. So it is counted
+//! beforehand what would come of it. A component that is handed in from elsewhere can't be counted, and tools don't
+//! instantiate such.
+
+use wasmparser::{
+    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, ComponentTypeRef,
+    Instance, Payload,
+};
+
+use crate::error::Refused;
+use crate::limits::INSTANCES;
+
+/// Bytes of definitions, code and what is nested apart.
+const DEFINITIONS: usize = 1 << 20;
+
+/// What one instance of a component consists of, all that it instantiates included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Size {
+    /// Instances of core modules.
+    instances: usize,
+    /// Bytes of definitions.
+    definitions: usize,
+}
+
+impl Size {
+    /// So much that nobody can count it is too much, too.
+    fn add(&mut self, other: Self) {
+        self.instances = self.instances.saturating_add(other.instances);
+        self.definitions = self.definitions.saturating_add(other.definitions);
+    }
+}
+
+/// A component that is being read.
+#[derive(Debug, Default)]
+struct Frame {
+    size: Size,
+    /// The components it knows, by index; none: it is handed in from elsewhere.
+    known: Vec<Option<Size>>,
+}
+
+/// Counts, payload by payload, what a valid component consists of.
+#[derive(Debug)]
+pub(crate) struct Unfolded {
+    /// From the outermost to the one that is being read.
+    open: Vec<Frame>,
+    /// Inside a core module, whose sections are not ours.
+    module: bool,
+}
+
+impl Default for Unfolded {
+    fn default() -> Self {
+        Self { open: vec![Frame::default()], module: false }
+    }
+}
+
+impl Unfolded {
+    /// Whether what is being read belongs to the outermost component itself.
+    pub(crate) fn outermost(&self) -> bool {
+        self.open.len() == 1 && !self.module
+    }
+
+    /// The next part of the binary.
+    pub(crate) fn take(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
+        match payload {
+            Payload::End(_) if self.module => {
+                self.module = false;
+                return Ok(());
+            }
+            Payload::End(_) => return self.close(),
+            _ if self.module => return Ok(()),
+            Payload::ModuleSection { .. } => self.module = true,
+            Payload::ComponentSection { .. } => self.open.push(Frame::default()),
+            _ => {}
+        }
+        let Some((frame, outer)) = self.open.split_last_mut() else { return Ok(()) };
+        frame.define(payload, outer)?;
+        let Size { instances, definitions } = frame.size;
+        if instances > INSTANCES {
+            return Err(Refused::Unfolds(format!("more than {INSTANCES} instances of modules")));
+        }
+        if definitions > DEFINITIONS {
+            return Err(Refused::Unfolds(format!("more than {DEFINITIONS} bytes of definitions")));
+        }
+        Ok(())
+    }
+
+    /// The component that was being read is complete, and known to the one around it.
+    fn close(&mut self) -> Result<(), Refused> {
+        let closed = self.open.pop();
+        if let (Some(closed), Some(around)) = (closed, self.open.last_mut()) {
+            around.known.push(Some(closed.size));
+        }
+        Ok(())
+    }
+}
+
+impl Frame {
+    /// Counts a section, and notes which components it makes known.
+    fn define(&mut self, payload: &Payload<'_>, outer: &[Self]) -> Result<(), Refused> {
+        self.size.add(Size { instances: 0, definitions: bytes(payload) });
+        match payload {
+            Payload::InstanceSection(section) => {
+                for instance in section.clone() {
+                    if matches!(instance?, Instance::Instantiate { .. }) {
+                        self.size.add(Size { instances: 1, definitions: 0 });
+                    }
+                }
+            }
+            Payload::ComponentInstanceSection(section) => {
+                for instance in section.clone() {
+                    let ComponentInstance::Instantiate { component_index, .. } = instance? else { continue };
+                    let Some(size) = at(&self.known, component_index) else {
+                        let what =
+                            "a component that is handed in from elsewhere, as often as nobody can count";
+                        return Err(Refused::Unfolds(what.into()));
+                    };
+                    self.size.add(size);
+                }
+            }
+            Payload::ComponentAliasSection(section) => {
+                for alias in section.clone() {
+                    match alias? {
+                        ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
+                            self.known.push(None);
+                        }
+                        ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
+                            let known = self.outwards(outer, count).and_then(|frame| at(&frame.known, index));
+                            self.known.push(known);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Payload::ComponentImportSection(section) => {
+                for import in section.clone() {
+                    if matches!(import?.ty, ComponentTypeRef::Component(_)) {
+                        self.known.push(None);
+                    }
+                }
+            }
+            // What is exported can be spoken of by a new index, too.
+            Payload::ComponentExportSection(section) => {
+                for export in section.clone() {
+                    let export = export?;
+                    if export.kind == ComponentExternalKind::Component {
+                        self.known.push(at(&self.known, export.index));
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The component so many steps around this one.
+    fn outwards<'a>(&'a self, outer: &'a [Self], steps: u32) -> Option<&'a Self> {
+        let steps = usize::try_from(steps).ok()?;
+        match steps.checked_sub(1) {
+            None => Some(self),
+            Some(above) => outer.iter().rev().nth(above),
+        }
+    }
+}
+
+fn at(known: &[Option<Size>], index: u32) -> Option<Size> {
+    known.get(usize::try_from(index).ok()?).copied().flatten()
+}
+
+/// How much a section defines. What is nested is counted where it is instantiated; here it is a header.
+fn bytes(payload: &Payload<'_>) -> usize {
+    match payload {
+        Payload::CustomSection(_) => 0,
+        Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => 8,
+        payload => payload.as_section().map_or(0, |(_, range)| range.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module without anything.
+    const MODULE: [u8; 8] = *b"\0asm\x01\0\0\0";
+    /// A vector of one: a core module's only instance, of the first module there is.
+    const CORE_INSTANCE: [u8; 4] = [1, 0, 0, 0];
+
+    fn section(id: u8, content: &[u8]) -> Vec<u8> {
+        let (mut left, mut out) = (content.len(), vec![id]);
+        while left >= 0x80 {
+            out.push(u8::try_from(left & 0x7f).unwrap() | 0x80);
+            left >>= 7;
+        }
+        out.push(u8::try_from(left).unwrap());
+        out.extend_from_slice(content);
+        out
+    }
+
+    fn component(sections: &[Vec<u8>]) -> Vec<u8> {
+        [b"\0asm\x0d\0\x01\0".to_vec(), sections.concat()].concat()
+    }
+
+    fn nested(sections: &[Vec<u8>]) -> Vec<u8> {
+        section(4, &component(sections))
+    }
+
+    /// So many instances of the components of these indices.
+    fn instances(of: &[u8]) -> Vec<u8> {
+        let each = of.iter().flat_map(|index| [0, *index, 0]);
+        section(5, &[u8::try_from(of.len()).unwrap()].into_iter().chain(each).collect::<Vec<_>>())
+    }
+
+    /// What one instance of it becomes, in instances of modules; or why it is refused.
+    fn unfolded(sections: &[Vec<u8>]) -> Result<usize, String> {
+        let binary = component(sections);
+        wasmparser::Validator::new_with_features(super::super::features()).validate_all(&binary).unwrap();
+        let mut unfolded = Unfolded::default();
+        let mut most = 0;
+        for payload in wasmparser::Parser::new(0).parse_all(&binary) {
+            unfolded.take(&payload.unwrap()).map_err(|why| why.to_string())?;
+            most = most.max(unfolded.open.first().map_or(0, |frame| frame.size.instances));
+        }
+        Ok(most)
+    }
+
+    fn leaf() -> Vec<u8> {
+        nested(&[section(1, &MODULE), section(2, &CORE_INSTANCE)])
+    }
+
+    /// Doubled so often, each around the one before.
+    fn doubled(times: usize, innermost: Vec<u8>) -> Vec<u8> {
+        (0..times).fold(innermost, |inner, _| nested(&[inner, instances(&[0, 0])]))
+    }
+
+    #[test]
+    fn what_is_instantiated_twice_counts_twice_at_every_level() {
+        assert_eq!(unfolded(&[leaf()]), Ok(0));
+        assert_eq!(unfolded(&[leaf(), instances(&[0, 0, 0])]), Ok(3));
+        assert_eq!(unfolded(&[doubled(7, leaf()), instances(&[0])]), Ok(128));
+        for times in [8, 26, 80] {
+            let refused = unfolded(&[doubled(times, leaf()), instances(&[0])]).unwrap_err();
+            assert_eq!(
+                refused,
+                "is small and would be compiled into more than 200 instances of modules; no plugin may"
+            );
+        }
+    }
+
+    #[test]
+    fn what_holds_no_module_counts_too() {
+        let refused = unfolded(&[doubled(26, nested(&[])), instances(&[0])]).unwrap_err();
+        assert!(refused.contains("bytes of definitions"), "{refused}");
+    }
+
+    #[test]
+    fn a_component_of_another_name_is_the_same_component() {
+        // One that is defined further out, by an alias there.
+        let alias = section(6, &[1, 4, 2, 1, 0]);
+        let around = nested(&[alias, instances(&[0, 0])]);
+        assert_eq!(unfolded(&[leaf(), around, instances(&[0, 1])]), Ok(3));
+        // One that was exported has a second index, and what is defined after it the third.
+        let export = section(11, &[1, 0, 1, b'e', 4, 0, 0]);
+        assert_eq!(unfolded(&[leaf(), export, instances(&[1]), nested(&[]), instances(&[2, 1])]), Ok(2));
+    }
+
+    #[test]
+    fn a_component_that_is_handed_in_is_instantiated_by_no_plugin() {
+        let empty_type = section(7, &[1, 0x41, 0]);
+        let import = section(10, &[1, 0, 1, b'p', 4, 0]);
+        assert_eq!(unfolded(&[nested(&[empty_type.clone(), import.clone()])]), Ok(0));
+        let refused = unfolded(&[nested(&[empty_type, import, instances(&[0])])]).unwrap_err();
+        assert!(refused.contains("handed in from elsewhere"), "{refused}");
+        // An instance that hands one out.
+        let export = section(11, &[1, 0, 1, b'e', 4, 0, 0]);
+        let alias = section(6, &[1, 4, 0, 0, 1, b'e']);
+        let out = nested(&[leaf(), export]);
+        let refused = unfolded(&[out, instances(&[0]), alias, instances(&[1])]).unwrap_err();
+        assert!(refused.contains("handed in from elsewhere"), "{refused}");
+    }
+}
