@@ -25,6 +25,11 @@ pub const MARK: &str = "pivot-host.io/move";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
 pub const UNDO: &str = "pivot-host.io/undo";
 
+/// The prefix of the annotations in which a plugin may remember something, up to the slash.
+pub fn memory_prefix(plugin: &str) -> String {
+    format!("{plugin}.{}", OURS.trim_end_matches('/'))
+}
+
 /// Group of Cluster, ClusterClass and Machine.
 pub const GROUP_CLUSTER: &str = "cluster.x-k8s.io";
 /// Group of ClusterResourceSet and ClusterResourceSetBinding.

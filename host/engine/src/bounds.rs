@@ -64,12 +64,7 @@ fn reserved(plugin: &str, name: &str) -> bool {
     let ours = names::OURS.trim_end_matches('/');
     let Some((prefix, _)) = name.split_once('/') else { return false };
     let below = prefix.strip_suffix(ours).is_some_and(|rest| rest.ends_with('.'));
-    prefix == ours || (below && prefix != memory_prefix(plugin))
-}
-
-/// The prefix of the annotations in which a plugin may remember something.
-pub(crate) fn memory_prefix(plugin: &str) -> String {
-    format!("{plugin}.{}", names::OURS.trim_end_matches('/'))
+    prefix == ours || (below && prefix != names::memory_prefix(plugin))
 }
 
 #[cfg(test)]

@@ -5,15 +5,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pivot_core::Key;
 use pivot_core::hooks::{Finding, Hook, Settlement};
 use pivot_core::record::Phase;
 use pivot_core::refusal::Side;
 use pivot_core::release::{Entry, Quiet, ReleaseList};
+use pivot_core::{Key, names};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::bounds::{self, memory_prefix};
+use crate::bounds;
 use crate::events::Event;
 use crate::failure::Failure;
 use crate::hooks::{HookError, Hooks};
@@ -144,7 +144,7 @@ async fn forget(job: &Job, key: &Key) -> Result<(), Failure> {
     let Some(object) = job.target.get(kind, key).await? else { return Ok(()) };
     let theirs = |name: &str| {
         let prefix = name.split_once('/').map_or("", |(prefix, _)| prefix);
-        job.plugins.iter().any(|plugin| prefix == memory_prefix(&plugin.describe().name))
+        job.plugins.iter().any(|plugin| prefix == names::memory_prefix(&plugin.describe().name))
     };
     let nulls: serde_json::Map<String, Value> = object
         .meta

@@ -110,8 +110,8 @@ impl Ctx {
         let secret_data = self.card.secret_data();
         let mut texts = Vec::new();
         for object in &answer? {
-            let text =
-                text::object(object, secret_data).map_err(|why| ServiceError::new("unreadable", why))?;
+            let text = text::object(object, &self.card.name, secret_data)
+                .map_err(|why| ServiceError::new("unreadable", why))?;
             if !self.meter.hand_in(text.len()) {
                 return Err(too_much());
             }

@@ -222,7 +222,7 @@ impl Plugin {
     }
 
     fn text(&self, hook: Hook, object: &Object) -> Result<String, CallError> {
-        text::object(object, self.card.secret_data())
+        text::object(object, &self.card.name, self.card.secret_data())
             .map(Cow::into_owned)
             .map_err(|why| self.call(hook, Some(object), None).error("unreadable".to_owned(), why))
     }

@@ -1,6 +1,6 @@
 //! Objects on their way in, words on their way out.
 //!
-//! Objects go in as the text the server sent. Words come from someone else's program and end up on a terminal, in
+//! Objects go in as the text the server sent, but for what a Secret holds. Words come from someone else's program and end up on a terminal, in
 //! logs and in reports: they are bounded, and hold no control characters. A plugin that sees the data of Secrets says
 //! no words at all.
 
@@ -14,13 +14,17 @@ use serde_json::{Value, json};
 /// What stands where a plugin's words are withheld.
 pub(crate) const WITHHELD: &str = "(it sees the data of Secrets, so its words are withheld)";
 
-/// An object as a plugin gets it. The error carries no part of the body.
-pub(crate) fn object(object: &Object, secret_data: bool) -> Result<Cow<'_, str>, String> {
+/// An object as a plugin of that name gets it. The error carries no part of the body.
+pub(crate) fn object<'a>(
+    object: &'a Object,
+    plugin: &str,
+    secret_data: bool,
+) -> Result<Cow<'a, str>, String> {
     let kind = &object.kind.group_kind;
     let unreadable = || format!("{} is not readable as JSON text", object.key());
     if kind.is_secret() && !secret_data {
         let mut value = object.value().map_err(|_| unreadable())?;
-        redact(&mut value);
+        redact(&mut value, plugin);
         return Ok(Cow::Owned(value.to_string()));
     }
     let raw = std::str::from_utf8(object.raw()).map_err(|_| unreadable())?;
@@ -48,21 +52,38 @@ fn named(raw: &str) -> bool {
             .is_ok_and(|head| head.api_version.is_some() && head.kind.is_some())
 }
 
-/// Replaces what a Secret holds by nulls; which keys there are stays.
-fn redact(secret: &mut Value) {
+/// Takes out what a Secret holds; which keys there are stays. Others' annotations may hold a copy of all of it: what was
+/// last applied, what an operator of theirs or ours needs to go back. So of their values only those stay that tell how an
+/// object is to be moved, and what the plugin itself has put there.
+fn redact(secret: &mut Value, plugin: &str) {
     for field in ["data", "stringData"] {
-        match secret.get_mut(field) {
-            Some(Value::Object(map)) => map.values_mut().for_each(|value| *value = Value::Null),
-            Some(other) => *other = Value::Null,
-            None => {}
-        }
+        withhold(secret.get_mut(field), &Value::Null, |_| false);
     }
-    if let Some(applied) = secret.pointer_mut("/metadata/annotations").and_then(|a| a.get_mut(LAST_APPLIED)) {
-        *applied = Value::Null;
+    let memory = names::memory_prefix(plugin);
+    let open = |key: &str| {
+        key.split_once('/')
+            .is_some_and(|(prefix, _)| prefix == memory || in_group(prefix, names::GROUP_CLUSTER))
+    };
+    // Still text, as any annotation: whoever only looks which there are finds them.
+    withhold(secret.pointer_mut("/metadata/annotations"), &Value::from(""), open);
+}
+
+/// Puts something else in place of all values but those whose keys are open.
+fn withhold(values: Option<&mut Value>, instead: &Value, open: impl Fn(&str) -> bool) {
+    match values {
+        Some(Value::Object(map)) => {
+            let closed = map.iter_mut().filter(|(key, _)| !open(key));
+            closed.for_each(|(_, value)| value.clone_from(instead));
+        }
+        Some(other) => *other = Value::Null,
+        None => {}
     }
 }
 
-const LAST_APPLIED: &str = names::LAST_APPLIED;
+/// Whether a prefix is a group or below it.
+fn in_group(prefix: &str, group: &str) -> bool {
+    prefix.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
 
 /// One line of words: no control characters, at most so many bytes.
 pub(crate) fn line(words: &str, most: usize) -> String {
@@ -127,29 +148,60 @@ mod tests {
     #[test]
     fn an_object_goes_in_as_the_text_that_came() {
         let raw = r#"{"apiVersion":"v1", "kind":"ConfigMap","metadata":{"name":"a"},"n":1.10}"#;
-        assert!(matches!(object(&parsed("ConfigMap", raw), false), Ok(Cow::Borrowed(text)) if text == raw));
+        assert!(
+            matches!(object(&parsed("ConfigMap", raw), "p", false), Ok(Cow::Borrowed(text)) if text == raw)
+        );
         let raw = r#"{"metadata":{"name":"a"},"kind":"ConfigMap","apiVersion":"v1"}"#;
-        assert!(matches!(object(&parsed("ConfigMap", raw), false), Ok(Cow::Borrowed(text)) if text == raw));
+        assert!(
+            matches!(object(&parsed("ConfigMap", raw), "p", false), Ok(Cow::Borrowed(text)) if text == raw)
+        );
     }
 
     #[test]
     fn an_item_of_a_list_gets_its_kind() {
         let parsed = parsed("ConfigMap", r#"{"metadata":{"name":"a"},"n":1.10}"#);
-        let text = object(&parsed, false).unwrap();
+        let text = object(&parsed, "p", false).unwrap();
         assert_eq!(text, r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"n":1.10}"#);
     }
 
     #[test]
     fn a_secret_keeps_its_keys_and_loses_its_values() {
-        let raw = r#"{"metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"hush",
-            "other":"x"}},"data":{"key":"aHVzaA=="},"stringData":{"b":"hush"},"type":"Opaque"}"#;
+        let raw = r#"{"metadata":{"name":"a"},"data":{"key":"aHVzaA=="},"stringData":{"b":"hush"},"type":"Opaque"}"#;
         let secret = parsed("Secret", raw);
-        let withheld: Value = serde_json::from_str(&object(&secret, false).unwrap()).unwrap();
-        assert!(!withheld.to_string().contains("hush") && !withheld.to_string().contains("aHVz"));
-        assert_eq!(withheld["data"], json!({"key": null}));
-        assert_eq!(withheld["metadata"]["annotations"]["other"], "x");
-        assert_eq!(withheld["kind"], "Secret");
-        assert!(object(&secret, true).unwrap().contains("aHVzaA=="));
+        let withheld: Value = serde_json::from_str(&object(&secret, "p", false).unwrap()).unwrap();
+        assert_eq!(
+            withheld,
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"key": null},
+                "stringData": {"b": null}, "type": "Opaque"})
+        );
+        assert!(object(&secret, "p", true).unwrap().contains("aHVzaA=="));
+    }
+
+    #[test]
+    fn of_a_secrets_annotations_only_those_keep_their_values_that_hold_no_copy() {
+        let seen = |annotations: Value| {
+            let raw = json!({"metadata": {"name": "a", "annotations": annotations}}).to_string();
+            let text = object(&parsed("Secret", &raw), "hosts", false).unwrap().into_owned();
+            serde_json::from_str::<Value>(&text).unwrap()["metadata"]["annotations"].clone()
+        };
+        for key in [
+            "kubectl.kubernetes.io/last-applied-configuration",
+            "kapp.k14s.io/original",
+            "objectset.rio.cattle.io/applied",
+            "cert-manager.io/certificate-name",
+            "pivot-host.io/undo",
+            "others.pivot-host.io/state",
+            "evil-cluster.x-k8s.io/copy",
+            "cluster.x-k8s.io.example.com/copy",
+            "cluster.x-k8s.io",
+        ] {
+            assert_eq!(seen(json!({key: "hush"})), json!({key: ""}));
+        }
+        for key in
+            ["cluster.x-k8s.io/paused", "clusterctl.cluster.x-k8s.io/block-move", "hosts.pivot-host.io/state"]
+        {
+            assert_eq!(seen(json!({key: "x"})), json!({key: "x"}));
+        }
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! A plugin that sees the data of Secrets, and every way out that it tries.
 
+use std::sync::Arc;
+
 use pivot_core::Object;
-use pivot_core::hooks::Relation;
+use pivot_core::hooks::{Point, Relation};
+use pivot_runtime::Scene;
 use serde_json::json;
 
 use crate::log::log;
-use crate::support::{Place, object};
+use crate::support::{Place, grants, moving, object};
 
 const GRANTS: &str = "[plugins.secretive]\nhooks = ['relate']\nsecret-data = true";
 
@@ -38,4 +41,32 @@ async fn without_the_grant_it_is_refused() {
     let refused = place.refused().await;
     assert_eq!(refused[0].0, "not-granted");
     assert!(refused[0].1.contains("the data of Secrets (secret-data)"), "{}", refused[0].1);
+}
+
+/// A tool that keeps a copy of the object on the object has put the data outside of `data`.
+#[tokio::test]
+async fn a_copy_of_the_data_is_withheld_as_the_data_is() {
+    let copy = json!({"data": {"k": "hunter2"}}).to_string();
+    let secret = object(
+        "",
+        "Secret",
+        json!({"metadata": {"name": "s", "namespace": "ironic", "annotations": {
+                "kapp.k14s.io/original": copy,
+                "pivot-host.io/undo": copy,
+                "clusterctl.cluster.x-k8s.io/block-move": "wait",
+                "steady.pivot-host.io/was": "good",
+            }}, "data": {"k": "hunter2"}}),
+    );
+    let plugin = Place::with(&["steady"], &grants("steady")).await.plugin().await;
+    let scene = Arc::new(Scene { source: vec![secret], ..Scene::default() });
+    let findings = plugin.check(Point::BeforePause, &moving("m"), scene).await.unwrap();
+    let seen = findings.iter().find(|finding| finding.message.contains("\"kind\":\"Secret\"")).unwrap();
+    for withheld in [r#""kapp.k14s.io/original":"""#, r#""pivot-host.io/undo":"""#, r#"{"k":null}"#] {
+        assert!(seen.message.contains(withheld), "{}", seen.message);
+    }
+    for open in [r#""clusterctl.cluster.x-k8s.io/block-move":"wait""#, r#""steady.pivot-host.io/was":"good""#]
+    {
+        assert!(seen.message.contains(open), "{}", seen.message);
+    }
+    assert!(!format!("{findings:?}").contains("hunter2"));
 }
