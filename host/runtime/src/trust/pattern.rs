@@ -47,14 +47,19 @@ impl FromStr for Network {
 
 /// Where the host itself, its link and its cloud's metadata answer. A pattern reaches them only by naming a network
 /// that lies inside one of these.
-const SPECIAL: [(IpAddr, u32); 10] = [
+const SPECIAL: [(IpAddr, u32); 14] = [
     (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
     (IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8),
     (IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
     (IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 3),
     // Metadata services of clouds that use no link-local address.
     (IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)), 32),
+    (IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)), 32),
+    (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)), 32),
     (IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)), 128),
+    (IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)), 128),
+    // A site's own translators: where in it the IPv4 address stands, only the site knows.
+    (IpAddr::V6(Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0)), 48),
     (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
     (IpAddr::V6(Ipv6Addr::LOCALHOST), 128),
     (IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
@@ -69,16 +74,17 @@ pub(crate) fn reachable(address: IpAddr, named: &[Network]) -> bool {
     named.iter().any(|net| special.covers(net) && net.contains(address))
 }
 
-/// The IPv4 address inside an IPv6 one: mapped, compatible, or behind a translator.
+/// The IPv4 address inside an IPv6 one: mapped, compatible, tunnelled (6to4), or behind a translator.
 fn embedded(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
-    let translated = v6.segments().starts_with(&[0x64, 0xff9b, 0, 0, 0, 0]);
-    let compatible = v6.segments().starts_with(&[0; 6]) && v6.to_bits() > 1;
-    if translated || compatible {
-        let low = u32::try_from(v6.to_bits() & u128::from(u32::MAX)).unwrap_or_default();
-        return IpAddr::V4(Ipv4Addr::from_bits(low));
-    }
-    address.to_canonical()
+    let from = match v6.segments() {
+        [0x2002, ..] => 80,
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => 0,
+        [0, 0, 0, 0, 0, 0, ..] if v6.to_bits() > 1 => 0,
+        _ => return address.to_canonical(),
+    };
+    let bits = (v6.to_bits() >> from) & u128::from(u32::MAX);
+    IpAddr::V4(Ipv4Addr::from_bits(u32::try_from(bits).unwrap_or_default()))
 }
 
 /// `host:port`, where host is a name, `*.example.com`, `*`, an address, a network in CIDR notation, or
@@ -253,13 +259,21 @@ mod tests {
             "224.0.0.1",
             "255.255.255.255",
             "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
             "::1",
             "::",
             "fe80::1",
             "fd00:ec2::254",
+            "fd20:ce::254",
             "::ffff:169.254.169.254",
             "::169.254.169.254",
+            "::ffff:0:169.254.169.254",
             "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::a9fe:a9fe",
+            "64:ff9b:1:a9fe:a9:fe00::",
+            "2002:a9fe:a9fe::1",
+            "2002:a83f:8110::",
             "ff02::1",
         ] {
             let address = special.parse().unwrap();
@@ -267,6 +281,11 @@ mod tests {
             assert!(!reachable(address, &named(&["0.0.0.0/0", "::/0"])), "{special}");
         }
         assert!(reachable("10.0.0.1".parse().unwrap(), &[]));
+        for plain in ["2002:a00:1::1", "::ffff:0:10.0.0.1", "64:ff9b::a00:1", "fd20:ce::253", "168.63.129.17"]
+        {
+            assert!(reachable(plain.parse().unwrap(), &[]), "{plain}");
+        }
+        assert!(reachable("64:ff9b:1::a00:1".parse().unwrap(), &named(&["64:ff9b:1::/96"])));
         assert!(reachable("169.254.1.2".parse().unwrap(), &named(&["169.254.1.0/24"])));
         assert!(reachable("127.0.0.1".parse().unwrap(), &named(&["127.0.0.1"])));
         assert!(!reachable("127.0.0.2".parse().unwrap(), &named(&["127.0.0.1"])));
