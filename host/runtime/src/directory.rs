@@ -9,6 +9,7 @@ use cap_std::fs::Dir;
 use sha2::{Digest, Sha256};
 
 use crate::error::{LoadError, Refused, Who};
+use crate::text;
 
 /// No plugin is larger: CPython with its library, as a component, is 18 MB.
 pub(crate) const MAX_PLUGIN: u64 = 64 << 20;
@@ -75,9 +76,10 @@ impl PluginDir {
             if !name.as_encoded_bytes().ends_with(b".wasm") {
                 continue;
             }
-            // It ends up in messages and in commands to type. Left out in silence it would only seem to be loaded.
+            // It ends up in messages and in commands to type, so it is one line that shows what it says. Left out in silence
+            // it would only seem to be loaded.
             match name.into_string() {
-                Ok(name) if !name.chars().any(char::is_control) => files.push(name),
+                Ok(name) if text::line(&name, name.len()) == name => files.push(name),
                 Ok(name) => return Err(Refused::FileName(name.escape_debug().to_string()).of(who())),
                 Err(name) => return Err(Refused::FileName(format!("{name:?}")).of(who())),
             }

@@ -107,9 +107,15 @@ async fn a_directory_that_is_not_there_is_an_error() {
 #[tokio::test]
 async fn a_file_name_is_plain_text() {
     use std::os::unix::ffi::OsStrExt;
-    for (name, shown) in
-        [(&b"it\n\x1b[2J.wasm"[..], "it\\n\\u{1b}[2J.wasm"), (&b"it\xff.wasm"[..], "\"it\\xFF.wasm\"")]
-    {
+    for (name, shown) in [
+        (&b"it\n\x1b[2J.wasm"[..], "it\\n\\u{1b}[2J.wasm"),
+        (&b"it\xff.wasm"[..], "\"it\\xFF.wasm\""),
+        // What follows is shown from right to left, or not at all.
+        ("it-\u{202e}wasm.wasm".as_bytes(), "it-\\u{202e}wasm.wasm"),
+        ("it\u{200b}.wasm".as_bytes(), "it\\u{200b}.wasm"),
+        ("it\u{2066}.wasm".as_bytes(), "it\\u{2066}.wasm"),
+        ("\u{feff}it.wasm".as_bytes(), "\\u{feff}it.wasm"),
+    ] {
         let place = Place::new();
         std::fs::write(place.dir.path().join(std::ffi::OsStr::from_bytes(name)), b"").unwrap();
         let errors = place.refused().await;
