@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pivot_core::plan::Plan;
-use pivot_engine::run::{self, Setup};
+use pivot_core::refusal::Side;
+use pivot_engine::run::{self, Setup, Status};
 use pivot_engine::{Exit, Failure, Halter, Hooks, Options, Stop};
 
 use crate::args::{Choices, OutputFormat, TargetEnd};
@@ -15,8 +16,9 @@ use crate::output::{
 };
 use crate::plugins;
 
-const UNTOUCHED: &str = "nothing is changed on either side";
-const UNDER_WAY: &str = "this command changed nothing; the move stands where it stood";
+/// Where nothing was opened yet, nothing is known of a move under way.
+const UNTOUCHED: &str =
+    "nothing is changed on either side by this command; a move begun earlier stands where it stood";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Going {
@@ -96,10 +98,7 @@ impl<'a> Errand<'a> {
     pub(crate) async fn go(&self, going: Going) -> u8 {
         let plugins = match plugins::load(&self.choices.with).await {
             Ok(plugins) => plugins,
-            Err(errors) => {
-                let state = if going == Going::Move { UNTOUCHED } else { UNDER_WAY };
-                return self.failed(Exit::Plugin, &errors, state);
-            }
+            Err(errors) => return self.failed(Exit::Plugin, &errors, UNTOUCHED),
         };
         let mut options = self.choices.options(None);
         let opened = match ends::to_write(&self.choices.ends, &mut options).await {
@@ -175,12 +174,7 @@ impl<'a> Errand<'a> {
         let setup = self.setup(&opened, self.choices.options(None), &progress, Vec::new());
         match run::status(setup).await {
             Ok(status) => {
-                let next: &[&str] = match &status.record {
-                    Some((_, record)) if record.phase.committed() => &["resume"],
-                    Some(_) => &["resume", "rollback"],
-                    None => &[],
-                };
-                let next: Vec<String> = next.iter().map(|verb| self.next.line(verb)).collect();
+                let next: Vec<String> = ways(&status).iter().map(|verb| self.next.line(verb)).collect();
                 let text = || output::status(&status, labels, &next);
                 self.output.result(text, &StatusDocument::new(&status, labels, next.clone()));
                 exit::DONE
@@ -235,5 +229,53 @@ impl<'a> Errand<'a> {
             self.output.stopped(stop, told, &next);
         }
         code
+    }
+}
+
+/// What may be typed next about a move.
+fn ways(status: &Status) -> &'static [&'static str] {
+    let Some((_, record)) = &status.record else { return &[] };
+    match (&status.silent, record.phase.committed()) {
+        _ if status.elsewhere => &[],
+        _ if status.orphaned => &["rollback"],
+        (None, true) => &["resume"],
+        (None, false) => &["resume", "rollback"],
+        (Some((Side::Source, _)), _) => &["resume --source-gone"],
+        (Some((Side::Target, _)), false) => &["rollback --target-gone"],
+        // The target decides, and is not there.
+        (Some((Side::Target, _)), true) => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::record::{Phase, Record};
+    use pivot_core::scope::{Namespaces, Scope};
+
+    use super::*;
+
+    #[test]
+    fn what_may_be_typed_next_depends_on_which_side_answers() {
+        let record = |phase| -> Record {
+            let fields = serde_json::json!({
+                "moveId": "m", "phase": phase, "scope": Scope::new(Namespaces::All), "started": "", "namespaces": [],
+                "plugins": [], "kinds": [], "touched": [], "releaseChunks": 0,
+            });
+            serde_json::from_value(fields).unwrap()
+        };
+        let silent = |side| Some((side, String::new()));
+        let of = |phase, silent| Status {
+            record: Some((Side::Source, record(phase))),
+            silent,
+            ..Status::default()
+        };
+        assert_eq!(ways(&Status::default()), [""; 0]);
+        assert_eq!(ways(&of(Phase::Copied, None)), ["resume", "rollback"]);
+        assert_eq!(ways(&of(Phase::Live, None)), ["resume"]);
+        assert_eq!(ways(&of(Phase::Copied, silent(Side::Target))), ["rollback --target-gone"]);
+        assert_eq!(ways(&of(Phase::Committed, silent(Side::Target))), [""; 0]);
+        assert_eq!(ways(&of(Phase::Live, silent(Side::Source))), ["resume --source-gone"]);
+        assert_eq!(ways(&Status { elsewhere: true, ..of(Phase::Live, None) }), [""; 0]);
+        assert_eq!(ways(&Status { orphaned: true, ..of(Phase::Live, None) }), ["rollback"]);
     }
 }

@@ -30,7 +30,7 @@ impl Next {
     /// The line for one verb.
     pub(crate) fn line(&self, verb: &str) -> String {
         let mut line = format!("{} {verb}", self.program);
-        let going_on = self.going_on.iter().filter(|_| verb == "resume");
+        let going_on = self.going_on.iter().filter(|_| verb.starts_with("resume"));
         for word in self.both.iter().chain(going_on) {
             line.push(' ');
             line.push_str(&quoted(word));

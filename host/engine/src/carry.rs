@@ -34,6 +34,8 @@ const ROUNDS: usize = 5;
 pub(crate) struct Carrier {
     pub(crate) job: Arc<Job>,
     pub(crate) journal: Journal,
+    /// See [`crate::ground::Ground::orphaned`].
+    pub(crate) orphaned: bool,
     /// How long each phase took.
     pub(crate) times: Vec<(Phase, Duration)>,
     pub(crate) began: Instant,

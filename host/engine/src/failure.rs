@@ -97,6 +97,10 @@ pub enum Failure {
     Declined(String),
     /// The move was finished without its source, which has come back; and how that is known.
     Stale(String),
+    /// The target has the record of a move that its source knows nothing of.
+    Orphan(String),
+    /// Whether the commit was written is not known.
+    Undecided(Box<Failure>),
     /// The record can't be used.
     Record(String),
     /// The plugins are not the record's.
@@ -169,8 +173,15 @@ impl fmt::Display for Failure {
             Self::Stale(evidence) => write!(
                 f,
                 "{evidence}: it was finished without this source (--source-gone), which is now a stale copy; keep its \
-                 Clusters paused and delete its objects without letting controllers tear them down"
+                 Clusters paused, take the finalizers off its objects, dependents first, and delete them: without their \
+                 finalizers nothing is torn down for them"
             ),
+            Self::Orphan(move_id) => write!(
+                f,
+                "the target has a record of move {move_id}, of which its source has none: it was rolled back while this target \
+                 could not be reached; to roll it back again removes what is left of it here"
+            ),
+            Self::Undecided(why) => write!(f, "the commit was sent, and no answer came: {why}"),
             Self::Declined(why) | Self::Record(why) | Self::Plugins(why) => f.write_str(why),
             Self::Unsettled(what) => {
                 write!(f, "moved, but these objects could not be let go of and stay paused:")?;

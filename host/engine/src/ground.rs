@@ -99,6 +99,7 @@ pub(crate) async fn open(setup: &Setup) -> Result<Ground, Failure> {
 /// Puts a move together from what was found, or a new one.
 pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Result<Carrier, Failure> {
     let Setup { sides: _, mut options, plugins, watcher, halter } = setup;
+    let orphaned = ground.orphaned();
     let Ground { source, target, kinds, records, at_source, at_target, identities, source_gone: _ } = ground;
     let pins: Vec<Pin> = plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect();
     let record = match found {
@@ -111,17 +112,17 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
                     record.move_id, record.phase
                 )));
             }
-            if record.phase.committed() && at_target.is_none() {
-                return Err(Failure::Stale(format!(
-                    "the source says that move {} is committed, and the target has no record of it",
+            // First of all: what a wrong target knows or does not know says nothing about the move.
+            if elsewhere(&record, &identities.1) {
+                let way = if record.phase.committed() { "" } else { ", or roll it back first" };
+                return Err(Failure::Declined(format!(
+                    "move {} goes to another target than the one given: name that one{way}",
                     record.move_id
                 )));
             }
-            if identities.1.is_some() && record.target.is_some() && record.target != identities.1 {
-                return Err(Failure::Declined(format!(
-                    "move {} goes to another target than the one given: name that one, or roll it back first",
-                    record.move_id
-                )));
+            let told = at_target.as_ref().is_some_and(|stored| stored.record.move_id == record.move_id);
+            if record.phase.committed() && !told {
+                return Err(forgotten(&record, &identities.1));
             }
             if record.into_directory == target.is_live() && !options.target_gone {
                 let (is, flag) = match record.into_directory {
@@ -163,10 +164,46 @@ pub(crate) fn carrier(setup: Setup, ground: Ground, found: Option<Record>) -> Re
     let services = Arc::new(Answers::new(&source, &target, &kinds, &record.scope));
     let job = Arc::new(Job { source, target, kinds, services, options, plugins, halter, watcher, move_id });
     let journal = Journal::new(record, records, (at_source, at_target));
-    Ok(Carrier { job, journal, times: Vec::new(), began: Instant::now() })
+    Ok(Carrier { job, journal, orphaned, times: Vec::new(), began: Instant::now() })
+}
+
+/// Whether a move goes to another target than this one.
+fn elsewhere(record: &Record, target: &Option<Uid>) -> bool {
+    target.is_some() && record.target.is_some() && record.target != *target
+}
+
+/// The source says that its move is committed, and the target says nothing of it.
+fn forgotten(record: &Record, target: &Option<Uid>) -> Failure {
+    let evidence = format!(
+        "the source says that move {} is committed, and the target has no record of it",
+        record.move_id
+    );
+    // Only of the move's own target that is proof. Who may not read its identity may have named another.
+    if record.target.is_some() && record.target == *target {
+        return Failure::Stale(evidence);
+    }
+    Failure::Record(format!(
+        "{evidence}: it is another target than the move's, or the move was finished without this source (--source-gone); \
+         whether it is the move's can't be told, because its namespace kube-system can't be read"
+    ))
 }
 
 impl Ground {
+    /// Whether the move that was found goes to another target than the one given.
+    pub(crate) fn elsewhere(&self) -> bool {
+        self.deciding().is_some_and(|(_, stored)| elsewhere(&stored.record, &self.identities.1))
+    }
+
+    /// Whether the target alone knows of the move, and nothing of the source can have been deleted yet. A move that goes on
+    /// keeps the source's record to its end, so this one was taken back, by a rollback that could not reach the target.
+    pub(crate) fn orphaned(&self) -> bool {
+        let alone = self.records.0.is_some() && !self.source_gone && self.at_source.is_none();
+        alone
+            && self
+                .deciding()
+                .is_some_and(|(side, stored)| side == Side::Target && stored.record.phase <= Phase::Live)
+    }
+
     /// Reads both records.
     pub(crate) async fn read(self) -> Result<Self, Failure> {
         self.read_by(async |records| records.read().await).await

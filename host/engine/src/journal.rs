@@ -5,6 +5,7 @@
 
 use pivot_core::record::{Phase, Record};
 use pivot_core::release::ReleaseList;
+use pivot_places::PlaceError;
 
 use crate::failure::Failure;
 use crate::job::Base;
@@ -76,7 +77,15 @@ impl Journal {
             None => target.create(&live).await?,
         });
         let stored = self.at_source.as_ref().ok_or_else(no_record)?;
-        self.at_source = Some(source.update(stored, &record).await?);
+        self.at_source = Some(match source.update(stored, &record).await {
+            // Whether the server acted is not known, and with it which record decides. Mostly the lease is lost first.
+            Err(
+                failure @ (Failure::Halted(_) | Failure::Place { error: PlaceError::Unavailable(_), .. }),
+            ) => {
+                return Err(Failure::Undecided(Box::new(failure)));
+            }
+            other => other?,
+        });
         self.record = live;
         Ok(())
     }

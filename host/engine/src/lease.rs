@@ -26,6 +26,8 @@ const DURATION: Duration = Duration::from_secs(15);
 const RENEW: Duration = Duration::from_secs(4);
 /// How soon a failed renewal is tried again.
 const RETRY: Duration = Duration::from_millis(500);
+/// The code of a refusal because of another run.
+pub(crate) const RUN_ACTIVE: &str = "run-active";
 const NAME: &str = "pivot-host";
 const TAKEN: &str = "another run took it over";
 
@@ -219,7 +221,7 @@ async fn wait_for_expiry(
         let moved = seen.as_ref().is_some_and(|s| s.meta.resource_version != object.meta.resource_version);
         if moved {
             return Err(Failure::refused(Refusal {
-                code: "run-active",
+                code: RUN_ACTIVE,
                 side: Side::Source,
                 object: Some(key.clone()),
                 message: format!("another run is at work on this source ({other})"),

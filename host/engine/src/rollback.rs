@@ -33,6 +33,13 @@ pub struct TakenBack {
 pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Failure> {
     let there = record.phase >= Phase::Copied && !job.options.target_gone;
     let removed = if there { clear_target(job, record).await? } else { 0 };
+    if record.phase >= Phase::Copied && job.options.target_gone {
+        job.tell(Event::Warning(&format!(
+            "what this move made in the target was left there: copies, paused, annotated with {}={}",
+            names::MARK,
+            job.move_id
+        )));
+    }
     let resumed = quiet::take_back_all(job, record).await?;
     Ok(TakenBack { removed, resumed })
 }

@@ -8,21 +8,23 @@ use std::time::Duration;
 use pivot_core::plan::Plan;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::Side;
+use pivot_places::PlaceError;
 
 use crate::carry::{Carrier, Done, look};
 use crate::checks;
 use crate::events::Watcher;
 use crate::failure::{Failure, Stop};
-use crate::ground::{carrier, open};
+use crate::ground::{Ground, carrier, open};
 use crate::halt::Halter;
 use crate::hooks::Hooks;
 use crate::lease::{self, Lease};
 use crate::options::Options;
 use crate::rollback::TakenBack;
 use crate::sides::Sides;
-use crate::stopping::{stopped, unread, untouched};
+use crate::stopping::{stopped, unknown, unread};
 
 /// What a command works with.
+#[derive(Clone)]
 pub struct Setup {
     /// The two places.
     pub sides: Sides,
@@ -48,12 +50,18 @@ pub struct Report {
 }
 
 /// Where a move stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Status {
     /// The record that decides, and whose it is; none where no move is under way.
     pub record: Option<(Side, Record)>,
     /// Who holds the lease.
     pub holder: Option<String>,
+    /// The side that does not answer, and why: the record is the other side's then.
+    pub silent: Option<(Side, String)>,
+    /// Whether the move goes to another target than the one given.
+    pub elsewhere: bool,
+    /// Whether the move was rolled back without its target, which has a record of it still.
+    pub orphaned: bool,
 }
 
 /// What would move, and whether anything speaks against it. Changes nothing.
@@ -66,13 +74,17 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         checks::all(&carrier.job, &base, &providers).await?;
         Ok(base.plan)
     };
-    result.await.map_err(untouched)
+    result.await.map_err(unknown)
+}
+
+async fn read_records(setup: &Setup) -> Result<Ground, Failure> {
+    open(setup).await?.read().await
 }
 
 /// Moves. A move that was begun with the same scope between the same clusters is taken up where it stopped.
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
     let scope = setup.options.scope.clone();
-    with_lease(setup, untouched, async |carrier, begun| {
+    with_lease(setup, unknown, async |carrier, begun| {
         if begun && carrier.journal.record.scope != scope {
             return Err(Failure::Declined(format!(
                 "another move ({}, {}) is under way, with another scope: resume it or roll it back first",
@@ -80,7 +92,7 @@ pub async fn start(setup: Setup) -> Result<Report, Stop> {
             )));
         }
         if begun {
-            same_plugins(carrier)?;
+            taken_up(carrier)?;
         }
         carrier.forward().await
     })
@@ -94,7 +106,7 @@ pub async fn resume(setup: Setup) -> Result<Report, Stop> {
         if !begun {
             return Err(Failure::NoMove);
         }
-        same_plugins(carrier)?;
+        taken_up(carrier)?;
         carrier.forward().await
     })
     .await
@@ -107,7 +119,7 @@ pub async fn rollback(setup: Setup) -> Result<TakenBack, Stop> {
         if !begun {
             return Err(Failure::NoMove);
         }
-        if carrier.journal.record.phase.committed() {
+        if carrier.journal.record.phase.committed() && !carrier.orphaned {
             return Err(Failure::Declined(format!(
                 "move {} is past the point of no return ({}): it can only be resumed",
                 carrier.journal.record.move_id, carrier.journal.record.phase
@@ -119,23 +131,43 @@ pub async fn rollback(setup: Setup) -> Result<TakenBack, Stop> {
     .map(|(_, taken)| taken)
 }
 
-/// Says where a move stands. Changes nothing.
+/// Says where a move stands, as far as the sides that answer know. Changes nothing.
 pub async fn status(setup: Setup) -> Result<Status, Stop> {
     let result = async {
-        let ground = open(&setup).await?.read().await?;
+        let (ground, silent) = match read_records(&setup).await {
+            Err(Failure::Place { side, error: PlaceError::Unavailable(why), .. }) => {
+                let mut options = setup.options.clone();
+                match side {
+                    Side::Source => options.source_gone = true,
+                    Side::Target => options.target_gone = true,
+                }
+                (read_records(&Setup { options, ..setup.clone() }).await?, Some((side, why)))
+            }
+            other => (other?, None),
+        };
         let namespace = &setup.options.record_namespace;
-        let holder = match ground.lease_kind() {
+        let source_answers = !matches!(silent, Some((Side::Source, _)));
+        let holder = match ground.lease_kind().filter(|_| source_answers) {
             Some(kind) => lease::held(&ground.source, kind, namespace).await?.map(|held| held.holder),
             None => None,
         };
         let record = ground.deciding().map(|(side, stored)| (side, stored.record.clone()));
-        Ok(Status { record, holder })
+        Ok(Status { record, holder, silent, elsewhere: ground.elsewhere(), orphaned: ground.orphaned() })
     };
-    result.await.map_err(unread)
+    // It is the command that others name where they know no more: it can't name itself.
+    result.await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
 }
 
 fn report(carrier: &Carrier, done: Done) -> Report {
     Report { move_id: carrier.journal.record.move_id.clone(), done, times: carrier.times.clone() }
+}
+
+/// Whether this run may go on with the move that was found.
+fn taken_up(carrier: &Carrier) -> Result<(), Failure> {
+    if carrier.orphaned {
+        return Err(Failure::Orphan(carrier.journal.record.move_id.clone()));
+    }
+    same_plugins(carrier)
 }
 
 /// Who goes on with a move must do so with the plugins it was begun with. A rollback needs none.

@@ -32,6 +32,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The two places of a move.
+#[derive(Clone)]
 pub struct Sides {
     /// Where the objects are.
     pub source: Arc<dyn Place>,

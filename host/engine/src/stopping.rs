@@ -6,30 +6,37 @@ use pivot_places::PlaceError;
 use crate::carry::Carrier;
 use crate::failure::{Exit, Failure, Stop};
 use crate::halt::Halt;
+use crate::lease::RUN_ACTIVE;
 
 /// How both sides stand where a move was finished without its source.
 const STALE: &str =
     "this command changed nothing; the target has taken over, the source is complete and out of date";
+/// How both sides stand where a move was taken back while its target could not be reached.
+const ORPHAN: &str = "this command changed nothing; the source is the truth, and was un-paused; the target may have copies, paused";
 
-/// A failure before anything was written.
-pub(crate) fn untouched(failure: Failure) -> Stop {
+/// A failure before anything is known of a move under way: of that only this command can be answered for.
+pub(crate) fn unknown(failure: Failure) -> Stop {
     let (exit, next) = (exit_untouched(&failure), next_untouched(&failure));
     let standing = match failure {
-        Failure::Stale(_) => STALE.to_owned(),
-        // There is a move, and it is not known here how far it came.
-        Failure::Record(_) => "this command changed nothing; a move may be under way".to_owned(),
-        _ => "nothing is changed on either side".to_owned(),
+        Failure::Stale(_) => STALE,
+        Failure::Orphan(_) => ORPHAN,
+        _ => "nothing is changed on either side by this command; a move begun earlier stands where it stood",
     };
-    Stop { failure, phase: None, exit, standing, next }
+    Stop { failure, phase: None, exit, standing: standing.to_owned(), next }
 }
 
-/// The same for a command about a move, which stands wherever it stood.
+/// The same for a command about a move.
 pub(crate) fn unread(failure: Failure) -> Stop {
-    if matches!(failure, Failure::Stale(_)) {
-        return untouched(failure);
+    let mut stop = unknown(failure);
+    if stop.next.is_empty() && !matches!(stop.failure, Failure::Stale(_)) {
+        stop.next = vec!["status"];
     }
-    let standing = "this command changed nothing; a move may be under way".to_owned();
-    Stop { standing, next: vec!["status"], ..untouched(failure) }
+    stop
+}
+
+/// A failure where no move is under way, before one was begun.
+fn untouched(failure: Failure) -> Stop {
+    Stop { standing: "nothing is changed on either side".to_owned(), ..unknown(failure) }
 }
 
 /// A command that can't be meant for the move under way: the command changed nothing, the move stands where it stood.
@@ -44,6 +51,12 @@ fn declined(failure: Failure, phase: Phase, move_id: &str) -> Stop {
 fn next_untouched(failure: &Failure) -> Vec<&'static str> {
     match failure {
         Failure::Declined(_) | Failure::Record(_) => vec!["status"],
+        Failure::Orphan(_) => vec!["rollback"],
+        // What the side that answers knows of a move is worth a look; and how far the other run is.
+        Failure::Place { error: PlaceError::Unavailable(_), .. } => vec!["status"],
+        Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == RUN_ACTIVE) => {
+            vec!["status"]
+        }
         _ => Vec::new(),
     }
 }
@@ -90,9 +103,14 @@ pub(crate) async fn stopped(carrier: &mut Carrier, failure: Failure) -> Stop {
         _ => None,
     };
     let Some(phase) = carrier.journal.phase() else { return untouched(failure) };
-    // Neither to resume nor to roll back is the way here: the record of this source knows nothing of what came after.
-    if matches!(failure, Failure::Stale(_)) {
-        return untouched(failure);
+    // One of the two sides knows nothing of what happened on the other.
+    if matches!(failure, Failure::Stale(_) | Failure::Orphan(_)) {
+        return unknown(failure);
+    }
+    if matches!(failure, Failure::Undecided(_)) {
+        let standing =
+            "whether the move is committed is not known; both sides are complete, and paused by this move";
+        return stop_with(failure, phase, Exit::PastCommit, standing.into(), vec!["resume"]);
     }
     // Refusing to do something to a move is not a stop of that move.
     if matches!(failure, Failure::Declined(_) | Failure::Plugins(_) | Failure::NoMove) {

@@ -162,6 +162,15 @@ pub(crate) struct StatusDocument<'a> {
     record: Option<&'a Record>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lease_holder: Option<&'a str>,
+    /// The side that does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    silent: Option<Side>,
+    /// The move goes to another target than the one given.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    elsewhere: bool,
+    /// It was rolled back without its target, which has a record of it still.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    orphaned: bool,
     next: Vec<String>,
 }
 
@@ -171,7 +180,7 @@ impl<'a> StatusDocument<'a> {
         (source, target): (&'a str, &'a str),
         next: Vec<String>,
     ) -> Document<Self> {
-        let Status { record, holder } = status;
+        let Status { record, holder, silent, elsewhere, orphaned } = status;
         let content = Self {
             source,
             target,
@@ -179,6 +188,9 @@ impl<'a> StatusDocument<'a> {
             decides: record.as_ref().map(|(side, _)| *side),
             record: record.as_ref().map(|(_, record)| record),
             lease_holder: holder.as_deref(),
+            silent: silent.as_ref().map(|(side, _)| *side),
+            elsewhere: *elsewhere,
+            orphaned: *orphaned,
             next,
         };
         Document::new("Status", content)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pivot_core::GroupKind;
+use pivot_core::refusal::Side;
 use pivot_core::scope::Namespaces;
 use pivot_engine::TakenBack;
 use pivot_engine::run::{Report, Status};
@@ -72,7 +73,16 @@ pub(crate) fn taken_back(taken: &TakenBack, (source, target): (&str, &str)) -> S
 /// Where a move stands.
 pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[String]) -> String {
     let Some((side, record)) = &status.record else {
-        return format!("No move is under way from {source} to {target}.\n");
+        return match &status.silent {
+            None => format!("No move is under way from {source} to {target}.\n"),
+            Some((Side::Target, why)) => {
+                format!("No move is under way from {source}. The target, {target}, does not answer: {why}.\n")
+            }
+            Some((Side::Source, why)) => format!(
+                "No committed move into {target} is known there. The source, {source}, does not answer: {why}; where a move is \
+                 under way it is not committed, and the source, once it answers, says how far it is.\n"
+            ),
+        };
     };
     let namespaces = match &record.scope.namespaces {
         Namespaces::All => "all namespaces".to_owned(),
@@ -92,8 +102,30 @@ pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[St
     ] {
         text.push_str(&format!("  {name:8} {value}\n"));
     }
+    if let Some(note) = note(status, record.phase.committed()) {
+        text.push_str(&format!("  {:8} {note}\n", "note"));
+    }
     for (index, line) in next.iter().enumerate() {
         text.push_str(&format!("  {:8} {line}\n", if index == 0 { "next" } else { "or" }));
     }
     text
+}
+
+/// What has to be known before one of the next commands is typed.
+fn note(status: &Status, committed: bool) -> Option<String> {
+    if status.elsewhere {
+        return Some("this is not the target that the move goes to: name that one".into());
+    }
+    if status.orphaned {
+        return Some("it was rolled back while the target could not be reached; what is left of it there is to be removed".into());
+    }
+    let (side, why) = status.silent.as_ref()?;
+    let way = match (side, committed) {
+        (Side::Target, true) => {
+            "resume when it does; if it is lost for good the source is the last copy, as far as it \
+             is not deleted yet"
+        }
+        _ => "resume when it does; only if it is lost for good:",
+    };
+    Some(format!("the {side} does not answer ({why}); {way}"))
 }

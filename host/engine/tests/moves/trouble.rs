@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 
-fn code(stop: &pivot_engine::Stop) -> &str {
+pub(crate) fn code(stop: &pivot_engine::Stop) -> &str {
     match &stop.failure {
         Failure::Refused(refusals) => refusals[0].code,
         _ => "",
@@ -21,7 +21,7 @@ fn code(stop: &pivot_engine::Stop) -> &str {
 }
 
 /// A move that is committed and live, and of whose source nothing is deleted yet: as a kill would leave it.
-async fn live() -> Stage {
+pub(crate) async fn live() -> Stage {
     let stage = Stage::new();
     let released = Arc::new(AtomicUsize::new(0));
     let seen = released.clone();
@@ -227,7 +227,7 @@ async fn a_rollback_that_dies_at_any_write_does_no_harm() {
 }
 
 /// A move that died between the two writes of its commit: the target's record says Committed, the source's does not.
-async fn half_committed() -> Stage {
+pub(crate) async fn half_committed() -> Stage {
     let stage = Stage::new();
     let armed = Arc::new(AtomicUsize::new(0));
     let seen = armed.clone();
@@ -359,7 +359,11 @@ async fn a_record_that_may_not_be_read_is_not_taken_for_none() {
             [run::resume(stage.setup()).await.unwrap_err(), run::status(stage.setup()).await.unwrap_err()]
         {
             assert_eq!(stop.exit, Exit::Refused, "{stop}");
-            assert!(stop.standing.contains("a move may be under way"), "{}", stop.standing);
+            assert!(
+                stop.standing.contains("a move begun earlier stands where it stood"),
+                "{}",
+                stop.standing
+            );
         }
         side.on_call(|_, _| None);
     }

@@ -115,8 +115,11 @@ fn record(phase: Phase) -> Record {
 
 #[test]
 fn a_status_says_who_decides_and_what_to_type() {
-    let status =
-        Status { record: Some((Side::Source, record(Phase::Copied))), holder: Some("pivot-host/7".into()) };
+    let status = Status {
+        record: Some((Side::Source, record(Phase::Copied))),
+        holder: Some("pivot-host/7".into()),
+        ..Status::default()
+    };
     let next = ["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()];
     check(
         &crate::output::status(&status, SIDES, &next),
@@ -133,11 +136,33 @@ fn a_status_says_who_decides_and_what_to_type() {
     "#]],
     );
     check(
-        &crate::output::status(&Status { record: None, holder: None }, SIDES, &[]),
+        &crate::output::status(&Status::default(), SIDES, &[]),
         &expect![[r#"
         No move is under way from kind-boot to prod.
     "#]],
     );
+}
+
+#[test]
+fn a_status_says_which_side_is_missing_and_what_that_means() {
+    let silent = |side| Some((side, "no route to 10.0.0.1".to_owned()));
+    let of =
+        |phase, side, silent| Status { record: Some((side, record(phase))), silent, ..Status::default() };
+    let lost_target = of(Phase::Copied, Side::Source, silent(Side::Target));
+    let text = crate::output::status(&lost_target, SIDES, &["pivot-host rollback --target-gone".to_owned()]);
+    assert!(text.contains(
+        "the target does not answer (no route to 10.0.0.1); resume when it does; only if it is lost"
+    ));
+    assert!(text.contains("next     pivot-host rollback --target-gone"), "{text}");
+    let decided = of(Phase::Committed, Side::Source, silent(Side::Target));
+    assert!(crate::output::status(&decided, SIDES, &[]).contains("the source is the last copy"));
+    let lost_source = Status { silent: silent(Side::Source), ..Status::default() };
+    assert!(
+        crate::output::status(&lost_source, SIDES, &[])
+            .contains("where a move is under way it is not committed")
+    );
+    let elsewhere = Status { elsewhere: true, ..of(Phase::Live, Side::Source, None) };
+    assert!(crate::output::status(&elsewhere, SIDES, &[]).contains("not the target that the move goes to"));
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! What others do to a move that is committed: to its source, to its target, to its records.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pivot_core::record::Phase;
+use pivot_core::refusal::Side;
+use pivot_engine::{Exit, Stop, run};
+use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, PlaceError};
+
+use crate::stage::{Stage, picture};
+use crate::trouble::{half_committed, live};
+
+fn unreachable(place: &MemoryPlace) {
+    place.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrong_target_says_nothing_of_a_committed_move() {
+    for other_knows_another_move in [false, true] {
+        let mut stage = live().await;
+        let right = std::mem::replace(&mut stage.target, Stage::empty().target);
+        if other_knows_another_move {
+            stage.target = live().await.target;
+        }
+        let before = picture(&stage.source);
+        let stops = [
+            run::resume(stage.setup()).await.unwrap_err(),
+            run::rollback(stage.setup()).await.unwrap_err(),
+            run::start(stage.setup()).await.unwrap_err(),
+            run::plan(stage.setup()).await.unwrap_err(),
+        ];
+        for stop in stops {
+            assert_eq!(stop.exit, Exit::Refused, "{stop}");
+            assert!(stop.to_string().contains("another target than the one given: name that one"), "{stop}");
+            assert_eq!(stop.next, ["status"], "{stop}");
+        }
+        let status = run::status(stage.setup()).await.unwrap();
+        assert!(status.elsewhere && status.record.is_some());
+        assert_eq!(picture(&stage.source), before);
+        stage.target = right;
+        assert!(!run::status(stage.setup()).await.unwrap().elsewhere);
+        run::resume(stage.setup()).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_had_from_the_side_that_answers() {
+    let stage = live().await;
+    unreachable(&stage.target);
+    let status = run::status(stage.setup()).await.unwrap();
+    assert!(matches!(status.silent, Some((Side::Target, _))), "{status:?}");
+    assert!(
+        matches!(&status.record, Some((Side::Source, record)) if record.phase == Phase::Committed),
+        "{status:?}"
+    );
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.next), (Exit::Unexpected, vec!["status"]));
+
+    stage.target.on_call(|_, _| None);
+    unreachable(&stage.source);
+    let status = run::status(stage.setup()).await.unwrap();
+    assert!(matches!(status.silent, Some((Side::Source, _))), "{status:?}");
+    assert!(
+        matches!(&status.record, Some((Side::Target, record)) if record.phase == Phase::Released),
+        "{status:?}"
+    );
+
+    unreachable(&stage.target);
+    let stop = run::status(stage.setup()).await.unwrap_err();
+    assert!(stop.next.is_empty(), "it can't name itself: {:?}", stop.next);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_move_that_was_rolled_back_without_its_target_is_not_taken_up_there() {
+    let mut stage = half_committed().await;
+    unreachable(&stage.target);
+    stage.options.target_gone = true;
+    run::rollback(stage.setup()).await.unwrap();
+    stage.options.target_gone = false;
+    stage.target.on_call(|_, _| None);
+    let source = picture(&stage.source);
+
+    let is_orphan = |stop: Stop| {
+        assert_eq!((stop.exit, stop.next.as_slice()), (Exit::Refused, ["rollback"].as_slice()), "{stop}");
+        assert!(stop.to_string().contains("rolled back while this target could not be reached"), "{stop}");
+    };
+    assert!(run::status(stage.setup()).await.unwrap().orphaned);
+    is_orphan(run::resume(stage.setup()).await.unwrap_err());
+    is_orphan(run::start(stage.setup()).await.unwrap_err());
+    run::rollback(stage.setup()).await.unwrap();
+    assert!(picture(&stage.target).is_empty());
+    assert_eq!(picture(&stage.source), source);
+    run::start(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
+    let stage = Stage::new();
+    let armed = Arc::new(AtomicUsize::new(0));
+    stage.target.on_call({
+        let armed = armed.clone();
+        move |verb, key| {
+            if verb == "create" && key.name == "pivot-host-target" {
+                armed.store(1, Ordering::SeqCst);
+            }
+            None
+        }
+    });
+    stage.source.on_call(move |verb, key| {
+        // The server acts, and nothing is heard of it any more.
+        let lost = armed.load(Ordering::SeqCst) == 1;
+        let unavailable = || PlaceError::Unavailable("reset".into());
+        match (lost, verb == "patch" && key.name == "pivot-host-source") {
+            (true, true) => Some(Fault::After(unavailable())),
+            (true, false) => Some(Fault::Before(unavailable())),
+            (false, _) => None,
+        }
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.next.as_slice()), (Exit::PastCommit, ["resume"].as_slice()), "{stop}");
+    assert!(stop.standing.contains("whether the move is committed is not known"), "{}", stop.standing);
+    stage.source.on_call(|_, _| None);
+    stage.target.on_call(|_, _| None);
+    run::resume(stage.setup()).await.unwrap();
+}
