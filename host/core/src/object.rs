@@ -97,6 +97,8 @@ pub struct Meta {
     pub resource_version: String,
     /// Counts changes of the spec.
     pub generation: Option<i64>,
+    /// When it was created, by the server's clock; times of one server compare as text.
+    pub creation_timestamp: Option<String>,
     /// Set while the object waits for its finalizers.
     pub deletion_timestamp: Option<String>,
     /// Labels.

@@ -19,6 +19,7 @@ use crate::events::Event;
 use crate::failure::Failure;
 use crate::job::{Base, Job, Scene};
 use crate::journal::Journal;
+use crate::latecomers;
 use crate::live::{self, Known};
 use crate::namespaces;
 use crate::planning;
@@ -39,6 +40,14 @@ pub(crate) struct Carrier {
     /// How long each phase took.
     pub(crate) times: Vec<(Phase, Duration)>,
     pub(crate) began: Instant,
+}
+
+/// What is known of the source's objects when a committed move goes on.
+enum Seen {
+    /// As they were copied, by this run.
+    Copied(Known),
+    /// As they are now: another run copied them.
+    Again(Known),
 }
 
 /// What was done.
@@ -67,8 +76,8 @@ impl Carrier {
                     return Ok(Done::default());
                 }
             };
-            let known = Arc::new(self.known_again(&list).await?);
-            return self.finish(list, known).await;
+            let known = self.known_again(&list).await?;
+            return self.finish(list, Seen::Again(known)).await;
         }
         if self.journal.phase() == Some(Phase::Copied) {
             rollback::copies_at_rest(&self.job, &self.journal.record).await?;
@@ -80,7 +89,7 @@ impl Carrier {
             return self.let_source_go(&base).await;
         }
         let (list, known) = self.commit(base, copies).await?;
-        self.finish(list, known).await
+        self.finish(list, Seen::Copied(known)).await
     }
 
     async fn check(&mut self) -> Result<(Base, Ahead, BTreeSet<Key>), Failure> {
@@ -200,7 +209,7 @@ impl Carrier {
         &mut self,
         base: Arc<Base>,
         copies: Copies,
-    ) -> Result<(Arc<ReleaseList>, Arc<Known>), Failure> {
+    ) -> Result<(Arc<ReleaseList>, Known), Failure> {
         let job = self.job.clone();
         job.tell(Event::Phase(Phase::Committed, base.plan.steps.len()));
         let (base, copies) = self.verified(base, copies).await?;
@@ -211,25 +220,39 @@ impl Carrier {
         self.lap(Phase::Committed);
         let known =
             base.inventory.keys().iter().cloned().zip(base.inventory.objects().iter().cloned()).collect();
-        Ok((Arc::new(list), Arc::new(known)))
+        Ok((Arc::new(list), known))
     }
 
-    async fn finish(&mut self, list: Arc<ReleaseList>, known: Arc<Known>) -> Result<Done, Failure> {
+    async fn finish(&mut self, list: Arc<ReleaseList>, seen: Seen) -> Result<Done, Failure> {
         let job = self.job.clone();
         let count = list.entries.len();
         // Once deleting has begun the target has shown that it reconciles; asking again could only hold up the end.
         if self.journal.record.phase <= Phase::Live {
             job.tell(Event::Phase(Phase::Live, count));
-            live::resume(&job, &list, &known).await?;
+            let (known, copied) = match &seen {
+                Seen::Copied(known) => (known, Some(known)),
+                Seen::Again(known) => {
+                    // Since the commit someone may have un-paused the source: then the target must not run, too.
+                    if !job.options.source_gone {
+                        quiet::still_paused(&job, &list).await?;
+                    }
+                    (known, None)
+                }
+            };
+            live::resume(&job, &list, copied).await?;
             asking::gate(&job, &Scene::of_list(&list), Point::AfterResume).await?;
-            live::verify(&job, &list, &known).await?;
+            live::verify(&job, &list, known).await?;
             job.safe_point()?;
             self.lap(Phase::Live);
         }
         if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
             job.tell(Event::Phase(Phase::Released, count));
             // Before it is written down: from Released on nobody asks again whether the target reconciles.
-            tokio::try_join!(live::copies_stand(&job, &list), quiet::still_paused(&job, &list))?;
+            tokio::try_join!(
+                live::copies_stand(&job, &list),
+                quiet::still_paused(&job, &list),
+                latecomers::none(&job, &list, self.journal.begun()),
+            )?;
             self.journal.advance(Phase::Released).await?;
             release::all(&job, &list).await?;
             self.lap(Phase::Released);

@@ -38,6 +38,11 @@ impl Journal {
         (self.at_source.is_some() || self.at_target.is_some()).then_some(self.record.phase)
     }
 
+    /// When the source's server wrote the first line of the record.
+    pub(crate) fn begun(&self) -> Option<&str> {
+        self.at_source.as_ref()?.created.as_deref()
+    }
+
     /// Notes what is about to be touched: a rollback must find it.
     pub(crate) fn note(&mut self, base: &Base) {
         self.record.kinds.extend(base.plan.steps.iter().map(|step| step.key.group_kind.clone()));

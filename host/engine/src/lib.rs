@@ -32,6 +32,7 @@ mod ground;
 mod halt;
 mod job;
 mod journal;
+mod latecomers;
 mod lease;
 mod live;
 mod namespaces;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use pivot_core::names::LABEL_CLUSTER;
+use pivot_core::names::{self, LABEL_CLUSTER};
 use pivot_core::readiness::{self, Expectation};
 use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, Side, some_of};
@@ -22,16 +22,16 @@ use crate::wait;
 /// Source objects by key: as they were copied, or, in a run that takes a move up, as they are now.
 pub(crate) type Known = BTreeMap<Key, Object>;
 
-/// Un-pauses the copies: classes first, a Cluster can't be reconciled without its class.
-pub(crate) async fn resume(job: &Job, list: &ReleaseList, known: &Known) -> Result<(), Failure> {
+/// Un-pauses the copies: classes first, a Cluster can't be reconciled without its class. `copied` saves reading them.
+pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>) -> Result<(), Failure> {
     let paused = || list.entries.iter().filter(|entry| entry.quiet == Quiet::Paused && !entry.used);
     for classes in [true, false] {
         let wave = paused().filter(|entry| is_cluster_class(&entry.key.group_kind) == classes);
         stream::iter(wave.map(Ok))
             .try_for_each_concurrent(32, |entry: &Entry| async move {
                 let kind = job.kind(Side::Target, &entry.key.group_kind)?;
-                // The copy carries the same undo annotation as the source: no need to read it first.
-                let known = known.get(&entry.key);
+                // The copy carries the undo annotation that the source had when it was copied.
+                let known = copied.and_then(|copied| copied.get(&entry.key));
                 if quiet::take_back(&job.target, kind, &entry.key, &job.move_id, known).await? {
                     job.tell(Event::Done(Phase::Live, &entry.key, "resumed", Side::Target));
                 }
@@ -80,12 +80,13 @@ pub(crate) async fn verify(job: &Job, list: &ReleaseList, known: &Known) -> Resu
     wait::until(&job.target, wanted, &lacks, job.options.verify_timeout, &job.halter, &*job.watcher).await
 }
 
-/// Makes sure, before anything is deleted, that every copy is still there: nothing is given up for a copy that is gone.
+/// Makes sure, before anything is deleted, that every copy is still there: nothing is given up for a copy that is gone,
+/// or for another object of its name.
 pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let released = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let places: BTreeSet<(&GroupKind, Option<&str>)> =
         released().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_deref())).collect();
-    let there: Vec<Vec<Key>> = stream::iter(places)
+    let there: Vec<Vec<(Key, bool)>> = stream::iter(places)
         .map(|(gk, namespace)| async move {
             let kind = job.kind(Side::Target, gk)?;
             let metas = match job.target.list_meta(kind, namespace).await {
@@ -93,21 +94,47 @@ pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Fa
                 other => other?,
             };
             let alive = metas.into_iter().filter(|meta| !meta.deleting());
-            let key = |meta: Meta| Key::new(gk.clone(), meta.namespace.as_deref(), meta.name);
-            Ok::<_, Failure>(alive.map(key).collect())
+            let copy = |meta: Meta| {
+                let ours = meta.marked(&job.move_id);
+                (Key::new(gk.clone(), meta.namespace.as_deref(), meta.name), ours)
+            };
+            Ok::<_, Failure>(alive.map(copy).collect())
         })
         .buffer_unordered(24)
         .try_collect()
         .await?;
-    let there: BTreeSet<Key> = there.into_iter().flatten().collect();
-    let gone: Vec<&Key> = released().map(|entry| &entry.key).filter(|key| !there.contains(key)).collect();
-    let Some(first) = gone.first() else { return Ok(()) };
+    let there: BTreeMap<Key, bool> = there.into_iter().flatten().collect();
+    let gone: Vec<&Key> =
+        released().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
+    if let Some(first) = gone.first() {
+        return Err(Failure::refused(Refusal {
+            code: "copy-gone",
+            side: Side::Target,
+            object: Some((*first).clone()),
+            message: format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5)),
+            remedy: format!(
+                "find out who deletes there, put the objects back from the source, which still has them, annotated with {}={}, \
+                 and resume",
+                names::MARK,
+                job.move_id
+            ),
+        }));
+    }
+    let others = released().filter(|entry| !entry.used && there.get(&entry.key) != Some(&true));
+    let others: Vec<&Key> = others.map(|entry| &entry.key).collect();
+    let Some(first) = others.first() else { return Ok(()) };
     Err(Failure::refused(Refusal {
-        code: "copy-gone",
+        code: "copy-replaced",
         side: Side::Target,
         object: Some((*first).clone()),
-        message: format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5)),
-        remedy: "find out who deletes there, put the objects back from the source, which still has them, and resume"
-            .into(),
+        message: format!(
+            "{} are not the copies that this move made: others have their names",
+            some_of(&others, 5)
+        ),
+        remedy: format!(
+            "compare them with the source's; what is as it should be, annotate in the target with {}={}, and resume",
+            names::MARK,
+            job.move_id
+        ),
     }))
 }

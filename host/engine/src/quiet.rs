@@ -161,8 +161,12 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
                 return Ok::<_, Failure>(None);
             };
             let paused = pause::is_paused(&now).map_err(|error| Failure::Object(Side::Source, error))?;
-            let only_nudged = || entry.quiet == Quiet::Held || pause::is_nudge(&now.meta, &job.move_id);
-            let still = pause::is_ours(&now.meta, &job.move_id) && (paused || only_nudged());
+            let ours = || pause::is_ours(&now.meta, &job.move_id);
+            // Only what is paused in Cluster API's own way shows it without our annotation.
+            let still = match entry.quiet {
+                Quiet::Held => ours(),
+                _ => paused || pause::is_nudge(&now.meta, &job.move_id),
+            };
             Ok((!still).then(|| entry.key.clone()))
         })
         .buffer_unordered(SIDE_BY_SIDE)
@@ -179,9 +183,7 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
                 "someone un-paused {} after they were copied: both sides may be at work on them",
                 some_of(&awake, 5)
             ),
-            remedy: "stop what un-pauses them (a GitOps tool?), pause them by hand, keeping the annotation \
-                     pivot-host.io/undo, and resume"
-                .into(),
+            remedy: "stop what un-pauses them (a GitOps tool?), pause them by hand, and resume".into(),
         })),
     }
 }

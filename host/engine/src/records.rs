@@ -9,7 +9,7 @@ use futures::future::try_join_all;
 use pivot_core::record::Record;
 use pivot_core::refusal::Side;
 use pivot_core::release::ReleaseList;
-use pivot_core::{GroupKind, Key, Kind, Object};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object};
 use pivot_places::{Change, PlaceError, Preconditions};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -34,6 +34,14 @@ pub(crate) struct Records {
 pub(crate) struct Stored {
     pub(crate) record: Record,
     pub(crate) resource_version: String,
+    /// When it was first written, by the server's clock.
+    pub(crate) created: Option<String>,
+}
+
+impl Stored {
+    fn new(record: Record, meta: Meta) -> Self {
+        Self { record, resource_version: meta.resource_version, created: meta.creation_timestamp }
+    }
 }
 
 #[derive(Deserialize)]
@@ -73,7 +81,7 @@ impl Records {
         };
         let text = self.text(&object, "record.json")?;
         let record = serde_json::from_str(&text).map_err(|error| self.damaged(&error))?;
-        Ok(Some(Stored { record, resource_version: object.meta.resource_version }))
+        Ok(Some(Stored::new(record, object.meta)))
     }
 
     fn text(&self, object: &Object, key: &str) -> Result<String, Failure> {
@@ -94,9 +102,7 @@ impl Records {
     pub(crate) async fn create(&self, record: &Record) -> Result<Stored, Failure> {
         let body = self.body(self.name(), "record.json", text(record)?);
         match self.handle.create(&self.kind, &body, Change::Real).await {
-            Ok(object) => {
-                Ok(Stored { record: record.clone(), resource_version: object.meta.resource_version })
-            }
+            Ok(object) => Ok(Stored::new(record.clone(), object.meta)),
             Err(PlaceError::AlreadyExists(_)) => match self.read().await? {
                 Some(stored) if stored.record.move_id == record.move_id => self.update(&stored, record).await,
                 Some(stored) => Err(Failure::Record(format!(
@@ -119,9 +125,7 @@ impl Records {
             "data": {"record.json": text(record)?},
         });
         match self.handle.patch(&self.kind, &self.key(self.name()), &patch).await {
-            Ok(object) => {
-                Ok(Stored { record: record.clone(), resource_version: object.meta.resource_version })
-            }
+            Ok(object) => Ok(Stored::new(record.clone(), object.meta)),
             Err(PlaceError::Conflict(why)) => match self.read().await? {
                 // Our own write, whose answer got lost.
                 Some(now) if now.record == *record => Ok(now),

@@ -3,17 +3,50 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Side;
 use pivot_engine::{Exit, Stop, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
+use serde_json::json;
 
-use crate::stage::{Stage, picture};
-use crate::trouble::{half_committed, live};
+use crate::stage::{CLUSTERS, Stage, body, key, picture};
+use crate::trouble::{code, half_committed, live};
 
 fn unreachable(place: &MemoryPlace) {
     place.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
+}
+
+fn paused(place: &MemoryPlace) -> bool {
+    place.body(&key(CLUSTERS, "Cluster", "c")).unwrap()["spec"]["paused"] == true
+}
+
+/// A move that is committed, and died before it un-paused anything in the target.
+async fn committed() -> Stage {
+    let stage = Stage::new();
+    let seen = Arc::new(AtomicUsize::new(0));
+    stage.source.on_call({
+        let seen = seen.clone();
+        move |verb, key| {
+            // For Paused, for Copied, for Committed.
+            if verb == "patch" && key.name == "pivot-host-source" {
+                seen.fetch_add(1, Ordering::SeqCst);
+            }
+            None
+        }
+    });
+    stage.target.on_call(move |verb, key| {
+        let dead =
+            verb == "patch" && seen.load(Ordering::SeqCst) >= 1 && key.group_kind.kind.starts_with("Cluster");
+        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::PastCommit, Some(Phase::Live)), "{stop}");
+    stage.source.on_call(|_, _| None);
+    stage.target.on_call(|_, _| None);
+    assert!(paused(&stage.source) && paused(&stage.target));
+    stage
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,6 +103,52 @@ async fn a_status_is_had_from_the_side_that_answers() {
     unreachable(&stage.target);
     let stop = run::status(stage.setup()).await.unwrap_err();
     assert!(stop.next.is_empty(), "it can't name itself: {:?}", stop.next);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_is_not_un_paused_beside_a_source_that_was() {
+    let stage = committed().await;
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |b| b["spec"]["paused"] = json!(false)).unwrap();
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "pause-undone"), "{stop}");
+    assert!(paused(&stage.target));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_source_lost_of_its_notes_is_un_paused_in_the_target_all_the_same() {
+    let stage = committed().await;
+    for (kind, name) in [("Cluster", "c"), ("ClusterClass", "class")] {
+        let forget = |b: &mut serde_json::Value| {
+            b["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
+        };
+        stage.source.edit(&key(CLUSTERS, kind, name), forget).unwrap();
+    }
+    run::resume(stage.setup()).await.unwrap_err();
+    let there = |kind, name| stage.target.body(&key(CLUSTERS, kind, name)).unwrap();
+    assert!(!paused(&stage.target));
+    assert_eq!(there("ClusterClass", "class")["metadata"]["annotations"].get(names::PAUSED), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_came_below_a_moved_object_after_the_commit_is_not_deleted_with_it() {
+    let stage = live().await;
+    let mut late = body("", "Secret", "late", Some((CLUSTERS, "Machine", "m1")));
+    late["metadata"]["creationTimestamp"] = json!("2999-01-01T00:00:00Z");
+    stage.source.insert(late).unwrap();
+    let before = picture(&stage.source);
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "latecomers"), "{stop}");
+    assert!(stop.to_string().contains("late"), "{stop}");
+    assert_eq!(picture(&stage.source), before);
+
+    let secret = key("", "Secret", "late");
+    stage
+        .source
+        .edit(&secret, |b| drop(b["metadata"].as_object_mut().unwrap().remove("ownerReferences")))
+        .unwrap();
+    run::resume(stage.setup()).await.unwrap();
+    assert!(stage.source.collect_garbage().is_empty());
+    assert!(stage.source.body(&secret).is_some());
 }
 
 #[tokio::test(start_paused = true)]

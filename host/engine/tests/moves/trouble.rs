@@ -53,16 +53,22 @@ async fn nothing_is_deleted_for_a_copy_that_is_gone() {
     assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "copy-gone"));
     assert_eq!(picture(&stage.source), before);
 
-    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |b| b["spec"]["paused"] = json!(false)).unwrap();
     stage.target.insert(body(CLUSTERS, "Machine", "m1", None)).unwrap();
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "copy-replaced"), "nor for another of its name");
+    let Some((_, record)) = run::status(stage.setup()).await.unwrap().record else { panic!("no record") };
+    let mark = json!({names::MARK: record.move_id});
+    stage.target.edit(&machine, |b| b["metadata"]["annotations"] = mark).unwrap();
+
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    stage.source.edit(&cluster, |b| b["spec"]["paused"] = json!(false)).unwrap();
     let stop = run::resume(stage.setup()).await.unwrap_err();
     assert_eq!(
         (stop.exit, code(&stop)),
         (Exit::PastCommit, "pause-undone"),
         "nor for a source someone un-paused"
     );
-
-    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |b| b["spec"]["paused"] = json!(true)).unwrap();
+    stage.source.edit(&cluster, |b| b["spec"]["paused"] = json!(true)).unwrap();
     run::resume(stage.setup()).await.unwrap();
 }
 
