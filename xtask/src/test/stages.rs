@@ -62,7 +62,13 @@ impl Stage {
         matches!(self, Self::Lab | Self::Scenarios | Self::Metal3)
     }
 
-    pub(super) fn run(self, tally: &mut Tally) -> Result<()> {
+    /// Whether two stages run side by side: Metal3's operators wait for their own clocks more than they compute, and
+    /// leave the processors to other moves.
+    pub(super) fn beside(self, next: Self) -> bool {
+        (self, next) == (Self::Scenarios, Self::Metal3)
+    }
+
+    pub(super) fn run(self, tally: &mut Tally, out: &mut dyn FnMut(&str)) -> Result<()> {
         match self {
             Self::Fmt => everywhere(&["fmt", "--all", "--check"]),
             Self::Clippy => {
@@ -73,14 +79,16 @@ impl Stage {
             }
             Self::Unit => {
                 let others = ["--exclude", "pivot-lab", "--exclude", "pivot-scenarios"];
-                counted(cargo(&["test", "--workspace", "--no-fail-fast"])?.args(others), tally)
+                counted(cargo(&["test", "--workspace", "--no-fail-fast"])?.args(others), tally, out)
             }
             Self::Plugins => {
-                counted(&mut beside("plugins", &["test", "--workspace", "--no-fail-fast"])?, tally)
+                counted(&mut beside("plugins", &["test", "--workspace", "--no-fail-fast"])?, tally, out)
             }
-            Self::Lab => counted(&mut cargo(&["test", "--package", "pivot-lab", "--no-fail-fast"])?, tally),
-            Self::Scenarios => scenarios(&SCENARIOS, &["--lib"], tally),
-            Self::Metal3 => scenarios(&[METAL3], &[], tally),
+            Self::Lab => {
+                counted(&mut cargo(&["test", "--package", "pivot-lab", "--no-fail-fast"])?, tally, out)
+            }
+            Self::Scenarios => scenarios(&SCENARIOS, &["--lib"], tally, out),
+            Self::Metal3 => scenarios(&[METAL3], &[], tally, out),
         }
     }
 }
@@ -102,11 +110,11 @@ fn beside(workspace: &str, arguments: &[&str]) -> Result<Command> {
 }
 
 /// Runs some of the test binaries that move with the real program.
-fn scenarios(binaries: &[&str], more: &[&str], tally: &mut Tally) -> Result<()> {
+fn scenarios(binaries: &[&str], more: &[&str], tally: &mut Tally, out: &mut dyn FnMut(&str)) -> Result<()> {
     let program = pivot_host()?;
     let mut command = cargo(&["test", "--package", "pivot-scenarios", "--no-fail-fast"])?;
     command.args(more).args(binaries.iter().flat_map(|binary| ["--test", binary]));
-    counted(command.env("PIVOT_HOST_BIN", program), tally)
+    counted(command.env("PIVOT_HOST_BIN", program), tally, out)
 }
 
 impl fmt::Display for Stage {
