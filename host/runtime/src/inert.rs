@@ -1,21 +1,22 @@
 //! WASI without authority.
 //!
 //! Stock toolchains import WASI whether a program uses it or not. It is served from an empty world: no files, no
-//! arguments, no environment; a clock that stands still and a fixed stream of random numbers, so that the same input
-//! gives the same output; stdout and stderr go to the plugin's log. Sockets and HTTP are not there at all.
+//! arguments, no environment; a clock that stands still, on which every wait is over at once, and a fixed stream of random
+//! numbers, so that the same input gives the same output; stdout and stderr go to the plugin's log. Sockets and HTTP are
+//! not there at all.
 
 use std::time::Duration;
 
-use wasmtime::component::{HasData, Linker, ResourceTable};
+use async_trait::async_trait;
+use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, io, random};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
+use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
-use wasmtime_wasi::{
-    Deterministic, HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView,
-};
+use wasmtime_wasi::{Deterministic, HostWallClock, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use crate::context::Ctx;
 use crate::parse::Interface;
@@ -68,7 +69,7 @@ pub(crate) fn link(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     io::poll::add_to_linker::<Ctx, Table>(linker, table)?;
     io::streams::add_to_linker::<Ctx, Table>(linker, table)?;
     clocks::wall_clock::add_to_linker::<Ctx, WasiClocks>(linker, Ctx::clocks)?;
-    clocks::monotonic_clock::add_to_linker::<Ctx, WasiClocks>(linker, Ctx::clocks)?;
+    clocks::monotonic_clock::add_to_linker::<Ctx, Waits>(linker, |ctx| Waiting(table(ctx)))?;
     filesystem::types::add_to_linker::<Ctx, WasiFilesystem>(linker, Ctx::filesystem)?;
     filesystem::preopens::add_to_linker::<Ctx, WasiFilesystem>(linker, Ctx::filesystem)?;
     random::random::add_to_linker::<Ctx, WasiRandom>(linker, Ctx::random)?;
@@ -111,7 +112,6 @@ impl Default for Inert {
             .stdout(printed.clone())
             .stderr(printed.clone())
             .wall_clock(Still)
-            .monotonic_clock(Still)
             .secure_random(Deterministic::new(STREAM.to_vec()))
             .insecure_random(Deterministic::new(STREAM.to_vec()))
             .insecure_random_seed(0)
@@ -150,14 +150,46 @@ impl HostWallClock for Still {
     }
 }
 
-impl HostMonotonicClock for Still {
-    fn resolution(&self) -> u64 {
-        1_000_000_000
+/// WASI's own waits end when they really do, and whoever asks again and again whether one has ended has a clock.
+struct Waits;
+
+impl HasData for Waits {
+    type Data<'a> = Waiting<'a>;
+}
+
+struct Waiting<'a>(&'a mut ResourceTable);
+
+impl Waiting<'_> {
+    fn over(&mut self) -> wasmtime::Result<Resource<DynPollable>> {
+        let over = self.0.push(Over)?;
+        subscribe(self.0, over)
+    }
+}
+
+impl clocks::monotonic_clock::Host for Waiting<'_> {
+    fn now(&mut self) -> wasmtime::Result<u64> {
+        Ok(0)
     }
 
-    fn now(&self) -> u64 {
-        0
+    fn resolution(&mut self) -> wasmtime::Result<u64> {
+        Ok(1_000_000_000)
     }
+
+    fn subscribe_instant(&mut self, _when: u64) -> wasmtime::Result<Resource<DynPollable>> {
+        self.over()
+    }
+
+    fn subscribe_duration(&mut self, _when: u64) -> wasmtime::Result<Resource<DynPollable>> {
+        self.over()
+    }
+}
+
+/// A wait that is over.
+struct Over;
+
+#[async_trait]
+impl Pollable for Over {
+    async fn ready(&mut self) {}
 }
 
 #[cfg(test)]

@@ -11,14 +11,16 @@ fn secret(way: &str) -> Object {
     object("", "Secret", json!({"metadata": {"name": "s"}, "way": way}))
 }
 
+fn said(relations: &[Relation]) -> Vec<&str> {
+    relations.iter().map(|r| if let Relation::Keep(said) = r { said.as_str() } else { "" }).collect()
+}
+
 #[tokio::test]
 async fn files_environment_clock_and_chance_are_not_there() {
     let plugin = Place::with(&["reaching"], "").await.plugin().await;
     let once = plugin.relate(&secret("")).await.unwrap();
-    let said: Vec<&str> =
-        once.iter().map(|r| if let Relation::Keep(s) = r { s.as_str() } else { "" }).collect();
     assert_eq!(
-        said[..7],
+        said(&once)[..7],
         ["env []", "args []", "read false", "write false", "list false", "clock 1767225600", "elapsed 0"]
     );
     // The same input gives the same output, whatever it is made of.
@@ -26,6 +28,14 @@ async fn files_environment_clock_and_chance_are_not_there() {
     assert!(!std::path::Path::new("/tmp/pivot-was-here").exists());
     let log = log().text();
     assert!(log.contains("said on stdout") && log.contains("said on stderr"), "{log}");
+}
+
+/// Whoever can see how long something takes can see what it is not told.
+#[tokio::test]
+async fn every_wait_is_over_at_once() {
+    let plugin = Place::with(&["reaching"], "").await.plugin().await;
+    let waited = plugin.relate(&secret("wait")).await.unwrap();
+    assert_eq!(said(&waited), ["asked 0", "asked 0", "asked 0", "over 2"]);
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! Uses the standard library as if it ran on a machine.
 
 wit_bindgen::generate!({
-    path: "../../../wit",
-    inline: "package test:guest; world guest { include pivot:provider/plugin@0.1.0; export pivot:provider/relate@0.1.0; }",
+    path: ["../../../wit", "wit/io.wit", "wit/clocks.wit"],
+    inline: "package test:guest; world guest { include pivot:provider/plugin@0.1.0; import wasi:io/poll@0.2.6; import wasi:clocks/monotonic-clock@0.2.6; export pivot:provider/relate@0.1.0; }",
     world: "test:guest/guest",
     generate_all,
 });
@@ -13,6 +13,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use exports::pivot::provider::{describe, relate};
 use pivot::provider::types::{Error, GroupKind};
+use wasi::clocks::monotonic_clock::{subscribe_duration, subscribe_instant};
+use wasi::io::poll;
 
 struct Reaching;
 export!(Reaching);
@@ -33,11 +35,32 @@ impl describe::Guest for Reaching {
     }
 }
 
+const HOUR: u64 = 3_600_000_000_000;
+
+/// How often it had to be asked before it was ready.
+fn asked(end: poll::Pollable) -> String {
+    let asked = (0..1_000).take_while(|_| !end.ready()).count();
+    format!("asked {asked}")
+}
+
+fn waits() -> Vec<String> {
+    let mut waits: Vec<String> =
+        [subscribe_duration(HOUR), subscribe_instant(HOUR), subscribe_duration(u64::MAX)].map(asked).into();
+    subscribe_duration(HOUR).block();
+    let (one, other) = (subscribe_duration(HOUR), subscribe_duration(u64::MAX));
+    waits.push(format!("over {}", poll::poll(&[&one, &other]).len()));
+    std::thread::sleep(std::time::Duration::from_nanos(HOUR));
+    waits
+}
+
 impl relate::Guest for Reaching {
     fn relate(object: String) -> Result<Vec<relate::Relation>, Error> {
         if object.contains("\"way\":\"exit\"") {
             #[allow(clippy::disallowed_methods, reason = "how the host takes a plugin that exits is tested")]
             std::process::exit(3);
+        }
+        if object.contains("\"way\":\"wait\"") {
+            return Ok(waits().into_iter().map(relate::Relation::Keep).collect());
         }
         println!("said on stdout");
         eprintln!("said on stderr");
