@@ -17,7 +17,11 @@ fn said(relations: &[Relation]) -> Vec<&str> {
 
 #[tokio::test]
 async fn files_environment_clock_and_chance_are_not_there() {
-    let plugin = Place::with(&["reaching"], "").await.plugin().await;
+    let elsewhere = tempfile::TempDir::new().unwrap();
+    let file = elsewhere.path().join("was-here");
+    let grants =
+        format!("[plugins.reaching]\nhooks = ['relate']\nconfig = {{ file = '{}' }}", file.display());
+    let plugin = Place::with(&["reaching"], &grants).await.plugin().await;
     let once = plugin.relate(&secret("")).await.unwrap();
     assert_eq!(
         said(&once)[..7],
@@ -25,7 +29,7 @@ async fn files_environment_clock_and_chance_are_not_there() {
     );
     // The same input gives the same output, whatever it is made of.
     assert_eq!(plugin.relate(&secret("")).await.unwrap(), once);
-    assert!(!std::path::Path::new("/tmp/pivot-was-here").exists());
+    assert!(!file.exists());
     let log = log().text();
     assert!(log.contains("said on stdout") && log.contains("said on stderr"), "{log}");
 }

@@ -12,6 +12,7 @@ use std::hash::BuildHasher;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use exports::pivot::provider::{describe, relate};
+use pivot::provider::config;
 use pivot::provider::types::{Error, GroupKind};
 use wasi::clocks::monotonic_clock::{subscribe_duration, subscribe_instant};
 use wasi::io::poll;
@@ -53,6 +54,13 @@ fn waits() -> Vec<String> {
     waits
 }
 
+/// The file that it tries to write. Which, the operator says.
+fn file() -> String {
+    let config = config::get();
+    let file = config.split_once("\"file\":\"").and_then(|(_, rest)| rest.split('"').next());
+    file.unwrap_or("was-here").to_owned()
+}
+
 impl relate::Guest for Reaching {
     fn relate(object: String) -> Result<Vec<relate::Relation>, Error> {
         if object.contains("\"way\":\"exit\"") {
@@ -69,7 +77,7 @@ impl relate::Guest for Reaching {
             format!("env {:?}", std::env::vars().collect::<Vec<_>>()),
             format!("args {:?}", std::env::args().collect::<Vec<_>>()),
             format!("read {}", std::fs::read("/etc/passwd").is_ok()),
-            format!("write {}", std::fs::write("/tmp/pivot-was-here", "x").is_ok()),
+            format!("write {}", std::fs::write(file(), "x").is_ok()),
             format!("list {}", std::fs::read_dir("/").is_ok()),
             format!("clock {}", SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()),
             format!("elapsed {}", begun.elapsed().as_nanos()),

@@ -47,9 +47,11 @@ async fn what_secrets_hold_comes_out_nowhere() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_without_a_machine() {
     let stage = Stage::start().await;
-    let plugins = stage.plugins("reaching", &["reaching"], "").await;
-    let written = std::path::Path::new("/tmp/pivot-was-here");
-    assert!(!written.exists());
+    let elsewhere = tempfile::TempDir::new().unwrap();
+    let written = elsewhere.path().join("was-here");
+    let grants =
+        format!("[plugins.reaching]\nhooks = ['relate']\nconfig = {{ file = '{}' }}\n", written.display());
+    let plugins = stage.plugins("reaching", &["reaching"], &grants).await;
     // What is kept may belong to nobody: its owner would take it along.
     let mut objects = cluster("reach", "", "");
     objects[1]["metadata"]["ownerReferences"] = serde_json::json!([]);
