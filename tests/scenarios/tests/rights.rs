@@ -1,4 +1,4 @@
-//! Users who may not do everything: refused with what they lack, or moving what is theirs.
+//! Users who may not do everything: refused with what they lack, shown a plan all the same, or moving what is theirs.
 
 use std::path::PathBuf;
 
@@ -76,12 +76,27 @@ async fn users_who_may_not_do_everything() {
         }
         assert!(ended.stderr.contains("state: nothing is changed"), "{}", ended.stderr);
     }
-    // Read-only on both sides is enough for a plan.
+    // Who may only read sees the plan, and what a move would lack on either side; the code is that of the move.
     let planner = everywhere(source, "planner", &READ).await;
-    Host::between(&planner, &reader)
-        .run(&[&["plan", "-n", "shop"][..], &shape::WITHOUT_PLUGIN].concat())
-        .await
-        .unwrap();
+    let plan = [&["plan", "-n", "shop"][..], &shape::WITHOUT_PLUGIN].concat();
+    let planned = Host::between(&planner, &reader).run(&plan).await.unwrap().ends_with(3).unwrap();
+    for says in ["refused, for 2 reasons", "state: nothing is changed on either side"] {
+        assert!(planned.stderr.contains(says), "{}", planned.stderr);
+    }
+    let plan = planned.document().unwrap();
+    assert_eq!(plan["kind"], "Plan");
+    assert_eq!(plan["summary"]["moved"], before.len());
+    assert_eq!(plan["steps"].as_array().unwrap().len(), before.len());
+    let refusals = plan["refusals"].as_array().unwrap();
+    let missing = |side: &str, says: &str| {
+        let of_side = |refusal: &&Value| refusal["side"] == side && refusal["code"] == "rights-missing";
+        let refusal = refusals.iter().find(of_side).unwrap_or_else(|| panic!("{side}: {refusals:?}"));
+        assert!(refusal["message"].as_str().unwrap().starts_with(says), "{refusal}");
+        assert!(refusal["remedy"].as_str().unwrap().contains("kubectl auth can-i"), "{refusal}");
+    };
+    missing("source", "the user may not create configmaps in namespace kube-system");
+    missing("target", "the user may not create configmaps in namespace kube-system");
+    assert_eq!(refusals.len(), 2, "{refusals:?}");
 
     assert_eq!(before, all(source, &["shop"]).await);
     assert!(all(target, &["shop"]).await.is_empty());
