@@ -2,9 +2,10 @@
 
 #[cfg(test)]
 mod vendor {
-    use std::fs;
+    use std::collections::BTreeMap;
     use std::path::{Path, PathBuf};
     use std::process::{Command, Output};
+    use std::{env, fs};
 
     use serde_json::Value;
     use tempfile::TempDir;
@@ -38,27 +39,58 @@ mod vendor {
             output
         }
 
-        fn cargo(&self, arguments: &[&str]) {
-            let mut command = Command::new("cargo");
-            // Set by the cargo that runs the test, for its own work.
-            for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "CARGO"] {
-                command.env_remove(name);
+        /// A line as somebody types it, below the folder; it has to end well.
+        fn typed(&self, below: &str, line: &str) -> String {
+            let mut command = Command::new("sh");
+            for (name, _) in env::vars_os() {
+                // Set by the cargo that runs the test, for its own work.
+                let cargos =
+                    ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "RUSTC_WRAPPER", "CARGO"];
+                let name = name.to_string_lossy();
+                if cargos.contains(&&*name) || name.starts_with("PIVOT_HOST_") || name == "KUBECONFIG" {
+                    command.env_remove(&*name);
+                }
             }
-            command.env("CARGO_TARGET_DIR", target()).current_dir(self.path("my-hosts")).args(arguments);
-            let output = command.output().unwrap();
-            assert!(output.status.success(), "{arguments:?}: {}{}", out(&output), err(&output));
+            let program = Path::new(env!("CARGO_BIN_EXE_pivot-host")).parent().unwrap().to_owned();
+            let path = env::var_os("PATH").unwrap();
+            let path = env::join_paths([program].into_iter().chain(env::split_paths(&path))).unwrap();
+            let output =
+                command.env("PATH", path).current_dir(self.path(below)).args(["-ec", line]).output().unwrap();
+            assert!(output.status.success(), "{line}: {}{}", out(&output), err(&output));
+            out(&output)
         }
 
-        /// The component, with the target that the README names; where rustup can't have it, with another compiler.
-        fn component(&self) -> PathBuf {
+        /// Makes the component, with the target that the documents name; where rustup can't have it, with another compiler.
+        fn build(&self) {
             let installed = Command::new("rustup").args(["target", "list", "--installed"]).output();
             if installed.is_ok_and(|list| out(&list).lines().any(|line| line.trim() == TARGET)) {
-                self.cargo(&["build", "--release", "--target", TARGET]);
-                return target().join(TARGET).join("release/my_hosts.wasm");
+                self.typed("my-hosts", BUILD);
+                return;
             }
             let built = pivot_guests::build_guests(&self.path("my-hosts"), &[], &self.path("built")).unwrap();
-            built.into_iter().next().unwrap()
+            let release = self.path("my-hosts/target").join(TARGET).join("release");
+            fs::create_dir_all(&release).unwrap();
+            fs::copy(built.first().unwrap(), release.join("my_hosts.wasm")).unwrap();
         }
+    }
+
+    /// The lines that a document tells to type, without what it says of them.
+    fn lines(document: &str) -> Vec<String> {
+        let mut shell = false;
+        let mut lines = Vec::new();
+        for line in document.lines() {
+            match line.strip_prefix("```") {
+                Some(language) => shell = language == "sh",
+                None if shell => lines.push(line.split("  #").next().unwrap().trim().to_owned()),
+                None => {}
+            }
+        }
+        lines
+    }
+
+    /// What `plugin run` shows, without time and memory.
+    fn answers(run: &str) -> Vec<String> {
+        run.lines().map(|line| line.split("  (").next().unwrap().to_owned()).collect()
     }
 
     fn out(output: &Output) -> String {
@@ -92,46 +124,84 @@ mod vendor {
     #[test]
     fn from_an_empty_folder_to_a_move() {
         let folder = Folder { dir: TempDir::new().unwrap() };
+        first_ten_minutes(&folder);
+        trials(&folder);
+        operator(&folder);
+        moves(&folder);
+    }
 
-        // The vendor.
-        folder.host(0, &["plugin", "new", "my-hosts"]);
+    /// What docs/plugin-authors.md says to type, and the project's README after it.
+    fn first_ten_minutes(folder: &Folder) {
+        let text = fs::read_to_string(repository().join("docs/plugin-authors.md")).unwrap();
+        let (_, text) = text.split_once("\n## The first ten minutes\n").unwrap();
+        let (text, _) = text.split_once("\n## ").unwrap();
+        let lines_to_type = lines(text);
+        let (new, rest) = lines_to_type.split_first().unwrap();
+        folder.typed("", new);
+        assert_eq!(lines(&fs::read_to_string(folder.path("my-hosts/README.md")).unwrap()), rest);
         folder.host(3, &["plugin", "new", "my-hosts"]);
         // The versions that the bundled plugins are built with, so that the test is the same tomorrow.
         fs::copy(repository().join("plugins/Cargo.lock"), folder.path("my-hosts/Cargo.lock")).unwrap();
-        folder.cargo(&["test"]);
-        let component = folder.component();
-        let objects = folder.path("objects.yaml");
-        fs::write(&objects, OBJECTS).unwrap();
-        let run = |code: i32, more: &[&str]| {
-            let line = ["plugin", "run", component.to_str().unwrap(), "--objects", objects.to_str().unwrap()];
-            folder.host(code, &[&line[..], more].concat())
+        fs::create_dir_all(target()).unwrap();
+        std::os::unix::fs::symlink(target(), folder.path("my-hosts/target")).unwrap();
+
+        let mut said = BTreeMap::new();
+        for line in rest {
+            if line == BUILD {
+                folder.build()
+            } else {
+                drop(said.insert(verb(line), folder.typed("my-hosts", line)))
+            }
+        }
+        let says = |verb: &str, text: &str| {
+            let said = said.get(verb).unwrap_or_else(|| panic!("no `{verb}` in {:?}", said.keys()));
+            assert!(said.contains(text), "no {text:?} in what `{verb}` says:\n{said}");
         };
-        let ran = run(0, &["--hook", "relate"]);
-        let lines: Vec<String> =
-            out(&ran).lines().map(|l| l.split("  (").next().unwrap().to_owned()).collect();
+        says("plugin inspect", "  sees     ConfigMap\n");
+        says("plugin lock", "\n[plugins.my-hosts]\nhooks = [\"relate\"]\n");
         let stays = ["relate ConfigMap default/site", "  leave: it is labelled example.com/stays"];
-        assert_eq!(lines, [&stays[..], &["relate ConfigMap default/other", "  nothing"]].concat());
-        let document = json(&run(0, &["--hook", "relate", "-o", "json"]));
-        assert_eq!((&document["kind"], &document["hook"]), (&"PluginRun".into(), &"relate".into()));
-        let call = &document["calls"][0];
+        let ran = answers(&said["plugin run"]);
+        assert_eq!(ran, [&stays[..], &["relate ConfigMap default/other", "  nothing"]].concat());
+        assert!(said["plugin verify"].ends_with("  my-hosts 0.1.0\n"));
+        says("plan", "Plan: 1 object,");
+        says("plan", "  ConfigMap default/other\n");
+        says("plan", "it is labelled example.com/stays");
+    }
+
+    /// What a line of the documents does: `cargo test`, `plugin run`, `plan`.
+    fn verb(line: &str) -> String {
+        let words: Vec<_> = line.split(' ').filter(|word| *word != "pivot-host").collect();
+        if words[0] == "plan" { "plan".to_owned() } else { words[..2].join(" ") }
+    }
+
+    /// `plugin run`, with all that can be said to it.
+    fn trials(folder: &Folder) {
+        let ran = json(&run(folder, 0, &["--hook", "relate", "-o", "json"]));
+        assert_eq!((&ran["kind"], &ran["hook"]), (&"PluginRun".into(), &"relate".into()));
+        // A kind that it does not see is not shown to it.
+        assert_eq!(ran["calls"].as_array().unwrap().len(), 2);
+        let call = &ran["calls"][0];
         assert_eq!(call["answer"][0]["leave"], "it is labelled example.com/stays");
         assert!(call["timeUs"].as_u64() > Some(0) && call["peakMemory"].as_u64() > Some(0), "{call}");
-        assert!(err(&run(2, &["--hook", "hold"])).contains("my-hosts has no hook hold; it has relate"));
-        assert!(err(&run(2, &["--hook", "halt"])).contains("there is relate, check, hold"));
+        let no_hook = err(&run(folder, 2, &["--hook", "hold"]));
+        assert!(no_hook.contains("my-hosts has no hook hold; it has relate"), "{no_hook}");
+        assert!(err(&run(folder, 2, &["--hook", "halt"])).contains("there is relate, check, hold"));
         let with = folder.path("trial.toml");
         fs::write(&with, "[plugins.my-hosts]\nhooks = ['relate']\nconfig = { lable = 'x' }\n").unwrap();
-        let failed = run(3, &["--hook", "relate", "--config", with.to_str().unwrap()]);
-        assert!(
-            out(&failed).contains("FAILED: ") && out(&failed).contains("unknown field `lable`"),
-            "{}",
-            out(&failed)
-        );
+        let failed = out(&run(folder, 3, &["--hook", "relate", "--config", with.to_str().unwrap()]));
+        assert!(failed.contains("FAILED: ") && failed.contains("unknown field `lable`"), "{failed}");
+    }
 
-        // The operator.
+    fn run(folder: &Folder, code: i32, more: &[&str]) -> Output {
+        fs::write(folder.path("objects.yaml"), OBJECTS).unwrap();
+        let line = ["plugin", "run", COMPONENT, "--objects", "objects.yaml"];
+        folder.host(code, &[&line[..], more].concat())
+    }
+
+    /// A directory in which everything is wrong, and then nothing.
+    fn operator(folder: &Folder) {
         fs::create_dir(folder.path("plugins")).unwrap();
-        fs::copy(&component, folder.path("plugins/my-hosts.wasm")).unwrap();
-        let inspected = out(&folder.host(0, &["plugin", "inspect", "plugins/my-hosts.wasm"]));
-        assert!(inspected.contains("  sees     ConfigMap\n"), "{inspected}");
+        fs::copy(folder.path(COMPONENT), folder.path("plugins/my-hosts.wasm")).unwrap();
         fs::write(folder.path("plugins/broken.wasm"), b"\0asm\x01\0\0\0").unwrap();
         let refused = folder.host(6, &["plugin", "verify", "plugins", "-o", "json"]);
         assert_eq!(json(&refused)["faults"].as_array().unwrap().len(), 2);
@@ -141,9 +211,11 @@ mod vendor {
         fs::remove_file(folder.path("plugins/broken.wasm")).unwrap();
         folder.host(0, &["plugin", "lock", "plugins/my-hosts.wasm"]);
         assert!(out(&folder.host(0, &["plugin", "verify", "plugins"])).ends_with("  my-hosts 0.1.0\n"));
+    }
 
-        // The move: what the plugin says counts.
-        world(&folder);
+    /// What the plugin says counts.
+    fn moves(folder: &Folder) {
+        world(folder);
         let line = ["move", "--from-directory", "world", "-n", "metal3", "--plugins", "plugins"];
         let moved = folder.host(0, &[&line[..], &["--to-directory", "copy"]].concat());
         assert!(out(&moved).contains("Copied"), "{}", out(&moved));
@@ -157,7 +229,7 @@ mod vendor {
         };
         assert!(copied("rack1-u01") && !copied("calico-manifests"));
         // Another file is not what was admitted.
-        let mut bytes = fs::read(&component).unwrap();
+        let mut bytes = fs::read(folder.path(COMPONENT)).unwrap();
         bytes.extend_from_slice(b"\x00\x03\x01xx");
         fs::write(folder.path("plugins/my-hosts.wasm"), bytes).unwrap();
         let refused = folder.host(6, &[&line[..], &["--to-directory", "again"]].concat());
@@ -165,7 +237,20 @@ mod vendor {
         assert!(!folder.path("again").exists());
     }
 
-    const OBJECTS: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: site\n  namespace: default\n  labels:\n    \
-                           example.com/stays: \"true\"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, \
-                           namespace: default}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: default}\n";
+    const BUILD: &str = "cargo build --release --target wasm32-wasip2";
+    const COMPONENT: &str = "my-hosts/target/wasm32-wasip2/release/my_hosts.wasm";
+
+    const OBJECTS: &str = r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: site, namespace: default, labels: {example.com/stays: "true"}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other, namespace: default}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: x, namespace: default}
+"#;
 }

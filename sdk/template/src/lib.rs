@@ -12,9 +12,9 @@ const SDK: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/sdk.rs"));
 const PROJECT: [(&str, &str); 5] = [
     ("Cargo.toml", include_str!("../project/Cargo.toml.in")),
     ("README.md", include_str!("../project/README.md")),
-    ("plugins.toml", include_str!("../project/plugins.toml")),
     (".gitignore", include_str!("../project/gitignore")),
     ("src/lib.rs", include_str!("../project/src/lib.rs")),
+    ("example/objects.yaml", include_str!("../project/example/objects.yaml")),
 ];
 
 /// Why a project can't have the name.
