@@ -126,6 +126,7 @@ mod vendor {
         let folder = Folder { dir: TempDir::new().unwrap() };
         first_ten_minutes(&folder);
         trials(&folder);
+        second_hook(&folder);
         operator(&folder);
         moves(&folder);
     }
@@ -198,6 +199,33 @@ mod vendor {
         folder.host(code, &[&line[..], more].concat())
     }
 
+    /// What it says stops a move.
+    fn second_hook(folder: &Folder) {
+        let source = folder.path("my-hosts/src/lib.rs");
+        let first = fs::read_to_string(&source).unwrap();
+        let second = first
+            .replace(".sees(CONFIG_MAP)", ".settles(CONFIG_MAP).reads(Side::Source, CONFIG_MAP)")
+            .replace("    fn relate(", &format!("{SECOND}\n    fn relate("))
+            .replace("hooks = [relate]", "hooks = [relate, check, settle]");
+        fs::write(&source, second).unwrap();
+        folder.build();
+
+        let stopped = run(folder, 3, &["--hook", "check"]);
+        assert!(out(&stopped).contains("  stop full: no room; make some\n"), "{}", out(&stopped));
+        assert!(err(&stopped).contains("1 of 1 calls would have stopped a move"), "{}", err(&stopped));
+        let waits = out(&run(folder, 0, &["--hook", "check", "--point", "after-pause"]));
+        assert!(waits.contains("  wait soon: not yet\n"), "{waits}");
+        let stopped = run(folder, 3, &["--hook", "settle"]);
+        assert_eq!(
+            answers(&out(&stopped))[1..],
+            ["  stop stuck: it is stuck", "settle ConfigMap default/other", "  done"]
+        );
+        assert!(err(&stopped).contains("1 of 2 calls would have stopped a move"), "{}", err(&stopped));
+
+        fs::write(&source, first).unwrap();
+        folder.build();
+    }
+
     /// A directory in which everything is wrong, and then nothing.
     fn operator(folder: &Folder) {
         fs::create_dir(folder.path("plugins")).unwrap();
@@ -252,5 +280,22 @@ metadata: {name: other, namespace: default}
 apiVersion: v1
 kind: Secret
 metadata: {name: x, namespace: default}
+"#;
+
+    const SECOND: &str = r#"
+    fn check(&self, point: Point, _: &Move) -> Result<Vec<Finding>> {
+        Ok(match point {
+            Point::BeforePause => vec![Finding::stop("full", "no room").remedy("make some")],
+            Point::AfterPause => vec![Finding::wait("soon", "not yet")],
+            _ => vec![],
+        })
+    }
+
+    fn settle(&self, object: &Object) -> Result<Settlement> {
+        Ok(match object.label(&self.label) {
+            Some(_) => Settlement::Stop(Finding::stop("stuck", "it is stuck")),
+            None => Settlement::Done,
+        })
+    }
 "#;
 }
