@@ -72,7 +72,8 @@ fn flags(connection: &Connection) -> Vec<String> {
 }
 
 /// As a shell takes it for one word.
-fn quoted(word: &str) -> String {
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -1,12 +1,13 @@
 //! Plugins on the command line: loading them for a move, and what can be done with them outside one.
 
+mod refused;
 mod trial;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pivot_engine::{Exit, Hooks};
-use pivot_runtime::{Inspection, LoadError, LoadOptions, Plugin, Runtime, Who};
+use pivot_runtime::{Admission, Inspection, LoadOptions, Plugin, Runtime};
 use serde_json::{Value, json};
 
 use crate::args::{PluginVerb, With};
@@ -22,16 +23,7 @@ pub(crate) async fn load(with: &With) -> Result<Vec<Arc<dyn Hooks>>, String> {
 
 async fn read(directory: &Path, unlocked: bool) -> Result<Vec<Plugin>, String> {
     let options = LoadOptions { unlocked };
-    Runtime::new().load(directory, options).await.map_err(|errors| told(&errors))
-}
-
-fn told(errors: &[LoadError]) -> String {
-    match errors {
-        [one] => one.to_string(),
-        many => many.iter().fold(format!("{} plugins are refused:", many.len()), |text, error| {
-            format!("{text}\n  - {error}")
-        }),
-    }
+    Runtime::new().load(directory, options).await.map_err(|errors| refused::told(directory, &errors))
 }
 
 /// `pivot-host plugin …`.
@@ -79,18 +71,39 @@ fn new(name: &str, program: &str, output: &Output) -> Result<()> {
 
 async fn inspect(file: &Path, output: &Output) -> Result<()> {
     let inspection = Runtime::new().inspect(file).await.map_err(|error| (Exit::Plugin, error.to_string()))?;
-    output.result(|| text(&inspection), &Document::new("Plugin", document(&inspection)));
+    let text = || {
+        let Inspection { section, .. } = &inspection;
+        format!(
+            "{}\na section of plugins.toml that grants it all; review it:\n\n{section}",
+            facts(&inspection)
+        )
+    };
+    output.result(text, &Document::new("Plugin", document(&inspection)));
     Ok(())
 }
 
 async fn lock(file: &Path, output: &Output) -> Result<()> {
     let admission = Runtime::new().admit(file).await.map_err(|error| (Exit::Plugin, error.to_string()))?;
-    let granted = match &admission.granted {
+    let Admission { inspection, granted, missing } = &admission;
+    let section = &inspection.section;
+    let grants = match granted {
         Some(section) => format!("plugins.toml grants what it asks for; review it:\n\n{section}"),
-        None => "plugins.toml has a section for it already, which stays as it is\n".to_owned(),
+        None if missing.is_empty() => {
+            "plugins.toml has a section for it already, which grants what it asks for and stays as it is\n"
+                .to_owned()
+        }
+        None => format!(
+            "plugins.toml has a section for it already, which stays as it is; a move refuses it for what that \
+             lacks:{}\n\na section that grants it all; review it:\n\n{section}",
+            refused::lines(missing, 2)
+        ),
     };
-    let text = || format!("{}locked as it is now\n{granted}", text(&admission.inspection));
-    output.result(text, &Document::new("Plugin", document(&admission.inspection)));
+    let text = || format!("{}locked as it is now\n{grants}", facts(inspection));
+    let mut content = document(inspection);
+    if let Some(fields) = content.as_object_mut() {
+        fields.insert("missing".to_owned(), json!(missing));
+    }
+    output.result(text, &Document::new("Plugin", content));
     Ok(())
 }
 
@@ -119,17 +132,10 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
     let plugins = match Runtime::new().load(directory, LoadOptions::default()).await {
         Ok(plugins) => plugins,
         Err(errors) => {
-            let fault = |error: &LoadError| {
-                let Who { name, version, file, digest } = &*error.who;
-                json!({
-                    "name": name, "version": version, "file": file, "sha256": digest,
-                    "code": error.code(), "message": error.reason.to_string(),
-                })
-            };
-            let faults: Vec<Value> = errors.iter().map(fault).collect();
+            let faults: Vec<Value> = errors.iter().map(refused::fault).collect();
             let document = Document::new("PluginVerification", json!({"admitted": false, "faults": faults}));
             output.result(String::new, &document);
-            return Err((Exit::Plugin, told(&errors)));
+            return Err((Exit::Plugin, refused::told(directory, &errors)));
         }
     };
     let names: Vec<String> = plugins
@@ -153,7 +159,8 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
     Ok(())
 }
 
-fn text(inspection: &Inspection) -> String {
+/// What it is and asks for, in a few lines.
+fn facts(inspection: &Inspection) -> String {
     let Inspection { digest, size, declaration, hooks, imports, inert, section: _ } = inspection;
     let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     let hooks: Vec<String> = hooks.iter().map(ToString::to_string).collect();

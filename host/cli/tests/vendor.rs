@@ -159,7 +159,10 @@ mod vendor {
             assert!(said.contains(text), "no {text:?} in what `{verb}` says:\n{said}");
         };
         says("plugin inspect", "  sees     ConfigMap\n");
-        says("plugin lock", "\n[plugins.my-hosts]\nhooks = [\"relate\"]\n");
+        for verb in ["plugin inspect", "plugin lock"] {
+            says(verb, "review it:\n\n# Leaves objects");
+            says(verb, "\n[plugins.my-hosts]\nhooks = [\"relate\"]\n");
+        }
         let stays = ["relate ConfigMap default/site", "  leave: it is labelled example.com/stays"];
         let ran = answers(&said["plugin run"]);
         assert_eq!(ran, [&stays[..], &["relate ConfigMap default/other", "  nothing"]].concat());
@@ -199,7 +202,7 @@ mod vendor {
         folder.host(code, &[&line[..], more].concat())
     }
 
-    /// What it says stops a move.
+    /// The plugin asks for more than its section grants; and what it says stops a move.
     fn second_hook(folder: &Folder) {
         let source = folder.path("my-hosts/src/lib.rs");
         let first = fs::read_to_string(&source).unwrap();
@@ -221,6 +224,38 @@ mod vendor {
             ["  stop stuck: it is stuck", "settle ConfigMap default/other", "  done"]
         );
         assert!(err(&stopped).contains("1 of 2 calls would have stopped a move"), "{}", err(&stopped));
+
+        fs::copy(folder.path(COMPONENT), folder.path("my-hosts/plugins/my_hosts.wasm")).unwrap();
+        let missing = [
+            "the hook check",
+            "the hook settle",
+            "to change ConfigMap of the target in settle",
+            "to read ConfigMap of the source in the namespaces that move",
+        ];
+        let (file, grants) = ("my-hosts/plugins/my_hosts.wasm", folder.path("my-hosts/plugins/plugins.toml"));
+        let kept = fs::read_to_string(&grants).unwrap();
+        let locked = out(&folder.host(0, &["plugin", "lock", file]));
+        assert_eq!(fs::read_to_string(&grants).unwrap(), kept);
+        let lacks: String = missing.map(|grant| format!("  - {grant}\n")).concat();
+        assert!(locked.contains(&format!("a move refuses it for what that lacks:\n{lacks}\n")), "{locked}");
+
+        let refused = err(&folder.host(6, &["plugin", "verify", "my-hosts/plugins"]));
+        assert!(
+            refused
+                .contains(&format!("[plugins.my-hosts], lacks\n{lacks}`pivot-host plugin inspect {file}`")),
+            "{refused}"
+        );
+        let refused = json(&folder.host(6, &["plugin", "verify", "my-hosts/plugins", "-o", "json"]));
+        assert_eq!(refused["faults"][0]["missing"], Value::from(missing.to_vec()));
+
+        // What both print is what has to be written.
+        let inspected = out(&folder.host(0, &["plugin", "inspect", file]));
+        let (_, section) = inspected.split_once("review it:\n\n").unwrap();
+        assert!(locked.ends_with(section), "{locked}");
+        fs::write(&grants, section).unwrap();
+        folder.host(0, &["plugin", "verify", "my-hosts/plugins"]);
+        let locked = out(&folder.host(0, &["plugin", "lock", file]));
+        assert!(locked.ends_with("grants what it asks for and stays as it is\n"), "{locked}");
 
         fs::write(&source, first).unwrap();
         folder.build();

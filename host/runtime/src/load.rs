@@ -54,6 +54,8 @@ pub struct Admission {
     pub inspection: Inspection,
     /// The section that was added to `plugins.toml`, where there was none: to be reviewed.
     pub granted: Option<String>,
+    /// What it asks for and the section that was there does not grant; a move would refuse it.
+    pub missing: Vec<String>,
 }
 
 impl Runtime {
@@ -102,7 +104,7 @@ impl Runtime {
         let Declaration { name, version, .. } = &candidate.declaration;
         // Read before anything is written: a file that can't be understood stays as it is.
         let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
-        let known = OperatorFile::read(&text)?.plugins.contains_key(name);
+        let known = OperatorFile::read(&text)?.plugins.remove(name);
         let mut lock = dir.text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::read(&text))?;
         lock.admit(Entry {
             name: name.clone(),
@@ -111,12 +113,15 @@ impl Runtime {
             size: inspection.size,
         });
         dir.write(LOCK_FILE, &lock.text())?;
-        let granted = (!known).then(|| inspection.section.clone());
+        let granted = known.is_none().then(|| inspection.section.clone());
         if let Some(section) = &granted {
             let gap = if text.is_empty() { "" } else { "\n" };
             dir.write(GRANTS_FILE, &format!("{text}{gap}{section}"))?;
         }
-        Ok(Admission { inspection, granted })
+        let missing = known
+            .map(|grants| trust::granted(&candidate.declaration, &candidate.hooks, &grants))
+            .unwrap_or_default();
+        Ok(Admission { inspection, granted, missing })
     }
 
     /// A plugin to try out, wherever its file lies and whether it was admitted or not. It is granted what `grants`

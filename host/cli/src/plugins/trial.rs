@@ -15,7 +15,7 @@ use pivot_runtime::probe::Here;
 use pivot_runtime::{CallError, MoveContext, Plugin, Runtime, Scene, Used};
 use serde_json::{Value, json};
 
-use super::Result;
+use super::{Result, refused};
 use crate::args::Trial;
 use crate::output::{Document, Output};
 
@@ -64,7 +64,7 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
     let plugin = Runtime::new()
         .try_out(file, grants.transpose()?.as_deref())
         .await
-        .map_err(|error| (Exit::Plugin, error.to_string()))?;
+        .map_err(|error| (Exit::Plugin, refused::words(&error, file, 0)))?;
     let description = plugin.description();
     if !description.hooks.contains(&hook) {
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();

@@ -61,8 +61,12 @@ async fn admitting_writes_what_it_asks_for_once_and_keeps_what_the_operator_wrot
     assert!(text.starts_with("# mine\n[limits]\ntime = '1s'\n\n# From before.\n"), "{text}");
     assert!(text.contains("[plugins.older]\nhooks = [\"relate\"]\n"), "{text}");
     let again = place.runtime.admit(&place.path("older.wasm")).await.unwrap();
-    assert_eq!(again.granted, None);
+    assert_eq!((again.granted, again.missing), (None, vec![]));
     assert_eq!(std::fs::read_to_string(place.path("plugins.toml")).unwrap(), text);
+
+    place.operator("[plugins.older]\n");
+    let lacking = place.runtime.admit(&place.path("older.wasm")).await.unwrap();
+    assert_eq!((lacking.granted, lacking.missing), (None, vec!["the hook relate".to_owned()]));
 }
 
 #[tokio::test]

@@ -1,0 +1,94 @@
+//! What is wrong with plugins, for people and for programs.
+//!
+//! What an operator has to write comes one grant a line, with the command that shows the text to write: a sentence of a
+//! dozen grants is not read.
+
+use std::path::Path;
+
+use pivot_runtime::{LoadError, Refused, Who};
+use serde_json::{Value, json};
+
+use crate::next::quoted;
+
+/// All that is wrong with the plugins of a directory.
+pub(super) fn told(directory: &Path, errors: &[LoadError]) -> String {
+    match errors {
+        [one] => words(one, &directory.join(&one.who.file), 0),
+        many => many.iter().fold(format!("{} plugins are refused:", many.len()), |text, error| {
+            format!("{text}\n  - {}", words(error, &directory.join(&error.who.file), 4))
+        }),
+    }
+}
+
+/// What is wrong with the plugin in a file; lines after the first are indented.
+pub(super) fn words(error: &LoadError, file: &Path, indent: usize) -> String {
+    let Refused::NotGranted { name, missing } = &*error.reason else { return error.to_string() };
+    format!(
+        "{}: is not granted all it asks for. plugins.toml, below [plugins.{name}], lacks{}\n{:indent$}`pivot-host plugin \
+         inspect {}` shows a section that grants it",
+        error.who,
+        lines(missing, indent + 2),
+        "",
+        quoted(&file.display().to_string()),
+    )
+}
+
+/// One a line.
+pub(super) fn lines(items: &[String], indent: usize) -> String {
+    items.iter().map(|item| format!("\n{:indent$}- {item}", "")).collect()
+}
+
+/// A fault for programs.
+pub(super) fn fault(error: &LoadError) -> Value {
+    let Who { name, version, file, digest } = &*error.who;
+    let missing: &[String] = match &*error.reason {
+        Refused::NotGranted { missing, .. } => missing,
+        _ => &[],
+    };
+    json!({
+        "name": name, "version": version, "file": file, "sha256": digest,
+        "code": error.code(), "message": error.reason.to_string(), "missing": missing,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn error(name: &str, reason: Refused) -> LoadError {
+        let who = Who { name: Some(name.to_owned()), file: format!("{name}.wasm"), ..Who::default() };
+        LoadError { who: Box::new(who), reason: Box::new(reason) }
+    }
+
+    #[test]
+    fn what_is_not_granted_is_told_one_grant_a_line() {
+        let missing = vec!["the hook check".to_owned(), "to probe any of *:6385".to_owned()];
+        let hosts = error("hosts", Refused::NotGranted { name: "hosts".to_owned(), missing });
+        expect![[r"
+            plugin hosts (hosts.wasm): is not granted all it asks for. plugins.toml, below [plugins.hosts], lacks
+              - the hook check
+              - to probe any of *:6385
+            `pivot-host plugin inspect 'my plugins/hosts.wasm'` shows a section that grants it"]]
+        .assert_eq(&told(Path::new("my plugins"), &[hosts]));
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let missing = vec!["the hook check".to_owned()];
+        let hosts = error("hosts", Refused::NotGranted { name: "hosts".to_owned(), missing });
+        let gone = error("gone", Refused::Missing { by: "plugins.lock" });
+        assert_eq!(
+            (fault(&hosts)["missing"][0].as_str(), fault(&gone)["missing"].as_array()),
+            (Some("the hook check"), Some(&vec![]))
+        );
+        expect![[r"
+            2 plugins are refused:
+              - plugin hosts (hosts.wasm): is not granted all it asks for. plugins.toml, below [plugins.hosts], lacks
+                  - the hook check
+                `pivot-host plugin inspect d/hosts.wasm` shows a section that grants it
+              - plugin gone (gone.wasm): is named in plugins.lock, but no file is this plugin; put it back, or take it out of plugins.lock"]]
+        .assert_eq(&told(Path::new("d"), &[hosts, gone]));
+    }
+}
