@@ -1,5 +1,6 @@
 //! Two management clusters for bare metal: Cluster API's core and Metal3's operators run on both, all the time.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -107,14 +108,18 @@ impl World {
 
     /// The program, moving away from this side through wires on which a round trip takes longer.
     pub(crate) fn host(&self, from: Side, delay: Duration) -> Host {
+        Host::between(self.wire(from, delay), self.wire(from.other(), delay))
+    }
+
+    /// The way to this side, for any program that moves, on which a round trip takes longer.
+    pub(crate) fn wire(&self, side: Side, delay: Duration) -> &Path {
         let [source, target] = &self.wires;
-        for wire in [source, target] {
-            wire.faults().delay(delay);
-        }
-        match from {
-            Side::Source => Host::between(source.kubeconfig(), target.kubeconfig()),
-            Side::Target => Host::between(target.kubeconfig(), source.kubeconfig()),
-        }
+        let wire = match side {
+            Side::Source => source,
+            Side::Target => target,
+        };
+        wire.faults().delay(delay);
+        wire.kubeconfig()
     }
 
     /// What the operator of hosts has written on this side.
