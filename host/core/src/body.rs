@@ -2,8 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::names;
 use crate::object::OwnerReference;
+use crate::{names, words};
+
+/// The longest path that is told: a key may be as long as whoever wrote it likes.
+const PATH: usize = 300;
 
 /// Metadata an API server gives; never sent.
 const SERVER_GIVEN: [&str; 9] = [
@@ -80,7 +83,7 @@ fn walk(sent: &Value, answer: Option<&Value>, path: &mut String, out: &mut Vec<S
         (Value::Object(sent), None) if sent.is_empty() => {}
         (Value::Array(sent), None) if sent.is_empty() => {}
         (sent, Some(answer)) if sent == answer => {}
-        _ => out.push(path.strip_prefix('.').unwrap_or(path).to_owned()),
+        _ => out.push(words::line(path.strip_prefix('.').unwrap_or(path), PATH)),
     }
 }
 
@@ -122,6 +125,14 @@ mod tests {
             json!({"spec": {"a": 2, "list": [{"x": 1, "defaulted": true}, {}], "added": 1}, "status": {}});
         assert_eq!(lost(&sent, &answer), ["spec.a", "spec.gone", "spec.list[1].y"]);
         assert!(lost(&sent, &sent).is_empty());
+    }
+
+    #[test]
+    fn a_field_is_named_in_one_bounded_line() {
+        let sent = json!({"a\nerror: all is lost": 1, "b".repeat(1_000): 1});
+        let named = lost(&sent, &json!({}));
+        assert_eq!(named[0], "a error: all is lost");
+        assert!(named[1].len() < 310, "{named:?}");
     }
 
     #[test]

@@ -157,6 +157,9 @@ pub struct Description {
     pub kinds: Vec<GroupKind>,
     /// The hooks it has.
     pub hooks: Vec<Hook>,
+    /// It sees the data of Secrets: nothing that it could have written gets out, the paths of its patches included.
+    #[serde(default, rename = "secretData")]
+    pub secret_data: bool,
 }
 
 impl Description {

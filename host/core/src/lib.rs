@@ -23,6 +23,7 @@
 //! | [`record`] | what must outlive a run |
 //! | [`hooks`] | what plugins say |
 //! | [`refusal`] | how a reason not to go on is told |
+//! | [`words`] | what others wrote, as one bounded line |
 
 pub mod body;
 pub mod collateral;
@@ -47,6 +48,7 @@ pub mod scope;
 pub mod select;
 pub mod served;
 pub mod soft;
+pub mod words;
 
 mod fate;
 mod order;

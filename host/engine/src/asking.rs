@@ -1,11 +1,13 @@
 //! Asking plugins for patches, and holding the answers against their bounds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
-use pivot_core::hooks::{Finding, Hook, Point, Severity};
+use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
 use pivot_core::refusal::some_of;
 use pivot_core::{Object, merge};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -24,8 +26,51 @@ const TOLD: usize = 50;
 /// What plugins want to change of an object.
 pub(crate) struct Wanted {
     pub(crate) patch: Value,
-    /// Whose patches these are: a server's refusal of it is theirs to mend.
-    pub(crate) by: String,
+    pub(crate) by: Authors,
+}
+
+/// Whose patches something is made of: a server's refusal of it is theirs to mend.
+pub(crate) struct Authors {
+    names: String,
+    secret_data: bool,
+}
+
+impl Authors {
+    pub(crate) fn of(plugins: &[&Description]) -> Self {
+        let names: BTreeSet<&str> = plugins.iter().map(|plugin| plugin.name.as_str()).collect();
+        let names: Vec<String> = names.into_iter().map(|name| format!("plugin {name}")).collect();
+        Self { names: some_of(&names, 8), secret_data: plugins.iter().any(|plugin| plugin.secret_data) }
+    }
+
+    /// What a server says of their work. It may quote that: of a plugin that sees the data of Secrets its words are withheld.
+    pub(crate) fn answer(&self, error: PlaceError) -> PlaceError {
+        let words =
+            || "its words are withheld: they may quote a plugin that sees the data of Secrets".to_owned();
+        match error {
+            error if !self.secret_data => error,
+            PlaceError::NotFound(_) => PlaceError::NotFound(words()),
+            PlaceError::AlreadyExists(_) => PlaceError::AlreadyExists(words()),
+            PlaceError::Conflict(_) => PlaceError::Conflict(words()),
+            PlaceError::Forbidden(_) => PlaceError::Forbidden(words()),
+            PlaceError::Unauthorized(_) => PlaceError::Unauthorized(words()),
+            PlaceError::Invalid(_) => PlaceError::Invalid(words()),
+            PlaceError::Expired(_) => PlaceError::Expired(words()),
+            PlaceError::Unavailable(_) => PlaceError::Unavailable(words()),
+            PlaceError::Unreadable(_) => PlaceError::Unreadable(words()),
+            error @ (PlaceError::TooManyRequests { .. } | PlaceError::Unsupported(..)) => error,
+        }
+    }
+
+    /// Fields of what they made, as they are told.
+    pub(crate) fn fields(&self, fields: Vec<String>) -> Vec<String> {
+        if self.secret_data { vec![bounds::told("", true)] } else { fields }
+    }
+}
+
+impl fmt::Display for Authors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names)
+    }
 }
 
 /// What all plugins together want to change of an object in one hook.
@@ -36,7 +81,7 @@ pub(crate) async fn patch(
     created: Option<&Object>,
 ) -> Result<Option<Wanted>, Failure> {
     let mut all = json!({});
-    let mut by: BTreeMap<String, String> = BTreeMap::new();
+    let mut by: BTreeMap<String, &Description> = BTreeMap::new();
     let mut theirs = Vec::new();
     for plugin in plugins {
         let description = plugin.describe();
@@ -56,22 +101,22 @@ pub(crate) async fn patch(
             error,
         };
         let Some(patch) = answer.map_err(refuse)? else { continue };
-        if let Some(message) = bounds::violation(&description.name, hook, &patch) {
+        if let Some(message) = bounds::violation(description, hook, &patch) {
             return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
         }
         for path in merge::paths(&patch) {
             if let Some((there, other)) = by.iter().find(|(there, _)| overlap(there, &path)) {
-                let message = format!("it and plugin {other} both change {there}");
+                let there = bounds::told(there, description.secret_data || other.secret_data);
+                let message = format!("it and plugin {} both change {there}", other.name);
                 return Err(refuse(HookError { code: "clash".into(), message }));
             }
             theirs.push(path);
         }
-        by.extend(theirs.drain(..).map(|path| (path, description.name.clone())));
+        by.extend(theirs.drain(..).map(|path| (path, description)));
         join(&mut all, patch);
     }
-    let names: Vec<String> =
-        by.values().collect::<BTreeSet<_>>().iter().map(|name| format!("plugin {name}")).collect();
-    Ok((!by.is_empty()).then(|| Wanted { patch: all, by: some_of(&names, 8) }))
+    let by: Vec<&Description> = by.into_values().collect();
+    Ok((!by.is_empty()).then(|| Wanted { patch: all, by: Authors::of(&by) }))
 }
 
 /// Whether one path is the other, or lies below it.
@@ -169,7 +214,10 @@ fn tell(job: &Job, told: &mut BTreeSet<String>, plugin: &str, finding: &Finding)
 
 #[cfg(test)]
 mod tests {
-    use super::overlap;
+    use async_trait::async_trait;
+    use pivot_core::{GroupKind, Kind, KindLabels};
+
+    use super::*;
 
     #[test]
     fn a_path_overlaps_itself_and_what_is_above_and_below_it() {
@@ -177,5 +225,74 @@ mod tests {
             assert!(overlap(one, other), "{one} {other}");
         }
         assert!(!overlap("/status/a", "/status/ab") && !overlap("/status/a", "/status/b"));
+    }
+
+    /// Adapts everything in the same way.
+    struct Adapts(Description, Value);
+
+    #[async_trait]
+    impl Hooks for Adapts {
+        fn describe(&self) -> &Description {
+            &self.0
+        }
+
+        async fn adapt(&self, _object: &Object) -> Result<Option<Value>, HookError> {
+            Ok(Some(self.1.clone()))
+        }
+    }
+
+    fn adapts(name: &str, secret_data: bool, patch: Value) -> Arc<dyn Hooks> {
+        let description = Description {
+            name: name.into(),
+            kinds: vec![GroupKind::new("", "ConfigMap")],
+            hooks: vec![Hook::Adapt],
+            secret_data,
+            ..Description::default()
+        };
+        Arc::new(Adapts(description, patch))
+    }
+
+    async fn asked(plugins: &[Arc<dyn Hooks>]) -> Result<Option<Wanted>, Failure> {
+        let kind = Kind {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            version: "v1".into(),
+            plural: "configmaps".into(),
+            namespaced: true,
+            status_subresource: false,
+            served: vec!["v1".into()],
+            labels: KindLabels::default(),
+        };
+        let body = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u"}});
+        let object = Object::from_value(Arc::new(kind), &body).unwrap();
+        patch(plugins, Hook::Adapt, &object, None).await
+    }
+
+    async fn refusal(plugins: &[Arc<dyn Hooks>]) -> String {
+        asked(plugins).await.err().unwrap().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_clash_is_told_in_one_line() {
+        let patch = json!({"data": {"hunter2\nerror: gone": "x"}});
+        let told = refusal(&[adapts("a", false, patch.clone()), adapts("b", false, patch)]).await;
+        assert!(told.contains("both change /data/hunter2 error: gone;"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn what_a_plugin_that_sees_the_data_of_secrets_writes_is_not_told() {
+        let patch = json!({"data": {"hunter2": "x"}});
+        for (one, other) in [(true, false), (false, true)] {
+            let told = refusal(&[adapts("a", one, patch.clone()), adapts("b", other, patch.clone())]).await;
+            assert!(told.contains("plugin b failed in adapt for ConfigMap n/a"), "{told}");
+            assert!(told.contains("it and plugin a both change") && !told.contains("hunter2"), "{told}");
+        }
+        let refused = || PlaceError::Invalid("data: Invalid value: \"hunter2\"".into());
+        let fields = || vec!["data.hunter2".to_owned()];
+        for secret_data in [true, false] {
+            let by = asked(&[adapts("a", secret_data, patch.clone())]).await.unwrap().unwrap().by;
+            assert_eq!(by.to_string(), "plugin a");
+            let told = format!("{} {:?}", by.answer(refused()), by.fields(fields()));
+            assert_eq!(told.matches("hunter2").count(), if secret_data { 0 } else { 2 }, "{told}");
+        }
     }
 }

@@ -1,17 +1,32 @@
 //! What a plugin's patch may touch. Judged by paths: what a plugin means by a patch is not known, what it touches is.
 
-use pivot_core::hooks::Hook;
-use pivot_core::{merge, names};
+use pivot_core::hooks::{Description, Hook};
+use pivot_core::{merge, names, words};
 use serde_json::Value;
 
+/// The longest path that is told.
+const PATH: usize = 300;
+
 /// What is wrong with a patch; none where it stays within what its hook may touch.
-pub fn violation(plugin: &str, hook: Hook, patch: &Value) -> Option<String> {
-    if let Some(name) = hidden(plugin, patch) {
+pub fn violation(plugin: &Description, hook: Hook, patch: &Value) -> Option<String> {
+    if let Some(name) = hidden(&plugin.name, patch) {
+        let name = told(name, plugin.secret_data);
         return Some(format!("its patch touches {name} in a list, which it may not in {hook}"));
     }
     let leaves = merge::leaves(patch);
-    let wrong = leaves.iter().find(|(path, value)| !allowed(plugin, hook, path, value));
-    wrong.map(|(path, _)| format!("its patch touches {path}, or writes there what it may not in {hook}"))
+    let (path, _) = leaves.iter().find(|(path, value)| !allowed(&plugin.name, hook, path, value))?;
+    let path = told(path, plugin.secret_data);
+    Some(format!("its patch touches {path}, or writes there what it may not in {hook}"))
+}
+
+/// How a path that a plugin wrote is told. Its words are the plugin's own: one that sees the data of Secrets could say with
+/// them what it saw.
+pub(crate) fn told(path: &str, secret_data: bool) -> String {
+    if secret_data {
+        "a path that is withheld (the plugin sees the data of Secrets)".to_owned()
+    } else {
+        words::line(path, PATH)
+    }
 }
 
 fn allowed(plugin: &str, hook: Hook, path: &str, value: &Value) -> bool {
@@ -59,8 +74,12 @@ fn hidden<'a>(plugin: &str, value: &'a Value) -> Option<&'a str> {
     }
 }
 
-/// Whether a name of a label or annotation is ours, or the memory of another plugin.
+/// Whether a name of a label or annotation is ours, the memory of another plugin, or that of a copy of the whole object: the
+/// inverse of a hold would carry it, secret data included, into an annotation that plugins read.
 fn reserved(plugin: &str, name: &str) -> bool {
+    if name == names::LAST_APPLIED {
+        return true;
+    }
     let ours = names::OURS.trim_end_matches('/');
     let Some((prefix, _)) = name.split_once('/') else { return false };
     let below = prefix.strip_suffix(ours).is_some_and(|rest| rest.ends_with('.'));
@@ -72,8 +91,53 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn hosts() -> Description {
+        Description { name: "hosts".into(), ..Description::default() }
+    }
+
     fn fine(hook: Hook, patch: &Value) -> bool {
-        violation("hosts", hook, patch).is_none()
+        violation(&hosts(), hook, patch).is_none()
+    }
+
+    /// A key is free text on its way to a terminal.
+    #[test]
+    fn a_path_that_is_told_is_one_bounded_line() {
+        let key = format!("a\nerror: the source is lost {}", "x".repeat(10_000));
+        for patch in [
+            json!({ &key: 1 }),
+            json!({"metadata": {"annotations": {&key: 1}}}),
+            json!({"metadata": {"annotations": {"a": [{format!("pivot-host.io/{key}"): 1}]}}}),
+        ] {
+            let message = violation(&hosts(), Hook::Hold, &patch).unwrap();
+            assert!(message.contains("error: the source is lost"), "{message}");
+            assert!(!message.contains('\n') && message.len() < 400, "{message}");
+        }
+    }
+
+    #[test]
+    fn of_a_plugin_that_sees_the_data_of_secrets_no_path_is_told() {
+        let secretive = Description { secret_data: true, ..hosts() };
+        for patch in [json!({"hunter2": 1}), json!({"a": [{"pivot-host.io/hunter2": 1}]})] {
+            let message = violation(&secretive, Hook::Hold, &patch).unwrap();
+            assert!(!message.contains("hunter2") && message.contains("hold"), "{message}");
+        }
+    }
+
+    #[test]
+    fn no_hook_touches_the_annotation_that_holds_the_whole_object() {
+        let applied = |value: Value| json!({names::LAST_APPLIED: value});
+        for hook in Hook::ALL {
+            for value in [json!(null), json!("{}")] {
+                let annotations = json!({"annotations": applied(value.clone())});
+                for patch in [
+                    json!({"metadata": annotations}),
+                    json!({"spec": {"template": {"metadata": annotations}}}),
+                    json!({"spec": {"list": [{"metadata": annotations}]}}),
+                ] {
+                    assert!(!fine(hook, &patch), "{hook} {patch}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use pivot_core::{Object, OwnerReference, Uid, body, merge};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
-use crate::asking;
+use crate::asking::{self, Authors};
 use crate::events::Event;
 use crate::existing::{self, Used, Verdict};
 use crate::failure::Failure;
@@ -38,7 +38,7 @@ pub(crate) async fn body_of(
     job: &Job,
     object: &Object,
     owners: &[OwnerReference],
-) -> Result<(Value, Option<String>), Failure> {
+) -> Result<(Value, Option<Authors>), Failure> {
     let kind = job.kind(Side::Target, &object.kind.group_kind)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Files hold the complete object: a later restore needs the status.
@@ -127,13 +127,16 @@ async fn one(
     let (body, adapted) = body_of(job, object, owners).await?;
     let creating =
         || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
+    let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
     let (created, verb) = match job.target.create(kind, &body, Change::Real).await {
         Ok(created) => (created, "created"),
-        Err(PlaceError::AlreadyExists(_)) => match over_existing(job, base, step, &body, copies).await? {
+        Err(PlaceError::AlreadyExists(_)) => match over_existing(job, base, step, &body, copies, &quoting)
+            .await?
+        {
             Existing::Brought(object) => (*object, "brought up to date"),
             Existing::Used(uid) => return Ok((Copied { uid, restored: false, used: true }, "used as it is")),
         },
-        Err(error) => return Err(job.target.failed(creating(), Some(&step.key), error)),
+        Err(error) => return Err(job.target.failed(creating(), Some(&step.key), quoting(error))),
     };
     let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
     // The target's controllers may have put finalizers of their own on a copy that was there already.
@@ -142,6 +145,7 @@ async fn one(
         _ => body::lost(&content(&body, false), &content(&answer, false)),
     };
     if !fields.is_empty() {
+        let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));
         return Err(Failure::Lost { object: step.key.clone(), fields });
     }
     if object.meta.has_applier() && job.target.is_live() {
@@ -164,6 +168,7 @@ async fn over_existing(
     step: &Step,
     body: &Value,
     copies: &Copies,
+    quoting: &impl Fn(PlaceError) -> PlaceError,
 ) -> Result<Existing, Failure> {
     let kind = job.kind(Side::Target, &step.key.group_kind)?;
     for _ in 0..5 {
@@ -171,7 +176,7 @@ async fn over_existing(
             match job.target.create(kind, body, Change::Real).await {
                 Ok(created) => return Ok(Existing::Brought(Box::new(created))),
                 Err(PlaceError::AlreadyExists(_)) => continue,
-                Err(error) => return Err(job.target.failed("creating", Some(&step.key), error)),
+                Err(error) => return Err(job.target.failed("creating", Some(&step.key), quoting(error))),
             }
         };
         let below_ours = || {
@@ -197,7 +202,9 @@ async fn over_existing(
         match job.target.patch(kind, &step.key, &patch).await {
             Ok(object) => return Ok(Existing::Brought(Box::new(object))),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => continue,
-            Err(error) => return Err(job.target.failed("bringing up to date", Some(&step.key), error)),
+            Err(error) => {
+                return Err(job.target.failed("bringing up to date", Some(&step.key), quoting(error)));
+            }
         }
     }
     Err(job.target.failed("creating", Some(&step.key), PlaceError::Conflict("it keeps changing".into())))
@@ -223,5 +230,5 @@ async fn restore(job: &Job, object: &Object, created: &Object, step: &Step) -> R
     let part = if kind.status_subresource { Subresource::Status } else { Subresource::None };
     let result = job.target.patch_part(kind, &step.key, &wanted.patch, part).await;
     let doing = || format!("restoring the status, with a patch of {}, of", wanted.by);
-    result.map(|_| true).map_err(|error| job.target.failed(doing(), Some(&step.key), error))
+    result.map(|_| true).map_err(|error| job.target.failed(doing(), Some(&step.key), wanted.by.answer(error)))
 }

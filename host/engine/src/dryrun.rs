@@ -76,13 +76,15 @@ async fn ask_one(
         };
         Refusal { code, side: Side::Target, object: Some(step.key.clone()), message, remedy }
     };
-    match job.target.create(kind, &sent, Change::DryRun).await {
+    let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
+    match job.target.create(kind, &sent, Change::DryRun).await.map_err(quoting) {
         Ok(answer) => {
             let answer = answer.value().map_err(|error| Failure::Object(Side::Target, error))?;
             let lost = body::lost(&sent, &answer);
             if lost.is_empty() {
                 return Ok(None);
             }
+            let lost = adapted.iter().fold(lost, |lost, by| by.fields(lost));
             Ok(Some(refusal(
                 "fields-lost",
                 format!("the target would not keep {} of {}", some_of(&lost, 8), step.key),

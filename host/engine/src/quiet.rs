@@ -88,12 +88,13 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
         let doing = hold
             .as_ref()
             .map_or_else(|| "pausing".to_owned(), |hold| format!("pausing, as {} holds it,", hold.by));
+        let (hold, by) = hold.map(|hold| (hold.patch, hold.by)).unzip();
         let change = match (own, hold) {
             (None, None) => return Ok(false),
             (Some(own), None) => own,
-            (None, Some(hold)) => hold.patch,
+            (None, Some(hold)) => hold,
             (Some(mut own), Some(hold)) => {
-                asking::join(&mut own, hold.patch);
+                asking::join(&mut own, hold);
                 own
             }
         };
@@ -109,7 +110,10 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
                 None => return Ok(false),
             },
             Err(PlaceError::NotFound(_)) => return Ok(false),
-            Err(error) => return Err(job.source.failed(doing, Some(&step.key), error)),
+            Err(error) => {
+                let error = by.iter().fold(error, |error, by| by.answer(error));
+                return Err(job.source.failed(doing, Some(&step.key), error));
+            }
         }
     }
     let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while it was to be paused"));

@@ -13,6 +13,7 @@ use pivot_core::{Key, names};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::asking::Authors;
 use crate::bounds;
 use crate::events::Event;
 use crate::failure::Failure;
@@ -104,7 +105,7 @@ async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks, patience: Duratio
             Settlement::Stop(finding) => return Err(Failure::Gate(vec![(name.clone(), finding)])),
             Settlement::Wait(finding) => wait(job, name, &finding, deadline).await?,
             Settlement::Patch(patch) => {
-                if let Some(message) = bounds::violation(name, Hook::Settle, &patch) {
+                if let Some(message) = bounds::violation(plugin.describe(), Hook::Settle, &patch) {
                     return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
                 }
                 let times = patches.entry(patch.to_string()).or_default();
@@ -118,8 +119,9 @@ async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks, patience: Duratio
                     return Err(refuse(HookError { code: "not-idempotent".into(), message }));
                 }
                 let result = job.target.patch(kind, key, &patch).await;
-                let doing = || format!("settling, with a patch of plugin {name},");
-                result.map_err(|error| job.target.failed(doing(), Some(key), error))?;
+                let by = Authors::of(&[plugin.describe()]);
+                let doing = || format!("settling, with a patch of {by},");
+                result.map_err(|error| job.target.failed(doing(), Some(key), by.answer(error)))?;
             }
         }
     }

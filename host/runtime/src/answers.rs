@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::contract::exports::pivot::provider::{relate, settle};
 use crate::contract::pivot::provider::types;
-use crate::text;
+use crate::text::{self, Codes};
 
 /// The longest sentence for people.
 const SENTENCE: usize = 1_000;
@@ -18,8 +18,8 @@ const MANY: usize = 1_000;
 
 /// Reads the answers of one call.
 pub(crate) struct Reader<'a> {
-    /// The plugin sees the data of Secrets: its words are withheld.
-    pub(crate) secret_data: bool,
+    /// What is left to a plugin that sees the data of Secrets, whose words are withheld; none: it may speak.
+    pub(crate) codes: Option<&'a Codes>,
     /// The objects it was told of; the only ones it may name if its words are withheld.
     pub(crate) given: &'a [Key],
 }
@@ -32,7 +32,7 @@ impl Reader<'_> {
 
     fn relation(&self, said: relate::Relation) -> Result<Relation, String> {
         let named = |said| {
-            if self.secret_data {
+            if self.codes.is_some() {
                 return Err("it sees the data of Secrets and may not name other objects".to_owned());
             }
             key(said)
@@ -55,10 +55,10 @@ impl Reader<'_> {
         let object = object.map(key).transpose()?;
         Ok(Finding {
             severity: Severity::from_word(&severity),
-            code: text::code(&code),
+            code: text::code(&code, self.codes),
             message: self.words(&message),
-            object: object.filter(|key| !self.secret_data || self.given.contains(key)),
-            remedy: if self.secret_data { String::new() } else { self.words(&remedy) },
+            object: object.filter(|key| self.codes.is_none() || self.given.contains(key)),
+            remedy: if self.codes.is_some() { String::new() } else { self.words(&remedy) },
         })
     }
 
@@ -78,7 +78,7 @@ impl Reader<'_> {
     }
 
     fn words(&self, words: &str) -> String {
-        if self.secret_data { text::WITHHELD.to_owned() } else { text::line(words, SENTENCE) }
+        if self.codes.is_some() { text::WITHHELD.to_owned() } else { text::line(words, SENTENCE) }
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const OPEN: Reader<'_> = Reader { secret_data: false, given: &[] };
+    const OPEN: Reader<'_> = Reader { codes: None, given: &[] };
 
     fn said(name: &str) -> types::Finding {
         types::Finding {
@@ -146,8 +146,10 @@ mod tests {
     fn whoever_sees_secrets_speaks_in_codes() {
         let secret = |name: &str| Key::new(GroupKind::new("", "Secret"), Some("n"), name);
         let given = [secret("a")];
-        let closed = Reader { secret_data: true, given: &given };
-        let findings = closed.findings(vec![said("a"), said("hunter2")]).unwrap();
+        let codes = [("code".to_owned(), "not-ready".to_owned())];
+        let closed = Reader { codes: Some(&codes), given: &given };
+        let undeclared = types::Finding { code: "hunter2".into(), ..said("a") };
+        let findings = closed.findings(vec![said("a"), said("hunter2"), undeclared]).unwrap();
         assert!(!format!("{findings:?}").contains("hunter2"));
         assert_eq!((findings[0].code.as_str(), &findings[0].object), ("not-ready", &Some(secret("a"))));
         assert_eq!(findings[1].object, None);

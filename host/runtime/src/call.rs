@@ -96,7 +96,9 @@ impl Call<'_> {
         let done = tokio::time::timeout(limits.time.min(left), work.instrument(span.clone())).await;
         let answer = match done {
             Ok(Ok(Ok(answer))) => read(answer).map_err(|why| ("invalid-answer".to_owned(), why)),
-            Ok(Ok(Err(said))) => Err((text::code(&said.code), text::line(&said.message, 1_000))),
+            Ok(Ok(Err(said))) => {
+                Err((text::code(&said.code, self.card.codes()), text::line(&said.message, 1_000)))
+            }
             Ok(Err(error)) => Err(explain(&error)),
             Err(_) if left < limits.time => Err(("timeout".to_owned(), used_up(limits.total))),
             Err(_) => Err(("timeout".to_owned(), format!("it took longer than {:?}", limits.time))),

@@ -36,7 +36,14 @@ impl Card {
 
     /// Whether it sees the data of Secrets: declared and granted.
     pub(crate) fn secret_data(&self) -> bool {
-        self.admitted.as_ref().is_some_and(|(declared, grants)| declared.secret_data && grants.secret_data)
+        self.codes().is_some()
+    }
+
+    /// What is left to a plugin that sees the data of Secrets, whose words are withheld: the codes it declared. None: it may
+    /// speak.
+    pub(crate) fn codes(&self) -> Option<&text::Codes> {
+        let (declared, grants) = self.admitted.as_ref()?;
+        (declared.secret_data && grants.secret_data).then_some(&declared.extra)
     }
 }
 

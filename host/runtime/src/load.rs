@@ -177,6 +177,7 @@ impl Runtime {
             digest: sha256(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
             kinds: declaration.kinds.clone(),
             hooks,
+            secret_data: declaration.secret_data && grants.secret_data,
         };
         let card = Card {
             who: Arc::new(who()),

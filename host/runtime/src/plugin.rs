@@ -137,7 +137,7 @@ impl Plugin {
         };
         let point = point.as_str();
         let call = self.call(Hook::Check, None, Some(services));
-        let reader = Reader { secret_data: self.card.secret_data(), given: &context.objects };
+        let reader = Reader { codes: self.card.codes(), given: &context.objects };
         let answer =
             call.run(&self.pre, ask!(hook, call_check(point, said)), |said| reader.findings(said)).await;
         match answer {
@@ -191,7 +191,7 @@ impl Plugin {
         let text = self.text(Hook::Settle, object)?;
         let call = self.call(Hook::Settle, Some(object), Some(services));
         let given = [object.key()];
-        let reader = Reader { secret_data: self.card.secret_data(), given: &given };
+        let reader = Reader { codes: self.card.codes(), given: &given };
         call.run(&self.pre, ask!(hook, call_settle(text)), |said| reader.settlement(said)).await
     }
 
@@ -217,8 +217,8 @@ impl Plugin {
         Call { card: &self.card, hook: Some(hook), object: object.map(Object::key), services }
     }
 
-    fn reader(&self) -> Reader<'static> {
-        Reader { secret_data: self.card.secret_data(), given: &[] }
+    fn reader(&self) -> Reader<'_> {
+        Reader { codes: self.card.codes(), given: &[] }
     }
 
     fn text(&self, hook: Hook, object: &Object) -> Result<String, CallError> {

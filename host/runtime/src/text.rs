@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+pub(crate) use pivot_core::words::line;
 use pivot_core::{Key, Object, names};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -85,29 +86,24 @@ fn in_group(prefix: &str, group: &str) -> bool {
     prefix.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// One line of words: no control characters, at most so many bytes.
-pub(crate) fn line(words: &str, most: usize) -> String {
-    let mut out = String::with_capacity(words.len().min(most));
-    for c in words.trim().chars() {
-        // Also what turns text around or hides in it.
-        let hidden = c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-        let c = if hidden { ' ' } else { c };
-        if out.len() + c.len_utf8() > most {
-            out.push('…');
-            break;
-        }
-        out.push(c);
-    }
-    out.trim().to_owned()
-}
+/// What stands where a code is none, or may not be said.
+const INVALID_CODE: &str = "invalid-code";
+/// How many codes a plugin that sees the data of Secrets has.
+const CODES: usize = 32;
 
-/// A code: a word for programs.
-pub(crate) fn code(word: &str) -> String {
+/// What a plugin declared beyond the contract; its codes are among it, each named `code`.
+pub(crate) type Codes = [(String, String)];
+
+/// A code: a word for programs. Of a plugin that sees the data of Secrets it is one of the few that it declared before it saw
+/// any: another word of its own could be what it saw.
+pub(crate) fn code(word: &str, declared: Option<&Codes>) -> String {
     let fine = !word.is_empty()
         && word.len() <= 48
         && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-    if fine { word.to_owned() } else { "invalid-code".to_owned() }
+    let known = |declared: &Codes| {
+        declared.iter().filter(|(name, _)| name == "code").take(CODES).any(|(_, code)| code == word)
+    };
+    if fine && declared.is_none_or(known) { word.to_owned() } else { INVALID_CODE.to_owned() }
 }
 
 /// Whether a word can be the name of an object or a namespace.
@@ -205,10 +201,21 @@ mod tests {
     }
 
     #[test]
-    fn words_are_one_bounded_line_without_tricks() {
-        assert_eq!(line("a\x1b[31mb\nc\u{202e}d", 100), "a [31mb c d");
-        assert_eq!(line("ääää", 5), "ää…");
-        assert_eq!(code("not-yet"), "not-yet");
-        assert_eq!(code("Geheim: 123"), "invalid-code");
+    fn a_code_is_a_word() {
+        assert_eq!(code("not-yet", None), "not-yet");
+        assert_eq!(code("Geheim: 123", None), "invalid-code");
+    }
+
+    #[test]
+    fn a_declared_code_is_one_of_few() {
+        let extra = |name: &str, code: &str| (name.to_owned(), code.to_owned());
+        let some = [extra("code", "not-ready"), extra("code", "Not: ready"), extra("home", "hunter2")];
+        assert_eq!(code("not-ready", Some(&some)), "not-ready");
+        for word in ["hunter2", "Not: ready", ""] {
+            assert_eq!(code(word, Some(&some)), "invalid-code");
+        }
+        let many: Vec<_> = (0..1_000).map(|n| extra("code", &format!("c{n}"))).collect();
+        let said = many.iter().filter(|(_, word)| code(word, Some(&many)) == *word);
+        assert_eq!(said.count(), CODES);
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::hooks::{Finding, Hook, Point, Relation, Settlement, Severity};
-use pivot_core::{Object, merge};
+use pivot_core::refusal::some_of;
+use pivot_core::{Object, merge, words};
 use pivot_engine::{Exit, violation};
 use pivot_places::objects_of_file;
 use pivot_runtime::probe::Here;
@@ -180,7 +181,7 @@ async fn content(
     let (Answer::Patch(Some(patch)) | Answer::Settlement(Settlement::Patch(patch))) = answer else {
         return Ok(());
     };
-    if let Some(message) = violation(&plugin.description().name, hook, patch) {
+    if let Some(message) = violation(plugin.description(), hook, patch) {
         return Err(message);
     }
     let again = if hook == Hook::Restore {
@@ -192,7 +193,8 @@ async fn content(
     };
     match again.map_err(|error| format!("asked again after its patch was applied: {error}"))? {
         Answer::Patch(Some(again)) => {
-            let paths = merge::paths(&again).join(", ");
+            let paths: Vec<String> = merge::paths(&again).iter().map(|path| words::line(path, 300)).collect();
+            let paths = some_of(&paths, 8);
             Err(format!("its patch was applied, and asked again it still changes {paths}"))
         }
         Answer::Settlement(Settlement::Patch(again)) if again == *patch => {

@@ -31,6 +31,7 @@ impl HostKeeper {
                 digest: "d".into(),
                 kinds: vec![GroupKind::new(INFRA, "Host")],
                 hooks: Hook::ALL.to_vec(),
+                secret_data: false,
             },
             calls: Mutex::default(),
             failing: None,

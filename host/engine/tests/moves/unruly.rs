@@ -36,6 +36,7 @@ impl Unruly {
                 digest: "d".into(),
                 kinds: vec![GroupKind::new(INFRA, "Host"), GroupKind::new(CLUSTERS, "Cluster")],
                 hooks: Hook::ALL.to_vec(),
+                secret_data: false,
             },
             target: stage.target.clone(),
             counts: false,
