@@ -145,6 +145,7 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), Failure> {
     let deadline = Instant::now() + job.options.gate_timeout;
     let mut told: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let services = job.services.within(scene);
     loop {
         let mut waits: Vec<(String, Finding)> = Vec::new();
         let mut stops = Vec::new();
@@ -155,7 +156,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
             }
             let name = &description.name;
             let findings =
-                plugin.check(point, &scene.for_plugin(job, &**plugin), job.services.clone()).await.map_err(
+                plugin.check(point, &scene.for_plugin(job, &**plugin), services.clone()).await.map_err(
                     |error| Failure::Hook { plugin: name.clone(), hook: Hook::Check, object: None, error },
                 )?;
             for finding in findings {
@@ -275,7 +276,7 @@ mod tests {
     async fn a_clash_is_told_in_one_line() {
         let patch = json!({"data": {"hunter2\nerror: gone": "x"}});
         let told = refusal(&[adapts("a", false, patch.clone()), adapts("b", false, patch)]).await;
-        assert!(told.contains("both change /data/hunter2 error: gone;"), "{told}");
+        assert!(told.contains("both change /data/hunter2 error: gone"), "{told}");
     }
 
     #[tokio::test]

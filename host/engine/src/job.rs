@@ -10,12 +10,13 @@ use pivot_core::relations::Relations;
 use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Kind, Object};
 
+use crate::answers::Answers;
 use crate::discover::Kinds;
 use crate::events::{Event, Watcher};
 use crate::failure::Failure;
 use crate::flow::Limiter;
 use crate::halt::Halter;
-use crate::hooks::{Hooks, MoveContext, Services};
+use crate::hooks::{Hooks, MoveContext};
 use crate::options::Options;
 use crate::sides::Handle;
 
@@ -25,7 +26,7 @@ pub(crate) struct Job {
     pub(crate) target: Handle,
     pub(crate) kinds: Arc<Kinds>,
     /// Who answers plugins' questions.
-    pub(crate) services: Arc<dyn Services>,
+    pub(crate) services: Arc<Answers>,
     pub(crate) options: Options,
     pub(crate) plugins: Vec<Arc<dyn Hooks>>,
     pub(crate) halter: Halter,

@@ -3,6 +3,7 @@
 //! One at a time because what is let go of starts to act: a mistake then shows on one host, not on all of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::hooks::{Finding, Hook, Settlement};
@@ -17,8 +18,8 @@ use crate::asking::Authors;
 use crate::bounds;
 use crate::events::Event;
 use crate::failure::Failure;
-use crate::hooks::{HookError, Hooks};
-use crate::job::Job;
+use crate::hooks::{HookError, Hooks, Services};
+use crate::job::{Job, Scene};
 use crate::quiet;
 
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -36,6 +37,7 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let mut stuck = Vec::new();
     let mut patience = job.options.gate_timeout;
     let mut timeouts: BTreeMap<String, usize> = BTreeMap::new();
+    let services = job.services.within(&Scene::of_list(list));
     // Owners before dependents: the order of creation.
     for entry in list.entries.iter().rev() {
         job.safe_point()?;
@@ -58,7 +60,7 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
             ));
             continue;
         }
-        match one(job, entry, &settlers, patience).await {
+        match one(job, entry, &settlers, &services, patience).await {
             Ok(()) => job.tell(Event::Done(Phase::Settled, &entry.key, "let go of", Side::Target)),
             Err(Failure::Halted(halt)) => return Err(Failure::Halted(halt)),
             Err(failure) => {
@@ -78,16 +80,28 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     if stuck.is_empty() { Ok(()) } else { Err(Failure::Unsettled(stuck)) }
 }
 
-async fn one(job: &Job, entry: &Entry, settlers: &[&dyn Hooks], patience: Duration) -> Result<(), Failure> {
+async fn one(
+    job: &Job,
+    entry: &Entry,
+    settlers: &[&dyn Hooks],
+    services: &Arc<dyn Services>,
+    patience: Duration,
+) -> Result<(), Failure> {
     for plugin in settlers {
-        with_plugin(job, &entry.key, *plugin, patience).await?;
+        with_plugin(job, &entry.key, *plugin, services, patience).await?;
     }
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     quiet::take_back(&job.target, kind, &entry.key, &job.move_id, None).await?;
     forget(job, &entry.key).await
 }
 
-async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks, patience: Duration) -> Result<(), Failure> {
+async fn with_plugin(
+    job: &Job,
+    key: &Key,
+    plugin: &dyn Hooks,
+    services: &Arc<dyn Services>,
+    patience: Duration,
+) -> Result<(), Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let name = &plugin.describe().name;
     let refuse = |error| Failure::Hook {
@@ -100,7 +114,7 @@ async fn with_plugin(job: &Job, key: &Key, plugin: &dyn Hooks, patience: Duratio
     let mut patches: BTreeMap<String, usize> = BTreeMap::new();
     loop {
         let Some(object) = job.target.get(kind, key).await? else { return Ok(()) };
-        match plugin.settle(&object, job.services.clone()).await.map_err(refuse)? {
+        match plugin.settle(&object, services.clone()).await.map_err(refuse)? {
             Settlement::Done => return Ok(()),
             Settlement::Stop(finding) => return Err(Failure::Gate(vec![(name.clone(), finding)])),
             Settlement::Wait(finding) => wait(job, name, &finding, deadline).await?,

@@ -7,8 +7,8 @@ use pivot_core::refusal::Side;
 use crate::probe::Here;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};
 
-/// Answers from what it holds. All namespaces that the source has objects in move. Endpoints are really probed from here;
-/// there is no API server to probe them through.
+/// Answers from what it holds. All objects of the source move, and the namespaces that it has objects in. Endpoints are really
+/// probed from here; there is no API server to probe them through.
 #[derive(Default)]
 pub struct Scene {
     /// The source's objects.
@@ -39,11 +39,11 @@ impl Services for Scene {
             return Err(Denied(why).into());
         }
         let there = |object: &&Object| {
-            let namespace = object.meta.namespace.as_deref();
-            let place = match query.namespace.as_deref() {
-                Some("*") => true,
-                Some(asked) => namespace.is_none_or(|namespace| namespace == asked),
-                None => namespace.is_none_or(moves),
+            let place = match (query.namespace.as_deref(), object.meta.namespace.as_deref()) {
+                (Some("*"), _) => true,
+                (_, None) => self.source.iter().any(|source| source.key() == object.key()),
+                (Some(asked), Some(namespace)) => namespace == asked,
+                (None, Some(namespace)) => moves(namespace),
             };
             let named = query.name.as_ref().is_none_or(|name| *name == object.meta.name);
             place && named && object.kind.group_kind == query.kind
