@@ -27,16 +27,16 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 const AFTER_TIMEOUT: Duration = Duration::from_secs(20);
 /// A patch that was applied, asked again, must give nothing: the third time in a row is an error.
 const SAME_PATCHES: usize = 3;
-/// How many calls of a plugin may run out of time. A thousand objects need not each wait for as long.
-const TIMEOUTS: usize = 3;
+/// How often in a row a plugin may take too long, or wait in vain. A thousand objects need not each wait for as long; and
+/// where three were let go of and did not come up, the next would not either.
+const IN_VAIN: usize = 3;
 /// More patches than any object needs: one that counts its calls never gives the same twice.
 const MOST_PATCHES: usize = 20;
 
 /// Settles every object that a plugin settles or holds. What can't be let go of is named in the end.
 pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let mut stuck = Vec::new();
-    let mut patience = job.options.gate_timeout;
-    let mut timeouts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut patience = Patience { each: job.options.gate_timeout, vain: BTreeMap::new() };
     let services = job.services.within(&Scene::of_list(list));
     // Owners before dependents: the order of creation.
     for entry in list.entries.iter().rev() {
@@ -50,34 +50,51 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
         if entry.used || (settlers.is_empty() && entry.quiet != Quiet::Held) {
             continue;
         }
-        let slow =
-            |plugin: &&dyn Hooks| timeouts.get(&plugin.describe().name).is_some_and(|n| *n >= TIMEOUTS);
-        if let Some(plugin) = settlers.iter().copied().find(slow) {
-            let name = &plugin.describe().name;
+        if let Some(name) = patience.ended(&settlers) {
             stuck.push(format!(
-                "{}: plugin {name} is not asked any more: it took too long {TIMEOUTS} times",
+                "{}: plugin {name} is not asked any more: it took too long, or waited in vain, {IN_VAIN} times in a row",
                 entry.key
             ));
             continue;
         }
-        match one(job, entry, &settlers, &services, patience).await {
+        match one(job, entry, &settlers, &services, &mut patience).await {
             Ok(()) => job.tell(Event::Done(Phase::Settled, &entry.key, "let go of", Side::Target)),
             Err(Failure::Halted(halt)) => return Err(Failure::Halted(halt)),
-            Err(failure) => {
-                // Two hundred hosts that all wait for the same thing need not each wait for as long.
-                if matches!(failure, Failure::TimedOut(_)) {
-                    patience = patience.min(AFTER_TIMEOUT);
-                }
-                if let Failure::Hook { plugin, error, .. } = &failure
-                    && error.code == "timeout"
-                {
-                    *timeouts.entry(plugin.clone()).or_default() += 1;
-                }
-                stuck.push(format!("{}: {failure}", entry.key));
-            }
+            Err(failure) => stuck.push(format!("{}: {failure}", entry.key)),
         }
     }
     if stuck.is_empty() { Ok(()) } else { Err(Failure::Unsettled(stuck)) }
+}
+
+/// How long plugins are waited for.
+struct Patience {
+    /// For each object.
+    each: Duration,
+    /// How often in a row each of them took all of it.
+    vain: BTreeMap<String, usize>,
+}
+
+impl Patience {
+    /// The plugin of which enough was seen.
+    fn ended<'a>(&self, plugins: &[&'a dyn Hooks]) -> Option<&'a str> {
+        let names = plugins.iter().map(|plugin| plugin.describe().name.as_str());
+        names.into_iter().find(|name| self.vain.get(*name).is_some_and(|times| *times >= IN_VAIN))
+    }
+
+    fn heed(&mut self, plugin: &str, result: &Result<(), Failure>) {
+        match result {
+            Ok(()) => drop(self.vain.remove(plugin)),
+            Err(Failure::TimedOut(_)) => {
+                // Two hundred hosts that all wait for the same thing need not each wait for as long.
+                self.each = self.each.min(AFTER_TIMEOUT);
+                *self.vain.entry(plugin.to_owned()).or_default() += 1;
+            }
+            Err(Failure::Hook { error, .. }) if error.code == "timeout" => {
+                *self.vain.entry(plugin.to_owned()).or_default() += 1;
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 async fn one(
@@ -85,10 +102,12 @@ async fn one(
     entry: &Entry,
     settlers: &[&dyn Hooks],
     services: &Arc<dyn Services>,
-    patience: Duration,
+    patience: &mut Patience,
 ) -> Result<(), Failure> {
     for plugin in settlers {
-        with_plugin(job, &entry.key, *plugin, services, patience).await?;
+        let settled = with_plugin(job, &entry.key, *plugin, services, patience.each).await;
+        patience.heed(&plugin.describe().name, &settled);
+        settled?;
     }
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     quiet::take_back(&job.target, kind, &entry.key, &job.move_id, None).await?;

@@ -21,6 +21,8 @@ struct Unruly {
     counts: bool,
     /// Takes longer than it may to settle anything.
     dawdles: bool,
+    /// Waits for these hosts, which never comes to an end.
+    waits_for: fn(&str) -> bool,
     /// How much it has to say in a check, and how much that weighs.
     findings: (usize, Severity),
     /// Whether the target's Cluster was paused when it was asked to settle.
@@ -41,6 +43,7 @@ impl Unruly {
             target: stage.target.clone(),
             counts: false,
             dawdles: false,
+            waits_for: |_| false,
             findings: (0, Severity::Note),
             paused: Mutex::default(),
         }
@@ -84,6 +87,15 @@ impl Hooks for Unruly {
         if self.dawdles {
             return Err(HookError { code: "timeout".into(), message: "it took longer than 10s".into() });
         }
+        if (self.waits_for)(&object.meta.name) {
+            return Ok(Settlement::Wait(Finding {
+                severity: Severity::Wait,
+                code: "never".into(),
+                message: "it never comes".into(),
+                object: None,
+                remedy: String::new(),
+            }));
+        }
         if !self.counts {
             return Ok(Settlement::Done);
         }
@@ -122,6 +134,36 @@ async fn a_plugin_that_hangs_is_not_asked_about_every_object() {
     assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
     assert_eq!(unruly.paused.lock().unwrap().len(), 3, "calls");
     assert_eq!(stop.to_string().matches("is not asked any more").count(), 7, "{stop}");
+}
+
+/// Twenty seconds for each of a thousand hosts are hours.
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_waits_in_vain_is_not_asked_about_every_object() {
+    let mut stage = stage();
+    for n in 1..100 {
+        stage.source.insert(body(INFRA, "Host", &format!("h{n}"), None)).unwrap();
+    }
+    stage.plugins = vec![Arc::new(Unruly { waits_for: |_| true, ..Unruly::new(&stage) })];
+    let begun = tokio::time::Instant::now();
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+    assert_eq!(stop.to_string().matches("is not asked any more").count(), 97, "{stop}");
+    let longest = stage.options.gate_timeout + std::time::Duration::from_secs(60);
+    assert!(begun.elapsed() < longest, "{:?}", begun.elapsed());
+}
+
+/// Two hosts that are broken say nothing of the others.
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_lets_something_go_is_asked_on() {
+    let mut stage = stage();
+    for n in 1..10 {
+        stage.source.insert(body(INFRA, "Host", &format!("h{n}"), None)).unwrap();
+    }
+    let waits_for = |name: &str| !matches!(name, "h2" | "h5" | "h8");
+    stage.plugins = vec![Arc::new(Unruly { waits_for, ..Unruly::new(&stage) })];
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.to_string().matches("waited in vain:").count(), 7, "{stop}");
+    assert!(!stop.to_string().contains("is not asked any more"), "{stop}");
 }
 
 /// A plugin that merely looks at Clusters has no say in when they are paused and resumed.
