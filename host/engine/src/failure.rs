@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::halt::Halt;
 use crate::hooks::HookError;
+use crate::remedies;
 
 /// Exit codes, as documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -154,7 +155,7 @@ impl fmt::Display for Failure {
                 if let Some(object) = object {
                     write!(f, " for {object}")?;
                 }
-                write!(f, ": {error}; {}", mending(plugin, *hook))
+                write!(f, ": {error}")
             }
             Self::Lost { object, fields } => write!(
                 f,
@@ -210,14 +211,6 @@ fn listed<T>(
     }
 }
 
-/// What can be done about a plugin that fails.
-fn mending(plugin: &str, hook: Hook) -> String {
-    match hook {
-        Hook::Settle => "mend it, and resume with --accept-plugin-change".to_owned(),
-        _ => format!("mend it, or switch it off (enabled = false below [plugins.{plugin}] in plugins.toml)"),
-    }
-}
-
 /// How a run ended that did not get to its end.
 #[derive(Debug)]
 pub struct Stop {
@@ -235,7 +228,7 @@ pub struct Stop {
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.failure)
+        write!(f, "{}{}", self.failure, remedies::of(self).unwrap_or_default())
     }
 }
 

@@ -41,6 +41,7 @@ mod planning;
 mod quiet;
 mod records;
 mod release;
+mod remedies;
 mod rights;
 mod rollback;
 mod settle;

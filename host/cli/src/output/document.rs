@@ -219,7 +219,7 @@ impl ErrorDocument {
         let content = Self {
             exit_code: crate::exit::code(*exit),
             reason: format!("{exit:?}"),
-            message: failure_text(failure),
+            message: failure_text(stop),
             refusals: refusals(failure).to_vec(),
             phase: *phase,
             state: standing.clone(),

@@ -25,9 +25,9 @@ pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
 }
 
 /// What failed, in words; refusals are counted here and listed apart.
-pub(super) fn failure_text(failure: &Failure) -> String {
-    match refusals(failure) {
-        [] => failure.to_string(),
+pub(super) fn failure_text(stop: &Stop) -> String {
+    match refusals(&stop.failure) {
+        [] => stop.to_string(),
         [_] => "refused, for this reason".to_owned(),
         many => format!("refused, for {} reasons", many.len()),
     }
@@ -46,7 +46,7 @@ pub(super) fn refusal_lines(refusal: &Refusal) -> String {
 impl Output {
     /// Tells people about a stop; `next` are whole commands.
     pub(crate) fn stopped(&self, stop: &Stop, told: Told, next: &[String]) {
-        let mut text = failure_text(&stop.failure);
+        let mut text = failure_text(stop);
         if told != Told::Refusals {
             for refusal in refusals(&stop.failure) {
                 text.push('\n');

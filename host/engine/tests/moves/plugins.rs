@@ -20,6 +20,7 @@ struct HostKeeper {
     calls: Mutex<Vec<String>>,
     failing: Option<Hook>,
     stop_at: Option<Point>,
+    fails_at: Option<Point>,
 }
 
 impl HostKeeper {
@@ -36,6 +37,7 @@ impl HostKeeper {
             calls: Mutex::default(),
             failing: None,
             stop_at: None,
+            fails_at: None,
         }
     }
 
@@ -72,6 +74,9 @@ impl Hooks for HostKeeper {
         _services: Arc<dyn Services>,
     ) -> Result<Vec<Finding>, HookError> {
         self.called(Hook::Check, point.as_str())?;
+        if self.fails_at == Some(point) {
+            return Err(HookError { code: "broken".into(), message: "it broke".into() });
+        }
         assert_eq!(context.objects.iter().map(|k| k.name.as_str()).collect::<Vec<_>>(), ["h0"]);
         let finding = |severity| Finding {
             severity,
@@ -175,6 +180,50 @@ async fn a_check_that_says_stop_stops_with_the_exit_of_its_point() {
         let stage = stage(&keeper);
         assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, exit, "{point:?}");
     }
+}
+
+/// What a resume refuses is no way out.
+#[tokio::test(start_paused = true)]
+async fn a_failing_plugin_is_mended_in_the_way_that_its_moment_leaves_open() {
+    for (failing, ways) in [
+        (Hook::Check, &["mend it, or switch it off (enabled = false below [plugins.hosts]"][..]),
+        (Hook::Adapt, &["mend it, or switch it off"]),
+        (Hook::Restore, &["roll back", "then mend it, or switch it off", "move again"]),
+        (Hook::Settle, &["mended need --accept-plugin-change"]),
+    ] {
+        let keeper = Arc::new(HostKeeper { failing: Some(failing), ..HostKeeper::new() });
+        let stop = run::start(stage(&keeper).setup()).await.unwrap_err();
+        for way in ways {
+            assert!(stop.to_string().contains(way), "{failing}: {stop}");
+        }
+    }
+    for (point, ways) in [
+        (Point::BeforePause, &["mend it, or switch it off"][..]),
+        (Point::AfterPause, &["mend it, or switch it off"]),
+        (Point::BeforeCommit, &["check = \"warn\"", "or roll back, mend it, and move again"]),
+        (Point::AfterResume, &["check = \"warn\"", "or mend it, and resume with --accept-plugin-change"]),
+    ] {
+        let keeper = Arc::new(HostKeeper { fails_at: Some(point), ..HostKeeper::new() });
+        let stop = run::start(stage(&keeper).setup()).await.unwrap_err();
+        for way in ways {
+            assert!(stop.to_string().contains(way), "{point:?}: {stop}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_stops_after_the_commit_names_a_way_out_that_is_open() {
+    let keeper = Arc::new(HostKeeper { stop_at: Some(Point::AfterResume), ..HostKeeper::new() });
+    let mut stage = stage(&keeper);
+    let told = run::start(stage.setup()).await.unwrap_err().to_string();
+    for way in ["resolve that and resume", "below [plugins.hosts] in plugins.toml", "--accept-plugin-change"]
+    {
+        assert!(told.contains(way), "{told}");
+    }
+    // Switched off.
+    stage.plugins = Vec::new();
+    stage.options.accept_plugin_change = true;
+    run::resume(stage.setup()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
