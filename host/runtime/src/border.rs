@@ -1,11 +1,14 @@
 //! What a component may ask the host. Each question is held against what was declared and granted before anyone hears
-//! of it; questions of one list are asked side by side.
+//! of it; questions of one list are asked side by side, equal ones once, and none any more when enough was handed in.
+
+mod asked;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use pivot_core::{GroupKind, Object};
+use tokio::sync::Semaphore;
 use tracing::Level;
 use wasmtime::component::{HasSelf, Linker};
 
@@ -13,14 +16,20 @@ use crate::context::{Card, Ctx};
 use crate::contract::pivot::provider::{config, endpoints, log, objects, types};
 use crate::describe::{Read, side};
 use crate::inert;
+use crate::limits::Meter;
 use crate::parse::Seen;
 use crate::probe::Endpoint;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
 use crate::text;
 use crate::trust::{self, Network, Reach};
 
+pub(crate) use asked::Asked;
+use asked::too_much;
+
 /// How many questions are on their way at once.
 const SIDE_BY_SIDE: usize = 64;
+/// How many of them are lists, each of which may be all that a server has of a kind.
+const LISTS_SIDE_BY_SIDE: usize = 4;
 /// The longest a probe waits, whatever it asks for.
 const LONGEST_PROBE: Duration = Duration::from_secs(10);
 /// Times are told in these steps: a clock any finer would be one.
@@ -46,16 +55,34 @@ impl objects::Host for Ctx {
         queries: Vec<objects::Query>,
     ) -> wasmtime::Result<Vec<Result<Vec<String>, types::Error>>> {
         self.meter.ask(queries.len())?;
+        let may = |said| if self.services.is_some() { query(&self.card, said) } else { Err(pure()) };
+        let questions: Vec<_> = queries.into_iter().map(may).collect();
+        let lists = Arc::new(Semaphore::new(LISTS_SIDE_BY_SIDE));
         let (card, services) = (Arc::clone(&self.card), self.services.clone());
-        let ask = |said: objects::Query| {
-            let (card, services) = (Arc::clone(&card), services.clone());
+        let ask = |query: Query| {
+            let (card, services, lists) = (Arc::clone(&card), services.clone(), Arc::clone(&lists));
             async move {
-                let services = services.ok_or_else(pure)?;
-                services.read(&card.name, query(&card, said)?).await
+                // Until the list was handed in: those that wait for their turn are in memory, too.
+                let turn = if is_list(&query) { lists.acquire_owned().await.ok() } else { None };
+                let answer = match services {
+                    Some(services) => services.read(&card.name, query.clone()).await,
+                    None => Err(pure()),
+                };
+                (answer, query, turn)
             }
         };
-        let answers: Vec<_> = stream::iter(queries).map(ask).buffered(SIDE_BY_SIDE).collect().await;
-        Ok(answers.into_iter().map(|answer| self.hand_in(answer).map_err(error)).collect())
+        let fresh = self.reads.fresh(&questions, &self.meter);
+        let mut answers = stream::iter(fresh).map(ask).buffered(SIDE_BY_SIDE);
+        while let Some((answer, query, _turn)) = answers.next().await {
+            let answer = hand_in(&self.card, &mut self.meter, answer);
+            self.reads.keep(query, answer);
+            if self.meter.spent() {
+                break;
+            }
+        }
+        let bytes = |texts: &Vec<String>| texts.iter().map(String::len).sum();
+        let mut answer = |question| self.reads.answer(&question, &mut self.meter, bytes);
+        Ok(questions.into_iter().map(|asked| asked.and_then(&mut answer).map_err(error)).collect())
     }
 }
 
@@ -65,19 +92,30 @@ impl endpoints::Host for Ctx {
         probes: Vec<endpoints::Endpoint>,
     ) -> wasmtime::Result<Vec<Result<endpoints::Answer, types::Error>>> {
         self.meter.ask(probes.len())?;
+        let may = |said| if self.services.is_some() { probe(&self.card, said) } else { Err(pure()) };
+        let questions: Vec<_> = probes.into_iter().map(may).collect();
         let (card, services) = (Arc::clone(&self.card), self.services.clone());
-        let ask = |said: endpoints::Endpoint| {
+        let ask = |probe: Probe| {
             let (card, services) = (Arc::clone(&card), services.clone());
             async move {
-                let services = services.ok_or_else(pure)?;
-                let probe = probe(&card, said)?;
-                let timeout = probe.timeout;
-                let late = |_| ServiceError::new("unreachable", "no answer in time");
-                tokio::time::timeout(timeout, services.probe(&card.name, probe)).await.map_err(late)?
+                let Some(services) = services else { return (Err(pure()), probe) };
+                let asked = tokio::time::timeout(probe.timeout, services.probe(&card.name, probe.clone()));
+                let late = |_| Err(ServiceError::new("unreachable", "no answer in time"));
+                (asked.await.unwrap_or_else(late), probe)
             }
         };
-        let answers: Vec<_> = stream::iter(probes).map(ask).buffered(SIDE_BY_SIDE).collect().await;
-        Ok(answers.into_iter().map(|answer| self.hand_in_answer(answer).map_err(error)).collect())
+        let fresh = self.probes.fresh(&questions, &self.meter);
+        let mut answers = stream::iter(fresh).map(ask).buffered(SIDE_BY_SIDE);
+        while let Some((answer, probe)) = answers.next().await {
+            let answer = hand_in_answer(&mut self.meter, answer);
+            self.probes.keep(probe, answer);
+            if self.meter.spent() {
+                break;
+            }
+        }
+        let bytes = |answer: &endpoints::Answer| answer.body.len();
+        let mut answer = |question| self.probes.answer(&question, &mut self.meter, bytes);
+        Ok(questions.into_iter().map(|asked| asked.and_then(&mut answer).map_err(error)).collect())
     }
 }
 
@@ -104,34 +142,36 @@ impl log::Host for Ctx {
     }
 }
 
-impl Ctx {
-    /// Objects on their way in.
-    fn hand_in(&mut self, answer: Result<Vec<Object>, ServiceError>) -> Result<Vec<String>, ServiceError> {
-        let secret_data = self.card.secret_data();
-        let mut texts = Vec::new();
-        for object in &answer? {
-            let text = text::object(object, &self.card.name, secret_data)
-                .map_err(|why| ServiceError::new("unreadable", why))?;
-            if !self.meter.hand_in(text.len()) {
-                return Err(too_much());
-            }
-            texts.push(text.into_owned());
-        }
-        Ok(texts)
-    }
-
-    fn hand_in_answer(
-        &mut self,
-        answer: Result<Answer, ServiceError>,
-    ) -> Result<endpoints::Answer, ServiceError> {
-        let Answer { status, mut body, took } = answer?;
-        body.truncate(body.floor_char_boundary(LONGEST_BODY));
-        if !self.meter.hand_in(body.len()) {
+/// Objects on their way in.
+fn hand_in(
+    card: &Card,
+    meter: &mut Meter,
+    answer: Result<Vec<Object>, ServiceError>,
+) -> Result<Vec<String>, ServiceError> {
+    let secret_data = card.secret_data();
+    let mut texts = Vec::new();
+    for object in &answer? {
+        let text = text::object(object, &card.name, secret_data)
+            .map_err(|why| ServiceError::new("unreadable", why))?;
+        if !meter.hand_in(text.len()) {
             return Err(too_much());
         }
-        let took_ms = u32::try_from(took.as_millis().div_ceil(STEP_MS) * STEP_MS).unwrap_or(u32::MAX);
-        Ok(endpoints::Answer { status, body, took_ms })
+        texts.push(text.into_owned());
     }
+    Ok(texts)
+}
+
+fn hand_in_answer(
+    meter: &mut Meter,
+    answer: Result<Answer, ServiceError>,
+) -> Result<endpoints::Answer, ServiceError> {
+    let Answer { status, mut body, took } = answer?;
+    body.truncate(body.floor_char_boundary(LONGEST_BODY));
+    if !meter.hand_in(body.len()) {
+        return Err(too_much());
+    }
+    let took_ms = u32::try_from(took.as_millis().div_ceil(STEP_MS) * STEP_MS).unwrap_or(u32::MAX);
+    Ok(endpoints::Answer { status, body, took_ms })
 }
 
 fn error(error: ServiceError) -> types::Error {
@@ -140,13 +180,6 @@ fn error(error: ServiceError) -> types::Error {
 
 fn pure() -> ServiceError {
     ServiceError::new("denied", "this hook is pure: it may not ask")
-}
-
-fn too_much() -> ServiceError {
-    ServiceError::new(
-        "too-large",
-        "the answers together are larger than this plugin may be handed in one call",
-    )
 }
 
 /// A question for objects, if it was declared and granted.
@@ -169,6 +202,11 @@ fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
     };
     let confined = declared.min(granted) == Reach::Moving;
     Ok(Query { side, kind, namespace, name, confined })
+}
+
+/// Whether it may take a list to answer it: one object is asked for by its name and namespace.
+fn is_list(query: &Query) -> bool {
+    query.name.is_none() || query.namespace.as_deref().is_none_or(|namespace| namespace == "*")
 }
 
 /// A probe, if its endpoint was declared and granted.

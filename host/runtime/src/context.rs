@@ -5,11 +5,13 @@ use std::sync::Arc;
 use pivot_core::hooks::Hook;
 use tracing::Level;
 
+use crate::border::Asked;
+use crate::contract::pivot::provider::endpoints;
 use crate::describe::Declaration;
 use crate::error::Who;
 use crate::inert::Inert;
 use crate::limits::{Limits, Meter};
-use crate::services::Services;
+use crate::services::{Probe, Query, Services};
 use crate::tally::{MOST_LINES, Tally};
 use crate::text;
 use crate::trust::Grants;
@@ -55,6 +57,9 @@ pub(crate) struct Ctx {
     pub(crate) meter: Meter,
     /// None in pure hooks: every question is denied.
     pub(crate) services: Option<Arc<dyn Services>>,
+    /// What it asked so far.
+    pub(crate) reads: Asked<Query, Vec<String>>,
+    pub(crate) probes: Asked<Probe, endpoints::Answer>,
     /// Made when a component first reaches for it; most never do.
     inert: Option<Box<Inert>>,
 }
@@ -65,7 +70,7 @@ const LINE: usize = 4 << 10;
 impl Ctx {
     pub(crate) fn new(card: Arc<Card>, hook: Option<Hook>, services: Option<Arc<dyn Services>>) -> Self {
         let meter = Meter::new(card.limits());
-        Self { card, hook, meter, services, inert: None }
+        Self { card, hook, meter, services, reads: Asked::default(), probes: Asked::default(), inert: None }
     }
 
     pub(crate) fn inert(&mut self) -> &mut Inert {

@@ -152,13 +152,13 @@ pub(crate) struct Meter {
     pub(crate) peak: usize,
     elements: usize,
     host_calls: u32,
-    /// How many bytes the host may still hand in.
-    input: usize,
+    /// How many bytes the host may still hand in; none: once it was too much.
+    input: Option<usize>,
 }
 
 impl Meter {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, memory: 0, peak: 0, elements: 0, host_calls: 0, input: limits.input }
+        Self { limits, memory: 0, peak: 0, elements: 0, host_calls: 0, input: Some(limits.input) }
     }
 
     /// Counts questions to the host.
@@ -171,9 +171,13 @@ impl Meter {
 
     /// Counts what is handed in; false: it is too much.
     pub(crate) fn hand_in(&mut self, bytes: usize) -> bool {
-        let left = self.input.checked_sub(bytes);
-        self.input = left.unwrap_or(0);
-        left.is_some()
+        self.input = self.input.and_then(|left| left.checked_sub(bytes));
+        !self.spent()
+    }
+
+    /// Whether it was too much once: then nothing more is handed in.
+    pub(crate) fn spent(&self) -> bool {
+        self.input.is_none()
     }
 }
 

@@ -78,6 +78,45 @@ async fn more_than_it_may_be_handed_in_is_an_error_it_can_read() {
         findings.iter().filter(|finding| finding.code == "too-large").count()
     };
     assert_eq!(large(100).await, 0);
-    // The second host is too much, and after it nothing more is handed in.
-    assert_eq!(large(600).await, 2);
+    // The second host is too much; after it neither the Secret nor the fifty endpoints are asked for.
+    assert_eq!(large(600).await, 52);
+}
+
+/// What `hostile` heard in a check of this mode, where each host is so large and it may be handed in 10 KiB.
+async fn heard(mode: &str, bytes: usize) -> (Vec<String>, Arc<Asked>) {
+    let text = format!("{}\nlimits = {{ input = '10KiB' }}", grants("hostile"));
+    let plugin = Place::with(&["hostile"], &text).await.plugin().await;
+    let services = Arc::new(Asked { fill: "x".repeat(bytes), ..Asked::default() });
+    let findings = plugin.check(Point::BeforePause, &moving(mode), services.clone()).await.unwrap();
+    (findings.into_iter().map(|finding| finding.message).collect(), services)
+}
+
+#[tokio::test]
+async fn equal_questions_of_one_call_are_asked_once() {
+    let (heard_of, services) = heard("same", 1).await;
+    assert_eq!(heard_of, ["40 answers, 0 too large", "1 answers, 0 too large", "1 answers, 0 too large"]);
+    assert_eq!(services.queries.lock().unwrap().len(), 1);
+    let (heard_of, services) = heard("probes", 1).await;
+    assert_eq!(heard_of, ["90 answers, 0 too large", "9 answers, 0 too large"]);
+    assert_eq!(services.probes.lock().unwrap().len(), 90);
+}
+
+/// Each copy of an answer is in the component's hands, whoever paid for it.
+#[tokio::test]
+async fn an_answer_that_is_shared_counts_each_time() {
+    let (heard_of, services) = heard("same", 1_000).await;
+    assert_eq!(heard_of, ["9 answers, 31 too large", "0 answers, 1 too large", "0 answers, 1 too large"]);
+    assert_eq!(services.queries.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn nobody_is_asked_any_more_when_enough_was_handed_in() {
+    let (heard_of, services) = heard("each", 1_000).await;
+    assert_eq!(heard_of, ["9 answers, 81 too large", "0 answers, 1 too large"]);
+    // The tenth was too much; a few more were on their way.
+    let asked = services.queries.lock().unwrap().len();
+    assert!((10..=14).contains(&asked), "{asked}");
+    let (heard_of, services) = heard("each", 1).await;
+    assert_eq!(heard_of, ["90 answers, 0 too large", "1 answers, 0 too large"]);
+    assert_eq!(services.queries.lock().unwrap().len(), 91);
 }

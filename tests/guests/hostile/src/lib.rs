@@ -79,6 +79,22 @@ fn query(side: &str, namespace: Option<&str>) -> objects::Query {
     objects::Query { side: side.into(), kind: hosts(), namespace: namespace.map(Into::into), name: None }
 }
 
+fn endpoint(address: &str) -> endpoints::Endpoint {
+    endpoints::Endpoint {
+        method: if address.starts_with("http") { "http-get" } else { "tcp" }.into(),
+        vantage: "here".into(),
+        address: address.into(),
+        timeout_ms: 1_000,
+    }
+}
+
+/// How many questions were answered, and how many not.
+fn heard<T>(answers: &[Result<T, Error>]) -> String {
+    let good = answers.iter().filter(|answer| answer.is_ok()).count();
+    let too_large = answers.iter().filter(|a| a.as_ref().is_err_and(|e| e.code == "too-large")).count();
+    format!("{good} answers, {too_large} too large")
+}
+
 /// A patch that is none, too many, or too large.
 fn patch(hook: &str, object: &str) -> Option<String> {
     let mode = mode(hook, object);
@@ -211,15 +227,27 @@ impl check::Guest for Hostile {
                     tell(error.code, error.message);
                 }
             }
+            // As much as may be asked in one call: the same, the same one by one, and each another.
+            "same" => {
+                let same = query("target", None);
+                for asked in [vec![same.clone(); 40], vec![same.clone()], vec![same.clone()]] {
+                    tell("heard".into(), heard(&objects::read(&asked)));
+                }
+            }
+            "each" => {
+                let each: Vec<_> = (0..90).map(|n| query("target", Some(&format!("n{n}")))).collect();
+                tell("heard".into(), heard(&objects::read(&each)));
+                tell("heard".into(), heard(&objects::read(&[query("target", Some("more"))])));
+            }
+            "probes" => {
+                let each: Vec<_> = (0..90).map(|n| endpoint(&format!("10.0.0.{n}:6385"))).collect();
+                tell("heard".into(), heard(&endpoints::probe(&each)));
+                let same = vec![endpoint("10.0.0.0:6385"); 9];
+                tell("heard".into(), heard(&endpoints::probe(&same)));
+            }
             "probe" => {
                 for address in ["10.0.0.1:22", "http://169.254.169.254/latest", "10.0.0.1:6385/../x"] {
-                    let endpoint = endpoints::Endpoint {
-                        method: if address.starts_with("http") { "http-get" } else { "tcp" }.into(),
-                        vantage: "here".into(),
-                        address: address.into(),
-                        timeout_ms: 1,
-                    };
-                    let error = endpoints::probe(&[endpoint]).remove(0).unwrap_err();
+                    let error = endpoints::probe(&[endpoint(address)]).remove(0).unwrap_err();
                     tell(error.code, error.message);
                 }
             }

@@ -106,7 +106,7 @@ impl check::Guest for Steady {
             timeout_ms: 1_000,
         };
         // Fifty that are granted, one that only the plugin declares, one that nobody does.
-        let mut many = vec![endpoint("10.0.0.1:6385"); 50];
+        let mut many: Vec<_> = (1..=50).map(|n| endpoint(&format!("10.0.0.{n}:6385"))).collect();
         many.push(endpoint("192.168.0.1:6385"));
         many.push(endpoint("10.0.0.1:22"));
         let answers = endpoints::probe(&many);
