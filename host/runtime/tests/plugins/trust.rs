@@ -1,8 +1,10 @@
 //! The lock, the grants and the gates.
 
+use pivot_core::hooks::{Point, Relation};
 use pivot_runtime::LoadOptions;
+use serde_json::json;
 
-use crate::support::{Place, grants, guest};
+use crate::support::{Place, asked, grants, guest, host, moving};
 
 #[tokio::test]
 async fn what_was_never_admitted_is_refused_with_the_command_that_would() {
@@ -162,4 +164,59 @@ async fn the_digest_covers_the_configuration() {
     assert_eq!(place.plugin().await.description().digest, one);
     place.operator(&format!("{}\nconfig = {{ a = 1 }}", grants("steady")));
     assert_ne!(place.plugin().await.description().digest, one);
+}
+
+/// An author declares what any site may need; what this one gives is the operator's to say, question by question.
+#[tokio::test]
+async fn of_a_wide_declaration_only_what_was_granted_is_answered() {
+    let narrow = "[plugins.wide]
+        hooks = ['relate', 'check']
+        reads = [
+            { side = 'source', kind = 'Host.test.io' },
+            { side = 'target', kind = 'Host.test.io', namespace = 'metal3' },
+        ]
+        probes = ['10.0.0.0/8:6385', 'metal3/ironic:6385']";
+    let plugin = Place::with(&["wide"], narrow).await.plugin().await;
+    // What needs no grant beyond its hook works as ever.
+    assert_eq!(plugin.relate(&host(json!({}))).await.unwrap(), [Relation::Keep("it was shown".into())]);
+    let services = asked();
+    let findings = plugin.check(Point::BeforePause, &moving("m"), services.clone()).await.unwrap();
+    let (answered, refused): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.code == "answered");
+    let answered: Vec<_> = answered.iter().map(|finding| finding.message.as_str()).collect();
+    assert_eq!(
+        answered,
+        [
+            "source Host moving",
+            // Confined: whoever answers knows that these don't move.
+            "source Host metal3",
+            "source Host other",
+            "target Host metal3",
+            "10.0.0.1:6385",
+        ]
+    );
+    assert_eq!(refused.len(), 14);
+    assert!(refused.iter().all(|finding| finding.code == "denied"), "{refused:?}");
+    let queries = services.queries.lock().unwrap();
+    let confined: Vec<_> = queries.iter().map(|query| (query.namespace.as_deref(), query.confined)).collect();
+    assert_eq!(
+        confined,
+        [(None, true), (Some("metal3"), true), (Some("other"), true), (Some("metal3"), false)]
+    );
+    assert_eq!(services.probes.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_grant_that_meets_nothing_of_a_declaration_is_none() {
+    let elsewhere = "[plugins.wide]
+        hooks = ['relate']
+        reads = [{ side = 'source', kind = 'Host.other.io' }]
+        probes = ['10.0.0.0/8:6385']";
+    let refused = Place::with(&["wide"], elsewhere).await.refused().await;
+    assert_eq!(refused[0].0, "not-granted");
+    for missing in
+        ["the hook check", "to read *.test.io of the source", "to read *.test.io of the target", "*/*:*"]
+    {
+        assert!(refused[0].1.contains(missing), "{}", refused[0].1);
+    }
 }
