@@ -50,6 +50,7 @@ fn waits() -> Vec<String> {
     subscribe_duration(HOUR).block();
     let (one, other) = (subscribe_duration(HOUR), subscribe_duration(u64::MAX));
     waits.push(format!("over {}", poll::poll(&[&one, &other]).len()));
+    #[allow(clippy::disallowed_methods, reason = "a program that sleeps is tried, which has no runtime")]
     std::thread::sleep(std::time::Duration::from_nanos(HOUR));
     waits
 }
