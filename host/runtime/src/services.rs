@@ -16,7 +16,8 @@ pub struct Query {
     pub side: Side,
     /// Of which kind.
     pub kind: GroupKind,
-    /// In which namespace; none: in those that move; `*`: in all there are.
+    /// In which namespace; none: in those that move; `*`: in all there are, and of a kind without namespaces all objects,
+    /// where any other question is for those that move.
     pub namespace: Option<String>,
     /// Which; none: all.
     pub name: Option<String>,

@@ -67,16 +67,17 @@ fn meet(grant: &Read, declared: &Read) -> bool {
 pub(crate) enum Reach {
     /// In the namespaces that move; whoever answers knows which they are.
     Moving,
-    /// Wherever it asks.
-    Anywhere,
+    /// In the namespace that it asks for, which was granted by name or with all others. What has no namespace is granted
+    /// with `*` alone, and has to be asked for so: whoever answers knows which kinds that are.
+    Asked,
 }
 
 /// How far these reads allow to ask for a kind in a namespace; none: not at all.
 pub(crate) fn reach(reads: &[Read], side: Side, kind: &GroupKind, namespace: Option<&str>) -> Option<Reach> {
     let fits = reads.iter().filter(|read| read.side == side && covers(&read.kind, kind));
     fits.filter_map(|read| match (read.namespace.as_deref(), namespace) {
-        (Some("*"), _) => Some(Reach::Anywhere),
-        (Some(one), Some(asked)) if one == asked => Some(Reach::Anywhere),
+        (Some("*"), _) => Some(Reach::Asked),
+        (Some(one), Some(asked)) if one == asked => Some(Reach::Asked),
         (None, asked) if asked != Some("*") => Some(Reach::Moving),
         _ => None,
     })
@@ -202,8 +203,10 @@ mod tests {
         assert_eq!(of(&[&moving], Some("*")), None);
         assert_eq!(of(&[&one], None), None);
         assert_eq!(of(&[&one], Some("*")), None);
-        assert_eq!(of(&[&moving, &one], Some("metal3")), Some(Reach::Anywhere));
-        assert_eq!(of(&[&all], Some("*")), Some(Reach::Anywhere));
+        assert_eq!(of(&[&moving, &one], Some("metal3")), Some(Reach::Asked));
+        assert_eq!(of(&[&all], Some("*")), Some(Reach::Asked));
+        // Nothing narrower lets it ask so, and so for no kind without namespaces.
+        assert_eq!(of(&[&one, &moving], Some("*")), None);
         assert_eq!(reach(&[one], Side::Source, &host, Some("metal3")), None);
     }
 
