@@ -32,7 +32,14 @@ async fn a_careless_move_is_seen_and_a_careful_one_is_clean() {
     pair.install_cluster_api().await.unwrap();
     pair.source.apply(OBJECTS).await.unwrap();
     pair.target.apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}").await.unwrap();
+    let theirs =
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: shop}, data: {a: '1'}}";
+    pair.target.apply(theirs).await.unwrap();
     let observer = Observer::of(&pair, &["shop"]).await.unwrap();
+
+    // What the target had before: written over.
+    let over = Patch::Merge(json!({ "data": { "a": "2" } }));
+    api(&pair.target, "ConfigMap").await.patch("theirs", &PatchParams::default(), &over).await.unwrap();
 
     // The Secret: copied, then deleted.
     let (from, to) = (api(&pair.source, "Secret").await, api(&pair.target, "Secret").await);
@@ -65,8 +72,12 @@ async fn a_careless_move_is_seen_and_a_careful_one_is_clean() {
     to.delete("c", &DeleteParams::default()).await.unwrap();
 
     let violations = observer.finish(&Rules::new()).await.unwrap();
-    assert!(violations.iter().all(|violation| violation.key.name == "c"), "{violations:?}");
-    let broken: Vec<_> = violations.into_iter().map(|violation| violation.what).collect();
+    let (theirs, ours): (Vec<_>, Vec<_>) =
+        violations.into_iter().partition(|violation| violation.key.name == "theirs");
+    let theirs: Vec<_> = theirs.into_iter().map(|violation| violation.what).collect();
+    assert_eq!(theirs, [Broken::Overwritten { differs: vec!["/data/a".to_owned()] }]);
+    assert!(ours.iter().all(|violation| violation.key.name == "c"), "{ours:?}");
+    let broken: Vec<_> = ours.into_iter().map(|violation| violation.what).collect();
     assert_eq!(
         broken,
         [

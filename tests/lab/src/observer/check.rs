@@ -9,7 +9,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::log::{Event, Log, Side};
-use super::rules::{Rules, uid};
+use super::rules::{Rules, touchable, uid};
 use crate::kinds::{ObjectKey, text};
 
 const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
@@ -50,6 +50,11 @@ pub enum Broken {
         /// Where.
         side: Side,
     },
+    /// 7: the target had it before the run, without a mark of ours, and it is not what it was.
+    Overwritten {
+        /// Paths in which it differs; empty if it is gone.
+        differs: Vec<String>,
+    },
 }
 
 impl Broken {
@@ -61,6 +66,7 @@ impl Broken {
             Self::ActiveTwice => 2,
             Self::NeverCopied { .. } => 3,
             Self::AnnotationsLost { .. } | Self::DeletedUnpaused { .. } => 4,
+            Self::Overwritten { .. } => 7,
         }
     }
 }
@@ -85,6 +91,16 @@ impl fmt::Display for Violation {
             Broken::DeletedUnpaused { side } => {
                 write!(formatter, "is being deleted in the {side}, and the pause that it had is gone")
             }
+            Broken::Overwritten { differs } if differs.is_empty() => {
+                write!(formatter, "was in the target before the move, and is being deleted there")
+            }
+            Broken::Overwritten { differs } => {
+                write!(
+                    formatter,
+                    "was in the target before the move, and was changed: {}",
+                    differs.join(", ")
+                )
+            }
         }
     }
 }
@@ -103,14 +119,20 @@ pub fn check(log: &Log, rules: &Rules) -> Vec<Violation> {
     for event in before {
         checker.note(event);
     }
+    let mut foreign = rules.foreign(&checker.now);
     let there: BTreeSet<ObjectKey> =
         checker.now.keys().filter(|(side, _)| *side == Side::Source).map(|(_, key)| key.clone()).collect();
     let mut violations = Vec::new();
     for (index, event) in run.iter().enumerate() {
         let old = checker.note(event);
+        let at = log.started + index;
+        if let Some(what) = overwritten(event, &foreign) {
+            // Said once: from here on it is something else.
+            foreign.remove(&event.key);
+            violations.push(Violation { key: event.key.clone(), at, what });
+        }
         if rules.is_moved(&event.key, || there.contains(&event.key)) {
             let broken = checker.broken(event, old.as_ref());
-            let at = log.started + index;
             violations.extend(broken.into_iter().map(|what| Violation { key: event.key.clone(), at, what }));
         }
     }
@@ -213,6 +235,16 @@ fn annotations_lost(event: &Event, old: Option<&Value>) -> Option<Broken> {
     let lost: Vec<_> = Event::annotations(old).filter(|key| !new.contains(key)).map(str::to_owned).collect();
     (uid(old) == uid(&event.object) && releases && !lost.is_empty())
         .then_some(Broken::AnnotationsLost { lost })
+}
+
+/// An object of the target that is not the move's, and is no more as it was.
+fn overwritten(event: &Event, foreign: &BTreeMap<ObjectKey, Value>) -> Option<Broken> {
+    let before = foreign.get(&event.key).filter(|_| event.side == Side::Target)?;
+    let mut differs = Vec::new();
+    if !event.is_ending() {
+        differences(before, &touchable(&event.object), "", &mut differs);
+    }
+    (event.is_ending() || !differs.is_empty()).then_some(Broken::Overwritten { differs })
 }
 
 /// From some finalizers to none: that is how a release begins.

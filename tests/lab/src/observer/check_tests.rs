@@ -157,6 +157,67 @@ fn four_deletion_while_the_pause_is_gone() {
     assert_eq!(broken(1, events), []);
 }
 
+/// What the target had before, and then what happens to it.
+fn foreign(annotations: Value, events: Vec<Event>) -> (usize, Vec<Event>) {
+    let there = seen(Side::Target, object(false, annotations));
+    (1, [vec![there], events].concat())
+}
+
+#[test]
+fn seven_an_object_of_somebody_else_in_the_target() {
+    let found = |annotations: Value, events: Vec<Event>| {
+        let (started, events) = foreign(annotations, events);
+        broken(started, events)
+    };
+    let note = || json!({ "a": "1" });
+    let overwritten = |paths: &[&str]| {
+        vec![Broken::Overwritten { differs: paths.iter().map(ToString::to_string).collect() }]
+    };
+    // Written over, with our mark on it or without, and then once more: said once.
+    let mut written = object(true, json!({ "a": "1", "pivot-host.io/move": "m" }));
+    let again = object(true, json!({ "a": "2", "pivot-host.io/move": "m" }));
+    let events = vec![seen(Side::Target, written.clone()), seen(Side::Target, again)];
+    let paths = ["/metadata/annotations/pivot-host.io/move", "/spec/paused"];
+    assert_eq!(found(note(), events), overwritten(&paths));
+    written["metadata"]["ownerReferences"] = json!([{ "uid": "o" }]);
+    written["metadata"]["annotations"] = note();
+    let paths = ["/metadata/ownerReferences", "/spec/paused"];
+    assert_eq!(found(note(), vec![seen(Side::Target, written)]), overwritten(&paths));
+    // Deleted, at once or in two steps, and put back.
+    let end = dying(object(false, note()));
+    let events = vec![
+        seen(Side::Target, end.clone()),
+        gone(Side::Target, end),
+        seen(Side::Target, object(true, note())),
+    ];
+    assert_eq!(found(note(), events.clone()), overwritten(&[]));
+    assert_eq!(found(note(), events[1..].to_vec()), overwritten(&[]));
+}
+
+#[test]
+fn seven_what_is_ours_or_nobodys_doing_is_no_overwriting() {
+    let found = |rules: &Rules, annotations: Value, event: Event| {
+        let (started, events) = foreign(annotations, vec![event]);
+        broken_by(rules, started, events)
+    };
+    let changed = || seen(Side::Target, object(true, json!({})));
+    assert_eq!(found(&Rules::new(), json!({ "pivot-host.io/move": "m" }), changed()), []);
+    assert_eq!(found(&Rules::new().target_at_work(), json!({}), changed()), []);
+    assert_eq!(found(&Rules::new(), json!({}), changed()).len(), 1);
+    // The same name in the source, and a status.
+    assert_eq!(found(&Rules::new(), json!({}), seen(Side::Source, object(true, json!({})))), []);
+    let mut reported = object(false, json!({}));
+    reported["status"] = json!({ "seen": false });
+    reported["metadata"]["resourceVersion"] = json!("2");
+    assert_eq!(found(&Rules::new(), json!({}), seen(Side::Target, reported)), []);
+    // Its deletion had begun before.
+    let events =
+        [false, true].map(|gone| Event { gone, ..seen(Side::Target, dying(object(false, json!({})))) });
+    assert_eq!(broken(1, events.to_vec()), []);
+    // What the run made itself is its own.
+    assert_eq!(broken(0, vec![seen(Side::Target, object(false, json!({}))), changed()]), []);
+}
+
 #[test]
 fn objects_that_are_not_moved_are_nobodys_business() {
     let events = vec![
@@ -177,4 +238,8 @@ fn a_violation_says_what_where_and_which_promise() {
     let text =
         "invariant 1 (event 7): Cluster.cluster.x-k8s.io n/c exists on neither side; the source had it last";
     assert_eq!(violation.to_string(), text);
+
+    let what = Broken::Overwritten { differs: vec!["/spec/size".to_owned()] };
+    let text = "invariant 7 (event 8): Cluster.cluster.x-k8s.io n/c was in the target before the move, and was changed: /spec/size";
+    assert_eq!(Violation { key: cluster(), at: 8, what }.to_string(), text);
 }

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::log::Side;
 use crate::kinds::{ObjectKey, text};
 
 const CLUSTER: &str = "Cluster.cluster.x-k8s.io";
 const PAUSED: &str = "cluster.x-k8s.io/paused";
+/// What a move writes on what it creates.
+const MARK: &str = "/metadata/annotations/pivot-host.io~1move";
 
 /// Annotations that movers write for themselves: ours, and clusterctl's.
 const BOOKKEEPING: [&str; 3] = ["pivot-host.io/", "clusterctl.cluster.x-k8s.io/", PAUSED];
@@ -22,6 +25,7 @@ pub struct Rules {
     held: BTreeMap<String, String>,
     bookkeeping: Vec<String>,
     strip: Vec<Strip>,
+    target_at_work: bool,
 }
 
 impl Rules {
@@ -57,6 +61,23 @@ impl Rules {
     pub fn strip(mut self, strip: impl Fn(&ObjectKey, &mut Value) + Send + Sync + 'static) -> Self {
         self.strip.push(Box::new(strip));
         self
+    }
+
+    /// Controllers work in the target: that what was there before changes says nothing about the move.
+    #[must_use]
+    pub fn target_at_work(mut self) -> Self {
+        self.target_at_work = true;
+        self
+    }
+
+    /// What the target has that is not the move's, in the parts that stay as they are. What is marked may be its own: of a
+    /// run before.
+    pub(super) fn foreign(&self, now: &BTreeMap<(Side, ObjectKey), Value>) -> BTreeMap<ObjectKey, Value> {
+        let foreign = now.iter().filter(|((side, _), object)| {
+            let ends = !text(object, "/metadata/deletionTimestamp").is_empty();
+            *side == Side::Target && !self.target_at_work && !ends && object.pointer(MARK).is_none()
+        });
+        foreign.map(|((_, key), object)| (key.clone(), touchable(object))).collect()
     }
 
     pub(super) fn is_moved(&self, key: &ObjectKey, was_there: impl FnOnce() -> bool) -> bool {
@@ -119,6 +140,21 @@ impl Rules {
             None => annotation == known,
         })
     }
+}
+
+/// What a mover could overwrite: all but status, and of the metadata what is not the server's. Marks and pauses are part
+/// of it: they have no business on an object of somebody else.
+pub(super) fn touchable(object: &Value) -> Value {
+    let mut state = object.clone();
+    if let Some(fields) = state.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = state.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|field, _| {
+            ["labels", "annotations", "finalizers", "ownerReferences"].contains(&field.as_str())
+        });
+    }
+    state
 }
 
 /// A UID, to tell an object from another of the same name.

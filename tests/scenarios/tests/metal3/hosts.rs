@@ -70,7 +70,7 @@ pub(crate) fn harm(log: &str) -> Vec<&str> {
 
 /// The promises of a host's handover beside those that hold for all objects.
 pub(crate) fn rules() -> Rules {
-    let rules = Rules::new().held(HOST, PAUSED).moved(|key| key.kind != SCHEMA);
+    let rules = Rules::new().held(HOST, PAUSED).moved(|key| key.kind != SCHEMA).target_at_work();
     rules.bookkeeping("metal3-hosts.pivot-host.io/").bookkeeping("baremetalhost.metal3.io/status")
 }
 
