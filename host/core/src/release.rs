@@ -1,8 +1,8 @@
 //! The release list: which source objects are deleted once the copy has taken over, in which state, in which order.
 //!
-//! It is written on both sides at the point of no return and is all that is needed from then on: a run on another
-//! machine releases from the list alone, without discovery or plan. A line an object, compact because thousands of
-//! them live in ConfigMaps:
+//! It is written to the target at the point of no return, beside the record that decides from then on: a run on another
+//! machine releases from the list, without a plan, and looks at the source again only for what changed or came since.
+//! A line an object, compact because thousands of them live in ConfigMaps:
 //!
 //! ```text
 //! k <group>/<version> <plural> <Kind>          a kind, numbered from 0

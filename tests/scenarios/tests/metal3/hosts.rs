@@ -41,7 +41,7 @@ pub(crate) fn journeys(log: &Log, side: Side) -> BTreeMap<String, Vec<String>> {
     journeys
 }
 
-/// States of hosts that were not paused, and differ from the one in which the host was at the beginning.
+/// States of hosts, paused or not, that differ from the one in which the host was at the beginning. A copy has none at first.
 pub(crate) fn astray(log: &Log, side: Side, before: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let mut astray = Vec::new();
     for (name, journey) in journeys(log, side) {
