@@ -29,6 +29,7 @@ pub mod managers;
 pub mod metal3;
 pub mod observer;
 pub mod pki;
+mod ports;
 pub mod process;
 pub mod proxy;
 pub mod server;

@@ -17,8 +17,9 @@ use tempfile::TempDir;
 
 use crate::assets::{ManagerBinaries, assets};
 use crate::pki;
+use crate::ports::free_ports;
 use crate::process::Process;
-use crate::server::{Server, free_ports};
+use crate::server::Server;
 
 const START_LIMIT: Duration = Duration::from_secs(90);
 

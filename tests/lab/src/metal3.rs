@@ -15,8 +15,8 @@ use tempfile::TempDir;
 use crate::assets::assets;
 use crate::managers::{health_client, is_ready};
 use crate::pki;
+use crate::ports::free_ports;
 use crate::process::Process;
-use crate::server::free_ports;
 
 const START_LIMIT: Duration = Duration::from_secs(90);
 

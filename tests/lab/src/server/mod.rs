@@ -15,7 +15,6 @@ pub(crate) use dump::selects;
 pub use dump::{Dump, normalise};
 pub use objects::Applied;
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,6 +26,7 @@ use tokio::sync::Mutex;
 use crate::assets::{ServerBinaries, assets};
 use crate::kubeconfig;
 use crate::pki::{Authority, Identity, Validity};
+use crate::ports::free_ports;
 use crate::process::Process;
 
 /// How long a server may take; a busy machine needs a multiple of the usual three seconds.
@@ -193,10 +193,4 @@ async fn is_ready(client: &Client) -> bool {
     get(client, "/readyz").await
         && get(client, "/api/v1/namespaces/kube-system").await
         && get(client, "/api/v1/namespaces/default").await
-}
-
-/// Two ports that nobody listens on now.
-pub(crate) fn free_ports() -> Result<(u16, u16)> {
-    let (first, second) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
-    Ok((first.local_addr()?.port(), second.local_addr()?.port()))
 }

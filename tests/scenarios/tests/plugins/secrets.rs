@@ -67,7 +67,8 @@ async fn a_program_without_a_machine() {
     assert!(!written.exists());
 
     let mut objects = cluster("exits", "", "");
-    objects[1]["metadata"]["annotations"]["way"] = "exit".into();
+    // A label: of a Secret's annotations a plugin sees the names.
+    objects[1]["metadata"]["labels"]["way"] = "exit".into();
     stage.fill(objects).await;
     let ended = host.run(&["move", "-n", "exits"]).await.unwrap().ends_with(3).unwrap();
     says(&ended, &["plugin reaching failed in relate for Secret exits/c-ca", "it exited with status"])
