@@ -236,6 +236,8 @@ pub fn content(value: &Value, with_status: bool) -> Value {
         }
         let emptied = metadata.get_mut("annotations").and_then(Value::as_object_mut).is_some_and(|a| {
             a.remove(names::DELETE_FOR_MOVE);
+            // Lost where somebody un-paused the object and paused it again by hand, as they are told to.
+            a.remove(names::UNDO);
             a.is_empty()
         });
         if emptied {

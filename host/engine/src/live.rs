@@ -32,7 +32,7 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
                 let kind = job.kind(Side::Target, &entry.key.group_kind)?;
                 // The copy carries the undo annotation that the source had when it was copied.
                 let known = copied.and_then(|copied| copied.get(&entry.key));
-                if quiet::take_back(&job.target, kind, &entry.key, &job.move_id, known).await? {
+                if quiet::resume(job, &job.target, kind, entry, known).await? {
                     job.tell(Event::Done(Phase::Live, &entry.key, "resumed", Side::Target));
                 }
                 Ok::<_, Failure>(())

@@ -14,13 +14,14 @@ use pivot_core::pause;
 use pivot_core::plan::{Fate, KeepReason, Step};
 use pivot_core::record::Record;
 use pivot_core::refusal::{Refusal, Side, some_of};
-use pivot_core::release::{Fate as ListFate, Quiet, ReleaseList};
+use pivot_core::release::{Entry, Fate as ListFate, Quiet, ReleaseList};
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Key, Kind, Meta, Object, Uid, merge};
+use pivot_core::{Key, Kind, Meta, Object, Uid, merge, names};
 use pivot_places::PlaceError;
 use serde_json::json;
 
 use crate::asking;
+use crate::events::Event;
 use crate::failure::Failure;
 use crate::job::{Base, Job};
 use crate::nudge;
@@ -216,6 +217,29 @@ pub(crate) async fn take_back(
         }
     }
     Err(handle.failed("un-pausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
+}
+
+/// The same for what the list says was paused; where the note on how to take that back is gone, people are told.
+pub(crate) async fn resume(
+    job: &Job,
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    entry: &Entry,
+    known: Option<&Object>,
+) -> Result<bool, Failure> {
+    if take_back(handle, kind, &entry.key, &job.move_id, known).await? {
+        return Ok(true);
+    }
+    if entry.quiet == Quiet::Paused
+        && let Some(now) = handle.get(kind, &entry.key).await?
+        && pause::is_paused(&now).map_err(|error| Failure::Object(handle.side, error))?
+    {
+        let (key, side, note) = (&entry.key, handle.side, names::UNDO);
+        job.tell(Event::Warning(&format!(
+            "{key} in the {side} is still paused: somebody removed its annotation {note}; un-pause it by hand"
+        )));
+    }
+    Ok(false)
 }
 
 /// An object by kind and key.

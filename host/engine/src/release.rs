@@ -85,7 +85,7 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
         return Ok(());
     }
     let kind = kind_of(job, entry);
-    if quiet::take_back(&job.source, &kind, &entry.key, &job.move_id, None).await? {
+    if quiet::resume(job, &job.source, &kind, entry, None).await? {
         job.tell(Event::Done(Phase::Released, &entry.key, "kept and resumed", Side::Source));
     }
     Ok(())

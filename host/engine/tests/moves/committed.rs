@@ -1,12 +1,13 @@
 //! What others do to a move that is committed: to its source, to its target, to its records.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Side;
-use pivot_engine::{Exit, Stop, run};
+use pivot_engine::run::Setup;
+use pivot_engine::{Event, Exit, Stop, Watcher, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
@@ -123,10 +124,37 @@ async fn what_the_source_lost_of_its_notes_is_un_paused_in_the_target_all_the_sa
         };
         stage.source.edit(&key(CLUSTERS, kind, name), forget).unwrap();
     }
-    run::resume(stage.setup()).await.unwrap_err();
+    run::resume(stage.setup()).await.unwrap();
     let there = |kind, name| stage.target.body(&key(CLUSTERS, kind, name)).unwrap();
     assert!(!paused(&stage.target));
     assert_eq!(there("ClusterClass", "class")["metadata"]["annotations"].get(names::PAUSED), None);
+}
+
+/// What people are warned of.
+#[derive(Default)]
+struct Warnings(Mutex<Vec<String>>);
+
+impl Watcher for Warnings {
+    fn event(&self, event: Event<'_>) {
+        if let Event::Warning(text) = event {
+            self.0.lock().unwrap().push(text.to_owned());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_stays_paused_because_its_notes_are_gone_is_told_of() {
+    let mut stage = committed().await;
+    stage.options.no_wait = true;
+    let forget = |b: &mut serde_json::Value| {
+        b["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
+    };
+    stage.target.edit(&key(CLUSTERS, "Cluster", "c"), forget).unwrap();
+    let warnings = Arc::new(Warnings::default());
+    run::resume(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
+    assert!(paused(&stage.target));
+    let told = warnings.0.lock().unwrap().join("\n");
+    assert!(told.contains("Cluster ns/c in the target is still paused"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
