@@ -1,11 +1,11 @@
 //! From what was named to places.
 
+use pivot_core::Side;
 use std::path::Path;
 use std::sync::Arc;
 
-use pivot_core::refusal::Side;
-use pivot_engine::run::{self, Setup};
-use pivot_engine::{Exit, Halter, Options, Sides, Stop};
+use pivot_engine::run;
+use pivot_engine::{Exit, Halter, Options, Setup, Sides, Stop};
 use pivot_places::{ConnectError, ConnectOptions, DirectoryError, DirectoryPlace, KubePlace, Place};
 
 use crate::args::{Ends, SourceEnd, TargetEnd};

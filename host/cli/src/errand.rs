@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use pivot_core::Side;
 use pivot_core::plan::Plan;
-use pivot_core::refusal::Side;
-use pivot_engine::run::{self, Setup, Status};
-use pivot_engine::{Exit, Failure, Halter, Hooks, Options, Stop};
+use pivot_engine::run;
+use pivot_engine::{Exit, Failure, Halter, Hooks, Options, Setup, Status, Stop};
 
 use crate::args::{Choices, OutputFormat, TargetEnd};
 use crate::ends::{self, OpenError, Opened};

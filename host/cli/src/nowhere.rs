@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
-use pivot_core::refusal::Side;
-use pivot_core::{Key, Kind, Object};
+use pivot_core::{Key, Kind, Object, Side};
 use pivot_places::{
     Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
     Preconditions, Result,

@@ -22,6 +22,7 @@
 //! | [`readiness`] | what must be seen in the target before anything is deleted |
 //! | [`record`] | what must outlive a run |
 //! | [`hooks`] | what plugins say |
+//! | [`side`] | the two places of a move, and whatever there is one of for each |
 //! | [`refusal`] | how a reason not to go on is told |
 //! | [`words`] | what others wrote, as one bounded line |
 
@@ -47,6 +48,7 @@ pub mod release;
 pub mod scope;
 pub mod select;
 pub mod served;
+pub mod side;
 pub mod soft;
 pub mod words;
 
@@ -57,3 +59,4 @@ mod testing;
 
 pub use kind::{GroupKind, Kind, KindLabels};
 pub use object::{Key, Meta, Object, ObjectError, OwnerReference, Uid};
+pub use side::{Both, Side};

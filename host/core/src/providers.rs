@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use semver::Version;
 use serde::Deserialize;
 
-use crate::refusal::{Refusal, Side};
-use crate::{Object, ObjectError};
+use crate::refusal::Refusal;
+use crate::{Object, ObjectError, Side};
 
 /// One entry of clusterctl's provider inventory.
 #[derive(Clone, Debug, PartialEq, Eq)]

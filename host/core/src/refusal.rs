@@ -7,26 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Key, ObjectError};
-
-/// One of the two places of a move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// Where the objects are.
-    Source,
-    /// Where they go.
-    Target,
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Source => "source",
-            Self::Target => "target",
-        })
-    }
-}
+use crate::{Key, ObjectError, Side};
 
 /// Why a move does not go on, in words for people and a code for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

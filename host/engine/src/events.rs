@@ -1,9 +1,8 @@
 //! What the engine tells the people watching. It never prints: the command line decides how it looks.
 
-use pivot_core::Key;
 use pivot_core::plan::Plan;
 use pivot_core::record::Phase;
-use pivot_core::refusal::Side;
+use pivot_core::{Key, Side};
 
 /// Something a person may want to know.
 #[derive(Debug)]

@@ -1,60 +1,44 @@
 //! Carries a plan out: phases, concurrency, retry, resume, rollback.
 //!
 //! Written once against [`pivot_places::Place`]. The state of a move lives on its two sides, so everything here can
-//! be killed at any point and taken up by another process.
+//! be killed at any point and resumed by another process.
 //!
-//! | module | what it does |
+//! | room | what is in it |
 //! |---|---|
-//! | [`run`] | the way of a move through its phases, and what happens when it fails on the way |
-//! | [`hooks`] | what the engine asks plugins |
-//! | [`events`] | what it tells the people watching |
-//! | [`failure`] | what can go wrong, and how it is told |
+//! | [`run`] | the commands: plan, move, resume, roll back, status |
+//! | `state` | what outlives a run: locks, records, the journal that writes them in the order that safety needs |
+//! | `discovery` | which kinds there are, reading the source, from there to a plan |
+//! | `checks` | everything that can say no before anything is touched |
+//! | `phases` | what a move does, a file per step; `sequence.rs` is the one place that knows their order |
+//! | `plugins` | what the engine asks plugins, what it answers them, the bounds of their patches |
+//! | `requests` | one side with retries, concurrency, waiting by watch, stopping |
+//! | `outcome` | what can go wrong, how both sides stand then, what a run did |
+//! | [`events`] | what the engine tells the people watching |
 //! | [`options`] | what the user decides |
 
 pub mod events;
-pub mod failure;
-pub mod hooks;
 pub mod options;
 pub mod run;
 
-mod answers;
-mod asking;
-mod bounds;
-mod carry;
+mod base;
 mod checks;
-mod commit;
-mod copy;
-mod discover;
-mod dryrun;
-mod existing;
-mod flow;
-mod ground;
-mod halt;
+mod discovery;
 mod job;
-mod journal;
-mod latecomers;
-mod lease;
-mod live;
-mod namespaces;
-mod nudge;
-mod planning;
-mod quiet;
-mod records;
-mod release;
-mod remedies;
-mod rights;
-mod rollback;
-mod settle;
-mod sides;
-mod stopping;
-mod twins;
-mod wait;
+mod outcome;
+mod phases;
+mod plugins;
+mod requests;
+mod setup;
+mod state;
 
-pub use bounds::violation;
 pub use events::{Event, Watcher};
-pub use failure::{Exit, Failure, Stop};
-pub use halt::{Halt, Halter};
-pub use hooks::{HookError, Hooks};
 pub use options::{DryRun, Options};
-pub use rollback::TakenBack;
-pub use sides::Sides;
+pub use outcome::failure::{Exit, Failure};
+pub use outcome::report::{Report, Status};
+pub use outcome::stop::Stop;
+pub use phases::rollback::TakenBack;
+pub use plugins::bounds::violation;
+pub use plugins::hooks::{self, HookError, Hooks};
+pub use requests::halt::{Halt, Halter};
+pub use requests::side::Sides;
+pub use setup::Setup;

@@ -2,67 +2,21 @@
 //! from there; each failure becomes a [`Stop`] that says how both sides stand and what to type next.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
 
+use pivot_core::Side;
 use pivot_core::plan::Plan;
-use pivot_core::record::{Phase, Record};
-use pivot_core::refusal::Side;
 use pivot_places::PlaceError;
 
-use crate::carry::{Carrier, Done, look};
-use crate::checks;
-use crate::events::Watcher;
-use crate::failure::{Failure, Stop};
-use crate::ground::{Ground, carrier, open};
-use crate::halt::Halter;
-use crate::hooks::Hooks;
-use crate::lease::{self, Lease};
-use crate::options::Options;
-use crate::rollback::TakenBack;
-use crate::sides::Sides;
-use crate::stopping::{stopped, unknown, unread};
-
-/// What a command works with.
-#[derive(Clone)]
-pub struct Setup {
-    /// The two places.
-    pub sides: Sides,
-    /// What the user decides.
-    pub options: Options,
-    /// The plugins, in their order.
-    pub plugins: Vec<Arc<dyn Hooks>>,
-    /// Who is told.
-    pub watcher: Arc<dyn Watcher>,
-    /// Who may ask for a stop.
-    pub halter: Halter,
-}
-
-/// A move that came to its end.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// The move's id.
-    pub move_id: String,
-    /// What was done.
-    pub done: Done,
-    /// How long each phase took.
-    pub times: Vec<(Phase, Duration)>,
-}
-
-/// Where a move stands.
-#[derive(Clone, Debug, Default)]
-pub struct Status {
-    /// The record that decides, and whose it is; none where no move is under way.
-    pub record: Option<(Side, Record)>,
-    /// Who holds the lease.
-    pub holder: Option<String>,
-    /// The side that does not answer, and why: the record is the other side's then.
-    pub silent: Option<(Side, String)>,
-    /// Whether the move goes to another target than the one given.
-    pub elsewhere: bool,
-    /// Whether the move was rolled back without its target, which has a record of it still.
-    pub orphaned: bool,
-}
+use crate::checks::before_pause;
+use crate::outcome::failure::Failure;
+use crate::outcome::report::{Report, Status};
+use crate::outcome::stop::Stop;
+use crate::outcome::stopping::{stopped, unknown, unread};
+use crate::phases::rollback::TakenBack;
+use crate::phases::sequence::{Carrier, Done, look};
+use crate::setup::Setup;
+use crate::state::lease::{self, Lease};
+use crate::state::open::{Ground, carrier, open};
 
 /// What would move, and whether anything speaks against it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
@@ -71,7 +25,7 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         let record = ground.deciding().map(|(_, stored)| stored.record.clone());
         let carrier = carrier(setup, ground, record)?;
         let (base, providers) = look(&carrier.job).await?;
-        checks::all(&carrier.job, &base, &providers).await?;
+        before_pause::all(&carrier.job, &base, &providers).await?;
         Ok(base.plan)
     };
     result.await.map_err(unknown)

@@ -1,8 +1,7 @@
 //! What a plugin says of itself, checked for sense.
 
-use pivot_core::GroupKind;
 use pivot_core::hooks::Hook;
-use pivot_core::refusal::Side;
+use pivot_core::{GroupKind, Side};
 
 use crate::contract::exports::pivot::provider::describe as wit;
 use crate::contract::pivot::provider::types;

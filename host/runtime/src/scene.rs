@@ -1,8 +1,7 @@
 //! Two sides that are no more than lists of objects: what a plugin may ask outside a move.
 
 use async_trait::async_trait;
-use pivot_core::Object;
-use pivot_core::refusal::Side;
+use pivot_core::{Object, Side};
 
 use crate::probe::Here;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};

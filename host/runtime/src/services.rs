@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pivot_core::refusal::Side;
-use pivot_core::{GroupKind, Object};
+use pivot_core::{GroupKind, Object, Side};
 
 /// A question for objects.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Between what a move goes: which flags say so, and which of them exclude each other.
 
+use pivot_core::Side;
 use std::path::PathBuf;
 
-use pivot_core::refusal::Side;
 use pivot_places::ConnectOptions;
 
 use super::checked::{Result, usage};

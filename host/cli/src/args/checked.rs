@@ -2,7 +2,7 @@
 //!
 //! Every flag is named where it is taken apart, so that a new one can't be forgotten.
 
-use pivot_core::refusal::Side;
+use pivot_core::Side;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options};
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::GroupKind;
 use pivot_core::plan::{Note, Plan, Stay, Step};
 use pivot_core::record::{Phase, Record};
-use pivot_core::refusal::{Refusal, Side};
+use pivot_core::refusal::Refusal;
 use pivot_core::scope::Scope;
-use pivot_engine::run::{Report, Status};
+use pivot_core::{GroupKind, Side};
 use pivot_engine::{Exit, Stop};
+use pivot_engine::{Report, Status};
 use serde::Serialize;
 
 use super::stop::{failure_text, refusals};

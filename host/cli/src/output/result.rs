@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::GroupKind;
-use pivot_core::refusal::Side;
 use pivot_core::scope::Namespaces;
+use pivot_core::{GroupKind, Side};
 use pivot_engine::TakenBack;
-use pivot_engine::run::{Report, Status};
+use pivot_engine::{Report, Status};
 
 use super::{STRONG, count, lines};
 

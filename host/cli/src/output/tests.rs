@@ -5,8 +5,8 @@ mod results;
 use expect_test::{Expect, expect};
 use pivot_core::plan::{Fate, KeepReason, Note, Plan, Stay, StayReason, Step, Why};
 use pivot_core::record::Phase;
-use pivot_core::refusal::{Refusal, Side};
-use pivot_core::{GroupKind, Key, OwnerReference, Uid};
+use pivot_core::refusal::Refusal;
+use pivot_core::{GroupKind, Key, OwnerReference, Side, Uid};
 use pivot_engine::{Event, Watcher};
 
 use super::testing::output;

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use pivot_core::Side;
 use pivot_core::names;
 use pivot_core::record::Phase;
-use pivot_core::refusal::Side;
-use pivot_engine::run::Setup;
+use pivot_engine::Setup;
 use pivot_engine::{Event, Exit, Stop, Watcher, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
+use pivot_engine::Setup;
 use pivot_engine::events::Nobody;
-use pivot_engine::run::Setup;
 use pivot_engine::{Halter, Hooks, Options, Sides};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};

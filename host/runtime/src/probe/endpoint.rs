@@ -91,8 +91,9 @@ fn service(text: &str) -> Result<Endpoint, String> {
 
 #[cfg(test)]
 mod tests {
+    use pivot_core::Side;
+
     use super::*;
-    use pivot_core::refusal::Side;
 
     #[test]
     fn addresses_are_read_as_the_contract_has_them() {

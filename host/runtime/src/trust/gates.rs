@@ -1,8 +1,7 @@
 //! The three gates: what a plugin declares, what the operator grants, what the binary imports.
 
-use pivot_core::GroupKind;
 use pivot_core::hooks::Hook;
-use pivot_core::refusal::Side;
+use pivot_core::{GroupKind, Side};
 
 use crate::describe::{Declaration, Read, covers};
 use crate::parse::Seen;

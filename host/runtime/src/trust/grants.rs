@@ -5,9 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use pivot_core::GroupKind;
 use pivot_core::hooks::Hook;
-use pivot_core::refusal::Side;
+use pivot_core::{GroupKind, Side};
 use serde::Deserialize;
 
 use crate::describe::{Change, Declaration, Read};

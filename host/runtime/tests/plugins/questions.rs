@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pivot_core::Side;
 use pivot_core::hooks::{Finding, Point};
-use pivot_core::refusal::Side;
 
 use crate::support::{Asked, Place, grants, moving};
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pivot_core::record::{Pin, Record};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::run::{Report, Status};
 use pivot_engine::{Exit, Failure, Stop};
+use pivot_engine::{Report, Status};
 
 use super::*;
 

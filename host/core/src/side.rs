@@ -1,0 +1,79 @@
+//! The two places of a move, and whatever there is one of for each.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One of the two places of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Where the objects are.
+    Source,
+    /// Where they go.
+    Target,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Source => "source",
+            Self::Target => "target",
+        })
+    }
+}
+
+/// One of something for each side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Both<T> {
+    /// The source's.
+    pub source: T,
+    /// The target's.
+    pub target: T,
+}
+
+impl<T> Both<T> {
+    /// One for each side.
+    pub fn new(source: T, target: T) -> Self {
+        Self { source, target }
+    }
+
+    /// The one of a side.
+    pub fn of(&self, side: Side) -> &T {
+        match side {
+            Side::Source => &self.source,
+            Side::Target => &self.target,
+        }
+    }
+
+    /// The one of a side, to change it.
+    pub fn of_mut(&mut self, side: Side) -> &mut T {
+        match side {
+            Side::Source => &mut self.source,
+            Side::Target => &mut self.target,
+        }
+    }
+
+    /// The same question to both.
+    pub fn as_ref(&self) -> Both<&T> {
+        Both { source: &self.source, target: &self.target }
+    }
+
+    /// Something else for each side.
+    pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> Both<U> {
+        Both { source: make(self.source), target: make(self.target) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_side_has_its_own() {
+        let mut both = Both::new("a", "b");
+        *both.of_mut(Side::Target) = "c";
+        assert_eq!((*both.of(Side::Source), *both.of(Side::Target)), ("a", "c"));
+        assert_eq!(both.as_ref().map(|text| text.len()), Both::new(1, 1));
+    }
+}

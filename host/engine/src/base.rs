@@ -1,0 +1,67 @@
+//! What was read of the source at one moment, and the plan that follows from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pivot_core::inventory::Inventory;
+use pivot_core::plan::{Plan, Step};
+use pivot_core::relations::Relations;
+use pivot_core::{GroupKind, Key, Kind, Object, Side};
+
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::plugins::scene::Scene;
+
+/// What was read of the source at one moment, and the plan that follows from it.
+pub(crate) struct Base {
+    pub(crate) inventory: Inventory,
+    pub(crate) plan: Plan,
+    pub(crate) relations: Relations,
+}
+
+impl Base {
+    /// What plugins' checks are told of it.
+    pub(crate) fn scene(&self) -> Scene {
+        let keys = self.plan.steps.iter().map(|step| step.key.clone()).collect();
+        Scene { namespaces: self.namespaces(), keys }
+    }
+
+    /// The object of a step.
+    pub(crate) fn object(&self, step: &Step) -> Result<&Object, Failure> {
+        self.inventory
+            .get(step.object)
+            .ok_or_else(|| Failure::Bug(format!("{} is not in the inventory", step.key)))
+    }
+
+    /// The namespaces in which objects are copied.
+    pub(crate) fn namespaces(&self) -> BTreeSet<String> {
+        self.plan.steps.iter().filter_map(|step| step.key.namespace.clone()).collect()
+    }
+
+    /// The kinds that are copied, and the namespaces of each (none: cluster-scoped).
+    pub(crate) fn places(&self) -> BTreeMap<GroupKind, BTreeSet<Option<String>>> {
+        let mut places: BTreeMap<GroupKind, BTreeSet<Option<String>>> = BTreeMap::new();
+        for step in &self.plan.steps {
+            places.entry(step.key.group_kind.clone()).or_default().insert(step.key.namespace.clone());
+        }
+        places
+    }
+
+    /// The keys of all steps, by kind as a side serves it.
+    pub(crate) fn keys_by_kind(
+        &self,
+        job: &Job,
+        side: Side,
+        wanted: impl Fn(&Step) -> Result<bool, Failure>,
+    ) -> Result<BTreeMap<Arc<Kind>, BTreeSet<Key>>, Failure> {
+        let mut keys: BTreeMap<Arc<Kind>, BTreeSet<Key>> = BTreeMap::new();
+        for step in &self.plan.steps {
+            if wanted(step)? {
+                keys.entry(job.kind(side, &step.key.group_kind)?.clone())
+                    .or_default()
+                    .insert(step.key.clone());
+            }
+        }
+        Ok(keys)
+    }
+}

@@ -1,0 +1,268 @@
+//! Everything that can say no before anything is touched.
+//!
+//! All of it is asked side by side and all refusals are told together, so that a user mends everything in one go.
+
+use std::collections::BTreeSet;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::collateral::{Bystander, collateral};
+use pivot_core::hooks::{Hook, Point};
+use pivot_core::plan::Fate;
+use pivot_core::preflight::preflight;
+use pivot_core::providers::{Provider, check_providers};
+use pivot_core::refusal::Refusal;
+use pivot_core::served::served_versions;
+use pivot_core::{GroupKind, Key, Side, names};
+use pivot_places::PlaceError;
+use serde::Deserialize;
+
+use crate::base::Base;
+use crate::checks::dry_run;
+use crate::checks::existing::{self, Used};
+use crate::checks::rights;
+use crate::discovery::kinds::Kinds;
+use crate::discovery::planning;
+use crate::events::Event;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::phases::namespaces::Namespaces;
+use crate::plugins::calls;
+
+/// How many lists of bystanders are asked for side by side: most are empty and cost a round trip each.
+const LISTS: usize = 64;
+
+/// What was learnt about the target on the way.
+pub(crate) struct Ahead {
+    /// What need not be created.
+    pub(crate) used: Used,
+    pub(crate) namespaces: Namespaces,
+}
+
+/// Asks everything.
+pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -> Result<Ahead, Failure> {
+    let mut refusals = base.plan.refusals.clone();
+    let handled = cared_for(job, base);
+    refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
+    if job.target.is_live() {
+        let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
+        refusals.extend(served_versions(&base.plan, &base.inventory, &target_kinds));
+    }
+    // What can't be created at all makes the rest of the questions meaningless.
+    if !refusals.is_empty() {
+        return Err(Failure::Refused(refusals));
+    }
+    rehearse(job, base).await?;
+    let nothing_known = BTreeSet::new();
+    let target = async {
+        let namespaces = Namespaces::of(job, base).await?;
+        let missing = namespaces.missing();
+        let (rights, unfit) = tokio::try_join!(
+            rights::missing(job, base, !missing.is_empty()),
+            dry_run::ask(job, base, &nothing_known, &missing)
+        )?;
+        Ok((namespaces, rights, unfit))
+    };
+    let (providers, bystanders, (namespaces, rights, unfit), (used, foreign), node) = tokio::try_join!(
+        target_providers(job, base, source_providers),
+        bystanders(job, base),
+        target,
+        existing::look(job, base),
+        schedulable_node(job),
+    )?;
+    refusals.extend(providers);
+    refusals.extend(bystanders);
+    refusals.extend(rights);
+    refusals.extend(foreign);
+    if let Some(warning) = node {
+        job.tell(Event::Warning(&warning));
+    }
+    // What the target's server would refuse mostly follows from the rest: an older provider, a missing right.
+    if refusals.is_empty() && used.is_empty() {
+        refusals.extend(unfit);
+    } else if refusals.is_empty() {
+        // What is used as it is is not created: others of its kind are to be asked about.
+        let known = used.keys().cloned().collect();
+        refusals.extend(dry_run::ask(job, base, &known, &namespaces.missing()).await?);
+    }
+    if !refusals.is_empty() {
+        return Err(Failure::Refused(refusals));
+    }
+    calls::gate(job, &base.scene(), Point::BeforePause).await?;
+    Ok(Ahead { used, namespaces })
+}
+
+/// The kinds that may move without harm. In a directory nothing acts on a copy, which keeps its status, and the source
+/// goes on: none is in danger.
+fn cared_for(job: &Job, base: &Base) -> BTreeSet<GroupKind> {
+    let kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone());
+    if job.target.is_live() { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
+}
+
+/// The same questions about what appeared between the first list and the one after the pause.
+pub(crate) async fn newcomers(job: &Job, base: &Base, known: &BTreeSet<Key>) -> Result<(), Failure> {
+    let mut refusals = base.plan.refusals.clone();
+    let handled = cared_for(job, base);
+    refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
+    if refusals.is_empty() && base.plan.steps.iter().any(|step| !known.contains(&step.key)) {
+        refusals.extend(existing::look(job, base).await?.1);
+        let missing = Namespaces::of(job, base).await?.missing();
+        refusals.extend(dry_run::ask(job, base, known, &missing).await?);
+    }
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
+async fn target_providers(job: &Job, base: &Base, source: &[Provider]) -> Result<Vec<Refusal>, Failure> {
+    let Some(kind) = job.kinds.target.get(&GroupKind::new(names::GROUP_CLUSTERCTL, "Provider")) else {
+        return Ok(check_or_nothing(job, source, &[], base));
+    };
+    let listing = match job.target.list(kind, None).await {
+        Ok(listing) => listing,
+        Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
+            job.tell(Event::Warning(&format!(
+                "the target's providers may not be listed and are not checked: {why}"
+            )));
+            return Ok(Vec::new());
+        }
+        Err(failure) => return Err(failure),
+    };
+    let mut providers = Vec::new();
+    for object in &listing.objects {
+        providers.push(Provider::from_object(object).map_err(|error| Failure::Object(Side::Target, error))?);
+    }
+    Ok(check_or_nothing(job, source, &providers, base))
+}
+
+fn check_or_nothing(job: &Job, source: &[Provider], target: &[Provider], base: &Base) -> Vec<Refusal> {
+    if job.target.is_live() { check_providers(source, target, &base.namespaces()) } else { Vec::new() }
+}
+
+/// Looks once more, right before the point of no return, whether anything would be garbage-collected.
+pub(crate) async fn nobody_lost(job: &Job, base: &Base) -> Result<(), Failure> {
+    let refusals = bystanders(job, base).await?;
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
+/// Everything else in the source that could be garbage-collected with what is deleted.
+async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
+    // Nothing is deleted from a directory, nor from a source whose copy goes into one.
+    if !(job.source.is_live() && job.target.is_live()) {
+        return Ok(Vec::new());
+    }
+    let namespaces: BTreeSet<&str> = base
+        .plan
+        .steps
+        .iter()
+        .filter(|step| step.fate == Fate::Move)
+        .filter_map(|step| step.key.namespace.as_deref())
+        .collect();
+    let known: BTreeSet<&GroupKind> = base.inventory.keys().iter().map(|key| &key.group_kind).collect();
+    let kinds = job.kinds.source.values().filter(|kind| {
+        let events = kind.group_kind.kind == "Event";
+        kind.namespaced && !events && !known.contains(&kind.group_kind)
+    });
+    let lists = kinds.flat_map(|kind| namespaces.iter().map(move |namespace| (kind, *namespace)));
+    let found: Vec<Vec<Bystander>> = stream::iter(lists)
+        .map(|(kind, namespace)| async move {
+            match job.source.list_meta(kind, Some(namespace)).await {
+                Ok(metas) => Ok(metas.into_iter().map(|meta| Bystander { kind: kind.clone(), meta }).collect()),
+                Err(Failure::Place { error: PlaceError::NotFound(_) | PlaceError::Unsupported(..), .. }) => Ok(Vec::new()),
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+                    let gk = &kind.group_kind;
+                    job.tell(Event::Warning(&format!(
+                        "{gk} may not be listed in namespace {namespace} of the source: whether objects of it depend on what is deleted is not known"
+                    )));
+                    Ok(Vec::new())
+                }
+                Err(failure) => Err(failure),
+            }
+        })
+        .buffer_unordered(LISTS)
+        .try_collect()
+        .await?;
+    let read =
+        base.inventory.objects().iter().map(|o| Bystander { kind: o.kind.clone(), meta: o.meta.clone() });
+    let all: Vec<Bystander> = read.chain(found.into_iter().flatten()).collect();
+    Ok(collateral(&base.plan, &job.options.scope, &base.relations, &all))
+}
+
+/// A cluster without a node that takes Pods can't run the controllers that the moved objects need.
+async fn schedulable_node(job: &Job) -> Result<Option<String>, Failure> {
+    #[derive(Deserialize)]
+    struct Node {
+        #[serde(default)]
+        spec: Spec,
+        #[serde(default)]
+        status: Status,
+    }
+    #[derive(Deserialize, Default)]
+    struct Spec {
+        #[serde(default)]
+        unschedulable: bool,
+    }
+    #[derive(Deserialize, Default)]
+    struct Status {
+        #[serde(default)]
+        conditions: Vec<Condition>,
+    }
+    #[derive(Deserialize)]
+    struct Condition {
+        #[serde(rename = "type")]
+        kind: String,
+        status: String,
+    }
+    if !job.target.is_live() {
+        return Ok(None);
+    }
+    let Ok(kind) = job.core_kind(Side::Target, "", "Node") else { return Ok(None) };
+    let listing = match job.target.list(kind, None).await {
+        Ok(listing) => listing,
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => return Ok(None),
+        Err(failure) => return Err(failure),
+    };
+    let good = listing.objects.iter().filter_map(|object| object.view::<Node>().ok()).any(|node| {
+        !node.spec.unschedulable
+            && node.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")
+    });
+    Ok((!good).then(|| {
+        "the target has no ready node that takes Pods: its controllers may not be able to run".to_owned()
+    }))
+}
+
+/// Asks plugins' pure hooks about every object once, so that a clash or a patch out of bounds shows before the pause.
+async fn rehearse(job: &Job, base: &Base) -> Result<(), Failure> {
+    for step in &base.plan.steps {
+        let object = base.object(step)?;
+        calls::patch(&job.plugins, Hook::Hold, object, None).await?;
+        calls::patch(&job.plugins, Hook::Adapt, object, None).await?;
+    }
+    Ok(())
+}
+
+/// Refuses a source whose definitions may not be read: their labels say what moves.
+pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
+    let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
+    if !cluster.is_some_and(|kind| kind.labels.unread) {
+        return Ok(());
+    }
+    Err(Failure::refused(Refusal {
+        code: "definitions-unreadable",
+        side: Side::Source,
+        object: None,
+        message: "the user may not list CustomResourceDefinitions, whose labels say which kinds move".into(),
+        remedy: "grant `list` on customresourcedefinitions.apiextensions.k8s.io in the source, or use another user"
+            .into(),
+    }))
+}
+
+/// Refuses a source in which nothing is labelled for a move: the definitions were not installed by clusterctl.
+pub(crate) fn nothing_labelled(kinds: &Kinds) -> Option<String> {
+    let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
+    match cluster {
+        None => Some("the source does not know Cluster API: it has no kind Cluster.cluster.x-k8s.io".into()),
+        Some(kind) if !kind.labels.discover => Some(format!(
+            "the CRD of Cluster is not labelled for move: {} is missing, as on CRDs that were not installed by clusterctl",
+            names::LABEL_DISCOVER
+        )),
+        Some(_) => None,
+    }
+}

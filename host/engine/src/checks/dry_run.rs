@@ -1,0 +1,110 @@
+//! Asking the target's server what it would say to a create, before anything is touched.
+//!
+//! One object a kind, and every one that a plugin changes; with `--dry-run=server` all of them. Schema, unknown fields
+//! and admission are then known to agree. A namespace that is not there yet is no obstacle: the question is asked in
+//! one that is, so that nothing has to be created to ask.
+
+use std::collections::BTreeSet;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::hooks::Hook;
+use pivot_core::plan::Step;
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::{Key, Side, body};
+use pivot_places::{Change, PlaceError};
+
+use crate::base::Base;
+use crate::job::Job;
+use crate::options::DryRun;
+use crate::outcome::failure::Failure;
+use crate::phases::copy;
+
+/// The namespace to ask in for objects whose own is not there yet.
+const ELSEWHERE: &str = "default";
+
+/// Asks about the plan's objects but those in `known`; `missing` are the namespaces that the target lacks.
+pub(crate) async fn ask(
+    job: &Job,
+    base: &Base,
+    known: &BTreeSet<Key>,
+    missing: &BTreeSet<String>,
+) -> Result<Vec<Refusal>, Failure> {
+    if !job.target.is_live() {
+        return Ok(Vec::new());
+    }
+    let mut kinds = BTreeSet::new();
+    let adapted =
+        |step: &Step| job.plugins.iter().any(|plugin| plugin.changes(Hook::Adapt, &step.key.group_kind));
+    let asked: Vec<&Step> = base
+        .plan
+        .steps
+        .iter()
+        .filter(|step| !known.contains(&step.key))
+        .filter(|step| {
+            kinds.insert(&step.key.group_kind) || job.options.dry_run == DryRun::Server || adapted(step)
+        })
+        .collect();
+    let answers = stream::iter(asked).map(|step| async move { ask_one(job, base, step, missing).await });
+    let refusals: Vec<Option<Refusal>> = answers.buffer_unordered(24).try_collect().await?;
+    let mut refusals: Vec<Refusal> = refusals.into_iter().flatten().collect();
+    refusals.sort_by(|a, b| a.object.cmp(&b.object));
+    Ok(refusals)
+}
+
+async fn ask_one(
+    job: &Job,
+    base: &Base,
+    step: &Step,
+    missing: &BTreeSet<String>,
+) -> Result<Option<Refusal>, Failure> {
+    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    let object = base.object(step)?;
+    // Owners do not exist yet; the references' shape is what matters here.
+    let owners: Vec<_> = object.meta.owner_references.clone();
+    let (mut sent, adapted) = copy::body_of(job, object, &owners).await?;
+    if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
+        && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
+    {
+        *namespace = ELSEWHERE.into();
+    }
+    let refusal = |code, message: String, remedy: &str| {
+        let (message, remedy) = match &adapted {
+            None => (message, remedy.to_owned()),
+            Some(by) => (
+                format!("{message} (as {by} adapts it)"),
+                format!("look at what {by} makes of it, or {remedy}"),
+            ),
+        };
+        Refusal { code, side: Side::Target, object: Some(step.key.clone()), message, remedy }
+    };
+    let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
+    match job.target.create(kind, &sent, Change::DryRun).await.map_err(quoting) {
+        Ok(answer) => {
+            let answer = answer.value().map_err(|error| Failure::Object(Side::Target, error))?;
+            let lost = body::lost(&sent, &answer);
+            if lost.is_empty() {
+                return Ok(None);
+            }
+            let lost = adapted.iter().fold(lost, |lost, by| by.fields(lost));
+            Ok(Some(refusal(
+                "fields-lost",
+                format!("the target would not keep {} of {}", some_of(&lost, 8), step.key),
+                "install the same or a newer version of its provider in the target",
+            )))
+        }
+        // Ours from an earlier run, one that is used as it is, or one of the same name in the namespace asked in: the
+        // schema was checked all the same.
+        Err(PlaceError::AlreadyExists(_)) => Ok(None),
+        Err(
+            error @ (PlaceError::Invalid(_)
+            | PlaceError::Forbidden(_)
+            | PlaceError::NotFound(_)
+            | PlaceError::Conflict(_)),
+        ) => Ok(Some(refusal(
+            "create-refused",
+            format!("the target would refuse to create {}: {error}", step.key),
+            "install the same or a newer version of its provider in the target, or correct the object",
+        ))),
+        Err(error) => Err(job.target.failed("asking about", Some(&step.key), error)),
+    }
+}

@@ -1,0 +1,138 @@
+//! What is already in the target where something is to be created.
+//!
+//! An object there is never overwritten unless it carries this move's mark. What others need too (cluster-scoped
+//! objects, shared classes) is used if it says the same; anything else of the same name stops the move.
+
+use std::collections::BTreeMap;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::plan::{Fate, Step};
+use pivot_core::refusal::{Refusal, kubectl, some_of};
+use pivot_core::soft::{is_cluster, is_cluster_class};
+use pivot_core::{Key, Meta, Object, Side, Uid, body};
+
+use crate::base::Base;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+
+/// Objects that need not be created: they are there and stay as they are.
+pub(crate) type Used = BTreeMap<Key, Uid>;
+
+/// Looks at every name that is to be created.
+pub(crate) async fn look(job: &Job, base: &Base) -> Result<(Used, Vec<Refusal>), Failure> {
+    let there = metas(job, base, Side::Target).await?;
+    let (mut used, mut refusals) = (Used::new(), Vec::new());
+    for step in &base.plan.steps {
+        let Some(meta) = there.get(&step.key) else { continue };
+        if meta.marked(&job.move_id) {
+            continue;
+        }
+        if !shareable(base, step) {
+            refusals.push(foreign(&step.key, meta));
+            continue;
+        }
+        match judge(job, base, step).await? {
+            Verdict::Use(uid) => drop(used.insert(step.key.clone(), uid)),
+            Verdict::Gone => {}
+            Verdict::Foreign(refusal) => refusals.push(refusal),
+        }
+    }
+    Ok((used, refusals))
+}
+
+pub(crate) enum Verdict {
+    /// It says the same: its UID serves.
+    Use(Uid),
+    /// It went away in the meantime.
+    Gone,
+    /// It is not ours.
+    Foreign(Refusal),
+}
+
+/// What to do about an object in the target that this move did not create.
+pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict, Failure> {
+    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
+    if shareable(base, step) {
+        let differs = differences(base.object(step)?, &there)?;
+        if differs.is_empty() || job.options.use_existing {
+            return Ok(Verdict::Use(there.meta.uid));
+        }
+        return Ok(Verdict::Foreign(Refusal {
+            code: "differs",
+            side: Side::Target,
+            object: Some(step.key.clone()),
+            message: format!(
+                "{} is there and differs from the source's in {}",
+                step.key,
+                some_of(&differs, 8)
+            ),
+            remedy: "make them equal, or use the target's as it is with --use-existing".into(),
+        }));
+    }
+    Ok(Verdict::Foreign(foreign(&step.key, &there.meta)))
+}
+
+/// Whether one object may serve several moves: what is kept in the source because others need it, and classes with
+/// their templates, which many Clusters use.
+fn shareable(base: &Base, step: &Step) -> bool {
+    let class = |key: &Key| is_cluster_class(&key.group_kind);
+    let below_class =
+        || step.after.iter().filter_map(|&owner| base.plan.steps.get(owner)).any(|s| class(&s.key));
+    let template = || !is_cluster(&step.key.group_kind) && below_class();
+    matches!(step.fate, Fate::Keep(_)) || class(&step.key) || template()
+}
+
+/// The refusal for an object of the same name that is someone else's.
+pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
+    let whose = match there.annotations.get(pivot_core::names::MARK) {
+        Some(id) => format!(" (an earlier move, {id}, created it)"),
+        None => String::new(),
+    };
+    Refusal {
+        code: "exists",
+        side: Side::Target,
+        object: Some(key.clone()),
+        message: format!("{key} is there already and was not created by this move{whose}"),
+        remedy: format!(
+            "if it is not needed, delete it there (`{}`); otherwise move to another namespace or cluster",
+            kubectl("delete", key, "")
+        ),
+    }
+}
+
+/// The paths in which an object of the target lacks what the source's says, metadata of no meaning left out.
+fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
+    let mut wanted = source.value().map_err(|error| Failure::Object(Side::Source, error))?;
+    // Status is its controllers' business on each side; so are labels and annotations of cluster-wide objects.
+    if let Some(map) = wanted.as_object_mut() {
+        map.remove("status");
+        map.remove("metadata");
+    }
+    let there = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
+    Ok(body::lost(&wanted, &there))
+}
+
+/// The metadata of everything on a side that has a name, kind and namespace of the plan's.
+pub(crate) async fn metas(job: &Job, base: &Base, side: Side) -> Result<BTreeMap<Key, Meta>, Failure> {
+    let handle = job.handle(side);
+    let places = base.places();
+    let lists = places.iter().flat_map(|(gk, namespaces)| {
+        namespaces.iter().map(move |namespace| async move {
+            let kind = job.kind(side, gk)?;
+            let metas = match handle.list_meta(kind, namespace.as_deref()).await {
+                Err(Failure::Place { error: pivot_places::PlaceError::NotFound(_), .. }) => Vec::new(),
+                other => other?,
+            };
+            Ok::<_, Failure>((gk, metas))
+        })
+    });
+    let mut all = BTreeMap::new();
+    let mut listed = stream::iter(lists).buffer_unordered(24);
+    while let Some((gk, metas)) = listed.try_next().await? {
+        for meta in metas {
+            all.insert(Key::new(gk.clone(), meta.namespace.as_deref(), &meta.name), meta);
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,88 @@
+//! Whether the users of both sides may do what the run will do, asked before it does any of it.
+
+use std::collections::BTreeSet;
+
+use pivot_core::Side;
+use pivot_core::hooks::Hook;
+use pivot_core::plan::Fate;
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_places::Access;
+
+use crate::base::Base;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+
+/// What the run will do, asked of both API servers first.
+pub(crate) async fn missing(job: &Job, base: &Base, makes_namespaces: bool) -> Result<Vec<Refusal>, Failure> {
+    let mut asked: [BTreeSet<Access>; 2] = Default::default();
+    let [source, target] = &mut asked;
+    for step in &base.plan.steps {
+        let namespace = step.key.namespace.clone();
+        let there = job.kind(Side::Source, &step.key.group_kind)?;
+        let here = job.kind(Side::Target, &step.key.group_kind)?;
+        let access = |verb, kind: &pivot_core::Kind| Access {
+            verb,
+            group: kind.group_kind.group.clone(),
+            resource: kind.plural.clone(),
+            subresource: "",
+            namespace: namespace.clone(),
+        };
+        // What is kept is paused and un-paused all the same.
+        source.extend(["get", "list", "watch", "patch"].map(|verb| access(verb, there)));
+        if step.fate == Fate::Move && job.target.is_live() {
+            source.insert(access("delete", there));
+        }
+        // Patch and delete are for a rollback, and for un-pausing.
+        target.extend(["get", "list", "watch", "create", "patch", "delete"].map(|verb| access(verb, here)));
+        if job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, &step.key.group_kind)) {
+            target.insert(Access { subresource: "status", ..access("patch", here) });
+        }
+    }
+    for (side, group, resource) in [
+        (Side::Source, "coordination.k8s.io", "leases"),
+        (Side::Source, "", "configmaps"),
+        (Side::Target, "", "configmaps"),
+    ] {
+        let set = if side == Side::Source { &mut *source } else { &mut *target };
+        set.extend(["get", "create", "patch", "delete"].map(|verb| Access {
+            verb,
+            group: group.into(),
+            resource: resource.into(),
+            subresource: "",
+            namespace: Some(job.options.record_namespace.clone()),
+        }));
+    }
+    if makes_namespaces {
+        target.insert(Access {
+            verb: "create",
+            group: String::new(),
+            resource: "namespaces".into(),
+            subresource: "",
+            namespace: None,
+        });
+    }
+    let [source, target] = asked;
+    let (there, here) =
+        tokio::try_join!(denied(job, Side::Source, source), denied(job, Side::Target, target))?;
+    Ok(there.into_iter().chain(here).collect())
+}
+
+async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
+    let handle = job.handle(side);
+    if !handle.is_live() {
+        return Ok(None);
+    }
+    let asked: Vec<Access> = asked.into_iter().collect();
+    let denied = handle.denied(&asked).await?;
+    if denied.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Refusal {
+        code: "rights-missing",
+        side,
+        object: None,
+        message: format!("the user may not {}", some_of(&denied, 6)),
+        remedy: "use a kubeconfig whose user may, or grant it; `kubectl auth can-i` shows what a user may"
+            .into(),
+    }))
+}

@@ -1,0 +1,72 @@
+//! Telling source and target apart: moving a cluster onto itself would delete everything it has.
+
+use pivot_core::refusal::Refusal;
+use pivot_core::{GroupKind, Key, Side};
+use pivot_places::{Change, Identity, PlaceError, Preconditions};
+
+use crate::discovery::kinds::Kinds;
+use crate::options::Options;
+use crate::outcome::failure::Failure;
+use crate::requests::side::Handle;
+use crate::state::lease;
+
+/// Refuses when both sides are one place.
+pub(crate) async fn two_places(
+    source: &Handle,
+    target: &Handle,
+    kinds: &Kinds,
+    options: &Options,
+    there: &Identity,
+    here: &Identity,
+) -> Result<(), Failure> {
+    if options.source_gone || options.target_gone {
+        return Ok(());
+    }
+    let same = match (there, here) {
+        (Identity::Unknown, Identity::Unknown | Identity::Cluster(_))
+        | (Identity::Cluster(_), Identity::Unknown) => {
+            probe_lease_shows(source, target, kinds, &options.record_namespace).await?
+        }
+        (a, b) => a == b,
+    };
+    if !same {
+        return Ok(());
+    }
+    let (from, to) = (source.place.label(), target.place.label());
+    Err(Failure::refused(Refusal {
+        code: "same-cluster",
+        side: Side::Target,
+        object: None,
+        message: if from == to {
+            format!("source and target are the same: {from}")
+        } else {
+            format!("source and target are the same: {from} and {to} are two names of one")
+        },
+        remedy: "name another target with --to-kubeconfig and --to-kubeconfig-context".into(),
+    }))
+}
+
+/// Where kube-system may not be read: whether a lease with a name of its own, created in the source, shows in the
+/// target.
+async fn probe_lease_shows(
+    source: &Handle,
+    target: &Handle,
+    kinds: &Kinds,
+    namespace: &str,
+) -> Result<bool, Failure> {
+    let gk = GroupKind::new("coordination.k8s.io", "Lease");
+    let (Some(kind), Some(there)) = (kinds.source.get(&gk), kinds.target.get(&gk)) else { return Ok(false) };
+    let name = format!("pivot-host-probe-{}", uuid::Uuid::new_v4());
+    let key = Key::new(gk, Some(namespace), &name);
+    let body = serde_json::json!({
+        "apiVersion": kind.api_version(), "kind": "Lease", "metadata": {"name": name, "namespace": namespace},
+    });
+    let failed = |error| match error {
+        PlaceError::Forbidden(why) => lease::not_allowed(Side::Source, &key, &why),
+        error => source.failed("telling the two clusters apart with", Some(&key), error),
+    };
+    source.create(kind, &body, Change::Real).await.map_err(failed)?;
+    let seen = target.get(there, &key).await;
+    source.delete(kind, &key, Preconditions::default()).await.map_err(failed)?;
+    Ok(seen?.is_some())
+}

@@ -1,0 +1,5 @@
+//! Reading a side, and making a plan of what was read.
+
+pub(crate) mod kinds;
+pub(crate) mod objects;
+pub(crate) mod planning;

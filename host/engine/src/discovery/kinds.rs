@@ -1,0 +1,71 @@
+//! Which kinds both sides serve. Asked once per run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pivot_core::served::common_version;
+use pivot_core::{GroupKind, Kind, Side};
+
+use crate::outcome::failure::Failure;
+use crate::requests::side::Handle;
+
+/// The kinds both sides serve, at the versions they share.
+pub(crate) struct Kinds {
+    pub(crate) source: BTreeMap<GroupKind, Arc<Kind>>,
+    pub(crate) target: BTreeMap<GroupKind, Arc<Kind>>,
+}
+
+impl Kinds {
+    /// Asks one side alone: the other is gone.
+    pub(crate) async fn of_one(handle: &Handle) -> Result<Self, Failure> {
+        let kinds = handle.retry(|| handle.place.kinds()).await;
+        let kinds = kinds.map_err(|error| handle.failed("asking for the kinds", None, error))?;
+        let kinds = kinds.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
+        Ok(match handle.side {
+            Side::Source => Self { source: kinds, target: BTreeMap::new() },
+            Side::Target => Self { source: BTreeMap::new(), target: kinds },
+        })
+    }
+
+    /// Asks both sides, once per run.
+    pub(crate) async fn ask(source: &Handle, target: &Handle) -> Result<Self, Failure> {
+        let ask = async |handle: &Handle| {
+            let kinds = handle.retry(|| handle.place.kinds()).await;
+            kinds.map_err(|error| handle.failed("asking for the kinds", None, error))
+        };
+        let (there, here) = tokio::try_join!(ask(source), ask(target))?;
+        let mut served: BTreeMap<GroupKind, Arc<Kind>> =
+            here.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
+        let mut listed = BTreeMap::new();
+        if !target.is_live() {
+            // A directory serves what it is given.
+            target.place.learn(&there);
+            served.extend(there.iter().map(|kind| (kind.group_kind.clone(), kind.clone())));
+        }
+        for kind in there {
+            let Some(other) = served.get(&kind.group_kind).cloned() else {
+                listed.insert(kind.group_kind.clone(), kind);
+                continue;
+            };
+            // Read in a version that the target can be written in.
+            let version = common_version(&kind, &other).unwrap_or_else(|| kind.version.clone());
+            served.insert(kind.group_kind.clone(), at_version(&other, &version));
+            listed.insert(kind.group_kind.clone(), at_version(&kind, &version));
+        }
+        Ok(Self { source: listed, target: served })
+    }
+
+    pub(crate) fn of(&self, side: Side) -> &BTreeMap<GroupKind, Arc<Kind>> {
+        match side {
+            Side::Source => &self.source,
+            Side::Target => &self.target,
+        }
+    }
+}
+
+fn at_version(kind: &Arc<Kind>, version: &str) -> Arc<Kind> {
+    if kind.version == version {
+        return kind.clone();
+    }
+    Arc::new(Kind { version: version.to_owned(), ..Kind::clone(kind) })
+}

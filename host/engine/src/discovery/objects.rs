@@ -1,0 +1,202 @@
+//! Reading a side: which kinds there are, and every object that could have to do with the move.
+//!
+//! Kinds in parallel, one list each, no GET per object. What a class in another namespace names is the exception:
+//! a handful of objects, fetched one by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::inventory::Inventory;
+use pivot_core::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
+use pivot_core::providers::Provider;
+use pivot_core::refusal::Refusal;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::soft;
+use pivot_core::{GroupKind, Kind, Object, Side};
+use pivot_places::{Listing, PlaceError};
+
+use crate::outcome::failure::Failure;
+use crate::requests::side::Handle;
+
+/// How many lists are asked for side by side.
+const LISTS: usize = 24;
+
+/// Everything read of the source.
+pub(crate) struct Sight {
+    pub(crate) inventory: Inventory,
+    /// Clusters of namespaces that are not moved: they may share classes with those that are.
+    pub(crate) elsewhere: Vec<Object>,
+    pub(crate) providers: Vec<Provider>,
+    /// Words of caution about what could not be read.
+    pub(crate) cautions: Vec<String>,
+}
+
+/// Reads everything that could move, and the kinds that plugins wish to see.
+pub(crate) async fn discover(
+    handle: &Handle,
+    kinds: &BTreeMap<GroupKind, Arc<Kind>>,
+    scope: &Scope,
+    wished: &BTreeSet<GroupKind>,
+) -> Result<Sight, Failure> {
+    let namespace = match &scope.namespaces {
+        Namespaces::All => None,
+        Namespaces::One(one) => Some(one.as_str()),
+    };
+    let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
+    let takes_part = |kind: &Kind| {
+        let gk = &kind.group_kind;
+        kind.labels.discover
+            || gk.is("", "Secret")
+            || gk.is("", "ConfigMap")
+            || wished.iter().any(|wish| wish.group == gk.group && (wish.kind == gk.kind || wish.kind == "*"))
+    };
+    let lists =
+        kinds.values().filter(|kind| takes_part(kind) && kind.group_kind != cluster).map(|kind| async move {
+            let namespace = if kind.namespaced { namespace } else { None };
+            Ok::<_, Failure>(list_or_nothing(handle, kind, namespace).await?.objects)
+        });
+    let read_all = stream::iter(lists).buffer_unordered(LISTS).try_concat();
+    let (mut objects, clusters, (providers, provider_secrets)) = tokio::try_join!(
+        read_all,
+        read_clusters(handle, kinds.get(&cluster), namespace),
+        read_providers(handle, kinds)
+    )?;
+    let Clusters { here, elsewhere, caution } = clusters;
+    objects.extend(here);
+    objects.extend(provider_secrets);
+    let inventory = with_distant_classes(handle, kinds, objects).await?;
+    Ok(Sight { inventory, elsewhere, providers, cautions: caution.into_iter().collect() })
+}
+
+async fn list_or_nothing(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    namespace: Option<&str>,
+) -> Result<Listing, Failure> {
+    match handle.list(kind, namespace).await {
+        // The definition went away between discovery and list: then there are no objects either.
+        Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => {
+            Ok(Listing { objects: Vec::new(), resource_version: String::new() })
+        }
+        other => other,
+    }
+}
+
+struct Clusters {
+    here: Vec<Object>,
+    elsewhere: Vec<Object>,
+    caution: Option<String>,
+}
+
+/// Clusters of all namespaces, because one elsewhere may use a class of this one. Where they may not be listed, only
+/// those that move are read.
+async fn read_clusters(
+    handle: &Handle,
+    kind: Option<&Arc<Kind>>,
+    namespace: Option<&str>,
+) -> Result<Clusters, Failure> {
+    let Some(kind) = kind else {
+        return Ok(Clusters { here: Vec::new(), elsewhere: Vec::new(), caution: None });
+    };
+    match (list_or_nothing(handle, kind, None).await, namespace) {
+        (Ok(all), None) => Ok(Clusters { here: all.objects, elsewhere: Vec::new(), caution: None }),
+        (Ok(all), Some(namespace)) => {
+            let (here, elsewhere) = all
+                .objects
+                .into_iter()
+                .partition(|object| object.meta.namespace.as_deref() == Some(namespace));
+            Ok(Clusters { here, elsewhere, caution: None })
+        }
+        (Err(Failure::Place { error: PlaceError::Forbidden(_), .. }), Some(namespace)) => {
+            let here = list_or_nothing(handle, kind, Some(namespace)).await?.objects;
+            let caution = format!(
+                "Clusters of other namespaces may not be listed in the {}: whether they use a ClusterClass of {namespace} is not known",
+                handle.side
+            );
+            Ok(Clusters { here, elsewhere: Vec::new(), caution: Some(caution) })
+        }
+        (Err(failure), _) => Err(failure),
+    }
+}
+
+/// The provider inventory, and the Secrets of infrastructure providers' namespaces: global identities own some.
+async fn read_providers(
+    handle: &Handle,
+    kinds: &BTreeMap<GroupKind, Arc<Kind>>,
+) -> Result<(Vec<Provider>, Vec<Object>), Failure> {
+    let Some(kind) = kinds.get(&GroupKind::new(GROUP_CLUSTERCTL, "Provider")) else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    let listing = match list_or_nothing(handle, kind, None).await {
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => return Ok((Vec::new(), Vec::new())),
+        other => other?,
+    };
+    let mut providers = Vec::new();
+    for object in &listing.objects {
+        providers.push(Provider::from_object(object).map_err(|error| Failure::Object(handle.side, error))?);
+    }
+    let namespaces: BTreeSet<&str> = providers
+        .iter()
+        .filter(|provider| provider.kind_of == "InfrastructureProvider")
+        .map(|provider| provider.namespace.as_str())
+        .collect();
+    let mut secrets = Vec::new();
+    if let (Some(secret), Side::Source) = (kinds.get(&GroupKind::new("", "Secret")), handle.side) {
+        for namespace in namespaces {
+            match list_or_nothing(handle, secret, Some(namespace)).await {
+                Ok(listing) => secrets.extend(listing.objects),
+                // Not everyone who may move a namespace may read a provider's credentials.
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+    Ok((providers, secrets))
+}
+
+/// Adds the ClusterClasses of other namespaces that Clusters name, and the templates those name.
+async fn with_distant_classes(
+    handle: &Handle,
+    kinds: &BTreeMap<GroupKind, Arc<Kind>>,
+    objects: Vec<Object>,
+) -> Result<Inventory, Failure> {
+    let inventory = Inventory::new(objects);
+    let wanted: BTreeSet<_> =
+        soft::class_references(&inventory).into_iter().map(|r| (r.class, r.cluster)).collect();
+    if wanted.is_empty() {
+        return Ok(inventory);
+    }
+    let mut found: Vec<Object> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (class, cluster) in wanted {
+        if !seen.insert(class.clone()) {
+            continue;
+        }
+        let kind = kinds.get(&class.group_kind);
+        let object = match kind {
+            Some(kind) => handle.get(kind, &class).await?,
+            None => None,
+        };
+        let Some(object) = object else {
+            return Err(Failure::refused(Refusal::source(
+                "class-missing",
+                cluster.clone(),
+                format!("{cluster} uses {class}, which is not there"),
+                "create the class, or correct spec.topology of the Cluster",
+            )));
+        };
+        let templates =
+            soft::template_references(&object).map_err(|error| Failure::Object(handle.side, error))?;
+        for template in templates {
+            let key = template.key();
+            let Some(kind) = kinds.get(&key.group_kind) else { continue };
+            if seen.insert(key.clone()) {
+                found.extend(handle.get(kind, &key).await?);
+            }
+        }
+        found.push(object);
+    }
+    found.extend(inventory.objects().iter().cloned());
+    Ok(Inventory::new(found))
+}

@@ -1,0 +1,79 @@
+//! From what was read to a plan, with what plugins say in between.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pivot_core::GroupKind;
+use pivot_core::hooks::{Hook, Relation};
+use pivot_core::plan::{Plan, plan};
+use pivot_core::relations::{Link, Need, Relations, Said};
+use pivot_core::scope::Scope;
+
+use crate::discovery::objects::Sight;
+use crate::outcome::failure::Failure;
+use crate::plugins::hooks::Hooks;
+
+/// The kinds that plugins want listed.
+pub(crate) fn wished(plugins: &[Arc<dyn Hooks>]) -> BTreeSet<GroupKind> {
+    plugins.iter().flat_map(|plugin| plugin.describe().kinds.iter().cloned()).collect()
+}
+
+/// Those of these kinds that some plugin holds, restores or settles: it knows how to move them. One that only looks at
+/// them does not.
+pub(crate) fn handled(
+    plugins: &[Arc<dyn Hooks>],
+    kinds: impl IntoIterator<Item = GroupKind>,
+) -> BTreeSet<GroupKind> {
+    let knows = |plugin: &Arc<dyn Hooks>, kind: &GroupKind| {
+        [Hook::Hold, Hook::Restore, Hook::Settle].iter().any(|hook| plugin.changes(*hook, kind))
+    };
+    kinds.into_iter().filter(|kind| plugins.iter().any(|plugin| knows(plugin, kind))).collect()
+}
+
+/// Asks every plugin about every object it wants to see.
+pub(crate) async fn relate(sight: &Sight, plugins: &[Arc<dyn Hooks>]) -> Result<Relations, Failure> {
+    let mut relations = Relations::default();
+    for plugin in plugins {
+        let description = plugin.describe();
+        let name = &description.name;
+        for object in sight.inventory.objects() {
+            if !description.wants(Hook::Relate, &object.kind.group_kind) {
+                continue;
+            }
+            let said = plugin.relate(object).await.map_err(|error| Failure::Hook {
+                plugin: name.clone(),
+                hook: Hook::Relate,
+                object: Some(Box::new(object.key())),
+                error,
+            })?;
+            let uid = || object.meta.uid.clone();
+            for relation in said {
+                let reason = |reason| Said { plugin: name.clone(), reason };
+                match relation {
+                    Relation::Link(to) => {
+                        relations.links.push(Link { object: uid(), to, plugin: name.clone() })
+                    }
+                    Relation::Need(what) => {
+                        relations.needs.push(Need { object: uid(), what, plugin: name.clone() })
+                    }
+                    // The first plugin that wants it counts: their order is the operator's.
+                    Relation::Leave(why) => {
+                        relations.leaves.entry(uid()).or_insert_with(|| reason(why));
+                    }
+                    Relation::Keep(why) => drop(relations.keeps.entry(uid()).or_insert_with(|| reason(why))),
+                }
+            }
+        }
+    }
+    Ok(relations)
+}
+
+/// The plan, and what plugins said on the way to it.
+pub(crate) async fn make(
+    sight: &Sight,
+    scope: &Scope,
+    plugins: &[Arc<dyn Hooks>],
+) -> Result<(Plan, Relations), Failure> {
+    let relations = relate(sight, plugins).await?;
+    Ok((plan(&sight.inventory, scope, &relations, &sight.elsewhere), relations))
+}

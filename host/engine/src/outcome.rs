@@ -1,0 +1,7 @@
+//! How a run ended, and how that is said.
+
+pub(crate) mod failure;
+pub(crate) mod remedies;
+pub(crate) mod report;
+pub(crate) mod stop;
+pub(crate) mod stopping;

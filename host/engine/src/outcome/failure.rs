@@ -1,0 +1,210 @@
+//! What can go wrong in a run, in words.
+//!
+//! At the edge of the engine a failure becomes a [`Stop`](crate::Stop): the same, plus the state of both sides, what to
+//! type next and the exit code.
+
+use std::fmt;
+
+use pivot_core::hooks::{Finding, Hook};
+use pivot_core::refusal::Refusal;
+use pivot_core::{Key, ObjectError, Side};
+use pivot_places::PlaceError;
+use serde::Serialize;
+
+use crate::plugins::hooks::HookError;
+use crate::requests::halt::Halt;
+
+/// Exit codes, as documented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Exit {
+    /// Unexpected error.
+    Unexpected = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// Refused; nothing is changed, or all is put back.
+    Refused = 3,
+    /// Stopped part-way; the source is still the truth.
+    PartWay = 4,
+    /// Stopped after the point of no return.
+    PastCommit = 5,
+    /// A plugin was refused.
+    Plugin = 6,
+    /// Nothing to move.
+    Empty = 7,
+    /// A wait timed out before the first target write; all is put back.
+    Timeout = 8,
+    /// SIGINT, after stopping at a safe point.
+    Interrupted = 130,
+    /// SIGTERM, after stopping at a safe point.
+    Terminated = 143,
+}
+
+/// What failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// Checks said no.
+    Refused(Vec<Refusal>),
+    /// Nothing to move, and why.
+    Empty(String),
+    /// There is no move to resume or to roll back.
+    NoMove,
+    /// A request failed for good.
+    Place {
+        /// Where.
+        side: Side,
+        /// What was being done: `creating`, `listing secrets`.
+        doing: String,
+        /// With which object.
+        object: Option<Box<Key>>,
+        /// What came back.
+        error: PlaceError,
+    },
+    /// A body could not be read.
+    Object(Side, ObjectError),
+    /// Something was waited for in vain.
+    TimedOut(Vec<String>),
+    /// A plugin's check says stop.
+    Gate(Vec<(String, Finding)>),
+    /// A plugin's hook failed, or its answer was out of bounds.
+    Hook {
+        /// Which plugin.
+        plugin: String,
+        /// In which hook.
+        hook: Hook,
+        /// On which object.
+        object: Option<Box<Key>>,
+        /// What it said.
+        error: HookError,
+    },
+    /// The target did not keep what was sent.
+    Lost {
+        /// Of which object.
+        object: Key,
+        /// Which fields.
+        fields: Vec<String>,
+    },
+    /// A source object changed after it was copied.
+    Changed {
+        /// Which.
+        object: Key,
+        /// Which fields.
+        fields: Vec<String>,
+    },
+    /// Someone asked for a stop.
+    Halted(Halt),
+    /// The command can't be meant for the move that is under way; nothing was done.
+    Declined(String),
+    /// The move was finished without its source, which has come back; and how that is known.
+    Stale(String),
+    /// The target has the record of a move that its source knows nothing of.
+    Orphan(String),
+    /// Whether the commit was written is not known.
+    Undecided(Box<Failure>),
+    /// The record can't be used.
+    Record(String),
+    /// The plugins are not the record's.
+    Plugins(String),
+    /// Some objects could not be let go of; everything else is done.
+    Unsettled(Vec<String>),
+    /// A thing that can't happen, happened.
+    Bug(String),
+}
+
+impl Failure {
+    /// One refusal.
+    pub fn refused(refusal: Refusal) -> Self {
+        Self::Refused(vec![refusal])
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusals) => match refusals.as_slice() {
+                [one] => write!(f, "{one}"),
+                many => {
+                    write!(f, "{} reasons not to go on:", many.len())?;
+                    many.iter().try_for_each(|refusal| write!(f, "\n  - {refusal}"))
+                }
+            },
+            Self::Empty(why) => write!(f, "nothing to move: {why}"),
+            Self::NoMove => f.write_str("no move is under way between these two clusters"),
+            Self::Place { side, doing, object: Some(object), error } => {
+                write!(f, "{doing} {object} in the {side}: {error}")
+            }
+            Self::Place { side, doing, object: None, error } => write!(f, "{doing} in the {side}: {error}"),
+            Self::Object(side, error) => write!(f, "{side}: {error}"),
+            Self::TimedOut(what) => {
+                write!(f, "waited in vain:")?;
+                listed(f, what, |f, line| f.write_str(line))
+            }
+            Self::Gate(findings) => {
+                write!(f, "a check says stop:")?;
+                listed(f, findings, |f, (plugin, finding)| {
+                    write!(f, "{plugin}: {} ({})", finding.message, finding.code)?;
+                    if let Some(object) = &finding.object {
+                        write!(f, ", {object}")?;
+                    }
+                    if finding.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", finding.remedy) }
+                })
+            }
+            Self::Hook { plugin, hook, object, error } => {
+                write!(f, "plugin {plugin} failed in {hook}")?;
+                if let Some(object) = object {
+                    write!(f, " for {object}")?;
+                }
+                write!(f, ": {error}")
+            }
+            Self::Lost { object, fields } => write!(
+                f,
+                "the target did not keep what was sent for {object}: {} (its CRD is older, or a webhook changed it)",
+                fields.join(", ")
+            ),
+            Self::Changed { object, fields } => {
+                write!(
+                    f,
+                    "{object} changed in the source after it was copied: {}; put that back as the copy in the target has it, then resume",
+                    fields.join(", ")
+                )
+            }
+            Self::Halted(Halt::Signal(_)) => f.write_str("stopped as asked"),
+            Self::Halted(Halt::LeaseLost(why)) => write!(f, "stopped, because the lease is lost: {why}"),
+            Self::Stale(evidence) => write!(
+                f,
+                "{evidence}: it was finished without this source (--source-gone), which is now a stale copy; keep its \
+                 Clusters paused, take the finalizers off its objects, dependents first, and delete them: without their \
+                 finalizers nothing is torn down for them"
+            ),
+            Self::Orphan(move_id) => write!(
+                f,
+                "the target has a record of move {move_id}, of which its source has none: it was rolled back while this target \
+                 could not be reached; to roll it back again removes what is left of it here"
+            ),
+            Self::Undecided(why) => write!(f, "the commit was sent, and no answer came: {why}"),
+            Self::Declined(why) | Self::Record(why) | Self::Plugins(why) => f.write_str(why),
+            Self::Unsettled(what) => {
+                write!(f, "moved, but these objects could not be let go of and stay paused:")?;
+                what.iter().try_for_each(|line| write!(f, "\n  - {line}"))
+            }
+            Self::Bug(what) => write!(f, "unexpected: {what}; please report it"),
+        }
+    }
+}
+
+/// As many lines as a person reads; how many more there are.
+const LINES: usize = 20;
+
+fn listed<T>(
+    f: &mut fmt::Formatter<'_>,
+    items: &[T],
+    line: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    for item in items.iter().take(LINES) {
+        f.write_str("\n  - ")?;
+        line(f, item)?;
+    }
+    match items.len().saturating_sub(LINES) {
+        0 => Ok(()),
+        more => write!(f, "\n  and {more} more"),
+    }
+}

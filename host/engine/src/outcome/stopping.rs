@@ -1,0 +1,160 @@
+//! From a failure to a stop: what can be put back is put back, and how both sides stand is said.
+
+use pivot_core::record::Phase;
+use pivot_places::PlaceError;
+
+use crate::outcome::failure::{Exit, Failure};
+use crate::outcome::stop::Stop;
+use crate::phases::sequence::Carrier;
+use crate::requests::halt::Halt;
+use crate::state::lease::RUN_ACTIVE;
+
+/// How both sides stand where a move was finished without its source.
+const STALE: &str =
+    "this command changed nothing; the target has taken over, the source is complete and out of date";
+/// How both sides stand where a move was taken back while its target could not be reached.
+const ORPHAN: &str = "this command changed nothing; the source is the truth, and was un-paused; the target may have copies, paused";
+
+/// A failure before anything is known of a move under way: of that only this command can be answered for.
+pub(crate) fn unknown(failure: Failure) -> Stop {
+    let (exit, next) = (exit_untouched(&failure), next_untouched(&failure));
+    let standing = match failure {
+        Failure::Stale(_) => STALE,
+        Failure::Orphan(_) => ORPHAN,
+        _ => "nothing is changed on either side by this command; a move begun earlier stands where it stood",
+    };
+    Stop { failure, phase: None, exit, standing: standing.to_owned(), next }
+}
+
+/// The same for a command about a move.
+pub(crate) fn unread(failure: Failure) -> Stop {
+    let mut stop = unknown(failure);
+    if stop.next.is_empty() && !matches!(stop.failure, Failure::Stale(_)) {
+        stop.next = vec!["status"];
+    }
+    stop
+}
+
+/// A failure where no move is under way, before one was begun.
+fn untouched(failure: Failure) -> Stop {
+    Stop { standing: "nothing is changed on either side".to_owned(), ..unknown(failure) }
+}
+
+/// A command that can't be meant for the move under way: the command changed nothing, the move stands where it stood.
+fn declined(failure: Failure, phase: Phase, move_id: &str) -> Stop {
+    let exit = exit_untouched(&failure);
+    let next = if phase.committed() { vec!["resume"] } else { vec!["resume", "rollback"] };
+    let standing =
+        format!("this command changed nothing; move {move_id} stands at {phase}: {}", standing(phase));
+    Stop { failure, phase: Some(phase), exit, standing, next }
+}
+
+fn next_untouched(failure: &Failure) -> Vec<&'static str> {
+    match failure {
+        Failure::Declined(_) | Failure::Record(_) => vec!["status"],
+        Failure::Orphan(_) => vec!["rollback"],
+        // What the side that answers knows of a move is worth a look; and how far the other run is.
+        Failure::Place { error: PlaceError::Unavailable(_), .. } => vec!["status"],
+        Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == RUN_ACTIVE) => {
+            vec!["status"]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// How both sides stand in a phase.
+fn standing(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Checked => "nothing is changed on either side",
+        Phase::Paused => "the source is complete and may be paused; nothing is in the target",
+        Phase::Copied => "the source is the truth: complete, paused; the target has a part of it, paused",
+        Phase::Committed | Phase::Live => {
+            "the target has everything and takes over; the source is complete, and paused by this move"
+        }
+        Phase::Released => {
+            "the target runs; part of the source is deleted, the rest of it is paused by this move"
+        }
+        Phase::Settled => {
+            "the target runs and the source is released; some objects of the target are still held"
+        }
+    }
+}
+
+fn exit_untouched(failure: &Failure) -> Exit {
+    match failure {
+        Failure::Empty(_) | Failure::NoMove => Exit::Empty,
+        Failure::Plugins(_) => Exit::Plugin,
+        Failure::TimedOut(_) => Exit::Timeout,
+        Failure::Halted(Halt::Signal(15)) => Exit::Terminated,
+        Failure::Halted(Halt::Signal(_)) => Exit::Interrupted,
+        Failure::Bug(_) => Exit::Unexpected,
+        Failure::Place { error: PlaceError::Unavailable(_) | PlaceError::Unreadable(_), .. } => {
+            Exit::Unexpected
+        }
+        _ => Exit::Refused,
+    }
+}
+
+/// A failure on the way: puts back what can be put back, and says how things stand.
+pub(crate) async fn stopped(carrier: &mut Carrier, failure: Failure) -> Stop {
+    let lease_lost = matches!(failure, Failure::Halted(Halt::LeaseLost(_)));
+    let signal = match &failure {
+        Failure::Halted(Halt::Signal(15)) => Some(Exit::Terminated),
+        Failure::Halted(Halt::Signal(_)) => Some(Exit::Interrupted),
+        _ => None,
+    };
+    let Some(phase) = carrier.journal.phase() else { return untouched(failure) };
+    // One of the two sides knows nothing of what happened on the other.
+    if matches!(failure, Failure::Stale(_) | Failure::Orphan(_)) {
+        return unknown(failure);
+    }
+    if matches!(failure, Failure::Undecided(_)) {
+        let standing =
+            "whether the move is committed is not known; both sides are complete, and paused by this move";
+        return stop_with(failure, phase, Exit::PastCommit, standing.into(), vec!["resume"]);
+    }
+    // Refusing to do something to a move is not a stop of that move.
+    if matches!(failure, Failure::Declined(_) | Failure::Plugins(_) | Failure::NoMove) {
+        return declined(failure, phase, &carrier.journal.record.move_id);
+    }
+    if phase.committed() {
+        return stop_with(
+            failure,
+            phase,
+            signal.unwrap_or(Exit::PastCommit),
+            standing(phase).into(),
+            vec!["resume"],
+        );
+    }
+    if phase >= Phase::Copied {
+        let next = vec!["resume", "rollback"];
+        return stop_with(failure, phase, signal.unwrap_or(Exit::PartWay), standing(phase).into(), next);
+    }
+    if lease_lost {
+        return stop_with(
+            failure,
+            phase,
+            Exit::PartWay,
+            standing(phase).into(),
+            vec!["status", "resume", "rollback"],
+        );
+    }
+    match carrier.take_back().await {
+        Ok(_) => {
+            let timed_out = matches!(failure, Failure::TimedOut(_));
+            let exit = signal.unwrap_or(if timed_out { Exit::Timeout } else { Exit::Refused });
+            let standing = "the source was paused and is un-paused again; nothing is in the target".into();
+            stop_with(failure, phase, exit, standing, Vec::new())
+        }
+        Err(trouble) => {
+            let standing = format!(
+                "the source is complete, and part of it is still paused: un-pausing it failed too ({trouble}); nothing is in the target"
+            );
+            stop_with(failure, phase, Exit::PartWay, standing, vec!["rollback", "resume"])
+        }
+    }
+}
+
+fn stop_with(failure: Failure, phase: Phase, exit: Exit, standing: String, next: Vec<&'static str>) -> Stop {
+    Stop { failure, phase: Some(phase), exit, standing, next }
+}

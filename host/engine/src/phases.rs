@@ -1,0 +1,13 @@
+//! What a move does, step by step. `sequence.rs` knows the order.
+
+pub(crate) mod commit;
+pub(crate) mod copy;
+pub(crate) mod live;
+pub(crate) mod namespaces;
+pub(crate) mod new_dependents;
+pub(crate) mod pausing;
+pub(crate) mod release;
+pub(crate) mod requeue;
+pub(crate) mod rollback;
+pub(crate) mod sequence;
+pub(crate) mod settle;

@@ -1,0 +1,234 @@
+//! Creating the copies: owners first, each the moment its owners are there.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use pivot_core::hooks::Hook;
+use pivot_core::plan::Step;
+use pivot_core::record::Phase;
+use pivot_core::release::content;
+use pivot_core::{Object, OwnerReference, Side, Uid, body, merge};
+use pivot_places::{Change, PlaceError, Subresource};
+use serde_json::{Value, json};
+
+use crate::base::Base;
+use crate::checks::existing::{self, Used, Verdict};
+use crate::events::Event;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::plugins::calls::{self, Authors};
+use crate::requests::dataflow;
+
+/// What a copy became.
+#[derive(Clone, Debug)]
+pub(crate) struct Copied {
+    /// Its id in the target.
+    pub(crate) uid: Uid,
+    /// Whether a plugin restored its status.
+    pub(crate) restored: bool,
+    /// Whether it was there before and is used as it is.
+    pub(crate) used: bool,
+}
+
+/// What became of each step, by its place in the plan.
+pub(crate) type Copies = Arc<Vec<OnceLock<Copied>>>;
+
+/// The body that creates an object's copy, with what plugins change, and which plugins do.
+pub(crate) async fn body_of(
+    job: &Job,
+    object: &Object,
+    owners: &[OwnerReference],
+) -> Result<(Value, Option<Authors>), Failure> {
+    let kind = job.kind(Side::Target, &object.kind.group_kind)?;
+    let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
+    // Files hold the complete object: a later restore needs the status.
+    let drops_status = kind.status_subresource && job.target.is_live();
+    let mut body = body::creation(source, owners, drops_status, &job.move_id);
+    let wanted = calls::patch(&job.plugins, Hook::Adapt, object, None).await?;
+    if let Some(wanted) = &wanted {
+        merge::apply(&mut body, &wanted.patch);
+    }
+    Ok((body, wanted.map(|wanted| wanted.by)))
+}
+
+/// Copies that are still to be made.
+pub(crate) fn none_yet(base: &Base) -> Copies {
+    Arc::new(base.plan.steps.iter().map(|_| OnceLock::new()).collect())
+}
+
+/// Copies every step of the plan that is not copied yet.
+pub(crate) async fn all(
+    job: &Arc<Job>,
+    base: &Arc<Base>,
+    used: &Arc<Used>,
+    copies: &Copies,
+) -> Result<(), Failure> {
+    let by_uid: Arc<BTreeMap<Uid, usize>> =
+        Arc::new(base.plan.steps.iter().enumerate().map(|(index, step)| (step.uid.clone(), index)).collect());
+    let after: Vec<Vec<usize>> = base.plan.steps.iter().map(|step| step.after.clone()).collect();
+    dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
+        let (job, base, used, copies, by_uid) =
+            (job.clone(), base.clone(), used.clone(), copies.clone(), by_uid.clone());
+        async move {
+            let bug = || Failure::Bug(format!("no step {index}"));
+            if copies.get(index).is_some_and(|copy| copy.get().is_some()) {
+                return Ok(());
+            }
+            let step = base.plan.steps.get(index).ok_or_else(bug)?;
+            let owners = owners(&job, &base, step, &copies, &by_uid)?;
+            let (copied, verb) = one(&job, &base, step, &owners, &copies, &used).await?;
+            copies.get(index).ok_or_else(bug)?.get_or_init(|| copied);
+            job.tell(Event::Done(Phase::Copied, &step.key, verb, Side::Target));
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// The owner references of a copy: the source's, with the target's UIDs. Owners outside the set are left out.
+pub(crate) fn owners(
+    job: &Job,
+    base: &Base,
+    step: &Step,
+    copies: &Copies,
+    by_uid: &BTreeMap<Uid, usize>,
+) -> Result<Vec<OwnerReference>, Failure> {
+    let object = base.object(step)?;
+    let mut owners = Vec::new();
+    for reference in &object.meta.owner_references {
+        let dropped = step.dropped_owners.iter().any(|owner| owner.uid == reference.uid);
+        let Some(&index) = by_uid.get(&reference.uid).filter(|_| !dropped) else { continue };
+        let Some(copied) = copies.get(index).and_then(OnceLock::get) else {
+            return Err(Failure::Bug(format!("{} is copied before its owner {}", step.key, reference.name)));
+        };
+        let kind = job.kind(Side::Target, &reference.group_kind())?;
+        // A garbage collector can't follow a reference in a version that its server does not serve.
+        let written = reference.api_version.rsplit('/').next().unwrap_or_default();
+        let served = kind.served.is_empty() || kind.served.iter().any(|version| version == written);
+        let api_version = if served { reference.api_version.clone() } else { kind.api_version() };
+        owners.push(OwnerReference { api_version, uid: copied.uid.clone(), ..reference.clone() });
+    }
+    Ok(owners)
+}
+
+async fn one(
+    job: &Job,
+    base: &Base,
+    step: &Step,
+    owners: &[OwnerReference],
+    copies: &Copies,
+    used: &Used,
+) -> Result<(Copied, &'static str), Failure> {
+    if let Some(uid) = used.get(&step.key) {
+        return Ok((Copied { uid: uid.clone(), restored: false, used: true }, "used as it is"));
+    }
+    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    let object = base.object(step)?;
+    let (body, adapted) = body_of(job, object, owners).await?;
+    let creating =
+        || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
+    let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
+    let (created, verb) = match job.target.create(kind, &body, Change::Real).await {
+        Ok(created) => (created, "created"),
+        Err(PlaceError::AlreadyExists(_)) => match over_existing(job, base, step, &body, copies, &quoting)
+            .await?
+        {
+            Existing::Brought(object) => (*object, "brought up to date"),
+            Existing::Used(uid) => return Ok((Copied { uid, restored: false, used: true }, "used as it is")),
+        },
+        Err(error) => return Err(job.target.failed(creating(), Some(&step.key), quoting(error))),
+    };
+    let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
+    // The target's controllers may have put finalizers of their own on a copy that was there already.
+    let fields = match verb {
+        "created" => body::lost(&body, &answer),
+        _ => body::lost(&content(&body, false), &content(&answer, false)),
+    };
+    if !fields.is_empty() {
+        let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));
+        return Err(Failure::Lost { object: step.key.clone(), fields });
+    }
+    if object.meta.has_applier() && job.target.is_live() {
+        give_back_ownership(job, object, step).await?;
+    }
+    let restored = restore(job, object, &created, step).await?;
+    Ok((Copied { uid: created.meta.uid, restored, used: false }, verb))
+}
+
+enum Existing {
+    Brought(Box<Object>),
+    Used(Uid),
+}
+
+/// The name is taken after all: by ourselves in an earlier run (or an answer that got lost), by a controller of the
+/// target below one of our objects, or by a stranger.
+async fn over_existing(
+    job: &Job,
+    base: &Base,
+    step: &Step,
+    body: &Value,
+    copies: &Copies,
+    quoting: &impl Fn(PlaceError) -> PlaceError,
+) -> Result<Existing, Failure> {
+    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    for _ in 0..5 {
+        let Some(there) = job.target.get(kind, &step.key).await? else {
+            match job.target.create(kind, body, Change::Real).await {
+                Ok(created) => return Ok(Existing::Brought(Box::new(created))),
+                Err(PlaceError::AlreadyExists(_)) => continue,
+                Err(error) => return Err(job.target.failed("creating", Some(&step.key), quoting(error))),
+            }
+        };
+        let below_ours = || {
+            let ours = |uid: &Uid| {
+                copies.iter().filter_map(OnceLock::get).any(|copied| !copied.used && copied.uid == *uid)
+            };
+            there.meta.owner_references.iter().any(|owner| ours(&owner.uid))
+        };
+        if !there.meta.marked(&job.move_id) && !below_ours() {
+            return match existing::judge(job, base, step).await? {
+                Verdict::Use(uid) => Ok(Existing::Used(uid)),
+                Verdict::Gone => continue,
+                Verdict::Foreign(refusal) => Err(Failure::refused(refusal)),
+            };
+        }
+        let now = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
+        // Status and finalizers are left to the target's controllers.
+        let with_status = !kind.status_subresource;
+        let Some(mut patch) = merge::between(&content(&now, with_status), &content(body, with_status)) else {
+            return Ok(Existing::Brought(Box::new(there)));
+        };
+        merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": there.meta.resource_version}}));
+        match job.target.patch(kind, &step.key, &patch).await {
+            Ok(object) => return Ok(Existing::Brought(Box::new(object))),
+            Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => continue,
+            Err(error) => {
+                return Err(job.target.failed("bringing up to date", Some(&step.key), quoting(error)));
+            }
+        }
+    }
+    Err(job.target.failed("creating", Some(&step.key), PlaceError::Conflict("it keeps changing".into())))
+}
+
+/// Puts field ownership back: a server-side applier that finds its fields owned by someone else can't remove them.
+async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<(), Failure> {
+    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
+    let fields = source.pointer("/metadata/managedFields").cloned().unwrap_or_else(|| json!([]));
+    let patch = json!({"metadata": {"managedFields": fields}});
+    let result = job.target.patch(kind, &step.key, &patch).await;
+    result
+        .map(drop)
+        .map_err(|error| job.target.failed("giving back field ownership of", Some(&step.key), error))
+}
+
+async fn restore(job: &Job, object: &Object, created: &Object, step: &Step) -> Result<bool, Failure> {
+    let Some(wanted) = calls::patch(&job.plugins, Hook::Restore, object, Some(created)).await? else {
+        return Ok(false);
+    };
+    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    let part = if kind.status_subresource { Subresource::Status } else { Subresource::None };
+    let result = job.target.patch_part(kind, &step.key, &wanted.patch, part).await;
+    let doing = || format!("restoring the status, with a patch of {}, of", wanted.by);
+    result.map(|_| true).map_err(|error| job.target.failed(doing(), Some(&step.key), wanted.by.answer(error)))
+}

@@ -1,0 +1,140 @@
+//! Resuming the target, and waiting until its controllers show that they have taken over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::names::{self, LABEL_CLUSTER};
+use pivot_core::readiness::{self, Expectation};
+use pivot_core::record::Phase;
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::{Entry, Fate, Quiet, ReleaseList};
+use pivot_core::soft::{is_cluster, is_cluster_class};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
+use pivot_places::PlaceError;
+
+use crate::events::Event;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::phases::pausing;
+use crate::requests::wait;
+
+/// Source objects by key: as they were copied, or, in a run that takes a move up, as they are now.
+pub(crate) type Known = BTreeMap<Key, Object>;
+
+/// Un-pauses the copies: classes first, a Cluster can't be reconciled without its class. `copied` saves reading them.
+pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>) -> Result<(), Failure> {
+    let paused = || list.entries.iter().filter(|entry| entry.quiet == Quiet::Paused && !entry.used);
+    for classes in [true, false] {
+        let wave = paused().filter(|entry| is_cluster_class(&entry.key.group_kind) == classes);
+        stream::iter(wave.map(Ok))
+            .try_for_each_concurrent(32, |entry: &Entry| async move {
+                let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+                // The copy carries the undo annotation that the source had when it was copied.
+                let known = copied.and_then(|copied| copied.get(&entry.key));
+                if pausing::resume(job, &job.target, kind, entry, known).await? {
+                    job.tell(Event::Done(Phase::Live, &entry.key, "resumed", Side::Target));
+                }
+                Ok::<_, Failure>(())
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+/// Waits until the target's controllers report what the source's did.
+pub(crate) async fn verify(job: &Job, list: &ReleaseList, known: &Known) -> Result<(), Failure> {
+    if job.options.no_wait {
+        return Ok(());
+    }
+    let mut expected: BTreeMap<Key, Expectation> = BTreeMap::new();
+    let mut wanted: BTreeMap<Arc<Kind>, BTreeSet<Key>> = BTreeMap::new();
+    // What a user paused stays paused, with all below it: its controllers rightly do nothing.
+    let asleep: BTreeSet<(Option<&str>, &str)> = list
+        .entries
+        .iter()
+        .filter(|entry| is_cluster(&entry.key.group_kind) && entry.quiet == Quiet::Untouched)
+        .map(|entry| (entry.key.namespace.as_deref(), entry.key.name.as_str()))
+        .collect();
+    for entry in &list.entries {
+        let Some(object) = known.get(&entry.key) else { continue };
+        let cluster = object.meta.labels.get(LABEL_CLUSTER).map(String::as_str).unwrap_or_default();
+        if entry.used || asleep.contains(&(object.meta.namespace.as_deref(), cluster)) {
+            continue;
+        }
+        let unreadable = |error| Failure::Object(Side::Source, error);
+        if let Some(expectation) = readiness::expectation(object).map_err(unreadable)? {
+            expected.insert(entry.key.clone(), expectation);
+            wanted
+                .entry(job.kind(Side::Target, &entry.key.group_kind)?.clone())
+                .or_default()
+                .insert(entry.key.clone());
+        }
+    }
+    let lacks = |object: &Object| match expected.get(&object.key()) {
+        Some(expectation) => {
+            readiness::missing(expectation, object).map_err(|error| Failure::Object(Side::Target, error))
+        }
+        None => Ok(None),
+    };
+    wait::until(&job.target, wanted, &lacks, job.options.verify_timeout, &job.halter, &*job.watcher).await
+}
+
+/// Makes sure, before anything is deleted, that every copy is still there: nothing is given up for a copy that is gone,
+/// or for another object of its name.
+pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let released = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let places: BTreeSet<(&GroupKind, Option<&str>)> =
+        released().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_deref())).collect();
+    let there: Vec<Vec<(Key, bool)>> = stream::iter(places)
+        .map(|(gk, namespace)| async move {
+            let kind = job.kind(Side::Target, gk)?;
+            let metas = match job.target.list_meta(kind, namespace).await {
+                Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => Vec::new(),
+                other => other?,
+            };
+            let alive = metas.into_iter().filter(|meta| !meta.deleting());
+            let copy = |meta: Meta| {
+                let ours = meta.marked(&job.move_id);
+                (Key::new(gk.clone(), meta.namespace.as_deref(), meta.name), ours)
+            };
+            Ok::<_, Failure>(alive.map(copy).collect())
+        })
+        .buffer_unordered(24)
+        .try_collect()
+        .await?;
+    let there: BTreeMap<Key, bool> = there.into_iter().flatten().collect();
+    let gone: Vec<&Key> =
+        released().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
+    if let Some(first) = gone.first() {
+        return Err(Failure::refused(Refusal {
+            code: "copy-gone",
+            side: Side::Target,
+            object: Some((*first).clone()),
+            message: format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5)),
+            remedy: format!(
+                "find out who deletes there, put the objects back from the source, which still has them, annotated with {}={}, \
+                 and resume",
+                names::MARK,
+                job.move_id
+            ),
+        }));
+    }
+    let others = released().filter(|entry| !entry.used && there.get(&entry.key) != Some(&true));
+    let others: Vec<&Key> = others.map(|entry| &entry.key).collect();
+    let Some(first) = others.first() else { return Ok(()) };
+    Err(Failure::refused(Refusal {
+        code: "copy-replaced",
+        side: Side::Target,
+        object: Some((*first).clone()),
+        message: format!(
+            "{} are not the copies that this move made: others have their names",
+            some_of(&others, 5)
+        ),
+        remedy: format!(
+            "compare them with the source's; what is as it should be, annotate in the target with {}={}, and resume",
+            names::MARK,
+            job.move_id
+        ),
+    }))
+}

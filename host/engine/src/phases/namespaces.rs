@@ -1,0 +1,107 @@
+//! The target's namespaces: which are there, and making those that are not.
+//!
+//! Each is looked at once: before the pause, or when an object of it first appears.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::{Key, Side, names};
+use pivot_places::{Change, PlaceError};
+use serde_json::json;
+
+use crate::base::Base;
+use crate::events::Event;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+
+/// A whole management cluster has many.
+const SIDE_BY_SIDE: usize = 16;
+
+/// Those that were looked at, and whether they are there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Namespaces(BTreeMap<String, bool>);
+
+impl Namespaces {
+    /// Those of a plan.
+    pub(crate) async fn of(job: &Job, base: &Base) -> Result<Self, Failure> {
+        let mut all = Self::default();
+        all.look(job, base).await?;
+        Ok(all)
+    }
+
+    /// Looks at those of a plan that were not looked at yet.
+    pub(crate) async fn look(&mut self, job: &Job, base: &Base) -> Result<(), Failure> {
+        if !job.target.is_live() {
+            return Ok(());
+        }
+        let kind = job.core_kind(Side::Target, "", "Namespace")?;
+        let unknown = base.namespaces().into_iter().filter(|name| !self.0.contains_key(name));
+        let asked = unknown.map(|name| async move {
+            let key = Key::new(kind.group_kind.clone(), None, &name);
+            let there = match job.target.get(kind, &key).await {
+                Ok(there) => there.is_some(),
+                // A namespace's user who may not read it: creating in it will tell.
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => true,
+                Err(failure) => return Err(failure),
+            };
+            Ok::<_, Failure>((name, there))
+        });
+        let found: Vec<_> = stream::iter(asked).buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
+        self.0.extend(found);
+        Ok(())
+    }
+
+    /// Those that are to be made.
+    pub(crate) fn missing(&self) -> BTreeSet<String> {
+        self.0.iter().filter(|(_, there)| !**there).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// The labels that namespaces have in the source. They go along: pod security and network policies are chosen by them.
+pub(crate) async fn with_labels(
+    job: &Job,
+    names: BTreeSet<String>,
+) -> Vec<(String, BTreeMap<String, String>)> {
+    let labelled = names.into_iter().map(|name| async move {
+        let labels = match job.core_kind(Side::Source, "", "Namespace") {
+            Ok(kind) => {
+                let key = Key::new(kind.group_kind.clone(), None, &name);
+                match job.source.get(kind, &key).await {
+                    Ok(there) => there.map(|there| there.meta.labels),
+                    Err(failure) => {
+                        job.tell(Event::Warning(&format!(
+                            "namespace {name} is made without the labels that it has in the source: {failure}"
+                        )));
+                        None
+                    }
+                }
+            }
+            Err(_) => None,
+        };
+        (name, labels.unwrap_or_default())
+    });
+    stream::iter(labelled).buffer_unordered(SIDE_BY_SIDE).collect().await
+}
+
+/// Makes them, side by side.
+pub(crate) async fn create(
+    job: &Job,
+    labelled: Vec<(String, BTreeMap<String, String>)>,
+) -> Result<(), Failure> {
+    stream::iter(labelled.into_iter().map(Ok))
+        .try_for_each_concurrent(SIDE_BY_SIDE, |(name, labels)| async move {
+            let kind = job.core_kind(Side::Target, "", "Namespace")?;
+            let body = json!({
+                "apiVersion": "v1", "kind": "Namespace",
+                "metadata": {"name": name, "labels": labels, "annotations": {names::MARK: job.move_id}},
+            });
+            match job.target.create(kind, &body, Change::Real).await {
+                Ok(_) | Err(PlaceError::AlreadyExists(_)) => Ok(()),
+                Err(error) => {
+                    let key = Key::new(kind.group_kind.clone(), None, &name);
+                    Err(job.target.failed("creating", Some(&key), error))
+                }
+            }
+        })
+        .await
+}

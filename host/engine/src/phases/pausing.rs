@@ -1,0 +1,305 @@
+//! Pausing and holding source objects, waiting until that is heeded, and taking it back on either side.
+//!
+//! Clusters first: with them every controller below comes to rest. Then ClusterClasses, then what no Cluster pauses
+//! (unowned roots of providers' kinds) and what plugins hold.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::hooks::Hook;
+use pivot_core::pause;
+use pivot_core::plan::{Fate, KeepReason, Step};
+use pivot_core::record::Record;
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::{Entry, Fate as ListFate, Quiet, ReleaseList};
+use pivot_core::soft::{is_cluster, is_cluster_class};
+use pivot_core::{Key, Kind, Meta, Object, Side, Uid, merge, names};
+use pivot_places::PlaceError;
+use serde_json::json;
+
+use crate::base::Base;
+use crate::events::Event;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::phases::requeue;
+use crate::plugins::calls;
+use crate::requests::side::Handle;
+use crate::requests::wait;
+
+const SIDE_BY_SIDE: usize = 32;
+/// How often an object may change under our hands before we give up on it.
+const ROUNDS: usize = 5;
+
+/// In which wave an object is paused; none where it is not paused by itself.
+fn wave(step: &Step) -> Option<usize> {
+    let gk = &step.key.group_kind;
+    let global = matches!(step.fate, Fate::Keep(KeepReason::Global));
+    match () {
+        () if is_cluster(gk) => Some(0),
+        () if is_cluster_class(gk) => Some(1),
+        // Core objects have no controller that heeds a pause; global ones serve others, too.
+        () if step.after.is_empty() && !gk.group.is_empty() && !global => Some(2),
+        () => None,
+    }
+}
+
+/// What the move did to an object, as it says itself.
+pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
+    if !pause::is_ours(&object.meta, &job.move_id) {
+        return Quiet::Untouched;
+    }
+    let held = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &object.kind.group_kind));
+    if held { Quiet::Held } else { Quiet::Paused }
+}
+
+/// Pauses and holds what the plan says; says how many objects that changed.
+pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> {
+    let changed = AtomicUsize::new(0);
+    for turn in 0..=2 {
+        let steps = base.plan.steps.iter().filter(|step| {
+            let held = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind));
+            let turns = wave(step);
+            if held { turn == 2 } else { turns == Some(turn) }
+        });
+        stream::iter(steps.map(Ok))
+            .try_for_each_concurrent(SIDE_BY_SIDE, |step| async {
+                if pause_one(job, base, step, wave(step).is_some()).await? {
+                    changed.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok::<_, Failure>(())
+            })
+            .await?;
+        job.safe_point()?;
+    }
+    Ok(changed.into_inner())
+}
+
+async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<bool, Failure> {
+    let kind = job.kind(Side::Source, &step.key.group_kind)?;
+    let mut object = base.object(step)?.clone();
+    for _ in 0..ROUNDS {
+        if pause::is_ours(&object.meta, &job.move_id) {
+            return Ok(false);
+        }
+        let unreadable = |error| Failure::Object(Side::Source, error);
+        let own = if pauses { pause::pause(&object).map_err(unreadable)? } else { None };
+        let hold = calls::patch(&job.plugins, Hook::Hold, &object, None).await?;
+        let doing = hold
+            .as_ref()
+            .map_or_else(|| "pausing".to_owned(), |hold| format!("pausing, as {} holds it,", hold.by));
+        let (hold, by) = hold.map(|hold| (hold.patch, hold.by)).unzip();
+        let change = match (own, hold) {
+            (None, None) => return Ok(false),
+            (Some(own), None) => own,
+            (None, Some(hold)) => hold,
+            (Some(mut own), Some(hold)) => {
+                calls::join(&mut own, hold);
+                own
+            }
+        };
+        let before = object.value().map_err(unreadable)?;
+        let mut patch = pause::with_undo(&before, change, &job.move_id);
+        // The inverse is true of this state only.
+        merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": object.meta.resource_version}}));
+        match job.source.patch(kind, &step.key, &patch).await {
+            Ok(_) => return Ok(true),
+            Err(PlaceError::Conflict(_)) => match job.source.get(kind, &step.key).await? {
+                Some(now) => object = now,
+                // Gone on its own: the second list will not have it either.
+                None => return Ok(false),
+            },
+            Err(PlaceError::NotFound(_)) => return Ok(false),
+            Err(error) => {
+                let error = by.iter().fold(error, |error, by| by.answer(error));
+                return Err(job.source.failed(doing, Some(&step.key), error));
+            }
+        }
+    }
+    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while it was to be paused"));
+    Err(job.source.failed("pausing", Some(&step.key), error))
+}
+
+/// What of the plan is still to be waited for: providers that block, controllers that did not acknowledge the pause.
+pub(crate) async fn heeded(job: &Job, base: &Base, left: Duration) -> Result<bool, Failure> {
+    let assume = job.options.assume_paused;
+    let lacks = |object: &Object| {
+        let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
+        Ok(pending.map(|pending| pending.to_string()))
+    };
+    let waiting = base.keys_by_kind(job, Side::Source, |step| Ok(lacks(base.object(step)?)?.is_some()))?;
+    if waiting.is_empty() {
+        return Ok(true);
+    }
+    let until = |waiting, time| wait::until(&job.source, waiting, &lacks, time, &job.halter, &*job.watcher);
+    match until(waiting.clone(), left.min(requeue::PATIENCE)).await {
+        Err(Failure::TimedOut(_)) if left > requeue::PATIENCE && !assume => {
+            requeue::all(job, waiting.clone()).await?;
+            until(waiting, left.saturating_sub(requeue::PATIENCE)).await?;
+        }
+        other => other?,
+    }
+    Ok(false)
+}
+
+/// Un-pauses what this move paused and no longer wants: it left the plan in the meantime.
+pub(crate) async fn let_leavers_go(job: &Job, base: &Base) -> Result<(), Failure> {
+    let wanted: BTreeSet<&Uid> = base.plan.steps.iter().map(|step| &step.uid).collect();
+    for object in base.inventory.objects() {
+        if pause::is_ours(&object.meta, &job.move_id) && !wanted.contains(&object.meta.uid) {
+            take_back(&job.source, &object.kind, &object.key(), &job.move_id, Some(object)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that what was paused still is: someone (a GitOps tool, say) may have put it back.
+pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let quiet =
+        list.entries.iter().filter(|entry| entry.quiet != Quiet::Untouched && entry.fate == ListFate::Delete);
+    let awake: Vec<Option<Key>> = stream::iter(quiet)
+        .map(|entry| async move {
+            let kind = job.kind(Side::Source, &entry.key.group_kind)?;
+            let Some(now) = job.source.get(kind, &entry.key).await?.filter(|now| now.meta.uid == entry.uid)
+            else {
+                return Ok::<_, Failure>(None);
+            };
+            let paused = pause::is_paused(&now).map_err(|error| Failure::Object(Side::Source, error))?;
+            let ours = || pause::is_ours(&now.meta, &job.move_id);
+            // Only what is paused in Cluster API's own way shows it without our annotation.
+            let still = match entry.quiet {
+                Quiet::Held => ours(),
+                _ => paused || pause::is_nudge(&now.meta, &job.move_id),
+            };
+            Ok((!still).then(|| entry.key.clone()))
+        })
+        .buffer_unordered(SIDE_BY_SIDE)
+        .try_collect()
+        .await?;
+    let awake: Vec<Key> = awake.into_iter().flatten().collect();
+    match awake.first() {
+        None => Ok(()),
+        Some(first) => Err(Failure::refused(Refusal {
+            code: "pause-undone",
+            side: Side::Source,
+            object: Some(first.clone()),
+            message: format!(
+                "someone un-paused {} after they were copied: both sides may be at work on them",
+                some_of(&awake, 5)
+            ),
+            remedy: "stop what un-pauses them (a GitOps tool?), pause them by hand, and resume".into(),
+        })),
+    }
+}
+
+/// Takes back what this move did to an object; says whether there was anything to take back.
+pub(crate) async fn take_back(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    key: &Key,
+    move_id: &str,
+    known: Option<&Object>,
+) -> Result<bool, Failure> {
+    let mut object = match known {
+        Some(object) => Some(object.clone()),
+        None => handle.get(kind, key).await?,
+    };
+    for _ in 0..ROUNDS {
+        let Some(patch) = object.as_ref().and_then(|object| pause::take_back(&object.meta, move_id)) else {
+            return Ok(false);
+        };
+        match handle.patch(kind, key, &patch).await {
+            Ok(_) => return Ok(true),
+            Err(PlaceError::Conflict(_)) => object = handle.get(kind, key).await?,
+            Err(PlaceError::NotFound(_)) => return Ok(false),
+            Err(error) => return Err(handle.failed("un-pausing", Some(key), error)),
+        }
+    }
+    Err(handle.failed("un-pausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
+}
+
+/// The same for what the list says was paused; where the note on how to take that back is gone, people are told.
+pub(crate) async fn resume(
+    job: &Job,
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    entry: &Entry,
+    known: Option<&Object>,
+) -> Result<bool, Failure> {
+    if take_back(handle, kind, &entry.key, &job.move_id, known).await? {
+        return Ok(true);
+    }
+    if entry.quiet == Quiet::Paused
+        && let Some(now) = handle.get(kind, &entry.key).await?
+        && pause::is_paused(&now).map_err(|error| Failure::Object(handle.side, error))?
+    {
+        let (key, side, note) = (&entry.key, handle.side, names::UNDO);
+        job.tell(Event::Warning(&format!(
+            "{key} in the {side} is still paused: somebody removed its annotation {note}; un-pause it by hand"
+        )));
+    }
+    Ok(false)
+}
+
+/// An object by kind and key.
+type Named = (Arc<Kind>, Key);
+
+/// Takes back everything this move did in the source: whatever carries its undo annotation, of the kinds and in the
+/// namespaces that it touched. What fails does not keep the rest from being un-paused.
+pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, Failure> {
+    let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
+    let lists = kinds.flat_map(|kind| {
+        let namespaces: Vec<Option<&str>> = if kind.namespaced {
+            record.touched.iter().map(|n| Some(n.as_str())).collect()
+        } else {
+            vec![None]
+        };
+        namespaces.into_iter().map(move |namespace| (kind, namespace))
+    });
+    let read: Vec<Result<Vec<Named>, Failure>> = stream::iter(lists)
+        .map(|(kind, namespace)| async move {
+            let metas = job.source.list_meta(kind, namespace).await?;
+            let ours = metas.into_iter().filter(|meta| pause::is_ours(meta, &job.move_id));
+            let key = |meta: Meta| Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), meta.name);
+            Ok(ours.map(|meta| (kind.clone(), key(meta))).collect())
+        })
+        .buffer_unordered(SIDE_BY_SIDE)
+        .collect()
+        .await;
+    let mut first_failure = None;
+    let mut ours = Vec::new();
+    for result in read {
+        match result {
+            Ok(keys) => ours.extend(keys),
+            Err(failure) => drop(first_failure.get_or_insert(failure)),
+        }
+    }
+    // In the opposite order of pausing: what plugins held before the Cluster whose controllers would act on it.
+    ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(turn(kind)), key.clone()));
+    let mut count = 0;
+    for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {
+        let results: Vec<Result<bool, Failure>> = stream::iter(wave)
+            .map(|(kind, key)| take_back(&job.source, kind, key, &job.move_id, None))
+            .buffer_unordered(SIDE_BY_SIDE)
+            .collect()
+            .await;
+        for result in results {
+            match result {
+                Ok(done) => count += usize::from(done),
+                Err(failure) => drop(first_failure.get_or_insert(failure)),
+            }
+        }
+    }
+    first_failure.map_or(Ok(count), Err)
+}
+
+fn turn(kind: &Kind) -> usize {
+    let gk = &kind.group_kind;
+    match () {
+        () if is_cluster(gk) => 0,
+        () if is_cluster_class(gk) => 1,
+        () => 2,
+    }
+}

@@ -1,0 +1,217 @@
+//! Deleting what was copied, dependents first, and un-pausing what stays.
+//!
+//! Two requests an object: a merge patch that takes the finalizers off and says why, bound to the state that was
+//! copied; then a delete bound to the state that patch made. In between nothing can happen to the object unnoticed. Both
+//! go from the dependents to their owners, each as soon as it may.
+//!
+//! Controllers of a paused Cluster still put their finalizers back at times. Then the object is deleted with them on,
+//! its pause in place, and they are taken off while it waits: on an object that is being deleted a server refuses new
+//! ones. Its annotations are never replaced: an object that is being deleted and has lost its pause is one that a
+//! controller tears down for real.
+
+use std::sync::{Arc, OnceLock};
+
+use pivot_core::record::Phase;
+use pivot_core::release::{Entry, Fate, Quiet, ReleaseList, content, digest};
+use pivot_core::{Kind, Object, Side, body, names};
+use pivot_places::{PlaceError, Preconditions};
+use serde_json::{Value, json};
+
+use crate::events::Event;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::phases::pausing;
+use crate::requests::dataflow;
+
+/// How often an object may change under our hands.
+const ROUNDS: usize = 5;
+
+/// Releases the whole list. An object's patch waits for those of its dependents, its delete for their deletes: the two
+/// requests of an owner and of what it owns overlap, and still no owner is deleted before its dependents.
+pub(crate) async fn all(job: &Arc<Job>, list: &Arc<ReleaseList>) -> Result<(), Failure> {
+    let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
+    let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
+    for (index, entry) in list.entries.iter().enumerate() {
+        after.push(entry.after.iter().map(|&dependent| patch(dependent)).collect());
+        let dependents = entry.after.iter().map(|&dependent| delete(dependent));
+        after.push(dependents.chain([patch(index)]).collect());
+    }
+    let ready: Arc<Vec<OnceLock<Ready>>> = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
+    dataflow::run(&after, job.limiter(Side::Source), &job.halter, |node| {
+        let (job, list, ready) = (job.clone(), list.clone(), ready.clone());
+        async move {
+            let bug = || Failure::Bug(format!("no entry {}", node / 2));
+            let entry = list.entries.get(node / 2).ok_or_else(bug)?;
+            let slot = ready.get(node / 2).ok_or_else(bug)?;
+            match (entry.fate, node % 2) {
+                (Fate::Keep, 0) => Ok(()),
+                (Fate::Keep, _) => keep(&job, entry).await,
+                (Fate::Delete, 0) => make_ready(&job, entry).await.map(|made| drop(slot.set(made))),
+                (Fate::Delete, _) => delete_ready(&job, entry, slot.get().ok_or_else(bug)?).await,
+            }
+        }
+    })
+    .await
+}
+
+/// What the patch made of an object.
+enum Ready {
+    /// It is gone already.
+    Gone,
+    /// It can be deleted in this state.
+    At { resource_version: String, finalizers_back: bool },
+}
+
+/// The kind as the list names it: the list, not what is served today, says in which version a state was copied.
+fn kind_of(job: &Job, entry: &Entry) -> Arc<Kind> {
+    match job.kinds.source.get(&entry.kind.group_kind) {
+        Some(kind) if kind.version == entry.kind.version => kind.clone(),
+        Some(kind) => Arc::new(Kind { version: entry.kind.version.clone(), ..Kind::clone(kind) }),
+        None => Arc::new(Kind {
+            group_kind: entry.kind.group_kind.clone(),
+            version: entry.kind.version.clone(),
+            plural: entry.kind.plural.clone(),
+            namespaced: entry.key.namespace.is_some(),
+            status_subresource: false,
+            served: Vec::new(),
+            labels: Default::default(),
+        }),
+    }
+}
+
+async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
+    if entry.quiet == Quiet::Untouched {
+        return Ok(());
+    }
+    let kind = kind_of(job, entry);
+    if pausing::resume(job, &job.source, &kind, entry, None).await? {
+        job.tell(Event::Done(Phase::Released, &entry.key, "kept and resumed", Side::Source));
+    }
+    Ok(())
+}
+
+/// Takes the finalizers off and says why, bound to the state that was copied.
+async fn make_ready(job: &Job, entry: &Entry) -> Result<Ready, Failure> {
+    let kind = kind_of(job, entry);
+    let mut resource_version = entry.resource_version.clone();
+    for _ in 0..ROUNDS {
+        let patch = json!({"metadata": {
+            "uid": entry.uid,
+            "resourceVersion": resource_version,
+            "finalizers": null,
+            "annotations": {names::DELETE_FOR_MOVE: ""},
+        }});
+        match job.source.patch(&kind, &entry.key, &patch).await {
+            Ok(object) => {
+                // A webhook may have put one back.
+                let finalizers_back = !object.meta.finalizers.is_empty();
+                return Ok(Ready::At { resource_version: object.meta.resource_version, finalizers_back });
+            }
+            Err(PlaceError::NotFound(_)) => return Ok(Ready::Gone),
+            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry).await? {
+                None => return Ok(Ready::Gone),
+                Some(now) => {
+                    let being_deleted = now.meta.deleting();
+                    resource_version = now.meta.resource_version;
+                    if being_deleted {
+                        break;
+                    }
+                }
+            },
+            Err(error) => return Err(job.source.failed("releasing", Some(&entry.key), error)),
+        }
+    }
+    Ok(Ready::At { resource_version, finalizers_back: true })
+}
+
+/// Deletes an object in the state that the patch made.
+async fn delete_ready(job: &Job, entry: &Entry, ready: &Ready) -> Result<(), Failure> {
+    let Ready::At { resource_version, finalizers_back } = ready else { return Ok(()) };
+    let (mut resource_version, mut finalizers_back) = (resource_version.clone(), *finalizers_back);
+    let kind = kind_of(job, entry);
+    for _ in 0..ROUNDS {
+        let preconditions =
+            Preconditions { uid: Some(entry.uid.clone()), resource_version: Some(resource_version.clone()) };
+        match job.source.delete(&kind, &entry.key, preconditions).await {
+            Ok(()) if finalizers_back => return strip(job, &kind, entry).await,
+            Ok(()) => {
+                job.tell(Event::Done(Phase::Released, &entry.key, "deleted", Side::Source));
+                return Ok(());
+            }
+            Err(PlaceError::NotFound(_)) => return Ok(()),
+            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry).await? {
+                None => return Ok(()),
+                Some(now) => {
+                    finalizers_back = true;
+                    resource_version = now.meta.resource_version;
+                }
+            },
+            Err(error) => return Err(job.source.failed("releasing", Some(&entry.key), error)),
+        }
+    }
+    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while it was to be deleted"));
+    Err(job.source.failed("releasing", Some(&entry.key), error))
+}
+
+/// Takes the finalizers off an object that is being deleted; everything else of it, its pause above all, stays.
+async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure> {
+    let patch = json!({"metadata": {"uid": entry.uid, "finalizers": null}});
+    match job.source.patch(kind, &entry.key, &patch).await {
+        // A conflict is about the UID: ours is gone and another has its name.
+        Ok(_) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => {
+            job.tell(Event::Done(Phase::Released, &entry.key, "deleted", Side::Source));
+            Ok(())
+        }
+        Err(error) => Err(job.source.failed("taking the finalizers off", Some(&entry.key), error)),
+    }
+}
+
+/// Reads the object once more: gone is fine, touched by its controllers is fine, changed is not.
+async fn still_as_copied(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<Option<Object>, Failure> {
+    let Some(now) = job.source.get(kind, &entry.key).await?.filter(|now| now.meta.uid == entry.uid) else {
+        return Ok(None);
+    };
+    let unreadable = |error| Failure::Object(Side::Source, error);
+    let value = now.value().map_err(unreadable)?;
+    let same = match &entry.digest {
+        Some(then) => digest(&entry.key.group_kind, &value, entry.with_status).as_ref() == Some(then),
+        None => same_secret(job, entry, &value).await?,
+    };
+    if same {
+        return Ok(Some(now));
+    }
+    let fields = unlike_the_copy(job, entry, &value).await?;
+    Err(Failure::Changed { object: entry.key.clone(), fields })
+}
+
+/// Secrets have no digest in the list: what counts is that the copy has the same data.
+async fn same_secret(job: &Job, entry: &Entry, now: &Value) -> Result<bool, Failure> {
+    let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+    let Some(copy) = job.target.get(kind, &entry.key).await? else { return Ok(false) };
+    let copy = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
+    Ok(["/data", "/type", "/immutable", "/metadata/labels"]
+        .iter()
+        .all(|path| now.pointer(path) == copy.pointer(path)))
+}
+
+/// Where the source's object says something that its copy does not: what someone would have to put back, or give up.
+async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Value) -> Result<Vec<String>, Failure> {
+    let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+    let Some(copy) = job.target.get(kind, &entry.key).await? else {
+        return Ok(vec!["its copy is gone".into()]);
+    };
+    let copy = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
+    let mut wanted = content(now, entry.with_status);
+    if let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("ownerReferences");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|name, _| !name.starts_with(names::OURS) && name != names::PAUSED);
+        }
+    }
+    let mut fields = body::lost(&wanted, &copy);
+    fields.retain(|field| field != "spec.paused");
+    if fields.is_empty() {
+        fields.push("something was removed from it".into());
+    }
+    Ok(fields)
+}

@@ -1,0 +1,172 @@
+//! Taking a move back: nothing of ours in the target, everything in the source as before.
+//!
+//! Possible until the point of no return. The target first: while its copies are there the source stays paused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::pause;
+use pivot_core::record::{Phase, Record};
+use pivot_core::soft::is_cluster;
+use pivot_core::{GroupKind, Key, Meta, Side, Uid, names};
+use pivot_places::{PlaceError, Preconditions};
+
+use crate::events::Event;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::phases::commit;
+use crate::phases::pausing;
+use crate::requests::dataflow;
+
+/// What a rollback did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TakenBack {
+    /// Objects removed from the target.
+    pub removed: usize,
+    /// Objects un-paused in the source.
+    pub resumed: usize,
+}
+
+/// Removes what the move created in the target, then un-pauses the source.
+pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Failure> {
+    let there = record.phase >= Phase::Copied && !job.options.target_gone;
+    let removed = if there { clear_target(job, record).await? } else { 0 };
+    if record.phase >= Phase::Copied && job.options.target_gone {
+        job.tell(Event::Warning(&format!(
+            "what this move made in the target was left there: copies, paused, annotated with {}={}",
+            names::MARK,
+            job.move_id
+        )));
+    }
+    let resumed = pausing::take_back_all(job, record).await?;
+    Ok(TakenBack { removed, resumed })
+}
+
+/// Refuses where a Cluster of the copy runs: then somebody finished the move without this source (`--source-gone`), and
+/// the source is what is stale. To remove that copy, or to bring it up to date, would tear down what runs.
+pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Failure> {
+    let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.target.get(gk))
+    else {
+        return Ok(());
+    };
+    if !job.target.is_live() || job.options.target_gone {
+        return Ok(());
+    }
+    for namespace in &record.touched {
+        for cluster in job.target.list(kind, Some(namespace)).await?.objects {
+            let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(Side::Target, error))?;
+            if cluster.meta.marked(&job.move_id) && !paused {
+                let key = cluster.key();
+                return Err(Failure::Stale(format!(
+                    "{key}, a copy of move {}, runs in the target",
+                    job.move_id
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
+    let marked = Arc::new(marked(job, record).await?);
+    let place: BTreeMap<&Uid, usize> =
+        marked.iter().enumerate().map(|(i, (_, meta))| (&meta.uid, i)).collect();
+    // Dependents first.
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); marked.len()];
+    for (index, (_, meta)) in marked.iter().enumerate() {
+        for owner in &meta.owner_references {
+            if let Some(list) = place.get(&owner.uid).and_then(|&owner| after.get_mut(owner)) {
+                list.push(index);
+            }
+        }
+    }
+    dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
+        let (job, marked) = (job.clone(), marked.clone());
+        async move {
+            let Some((key, meta)) = marked.get(index) else {
+                return Err(Failure::Bug(format!("no object {index}")));
+            };
+            commit::remove(&job, key, &meta.uid).await?;
+            job.tell(Event::Done(Phase::Copied, key, "removed", Side::Target));
+            Ok(())
+        }
+    })
+    .await?;
+    for namespace in &record.namespaces {
+        remove_namespace(job, namespace).await?;
+    }
+    Ok(marked.len())
+}
+
+/// Everything in the target that carries the move's mark.
+async fn marked(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
+    let kinds = record.kinds.iter().filter_map(|gk| job.kinds.target.get(gk));
+    let lists = kinds.flat_map(|kind| {
+        let namespaces: Vec<Option<&str>> = if kind.namespaced {
+            record.touched.iter().map(|n| Some(n.as_str())).collect()
+        } else {
+            vec![None]
+        };
+        namespaces.into_iter().map(move |namespace| (kind, namespace))
+    });
+    let found: Vec<Vec<(Key, Meta)>> = stream::iter(lists)
+        .map(|(kind, namespace)| async move {
+            let metas = match job.target.list_meta(kind, namespace).await {
+                Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => Vec::new(),
+                other => other?,
+            };
+            let key = |meta: &Meta| Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), &meta.name);
+            let ours = metas.into_iter().filter(|meta| meta.marked(&job.move_id));
+            Ok::<_, Failure>(ours.map(|meta| (key(&meta), meta)).collect())
+        })
+        .buffer_unordered(24)
+        .try_collect()
+        .await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Removes a namespace that this move created, if nothing lives in it.
+async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
+    let kind = job.core_kind(Side::Target, "", "Namespace")?;
+    let key = Key::new(kind.group_kind.clone(), None, name);
+    let Some(there) = job.target.get(kind, &key).await?.filter(|there| there.meta.marked(&job.move_id))
+    else {
+        return Ok(());
+    };
+    if let Some(inhabitant) = inhabitant(job, name).await? {
+        job.tell(Event::Note(&format!("namespace {name} in the target is kept: {inhabitant} lives in it")));
+        return Ok(());
+    }
+    let preconditions = Preconditions { uid: Some(there.meta.uid), resource_version: None };
+    match job.target.delete(kind, &key, preconditions).await {
+        Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
+        Err(error) => Err(job.target.failed("removing", Some(&key), error)),
+    }
+}
+
+/// Something in a namespace that is not there in every namespace.
+async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> {
+    let always: BTreeSet<(&str, &str)> =
+        [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")].into_iter().collect();
+    let kinds = job.kinds.target.values().filter(|kind| kind.namespaced && kind.group_kind.kind != "Event");
+    let lists = stream::iter(kinds).map(|kind| async move {
+        match job.target.list_meta(kind, Some(namespace)).await {
+            Ok(metas) => Ok((kind.group_kind.clone(), metas)),
+            Err(Failure::Place { error: PlaceError::NotFound(_) | PlaceError::Unsupported(..), .. }) => {
+                Ok((GroupKind::new("", ""), Vec::new()))
+            }
+            Err(failure) => Err(failure),
+        }
+    });
+    let mut lists = lists.buffer_unordered(24);
+    while let Some((gk, metas)) = lists.try_next().await? {
+        let other = |meta: &&Meta| {
+            !always.contains(&(gk.kind.as_str(), meta.name.as_str())) && !meta.annotated(names::MARK)
+        };
+        if let Some(meta) = metas.iter().find(other) {
+            return Ok(Some(Key::new(gk.clone(), Some(namespace), &meta.name)));
+        }
+    }
+    Ok(None)
+}

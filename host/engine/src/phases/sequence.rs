@@ -1,0 +1,346 @@
+//! The way of one move through its phases. A phase is written down before its first change is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pivot_core::hooks::Point;
+use pivot_core::record::Phase;
+use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::{GroupKind, Key};
+use pivot_places::PlaceError;
+
+use crate::base::Base;
+use crate::checks::before_pause::{self, Ahead};
+use crate::discovery::objects::discover;
+use crate::discovery::planning;
+use crate::events::Event;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::phases::commit::{self, Look};
+use crate::phases::copy::{self, Copies};
+use crate::phases::live::{self, Known};
+use crate::phases::namespaces;
+use crate::phases::new_dependents;
+use crate::phases::pausing;
+use crate::phases::release;
+use crate::phases::rollback::{self, TakenBack};
+use crate::phases::settle;
+use crate::plugins::calls;
+use crate::plugins::scene::Scene;
+use crate::state::journal::Journal;
+
+/// How often the source may change before we give up on it coming to rest.
+const ROUNDS: usize = 5;
+
+/// A move under way.
+pub(crate) struct Carrier {
+    pub(crate) job: Arc<Job>,
+    pub(crate) journal: Journal,
+    /// See [`crate::state::open::Ground::orphaned`].
+    pub(crate) orphaned: bool,
+    /// How long each phase took.
+    pub(crate) times: Vec<(Phase, Duration)>,
+    pub(crate) began: Instant,
+}
+
+/// What is known of the source's objects when a committed move goes on.
+enum Seen {
+    /// As they were copied, by this run.
+    Copied(Known),
+    /// As they are now: another run copied them.
+    Again(Known),
+}
+
+/// What was done.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// Objects that are in the target now and no longer in the source.
+    pub moved: BTreeMap<GroupKind, usize>,
+    /// Objects that are on both sides.
+    pub kept: BTreeMap<GroupKind, usize>,
+}
+
+impl Carrier {
+    /// From wherever the move is to its end.
+    pub(crate) async fn forward(&mut self) -> Result<Done, Failure> {
+        if self.journal.record.phase.committed() {
+            let list = match self.journal.release_list().await? {
+                Some(list) => Arc::new(list),
+                // The list goes before the record: the last run died while it closed the move.
+                None => {
+                    self.journal.close().await?;
+                    let note = format!(
+                        "move {} was done already; the last of its records is removed",
+                        self.job.move_id
+                    );
+                    self.job.tell(Event::Note(&note));
+                    return Ok(Done::default());
+                }
+            };
+            let known = self.known_again(&list).await?;
+            return self.finish(list, Seen::Again(known)).await;
+        }
+        if self.journal.phase() == Some(Phase::Copied) {
+            rollback::copies_at_rest(&self.job, &self.journal.record).await?;
+        }
+        let (first, ahead, known_keys) = self.check().await?;
+        let base = self.pause(first, &known_keys).await?;
+        let copies = self.copy(&base, ahead).await?;
+        if !self.job.target.is_live() {
+            return self.let_source_go(&base).await;
+        }
+        let (list, known) = self.commit(base, copies).await?;
+        self.finish(list, Seen::Copied(known)).await
+    }
+
+    async fn check(&mut self) -> Result<(Base, Ahead, BTreeSet<Key>), Failure> {
+        let job = self.job.clone();
+        let (base, providers) = look(&job).await?;
+        job.tell(Event::Phase(Phase::Checked, base.plan.steps.len()));
+        let ahead = before_pause::all(&job, &base, &providers).await?;
+        job.safe_point()?;
+        self.lap(Phase::Checked);
+        let keys = base.plan.steps.iter().map(|step| step.key.clone()).collect();
+        Ok((base, ahead, keys))
+    }
+
+    async fn pause(&mut self, first: Base, known: &BTreeSet<Key>) -> Result<Arc<Base>, Failure> {
+        let job = self.job.clone();
+        if !job.source.is_live() {
+            return Ok(Arc::new(first));
+        }
+        job.tell(Event::Phase(Phase::Paused, first.plan.steps.len()));
+        let base = self.settle_source(first).await?;
+        before_pause::newcomers(&job, &base, known).await?;
+        calls::gate(&job, &base.scene(), Point::AfterPause).await?;
+        job.safe_point()?;
+        self.lap(Phase::Paused);
+        Ok(Arc::new(base))
+    }
+
+    /// Pauses until a reading of the source has nothing left to pause and nothing to wait for: that is the base of a
+    /// copy. What appears in the meantime is paused too.
+    async fn settle_source(&mut self, mut base: Base) -> Result<Base, Failure> {
+        let job = self.job.clone();
+        let deadline = Instant::now() + job.options.pause_timeout;
+        loop {
+            // The record names what is about to be paused before it is: a rollback must find it.
+            self.journal.note(&base);
+            self.journal.enter(Phase::Paused).await?;
+            let changed = pausing::pause_all(&job, &base).await?;
+            let reading = read(&job).await?;
+            pausing::let_leavers_go(&job, &reading).await?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let heeded = pausing::heeded(&job, &reading, left).await?;
+            let new = reading.plan.steps.iter().any(|step| base.inventory.by_key(&step.key).is_none());
+            base = reading;
+            if heeded && !new {
+                return Ok(base);
+            }
+            if left.is_zero() {
+                let what = format!("the source to come to rest ({changed} objects were paused last)");
+                return Err(Failure::TimedOut(vec![what]));
+            }
+        }
+    }
+
+    async fn copy(&mut self, base: &Arc<Base>, ahead: Ahead) -> Result<Copies, Failure> {
+        let job = self.job.clone();
+        let Ahead { used, mut namespaces } = ahead;
+        namespaces.look(&job, base).await?;
+        let missing = namespaces.missing();
+        self.journal.note(base);
+        // A resumed move keeps those that its first run created.
+        self.journal.record.namespaces.extend(missing.iter().cloned());
+        self.journal.record.namespaces.sort();
+        self.journal.record.namespaces.dedup();
+        let (entered, labelled) =
+            tokio::join!(self.journal.enter(Phase::Copied), namespaces::with_labels(&job, missing));
+        entered?;
+        job.tell(Event::Phase(Phase::Copied, base.plan.steps.len()));
+        namespaces::create(&job, labelled).await?;
+        let copies = copy::none_yet(base);
+        copy::all(&job, base, &Arc::new(used), &copies).await?;
+        self.lap(Phase::Copied);
+        Ok(copies)
+    }
+
+    /// A copy in a directory takes nothing over: the source goes on.
+    async fn let_source_go(&mut self, base: &Base) -> Result<Done, Failure> {
+        if self.job.source.is_live() {
+            pausing::take_back_all(&self.job, &self.journal.record).await?;
+        }
+        self.journal.close().await?;
+        let mut done = Done::default();
+        for step in &base.plan.steps {
+            *done.kept.entry(step.key.group_kind.clone()).or_default() += 1;
+        }
+        Ok(done)
+    }
+
+    /// Asks the plugins and compares, in this order: what changes while a plugin makes the move wait is seen.
+    async fn verified(
+        &mut self,
+        mut base: Arc<Base>,
+        mut copies: Copies,
+    ) -> Result<(Arc<Base>, Copies), Failure> {
+        let job = self.job.clone();
+        calls::gate(&job, &base.scene(), Point::BeforeCommit).await?;
+        for _ in 0..ROUNDS {
+            let (look, ()) =
+                tokio::try_join!(commit::look(&job, &base, &copies), before_pause::nobody_lost(&job, &base))?;
+            if let Look::Same = look {
+                return Ok((base, copies));
+            }
+            let now = Arc::new(self.settle_source(read(&job).await?).await?);
+            let (brought, changed) = commit::again(&job, &base, &now, &copies).await?;
+            (base, copies) = (now, brought);
+            if !changed {
+                // Versions moved, contents did not: controllers touch the status of what is paused, too.
+                return Ok((base, copies));
+            }
+            calls::gate(&job, &base.scene(), Point::BeforeCommit).await?;
+        }
+        let error =
+            PlaceError::Conflict(format!("it changed in each of {ROUNDS} looks although it is paused"));
+        Err(job.source.failed("comparing the copy with the source", None, error))
+    }
+
+    async fn commit(
+        &mut self,
+        base: Arc<Base>,
+        copies: Copies,
+    ) -> Result<(Arc<ReleaseList>, Known), Failure> {
+        let job = self.job.clone();
+        job.tell(Event::Phase(Phase::Committed, base.plan.steps.len()));
+        let (base, copies) = self.verified(base, copies).await?;
+        let list = commit::release_list(&job, &base, &copies)?;
+        // The last moment in which nothing is decided.
+        job.safe_point()?;
+        self.journal.commit(&list, &base).await?;
+        self.lap(Phase::Committed);
+        let known =
+            base.inventory.keys().iter().cloned().zip(base.inventory.objects().iter().cloned()).collect();
+        Ok((Arc::new(list), known))
+    }
+
+    async fn finish(&mut self, list: Arc<ReleaseList>, seen: Seen) -> Result<Done, Failure> {
+        let job = self.job.clone();
+        let count = list.entries.len();
+        // Once deleting has begun the target has shown that it reconciles; asking again could only hold up the end.
+        if self.journal.record.phase <= Phase::Live {
+            job.tell(Event::Phase(Phase::Live, count));
+            let (known, copied) = match &seen {
+                Seen::Copied(known) => (known, Some(known)),
+                Seen::Again(known) => {
+                    // Since the commit someone may have un-paused the source: then the target must not run, too.
+                    if !job.options.source_gone {
+                        pausing::still_paused(&job, &list).await?;
+                    }
+                    (known, None)
+                }
+            };
+            live::resume(&job, &list, copied).await?;
+            calls::gate(&job, &Scene::of_list(&list), Point::AfterResume).await?;
+            live::verify(&job, &list, known).await?;
+            job.safe_point()?;
+            self.lap(Phase::Live);
+        }
+        if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
+            job.tell(Event::Phase(Phase::Released, count));
+            // Before it is written down: from Released on nobody asks again whether the target reconciles.
+            tokio::try_join!(
+                live::copies_stand(&job, &list),
+                pausing::still_paused(&job, &list),
+                new_dependents::none(&job, &list, self.journal.begun()),
+            )?;
+            self.journal.advance(Phase::Released).await?;
+            release::all(&job, &list).await?;
+            self.lap(Phase::Released);
+        }
+        self.journal.advance(Phase::Settled).await?;
+        job.tell(Event::Phase(Phase::Settled, count));
+        settle::all(&job, &list).await?;
+        self.journal.close().await?;
+        self.lap(Phase::Settled);
+        let mut done = Done::default();
+        for entry in &list.entries {
+            let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
+            *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
+        }
+        Ok(done)
+    }
+
+    /// Takes everything back and forgets the move.
+    pub(crate) async fn take_back(&mut self) -> Result<TakenBack, Failure> {
+        // A commit that got half-way wrote the target's record already. It goes first of all: left behind alone, it
+        // would decide, and a resume would delete a source whose copy is gone.
+        let (job, record) = (self.job.clone(), self.journal.record.clone());
+        // The target's record is written by the commit alone; a target that can't be reached must not keep the source
+        // paused.
+        if record.phase >= Phase::Copied {
+            rollback::copies_at_rest(&job, &record).await?;
+            self.journal.forget_target().await?;
+        }
+        let taken = rollback::all(&self.job, &self.journal.record).await?;
+        self.journal.forget_source().await?;
+        Ok(taken)
+    }
+
+    /// The source's objects as they are now, for a run that takes up a committed move.
+    async fn known_again(&self, list: &ReleaseList) -> Result<Known, Failure> {
+        if self.job.options.source_gone || self.journal.record.phase > Phase::Live {
+            return Ok(Known::new());
+        }
+        let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
+        let sight = discover(
+            &self.job.source,
+            &self.job.kinds.source,
+            &self.journal.record.scope,
+            &self.journal.record.kinds,
+        )
+        .await?;
+        let objects = sight.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
+        Ok(objects.map(|object| (object.key(), object.clone())).collect())
+    }
+
+    fn lap(&mut self, phase: Phase) {
+        let now = Instant::now();
+        self.times.push((phase, now - self.began));
+        self.began = now;
+    }
+}
+
+/// Reads the source as it is now, and plans with it.
+async fn read(job: &Job) -> Result<Base, Failure> {
+    let wished = planning::wished(&job.plugins);
+    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
+    let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
+    Ok(Base { inventory: sight.inventory, plan, relations })
+}
+
+/// Reads the source for the first time, and tells what would move.
+pub(crate) async fn look(job: &Job) -> Result<(Base, Vec<pivot_core::providers::Provider>), Failure> {
+    job.tell(Event::Looking("reading the source"));
+    before_pause::definitions_readable(&job.kinds)?;
+    let wished = planning::wished(&job.plugins);
+    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
+    for caution in &sight.cautions {
+        job.tell(Event::Warning(caution));
+    }
+    let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
+    job.tell(Event::Planned(&plan));
+    if plan.steps.is_empty() && plan.refusals.is_empty() {
+        let why = before_pause::nothing_labelled(&job.kinds).unwrap_or_else(|| {
+            match &job.options.scope.namespaces {
+                pivot_core::scope::Namespaces::All => "no Cluster in any namespace".into(),
+                pivot_core::scope::Namespaces::One(one) => {
+                    format!("no Cluster, and nothing labelled to move, in namespace {one}")
+                }
+            }
+        });
+        return Err(Failure::Empty(why));
+    }
+    Ok((Base { inventory: sight.inventory, plan, relations }, sight.providers))
+}

@@ -1,0 +1,305 @@
+//! Asking plugins for patches, and holding the answers against their bounds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
+use pivot_core::refusal::some_of;
+use pivot_core::{Object, merge};
+use pivot_places::PlaceError;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::events::Event;
+use crate::job::Job;
+use crate::options::DryRun;
+use crate::outcome::failure::Failure;
+use crate::plugins::bounds;
+use crate::plugins::hooks::{HookError, Hooks};
+use crate::plugins::scene::Scene;
+
+/// How long after a "wait" the checks are asked again.
+const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);
+/// How many notes and warnings of one plugin are told at one point of the move: what matters drowns in more.
+const TOLD: usize = 50;
+
+/// What plugins want to change of an object.
+pub(crate) struct Wanted {
+    pub(crate) patch: Value,
+    pub(crate) by: Authors,
+}
+
+/// Whose patches something is made of: a server's refusal of it is theirs to mend.
+pub(crate) struct Authors {
+    names: String,
+    secret_data: bool,
+}
+
+impl Authors {
+    pub(crate) fn of(plugins: &[&Description]) -> Self {
+        let names: BTreeSet<&str> = plugins.iter().map(|plugin| plugin.name.as_str()).collect();
+        let names: Vec<String> = names.into_iter().map(|name| format!("plugin {name}")).collect();
+        Self { names: some_of(&names, 8), secret_data: plugins.iter().any(|plugin| plugin.secret_data) }
+    }
+
+    /// What a server says of their work. It may quote that: of a plugin that sees the data of Secrets its words are withheld.
+    pub(crate) fn answer(&self, error: PlaceError) -> PlaceError {
+        let words =
+            || "its words are withheld: they may quote a plugin that sees the data of Secrets".to_owned();
+        match error {
+            error if !self.secret_data => error,
+            PlaceError::NotFound(_) => PlaceError::NotFound(words()),
+            PlaceError::AlreadyExists(_) => PlaceError::AlreadyExists(words()),
+            PlaceError::Conflict(_) => PlaceError::Conflict(words()),
+            PlaceError::Forbidden(_) => PlaceError::Forbidden(words()),
+            PlaceError::Unauthorized(_) => PlaceError::Unauthorized(words()),
+            PlaceError::Invalid(_) => PlaceError::Invalid(words()),
+            PlaceError::Expired(_) => PlaceError::Expired(words()),
+            PlaceError::Unavailable(_) => PlaceError::Unavailable(words()),
+            PlaceError::Unreadable(_) => PlaceError::Unreadable(words()),
+            error @ (PlaceError::TooManyRequests { .. } | PlaceError::Unsupported(..)) => error,
+        }
+    }
+
+    /// Fields of what they made, as they are told.
+    pub(crate) fn fields(&self, fields: Vec<String>) -> Vec<String> {
+        if self.secret_data { vec![bounds::told("", true)] } else { fields }
+    }
+}
+
+impl fmt::Display for Authors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names)
+    }
+}
+
+/// What all plugins together want to change of an object in one hook.
+pub(crate) async fn patch(
+    plugins: &[Arc<dyn Hooks>],
+    hook: Hook,
+    object: &Object,
+    created: Option<&Object>,
+) -> Result<Option<Wanted>, Failure> {
+    let mut all = json!({});
+    let mut by: BTreeMap<String, &Description> = BTreeMap::new();
+    let mut theirs = Vec::new();
+    for plugin in plugins {
+        let description = plugin.describe();
+        if !plugin.changes(hook, &object.kind.group_kind) {
+            continue;
+        }
+        let answer = match hook {
+            Hook::Hold => plugin.hold(object).await,
+            Hook::Adapt => plugin.adapt(object).await,
+            Hook::Restore => plugin.restore(object, created.unwrap_or(object)).await,
+            Hook::Relate | Hook::Check | Hook::Settle => Ok(None),
+        };
+        let refuse = |error| Failure::Hook {
+            plugin: description.name.clone(),
+            hook,
+            object: Some(Box::new(object.key())),
+            error,
+        };
+        let Some(patch) = answer.map_err(refuse)? else { continue };
+        if let Some(message) = bounds::violation(description, hook, &patch) {
+            return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
+        }
+        for path in merge::paths(&patch) {
+            if let Some((there, other)) = by.iter().find(|(there, _)| overlap(there, &path)) {
+                let there = bounds::told(there, description.secret_data || other.secret_data);
+                let message = format!("it and plugin {} both change {there}", other.name);
+                return Err(refuse(HookError { code: "clash".into(), message }));
+            }
+            theirs.push(path);
+        }
+        by.extend(theirs.drain(..).map(|path| (path, description)));
+        join(&mut all, patch);
+    }
+    let by: Vec<&Description> = by.into_values().collect();
+    Ok((!by.is_empty()).then(|| Wanted { patch: all, by: Authors::of(&by) }))
+}
+
+/// Whether one path is the other, or lies below it.
+fn overlap(one: &str, other: &str) -> bool {
+    let below =
+        |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    below(one, other) || below(other, one)
+}
+
+/// Puts two patches of different paths into one. Not [`merge::apply`], which would drop the nulls.
+pub(crate) fn join(all: &mut Value, patch: Value) {
+    match (all, patch) {
+        (Value::Object(all), Value::Object(patch)) => {
+            for (key, value) in patch {
+                match all.get_mut(&key) {
+                    Some(there) => join(there, value),
+                    None => drop(all.insert(key, value)),
+                }
+            }
+        }
+        (all, patch) => *all = patch,
+    }
+}
+
+/// Asks every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
+pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), Failure> {
+    let deadline = Instant::now() + job.options.gate_timeout;
+    let mut told: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let services = job.services.within(scene);
+    loop {
+        let mut waits: Vec<(String, Finding)> = Vec::new();
+        let mut stops = Vec::new();
+        for plugin in &job.plugins {
+            let description = plugin.describe();
+            if !description.hooks.contains(&Hook::Check) {
+                continue;
+            }
+            let name = &description.name;
+            let findings = plugin
+                .check(point, &scene.for_plugin(&job.move_id, &**plugin), services.clone())
+                .await
+                .map_err(|error| Failure::Hook {
+                    plugin: name.clone(),
+                    hook: Hook::Check,
+                    object: None,
+                    error,
+                })?;
+            for finding in findings {
+                match finding.severity {
+                    Severity::Note | Severity::Warn => {
+                        tell(job, told.entry(name).or_default(), name, &finding)
+                    }
+                    Severity::Wait => waits.push((name.clone(), finding)),
+                    Severity::Stop => stops.push((name.clone(), finding)),
+                }
+            }
+        }
+        if !stops.is_empty() {
+            return Err(Failure::Gate(stops));
+        }
+        if waits.is_empty() {
+            return Ok(());
+        }
+        // A plan says what a move would wait for, and does not wait.
+        if job.options.dry_run != DryRun::Off {
+            let mut told: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+            for (plugin, finding) in &waits {
+                let message = format!("a move would wait: {}", finding.message);
+                let finding = Finding { severity: Severity::Warn, message, ..finding.clone() };
+                tell(job, told.entry(plugin).or_default(), plugin, &finding);
+            }
+            return Ok(());
+        }
+        let lines: Vec<String> =
+            waits.iter().map(|(plugin, f)| format!("{plugin}: {}; {}", f.message, f.remedy)).collect();
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Failure::TimedOut(lines));
+        }
+        job.tell(Event::Waiting { what: &lines, left: left.as_secs() });
+        tokio::select! {
+            () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
+            halt = job.halter.wait() => return Err(Failure::Halted(halt)),
+        }
+    }
+}
+
+/// Tells a note or a warning: once, however often the gate is asked again, and not too many.
+fn tell(job: &Job, told: &mut BTreeSet<String>, plugin: &str, finding: &Finding) {
+    if told.len() > TOLD || !told.insert(finding.message.clone()) {
+        return;
+    }
+    if told.len() > TOLD {
+        job.tell(Event::Warning(&format!("{plugin}: it has said {TOLD} things; the rest is not shown")));
+    } else if finding.severity == Severity::Note {
+        job.tell(Event::Note(&format!("{plugin}: {}", finding.message)));
+    } else {
+        job.tell(Event::Warning(&format!("{plugin}: {}; {}", finding.message, finding.remedy)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use pivot_core::{GroupKind, Kind, KindLabels};
+
+    use super::*;
+
+    #[test]
+    fn a_path_overlaps_itself_and_what_is_above_and_below_it() {
+        for (one, other) in [("/status", "/status"), ("/status", "/status/a"), ("/status/a/b", "/status/a")] {
+            assert!(overlap(one, other), "{one} {other}");
+        }
+        assert!(!overlap("/status/a", "/status/ab") && !overlap("/status/a", "/status/b"));
+    }
+
+    /// Adapts everything in the same way.
+    struct Adapts(Description, Value);
+
+    #[async_trait]
+    impl Hooks for Adapts {
+        fn describe(&self) -> &Description {
+            &self.0
+        }
+
+        async fn adapt(&self, _object: &Object) -> Result<Option<Value>, HookError> {
+            Ok(Some(self.1.clone()))
+        }
+    }
+
+    fn adapts(name: &str, secret_data: bool, patch: Value) -> Arc<dyn Hooks> {
+        let description = Description {
+            name: name.into(),
+            kinds: vec![GroupKind::new("", "ConfigMap")],
+            hooks: vec![Hook::Adapt],
+            secret_data,
+            ..Description::default()
+        };
+        Arc::new(Adapts(description, patch))
+    }
+
+    async fn asked(plugins: &[Arc<dyn Hooks>]) -> Result<Option<Wanted>, Failure> {
+        let kind = Kind {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            version: "v1".into(),
+            plural: "configmaps".into(),
+            namespaced: true,
+            status_subresource: false,
+            served: vec!["v1".into()],
+            labels: KindLabels::default(),
+        };
+        let body = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u"}});
+        let object = Object::from_value(Arc::new(kind), &body).unwrap();
+        patch(plugins, Hook::Adapt, &object, None).await
+    }
+
+    async fn refusal(plugins: &[Arc<dyn Hooks>]) -> String {
+        asked(plugins).await.err().unwrap().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_clash_is_told_in_one_line() {
+        let patch = json!({"data": {"hunter2\nerror: gone": "x"}});
+        let told = refusal(&[adapts("a", false, patch.clone()), adapts("b", false, patch)]).await;
+        assert!(told.contains("both change /data/hunter2 error: gone"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn what_a_plugin_that_sees_the_data_of_secrets_writes_is_not_told() {
+        let patch = json!({"data": {"hunter2": "x"}});
+        for (one, other) in [(true, false), (false, true)] {
+            let told = refusal(&[adapts("a", one, patch.clone()), adapts("b", other, patch.clone())]).await;
+            assert!(told.contains("plugin b failed in adapt for ConfigMap n/a"), "{told}");
+            assert!(told.contains("it and plugin a both change") && !told.contains("hunter2"), "{told}");
+        }
+        let refused = || PlaceError::Invalid("data: Invalid value: \"hunter2\"".into());
+        let fields = || vec!["data.hunter2".to_owned()];
+        for secret_data in [true, false] {
+            let by = asked(&[adapts("a", secret_data, patch.clone())]).await.unwrap().unwrap().by;
+            assert_eq!(by.to_string(), "plugin a");
+            let told = format!("{} {:?}", by.answer(refused()), by.fields(fields()));
+            assert_eq!(told.matches("hunter2").count(), if secret_data { 0 } else { 2 }, "{told}");
+        }
+    }
+}

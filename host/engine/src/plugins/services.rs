@@ -1,0 +1,318 @@
+//! Who answers plugins' questions: the two sides, through the handles of the run.
+//!
+//! The runtime has checked that a question was declared and granted. What is left to hold here is the confinement to
+//! what moves, which only the plan knows: no question is answered before there is one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::try_join_all;
+use pivot_core::scope::Scope;
+use pivot_core::{Key, Kind, Object, Side};
+use pivot_places::{PlaceError, ServicePath};
+use pivot_runtime::probe::Here;
+use pivot_runtime::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};
+use tokio::time::Instant;
+
+use crate::discovery::kinds::Kinds;
+use crate::outcome::failure::Failure;
+use crate::plugins::scene::Scene;
+use crate::requests::side::Handle;
+
+/// How much of a service's answer a plugin may see.
+const ANSWER_LIMIT: usize = 256 * 1024;
+/// In how many namespaces one question is asked side by side; of more than these everything is listed at once.
+const NAMESPACES: usize = 16;
+
+/// The two sides, as plugins may ask them.
+pub(crate) struct Answers {
+    source: Handle,
+    target: Handle,
+    kinds: Arc<Kinds>,
+    scope: Scope,
+    here: Option<Here>,
+}
+
+/// The same, for one plan.
+struct Within {
+    answers: Arc<Answers>,
+    /// Those that move.
+    namespaces: BTreeSet<String>,
+    /// The cluster-scoped objects that move.
+    global: BTreeSet<Key>,
+}
+
+impl Answers {
+    pub(crate) fn new(source: &Handle, target: &Handle, kinds: &Arc<Kinds>, scope: &Scope) -> Self {
+        // Without certificates to trust nothing is probed from here; a probe then says so.
+        let here = Here::new().ok();
+        Self {
+            source: source.clone(),
+            target: target.clone(),
+            kinds: kinds.clone(),
+            scope: scope.clone(),
+            here,
+        }
+    }
+
+    /// Who answers while this is what moves. A class of a namespace that was not asked for moves along and opens no door to the
+    /// rest of that namespace.
+    pub(crate) fn within(self: &Arc<Self>, scene: &Scene) -> Arc<dyn Services> {
+        let moves = |namespace: &&String| self.scope.includes(Some(namespace));
+        Arc::new(Within {
+            answers: self.clone(),
+            namespaces: scene.namespaces.iter().filter(moves).cloned().collect(),
+            global: scene.keys.iter().filter(|key| key.namespace.is_none()).cloned().collect(),
+        })
+    }
+
+    fn handle(&self, side: Side) -> &Handle {
+        match side {
+            Side::Source => &self.source,
+            Side::Target => &self.target,
+        }
+    }
+
+    /// The objects of a kind in one namespace, or in all there are; of all names or of one.
+    async fn look(
+        &self,
+        side: Side,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<Vec<Object>, ServiceError> {
+        let handle = self.handle(side);
+        let answer = match name {
+            Some(name) if namespace.is_some() || !kind.namespaced => {
+                let key = Key::new(kind.group_kind.clone(), namespace, name);
+                handle.get(kind, &key).await.map(|object| object.into_iter().collect())
+            }
+            _ => handle.list(kind, namespace).await.map(|listing| listing.objects),
+        };
+        let mut objects: Vec<Object> = answer.map_err(|failure| service_error(&failure))?;
+        objects.retain(|object| name.is_none_or(|name| object.meta.name == name));
+        Ok(objects)
+    }
+}
+
+impl Within {
+    /// What moves of a cluster-scoped kind.
+    async fn global(
+        &self,
+        side: Side,
+        kind: &Arc<Kind>,
+        name: Option<&str>,
+    ) -> Result<Vec<Object>, ServiceError> {
+        let wanted =
+            |key: &&Key| key.group_kind == kind.group_kind && name.is_none_or(|name| key.name == name);
+        if !self.global.iter().any(|key| wanted(&key)) {
+            return Ok(Vec::new());
+        }
+        let mut objects = self.answers.look(side, kind, None, name).await?;
+        objects.retain(|object| self.global.contains(&object.key()));
+        Ok(objects)
+    }
+
+    /// What there is in the namespaces that move.
+    async fn moving(
+        &self,
+        side: Side,
+        kind: &Arc<Kind>,
+        name: Option<&str>,
+    ) -> Result<Vec<Object>, ServiceError> {
+        if self.namespaces.len() > NAMESPACES {
+            let mut objects = self.answers.look(side, kind, None, name).await?;
+            objects
+                .retain(|object| object.meta.namespace.as_ref().is_some_and(|n| self.namespaces.contains(n)));
+            return Ok(objects);
+        }
+        let looks =
+            self.namespaces.iter().map(|namespace| self.answers.look(side, kind, Some(namespace), name));
+        Ok(try_join_all(looks).await?.into_iter().flatten().collect())
+    }
+}
+
+#[async_trait]
+impl Services for Within {
+    async fn read(&self, _plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
+        let Query { side, kind, namespace, name, confined } = query;
+        let Some(kind) = self.answers.kinds.of(side).get(&kind) else {
+            return Err(ServiceError::new("no-such-kind", format!("the {side} has no {kind}")));
+        };
+        let name = name.as_deref();
+        let moves = |namespace: &str| self.namespaces.contains(namespace);
+        match namespace.as_deref() {
+            Some("*") if !confined => self.answers.look(side, kind, None, name).await,
+            _ if !kind.namespaced => self.global(side, kind, name).await,
+            None => self.moving(side, kind, name).await,
+            Some(asked) if confined && !moves(asked) => {
+                Err(Denied(format!("namespace {asked} does not move, and reading it was not granted")).into())
+            }
+            Some(asked) => self.answers.look(side, kind, Some(asked), name).await,
+        }
+    }
+
+    async fn probe(&self, _plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {
+        self.answers.probe(probe).await
+    }
+}
+
+impl Answers {
+    async fn probe(&self, probe: Probe) -> Result<Answer, ServiceError> {
+        let side = match probe.vantage {
+            Vantage::Here => {
+                let here = self.here.as_ref();
+                let here =
+                    here.ok_or_else(|| ServiceError::new("unreachable", "no certificates to trust here"))?;
+                return here.probe(&probe).await;
+            }
+            Vantage::Side(side) => side,
+        };
+        let invalid = || ServiceError::new("invalid", "a service is asked as namespace/service:port/path");
+        let (namespace, rest) = probe.address.split_once('/').ok_or_else(invalid)?;
+        let (service, rest) = rest.split_once(':').ok_or_else(invalid)?;
+        let (port, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let begun = Instant::now();
+        let asked =
+            self.handle(side).place.proxy_get(ServicePath { namespace, service, port, path }, ANSWER_LIMIT);
+        match tokio::time::timeout(probe.timeout, asked).await {
+            Ok(Ok((status, body))) => Ok(Answer {
+                status,
+                body: String::from_utf8_lossy(&body).into_owned(),
+                took: begun.elapsed(),
+            }),
+            Ok(Err(error)) => Err(ServiceError::new(word(&error), error.to_string())),
+            Err(_) => Err(ServiceError::new("unreachable", "no answer in time")),
+        }
+    }
+}
+
+fn service_error(failure: &Failure) -> ServiceError {
+    let code = match failure {
+        Failure::Place { error, .. } => word(error),
+        _ => "unreachable",
+    };
+    ServiceError::new(code, failure.to_string())
+}
+
+fn word(error: &PlaceError) -> &'static str {
+    match error {
+        PlaceError::NotFound(_) => "not-found",
+        PlaceError::Forbidden(_) | PlaceError::Unauthorized(_) => "denied",
+        PlaceError::Invalid(_) | PlaceError::Unsupported(..) => "invalid",
+        _ => "unreachable",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::scope::Namespaces;
+    use pivot_core::{GroupKind, KindLabels};
+    use pivot_places::MemoryPlace;
+    use serde_json::json;
+
+    use super::*;
+    use crate::requests::halt::Halter;
+
+    fn group_kind(kind: &str) -> GroupKind {
+        GroupKind::new("", kind)
+    }
+
+    fn place() -> MemoryPlace {
+        let place = MemoryPlace::new("somewhere");
+        for (kind, namespaced) in [("Secret", true), ("Identity", false)] {
+            place.add_kind(Kind {
+                group_kind: group_kind(kind),
+                version: "v1".into(),
+                plural: format!("{}s", kind.to_lowercase()),
+                namespaced,
+                status_subresource: false,
+                served: vec!["v1".into()],
+                labels: KindLabels::default(),
+            });
+        }
+        for namespace in ["a", "b", "kube-system"] {
+            place.insert(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": namespace}})).unwrap();
+        }
+        for name in ["moves", "stays"] {
+            place
+                .insert(json!({"apiVersion": "v1", "kind": "Identity", "metadata": {"name": name}}))
+                .unwrap();
+        }
+        place
+    }
+
+    /// Answers for a plan with these namespaces and one cluster-scoped object.
+    async fn within(namespaces: impl IntoIterator<Item = String>, scope: Namespaces) -> Arc<dyn Services> {
+        let handle = |side| Handle::new(side, Arc::new(place()), Halter::default());
+        let (source, target) = (handle(Side::Source), handle(Side::Target));
+        let kinds = Arc::new(Kinds::ask(&source, &target).await.unwrap());
+        let scene = Scene {
+            namespaces: namespaces.into_iter().collect(),
+            keys: vec![Key::new(group_kind("Identity"), None, "moves")],
+        };
+        Arc::new(Answers::new(&source, &target, &kinds, &Scope::new(scope))).within(&scene)
+    }
+
+    fn query(kind: &str, namespace: Option<&str>, name: Option<&str>, confined: bool) -> Query {
+        let word = |word: &str| word.to_owned();
+        let (namespace, name) = (namespace.map(word), name.map(word));
+        Query { side: Side::Target, kind: group_kind(kind), namespace, name, confined }
+    }
+
+    async fn found(services: &Arc<dyn Services>, query: Query) -> Vec<String> {
+        let objects = services.read("p", query).await.unwrap();
+        objects
+            .iter()
+            .map(|object| object.meta.namespace.clone().unwrap_or(object.meta.name.clone()))
+            .collect()
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    /// A tenant's namespace is there, and nothing of it moves.
+    #[tokio::test]
+    async fn of_all_namespaces_those_of_the_plan_move() {
+        let few = names(&["a", "b"]);
+        let many = (0..2 * NAMESPACES).map(|n| format!("n{n}")).chain(few.clone());
+        for moving in [few.clone(), many.collect()] {
+            let services = within(moving, Namespaces::All).await;
+            for name in [None, Some("s")] {
+                assert_eq!(found(&services, query("Secret", None, name, true)).await, few);
+            }
+            assert_eq!(found(&services, query("Secret", Some("a"), None, true)).await, ["a"]);
+            for elsewhere in ["kube-system", "*"] {
+                let denied = services.read("p", query("Secret", Some(elsewhere), None, true)).await;
+                assert_eq!(denied.unwrap_err().code, "denied");
+            }
+            assert_eq!(
+                found(&services, query("Secret", Some("kube-system"), None, false)).await,
+                ["kube-system"]
+            );
+            assert_eq!(found(&services, query("Secret", Some("*"), None, false)).await.len(), 3);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_moves_along_opens_no_namespace_that_was_not_asked_for() {
+        let services = within(names(&["a", "b"]), Namespaces::One("a".into())).await;
+        assert_eq!(found(&services, query("Secret", None, None, true)).await, ["a"]);
+        assert!(services.read("p", query("Secret", Some("b"), None, true)).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn of_a_cluster_scoped_kind_only_what_moves_is_answered() {
+        let services = within(names(&["a"]), Namespaces::All).await;
+        for (namespace, confined) in [(None, true), (Some("a"), true), (Some("*"), true), (None, false)] {
+            let asked = |name| query("Identity", namespace, name, confined);
+            assert_eq!(found(&services, asked(None)).await, ["moves"], "{namespace:?}");
+            assert_eq!(found(&services, asked(Some("moves"))).await, ["moves"], "{namespace:?}");
+            assert!(found(&services, asked(Some("stays"))).await.is_empty(), "{namespace:?}");
+        }
+        assert_eq!(found(&services, query("Identity", Some("*"), None, false)).await.len(), 2);
+        assert_eq!(found(&services, query("Identity", Some("*"), Some("stays"), false)).await, ["stays"]);
+    }
+}

@@ -1,0 +1,7 @@
+//! Requests to the two sides: tried again where that helps, as many at once as a server takes, stopped where it is safe.
+
+pub(crate) mod dataflow;
+pub(crate) mod halt;
+pub(crate) mod limiter;
+pub(crate) mod side;
+pub(crate) mod wait;

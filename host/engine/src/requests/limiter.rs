@@ -1,0 +1,69 @@
+//! How many requests run side by side. Too few waste the round trip, too many only queue in the API server: the limit
+//! grows while answers come about as fast as the fastest ones did, shrinks while they queue, and is halved when the
+//! server says so.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Requests a server asked us to slow down for, counted where they are sent.
+pub(crate) type Throttled = Arc<AtomicU64>;
+
+/// How many requests run side by side.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    limit: f64,
+    fastest: Duration,
+    throttled: Throttled,
+    seen: u64,
+}
+
+impl Limiter {
+    const START: f64 = 64.0;
+    const MIN: f64 = 4.0;
+    const MAX: f64 = 256.0;
+
+    pub(crate) fn new(throttled: Throttled) -> Self {
+        let seen = throttled.load(Ordering::Relaxed);
+        Self { limit: Self::START, fastest: Duration::MAX, throttled, seen }
+    }
+
+    pub(crate) fn room(&self, running: usize) -> bool {
+        (running as f64) < self.limit
+    }
+
+    pub(crate) fn finished(&mut self, took: Duration) {
+        let throttled = self.throttled.load(Ordering::Relaxed);
+        if throttled > self.seen {
+            self.seen = throttled;
+            self.limit = (self.limit / 2.0).max(Self::MIN);
+            return;
+        }
+        // Slowly forget the fastest answer: it may stem from before a server got busy with others.
+        self.fastest = took.min(self.fastest.saturating_add(self.fastest / 1000));
+        let queued = self.limit * (1.0 - self.fastest.as_secs_f64() / took.as_secs_f64().max(1e-6));
+        if queued < 12.0 {
+            self.limit = (self.limit + 1.0).min(Self::MAX);
+        } else if queued > 48.0 {
+            self.limit = (self.limit - 1.0).max(Self::MIN);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_grows_with_fast_answers_and_halves_when_throttled() {
+        let throttled = Throttled::default();
+        let mut limiter = Limiter::new(throttled.clone());
+        (0..300).for_each(|_| limiter.finished(Duration::from_millis(20)));
+        assert_eq!(limiter.limit, Limiter::MAX);
+        throttled.fetch_add(1, Ordering::Relaxed);
+        limiter.finished(Duration::from_millis(20));
+        assert_eq!(limiter.limit, Limiter::MAX / 2.0);
+        (0..300).for_each(|_| limiter.finished(Duration::from_millis(200)));
+        assert!(limiter.limit < 64.0, "{}", limiter.limit);
+    }
+}

@@ -1,0 +1,240 @@
+//! The two sides of a move: places with a name for errors, retries, and a fence against writing without the lease.
+//!
+//! The one place where requests are tried again. What can't succeed later is not tried again: a refusal by schema or
+//! rights comes back at once, instead of after minutes of back-off.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pivot_core::{Key, Kind, Meta, Object, Side};
+use pivot_places::{
+    Access, Change, Listing, Patch, Place, PlaceError, PlaceKind, Preconditions, Subresource,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::outcome::failure::Failure;
+use crate::requests::halt::Halter;
+use crate::requests::limiter::Throttled;
+
+/// How long a request is tried again before it counts as failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The same until a place has answered for the first time: nothing is under way yet, and an address may simply be wrong.
+const FIRST_PATIENCE: Duration = Duration::from_secs(8);
+/// The same once a stop was asked for: what is put back is still worth a few tries.
+const HALTED_PATIENCE: Duration = Duration::from_secs(15);
+/// How long nothing is said of it.
+const SILENCE_TOLD: Duration = Duration::from_secs(3);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The two places of a move.
+#[derive(Clone)]
+pub struct Sides {
+    /// Where the objects are.
+    pub source: Arc<dyn Place>,
+    /// Where they go.
+    pub target: Arc<dyn Place>,
+}
+
+/// One side.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    pub(crate) side: Side,
+    pub(crate) place: Arc<dyn Place>,
+    pub(crate) throttled: Throttled,
+    answered: Arc<AtomicBool>,
+    /// Whether people were told that it does not answer; many requests wait at once.
+    told: Arc<AtomicBool>,
+    halter: Halter,
+}
+
+impl Handle {
+    pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter) -> Self {
+        let throttled = Throttled::default();
+        Self { side, place, throttled, answered: Arc::default(), told: Arc::default(), halter }
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.place.sort() == PlaceKind::Live
+    }
+
+    pub(crate) async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing, Failure> {
+        self.retry(|| self.place.list(kind, namespace))
+            .await
+            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
+    }
+
+    pub(crate) async fn list_meta(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Meta>, Failure> {
+        self.retry(|| self.place.list_meta(kind, namespace))
+            .await
+            .map(|listing| listing.metas)
+            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
+    }
+
+    pub(crate) async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>, Failure> {
+        self.retry(|| self.place.get(kind, key))
+            .await
+            .map_err(|error| self.failed("reading", Some(key), error))
+    }
+
+    /// The raw answer: callers tell "already exists" and "conflict" apart from what is wrong.
+    pub(crate) async fn create(
+        &self,
+        kind: &Arc<Kind>,
+        body: &Value,
+        change: Change,
+    ) -> Result<Object, PlaceError> {
+        self.fence(change)?;
+        self.retry(|| self.place.create(kind, body, change)).await
+    }
+
+    /// See [`Handle::create`].
+    pub(crate) async fn patch(
+        &self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        body: &Value,
+    ) -> Result<Object, PlaceError> {
+        self.patch_part(kind, key, body, Subresource::None).await
+    }
+
+    /// See [`Handle::create`].
+    pub(crate) async fn patch_part(
+        &self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        body: &Value,
+        subresource: Subresource,
+    ) -> Result<Object, PlaceError> {
+        self.fence(Change::Real)?;
+        self.retry(|| self.place.patch(kind, key, Patch { body, subresource, change: Change::Real })).await
+    }
+
+    /// See [`Handle::create`].
+    pub(crate) async fn delete(
+        &self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        preconditions: Preconditions,
+    ) -> Result<(), PlaceError> {
+        self.fence(Change::Real)?;
+        self.retry(|| self.place.delete(kind, key, preconditions.clone())).await
+    }
+
+    pub(crate) async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>, Failure> {
+        self.retry(|| self.place.denied(asked))
+            .await
+            .map_err(|error| self.failed("asking for rights", None, error))
+    }
+
+    pub(crate) fn failed(
+        &self,
+        doing: impl Into<String>,
+        object: Option<&Key>,
+        error: PlaceError,
+    ) -> Failure {
+        if let Some(why) = self.halter.lost() {
+            return Failure::Halted(crate::requests::halt::Halt::LeaseLost(why));
+        }
+        // Who does not answer is known by its address only.
+        let error = match error {
+            PlaceError::Unavailable(text) => {
+                PlaceError::Unavailable(format!("{text}; asked was {}", self.place.label()))
+            }
+            other => other,
+        };
+        Failure::Place { side: self.side, doing: doing.into(), object: object.cloned().map(Box::new), error }
+    }
+
+    fn fence(&self, change: Change) -> Result<(), PlaceError> {
+        match self.halter.lost() {
+            Some(why) if change == Change::Real => {
+                Err(PlaceError::Forbidden(format!("the lease is lost: {why}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) async fn retry<T, F, Fut>(&self, mut request: F) -> Result<T, PlaceError>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, PlaceError>>,
+    {
+        let begun = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let patience = match (self.halter.halted(), self.answered.load(Ordering::Relaxed)) {
+                (None, true) => PATIENCE,
+                // Someone waits for us to stop.
+                (Some(_), _) => HALTED_PATIENCE,
+                (None, false) => FIRST_PATIENCE,
+            };
+            let error = match request().await {
+                Err(error) if error.transient() && begun.elapsed() < patience => error,
+                other => {
+                    if other.is_ok() {
+                        self.answered.store(true, Ordering::Relaxed);
+                        self.told.store(false, Ordering::Relaxed);
+                    }
+                    return other;
+                }
+            };
+            let wait = match error {
+                PlaceError::TooManyRequests { retry_after } => {
+                    self.throttled.fetch_add(1, Ordering::Relaxed);
+                    retry_after.unwrap_or(pause).min(PATIENCE)
+                }
+                _ => pause,
+            };
+            // A server that asks for patience is heeded; that is no news.
+            let throttled = matches!(error, PlaceError::TooManyRequests { .. });
+            if !throttled && begun.elapsed() >= SILENCE_TOLD && !self.told.swap(true, Ordering::Relaxed) {
+                tracing::warn!("the {} does not take a request; trying it again ({error})", self.side);
+            }
+            tracing::debug!(side = %self.side, %error, ?wait, "trying again");
+            tokio::time::sleep(wait).await;
+            if let Some(why) = self.halter.lost() {
+                return Err(PlaceError::Forbidden(format!("the lease is lost: {why}")));
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_places::MemoryPlace;
+
+    use super::*;
+
+    async fn patience(handle: &Handle) -> u64 {
+        let begun = Instant::now();
+        let request = || async { Err::<(), _>(PlaceError::Unavailable("refused".into())) };
+        handle.retry(request).await.unwrap_err();
+        begun.elapsed().as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_that_never_answered_is_given_up_sooner() {
+        let place = Arc::new(MemoryPlace::new("over there"));
+        let handle = Handle::new(Side::Target, place, Halter::default());
+        assert!((8..15).contains(&patience(&handle).await));
+        handle.clone().retry(|| async { Ok(()) }).await.unwrap();
+        assert!((60..70).contains(&patience(&handle).await));
+    }
+
+    #[test]
+    fn an_error_names_who_did_not_answer() {
+        let place = Arc::new(MemoryPlace::new("over there"));
+        let handle = Handle::new(Side::Target, place, Halter::default());
+        let failure = handle.failed("listing secrets", None, PlaceError::Unavailable("refused".into()));
+        assert!(failure.to_string().contains("over there"), "{failure}");
+    }
+}

@@ -1,0 +1,120 @@
+//! Waiting for objects to come into a state, by watch: no polling, and no object is asked for one by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::try_join_all;
+use pivot_core::{Key, Kind, Object};
+use pivot_places::{Event, PlaceError};
+use tokio::time::Instant;
+
+use crate::events::{self, Watcher};
+use crate::outcome::failure::Failure;
+use crate::requests::halt::Halter;
+use crate::requests::side::Handle;
+
+/// How often people are told what is still missing.
+const TELL: Duration = Duration::from_secs(5);
+
+/// What an object lacks, in words; none if it is as wanted.
+pub(crate) type Lacks<'a> = dyn Fn(&Object) -> Result<Option<String>, Failure> + Send + Sync + 'a;
+
+/// Waits until no object of the given keys lacks anything. An object that is gone lacks nothing: whether it may be
+/// gone is for the caller to find out.
+pub(crate) async fn until(
+    handle: &Handle,
+    wanted: BTreeMap<Arc<Kind>, BTreeSet<Key>>,
+    lacks: &Lacks<'_>,
+    timeout: Duration,
+    halter: &Halter,
+    watcher: &dyn Watcher,
+) -> Result<(), Failure> {
+    let missing: Mutex<BTreeMap<Key, String>> = Mutex::default();
+    let lines = || -> Vec<String> {
+        let missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.iter().map(|(key, what)| format!("{key} in the {}: {what}", handle.side)).collect()
+    };
+    let deadline = Instant::now() + timeout;
+    let kinds = wanted.iter().map(|(kind, keys)| one_kind(handle, kind, keys, lacks, &missing));
+    let tell = async {
+        loop {
+            tokio::time::sleep(TELL.min(deadline.saturating_duration_since(Instant::now()))).await;
+            let left = deadline.saturating_duration_since(Instant::now()).as_secs();
+            watcher.event(events::Event::Waiting { what: &lines(), left });
+            if left == 0 {
+                tokio::time::sleep(TELL).await;
+            }
+        }
+    };
+    tokio::select! {
+        result = try_join_all(kinds) => result.map(drop),
+        halt = halter.wait() => Err(Failure::Halted(halt)),
+        () = tokio::time::sleep(timeout) => Err(Failure::TimedOut(lines())),
+        () = tell => Ok(()),
+    }
+}
+
+async fn one_kind(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    keys: &BTreeSet<Key>,
+    lacks: &Lacks<'_>,
+    missing: &Mutex<BTreeMap<Key, String>>,
+) -> Result<(), Failure> {
+    let namespace = one_namespace(keys);
+    let lock = || missing.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let listing = handle.list(kind, namespace).await?;
+        let mut open = BTreeSet::new();
+        for object in listing.objects.iter().filter(|object| keys.contains(&object.key())) {
+            if let Some(what) = lacks(object)? {
+                lock().insert(object.key(), what);
+                open.insert(object.key());
+            }
+        }
+        lock().retain(|key, _| !keys.contains(key) || open.contains(key));
+        if open.is_empty() {
+            return Ok(());
+        }
+        let watch = handle.retry(|| handle.place.watch(kind, namespace, &listing.resource_version)).await;
+        let mut events = match watch {
+            Ok(events) => events,
+            Err(PlaceError::Expired(_)) => continue,
+            Err(error) => return Err(handle.failed(format!("watching {}", kind.plural), None, error)),
+        };
+        // A watch that ends or fails is begun anew with a list: nothing can slip through between them.
+        while let Some(Ok(event)) = events.next().await {
+            let (object, what) = match event {
+                Event::Applied(object) if keys.contains(&object.key()) => {
+                    let what = lacks(&object)?;
+                    (object, what)
+                }
+                Event::Deleted(object) => (object, None),
+                Event::Applied(_) => continue,
+            };
+            match what {
+                Some(what) => {
+                    lock().insert(object.key(), what);
+                    open.insert(object.key());
+                }
+                None => {
+                    lock().remove(&object.key());
+                    open.remove(&object.key());
+                }
+            }
+            if open.is_empty() {
+                return Ok(());
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// The namespace all keys share, if they do.
+fn one_namespace(keys: &BTreeSet<Key>) -> Option<&str> {
+    let mut namespaces = keys.iter().map(|key| key.namespace.as_deref());
+    let first = namespaces.next().flatten();
+    if namespaces.all(|namespace| namespace == first) { first } else { None }
+}
