@@ -153,7 +153,7 @@ pub struct Description {
     pub version: String,
     /// Digest of its component and configuration; pinned in the record.
     pub digest: String,
-    /// Kinds whose objects its hooks want to see.
+    /// Kinds whose objects its hooks want to see; `*`: every kind of the group.
     pub kinds: Vec<GroupKind>,
     /// The hooks it has.
     pub hooks: Vec<Hook>,
@@ -163,10 +163,14 @@ pub struct Description {
 }
 
 impl Description {
+    /// Whether it wants to see objects of the kind.
+    pub fn sees(&self, kind: &GroupKind) -> bool {
+        self.kinds.iter().any(|seen| seen.covers(kind))
+    }
+
     /// Whether it has the hook and wants to see the kind in it.
     pub fn wants(&self, hook: Hook, kind: &GroupKind) -> bool {
-        self.hooks.contains(&hook)
-            && self.kinds.iter().any(|k| k.group == kind.group && (k.kind == kind.kind || k.kind == "*"))
+        self.hooks.contains(&hook) && self.sees(kind)
     }
 }
 

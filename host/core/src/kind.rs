@@ -24,6 +24,11 @@ impl GroupKind {
         self.group == group && self.kind == kind
     }
 
+    /// Whether this kind, or pattern of kinds, covers another: `*` as kind means every kind of the group.
+    pub fn covers(&self, kind: &Self) -> bool {
+        self.group == kind.group && (self.kind == "*" || self.kind == kind.kind)
+    }
+
     /// Whether objects of this kind hold data that must never be shown.
     pub fn is_secret(&self) -> bool {
         self.is("", "Secret")
@@ -99,5 +104,15 @@ mod tests {
         for text in ["Secret", "Machine.cluster.x-k8s.io"] {
             assert_eq!(text.parse::<GroupKind>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_star_covers_every_kind_of_its_group_and_no_other() {
+        let covers =
+            |wide: &str, kind: &str| wide.parse::<GroupKind>().unwrap().covers(&kind.parse().unwrap());
+        assert!(covers("*.metal3.io", "BareMetalHost.metal3.io"));
+        assert!(covers("Secret", "Secret") && covers("*", "Secret"));
+        assert!(!covers("*.metal3.io", "Secret") && !covers("*", "BareMetalHost.metal3.io"));
+        assert!(!covers("BareMetalHost.metal3.io", "*.metal3.io"));
     }
 }

@@ -53,11 +53,6 @@ pub struct Declaration {
     pub extra: Vec<(String, String)>,
 }
 
-/// Whether a kind is meant by another, which may be `*`.
-pub(crate) fn covers(wide: &GroupKind, kind: &GroupKind) -> bool {
-    wide.group == kind.group && (wide.kind == "*" || wide.kind == kind.kind)
-}
-
 /// The side that a hook changes; none for hooks that change nothing.
 pub(crate) fn side_of(hook: Hook) -> Option<Side> {
     match hook {
@@ -107,7 +102,7 @@ impl Declaration {
                     "it says that {hook} changes {kind} in the {side}, where {hook} changes nothing"
                 ));
             }
-            if !self.kinds.iter().any(|listed| covers(listed, kind)) {
+            if !self.kinds.iter().any(|listed| listed.covers(kind)) {
                 return Err(format!("it says that {hook} changes {kind}, but does not list that kind"));
             }
         }
@@ -127,7 +122,7 @@ impl Declaration {
 
     /// Whether a hook was declared to change a kind.
     pub fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
-        self.changes.iter().any(|change| change.hook == hook && covers(&change.kind, kind))
+        self.changes.iter().any(|change| change.hook == hook && change.kind.covers(kind))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::call::{Call, CallError};
 use crate::context::{Card, Ctx};
 use crate::contract::exports::pivot::provider::{adapt, check, hold, relate, restore, settle};
 use crate::contract::pivot::provider::types;
-use crate::describe::{Declaration, covers};
+use crate::describe::Declaration;
 use crate::services::Services;
 use crate::tally::Used;
 use crate::text;
@@ -113,7 +113,7 @@ impl Plugin {
     /// How an object belongs together with others.
     pub async fn relate(&self, object: &Object) -> Result<Vec<Relation>, CallError> {
         let Some(hook) = &self.hooks.relate else { return Ok(Vec::new()) };
-        if !self.declaration.kinds.iter().any(|kind| covers(kind, &object.kind.group_kind)) {
+        if !self.declaration.kinds.iter().any(|kind| kind.covers(&object.kind.group_kind)) {
             return Ok(Vec::new());
         }
         let call = self.call(Hook::Relate, Some(object), None);
@@ -197,7 +197,7 @@ impl Plugin {
 
     /// Whether a hook is called for objects of a kind. `check` is called for none in particular.
     pub fn answers(&self, hook: Hook, kind: &GroupKind) -> bool {
-        let sees = || self.declaration.kinds.iter().any(|seen| covers(seen, kind));
+        let sees = || self.declaration.kinds.iter().any(|seen| seen.covers(kind));
         self.description.hooks.contains(&hook)
             && match hook {
                 Hook::Relate => sees(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pivot_core::release::ReleaseList;
-use pivot_core::{GroupKind, Key};
+use pivot_core::Key;
 
 use crate::plugins::hooks::{Hooks, MoveContext};
 
@@ -20,14 +20,11 @@ impl Scene {
     }
 
     pub(crate) fn for_plugin(&self, move_id: &str, plugin: &dyn Hooks) -> MoveContext {
-        let kinds = &plugin.describe().kinds;
-        let cares = |gk: &GroupKind| {
-            kinds.iter().any(|k| k.group == gk.group && (k.kind == gk.kind || k.kind == "*"))
-        };
+        let description = plugin.describe();
         MoveContext {
             move_id: move_id.to_owned(),
             namespaces: self.namespaces.iter().cloned().collect(),
-            objects: self.keys.iter().filter(|key| cares(&key.group_kind)).cloned().collect(),
+            objects: self.keys.iter().filter(|key| description.sees(&key.group_kind)).cloned().collect(),
         }
     }
 }

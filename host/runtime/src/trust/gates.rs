@@ -3,7 +3,7 @@
 use pivot_core::hooks::Hook;
 use pivot_core::{GroupKind, Side};
 
-use crate::describe::{Declaration, Read, covers};
+use crate::describe::{Declaration, Read};
 use crate::parse::Seen;
 use crate::trust::Grants;
 
@@ -20,7 +20,7 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
     }
     for change in &declared.changes {
         let fits = grants.changes.iter().any(|grant| {
-            grant.hook == change.hook && grant.side == change.side && covers(&grant.kind, &change.kind)
+            grant.hook == change.hook && grant.side == change.side && grant.kind.covers(&change.kind)
         });
         if !fits {
             missing.push(format!("to change {} of the {} in {}", change.kind, change.side, change.hook));
@@ -57,7 +57,7 @@ fn meet(grant: &Read, declared: &Read) -> bool {
         (Some(granted), Some(asked)) => granted == asked,
         (Some(_), None) | (None, Some(_)) => false,
     };
-    let kind = covers(&grant.kind, &declared.kind) || covers(&declared.kind, &grant.kind);
+    let kind = grant.kind.covers(&declared.kind) || declared.kind.covers(&grant.kind);
     namespace && grant.side == declared.side && kind
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum Reach {
 
 /// How far these reads allow to ask for a kind in a namespace; none: not at all.
 pub(crate) fn reach(reads: &[Read], side: Side, kind: &GroupKind, namespace: Option<&str>) -> Option<Reach> {
-    let fits = reads.iter().filter(|read| read.side == side && covers(&read.kind, kind));
+    let fits = reads.iter().filter(|read| read.side == side && read.kind.covers(kind));
     fits.filter_map(|read| match (read.namespace.as_deref(), namespace) {
         (Some("*"), _) => Some(Reach::Asked),
         (Some(one), Some(asked)) if one == asked => Some(Reach::Asked),
