@@ -9,7 +9,7 @@
 //! An object that a plugin leaves is never entered, so that what is below it stays too unless it also belongs to
 //! something else in the set.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::graph::Graph;
 use crate::inventory::Inventory;
@@ -18,12 +18,17 @@ use crate::plan::Note;
 use crate::relations::Relations;
 use crate::scope::Scope;
 use crate::soft::{is_cluster, is_cluster_class};
-use crate::{Kind, Object};
+use crate::{GroupKind, Kind, Object};
 
-/// Whether objects of the kind are read: its definition is labelled, or it is one of the two core kinds that
-/// Clusters use.
+/// Whether objects of the kind are read, whatever plugins wish for: its definition is labelled, or it is one of the two
+/// core kinds that Clusters use.
 pub fn takes_part(kind: &Kind) -> bool {
     kind.labels.discover || kind.group_kind.is("", "Secret") || kind.group_kind.is("", "ConfigMap")
+}
+
+/// Whether objects of the kind are read: it takes part, or a plugin wishes to see it.
+pub fn is_read(kind: &Kind, wished: &BTreeSet<GroupKind>) -> bool {
+    takes_part(kind) || wished.iter().any(|wish| wish.covers(&kind.group_kind))
 }
 
 /// Whether every object of the kind moves with all below it.

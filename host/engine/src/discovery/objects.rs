@@ -12,6 +12,7 @@ use pivot_core::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
 use pivot_core::providers::Provider;
 use pivot_core::refusal::Refusal;
 use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::select::is_read;
 use pivot_core::soft;
 use pivot_core::{GroupKind, Kind, Object, Side};
 use pivot_places::{Listing, PlaceError};
@@ -44,18 +45,11 @@ pub(crate) async fn discover(
         Namespaces::One(one) => Some(one.as_str()),
     };
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
-    let takes_part = |kind: &Kind| {
-        let gk = &kind.group_kind;
-        kind.labels.discover
-            || gk.is("", "Secret")
-            || gk.is("", "ConfigMap")
-            || wished.iter().any(|wish| wish.group == gk.group && (wish.kind == gk.kind || wish.kind == "*"))
-    };
-    let lists =
-        kinds.values().filter(|kind| takes_part(kind) && kind.group_kind != cluster).map(|kind| async move {
-            let namespace = if kind.namespaced { namespace } else { None };
-            Ok::<_, Failure>(list_or_nothing(handle, kind, namespace).await?.objects)
-        });
+    let read = kinds.values().filter(|kind| is_read(kind, wished) && kind.group_kind != cluster);
+    let lists = read.map(|kind| async move {
+        let namespace = if kind.namespaced { namespace } else { None };
+        Ok::<_, Failure>(list_or_nothing(handle, kind, namespace).await?.objects)
+    });
     let read_all = stream::iter(lists).buffer_unordered(LISTS).try_concat();
     let (mut objects, clusters, (providers, provider_secrets)) = tokio::try_join!(
         read_all,
