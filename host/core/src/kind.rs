@@ -29,6 +29,12 @@ impl GroupKind {
         self.group == kind.group && (self.kind == "*" || self.kind == kind.kind)
     }
 
+    /// Whether objects of this kind come and go by themselves: nobody moves, keeps or misses them. Core Events and those of
+    /// `events.k8s.io` are the same objects.
+    pub fn is_event(&self) -> bool {
+        self.is("", "Event") || self.is("events.k8s.io", "Event")
+    }
+
     /// Whether objects of this kind hold data that must never be shown.
     pub fn is_secret(&self) -> bool {
         self.is("", "Secret")
@@ -104,6 +110,13 @@ mod tests {
         for text in ["Secret", "Machine.cluster.x-k8s.io"] {
             assert_eq!(text.parse::<GroupKind>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn only_kubernetes_own_events_are_events() {
+        let events = |kind: &str| kind.parse::<GroupKind>().unwrap().is_event();
+        assert!(events("Event") && events("Event.events.k8s.io"));
+        assert!(!events("Event.calendar.example.org"));
     }
 
     #[test]

@@ -156,10 +156,10 @@ async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
         .filter_map(|step| step.key.namespace.as_deref())
         .collect();
     let known: BTreeSet<&GroupKind> = base.inventory.keys().iter().map(|key| &key.group_kind).collect();
-    let kinds = job.kinds.source.values().filter(|kind| {
-        let events = kind.group_kind.kind == "Event";
-        kind.namespaced && !events && !known.contains(&kind.group_kind)
-    });
+    let kinds =
+        job.kinds.source.values().filter(|kind| {
+            kind.namespaced && !kind.group_kind.is_event() && !known.contains(&kind.group_kind)
+        });
     let lists = kinds.flat_map(|kind| namespaces.iter().map(move |namespace| (kind, *namespace)));
     let found: Vec<Vec<Bystander>> = stream::iter(lists)
         .map(|(kind, namespace)| async move {

@@ -149,7 +149,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
 async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> {
     let always: BTreeSet<(&str, &str)> =
         [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")].into_iter().collect();
-    let kinds = job.kinds.target.values().filter(|kind| kind.namespaced && kind.group_kind.kind != "Event");
+    let kinds = job.kinds.target.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
     let lists = stream::iter(kinds).map(|kind| async move {
         match job.target.list_meta(kind, Some(namespace)).await {
             Ok(metas) => Ok((kind.group_kind.clone(), metas)),

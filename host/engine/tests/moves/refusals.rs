@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use pivot_core::names;
+use pivot_core::{KindLabels, names};
 use pivot_engine::{Exit, Failure, run};
 use pivot_places::memory::{Fault, Schema};
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
 
-use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
 async fn refused(stage: &Stage, exit: Exit, code: &str) {
     let (source, target) = (picture(&stage.source), picture(&stage.target));
@@ -92,6 +92,16 @@ async fn a_bystander_that_would_be_garbage_collected() {
     refused(&stage, Exit::Refused, "collateral").await;
     stage.options.scope.accept_loss.insert("Role.rbac.authorization.k8s.io".parse().unwrap());
     run::start(stage.setup()).await.unwrap();
+}
+
+/// Only Kubernetes' own Events come and go by themselves.
+#[tokio::test(start_paused = true)]
+async fn a_bystander_of_a_kind_that_is_merely_called_event() {
+    const CALENDARS: &str = "calendars.example.org";
+    let stage = Stage::new();
+    stage.source.add_kind(kind(CALENDARS, "Event", "events", KindLabels::default()));
+    stage.source.insert(body(CALENDARS, "Event", "e", Some((CLUSTERS, "Machine", "m0")))).unwrap();
+    refused(&stage, Exit::Refused, "collateral").await;
 }
 
 #[tokio::test(start_paused = true)]
