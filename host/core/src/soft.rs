@@ -20,15 +20,6 @@ use crate::{GroupKind, Key, Object, ObjectError, OwnerReference};
 /// (W8: the peer cuts at the last dash and never finds `<cluster>-apiserver-etcd-client`).
 const SECRET_PURPOSES: [&str; 6] = ["apiserver-etcd-client", "kubeconfig", "proxy", "etcd", "ca", "sa"];
 
-/// A Cluster's reference to a class that is not in the inventory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClassReference {
-    /// The Cluster.
-    pub cluster: Key,
-    /// The ClusterClass.
-    pub class: Key,
-}
-
 /// A template that a ClusterClass names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TemplateReference {
@@ -62,15 +53,10 @@ pub fn is_cluster_class(kind: &GroupKind) -> bool {
 
 /// The classes that Clusters use and that are not in the inventory: they live in another namespace, or nowhere.
 /// A Cluster that can't be read is left to the plan, which refuses it.
-pub fn class_references(inventory: &Inventory) -> Vec<ClassReference> {
+pub fn missing_classes(inventory: &Inventory) -> BTreeSet<Key> {
     let clusters = inventory.objects().iter().filter(|object| is_cluster(&object.kind.group_kind));
-    clusters
-        .filter_map(|cluster| {
-            let class = class_of(cluster).ok()??;
-            let missing = inventory.by_key(&class).is_none();
-            missing.then(|| ClassReference { cluster: cluster.key(), class })
-        })
-        .collect()
+    let classes = clusters.filter_map(|cluster| class_of(cluster).ok()?);
+    classes.filter(|class| inventory.by_key(class).is_none()).collect()
 }
 
 /// The class a Cluster uses: `classRef` in v1beta2, `class` and `classNamespace` in v1beta1.

@@ -10,7 +10,6 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::inventory::Inventory;
 use pivot_core::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
 use pivot_core::providers::Provider;
-use pivot_core::refusal::Refusal;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::select::is_read;
 use pivot_core::soft;
@@ -156,30 +155,16 @@ async fn with_distant_classes(
     objects: Vec<Object>,
 ) -> Result<Inventory, Failure> {
     let inventory = Inventory::new(objects);
-    let wanted: BTreeSet<_> =
-        soft::class_references(&inventory).into_iter().map(|r| (r.class, r.cluster)).collect();
+    let wanted = soft::missing_classes(&inventory);
     if wanted.is_empty() {
         return Ok(inventory);
     }
     let mut found: Vec<Object> = Vec::new();
     let mut seen = BTreeSet::new();
-    for (class, cluster) in wanted {
-        if !seen.insert(class.clone()) {
-            continue;
-        }
-        let kind = kinds.get(&class.group_kind);
-        let object = match kind {
-            Some(kind) => handle.get(kind, &class).await?,
-            None => None,
-        };
-        let Some(object) = object else {
-            return Err(Failure::refused(Refusal::source(
-                "class-missing",
-                cluster.clone(),
-                format!("{cluster} uses {class}, which is not there"),
-                "create the class, or correct spec.topology of the Cluster",
-            )));
-        };
+    for class in wanted {
+        let Some(kind) = kinds.get(&class.group_kind) else { continue };
+        // One that is nowhere is the plan's to refuse, with all the rest.
+        let Some(object) = handle.get(kind, &class).await? else { continue };
         let templates =
             soft::template_references(&object).map_err(|error| Failure::Object(handle.side, error))?;
         for template in templates {

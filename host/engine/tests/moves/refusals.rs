@@ -6,7 +6,7 @@ use pivot_core::{KindLabels, names};
 use pivot_engine::{Exit, Failure, run};
 use pivot_places::memory::{Fault, Schema};
 use pivot_places::{MemoryPlace, PlaceError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
@@ -102,6 +102,19 @@ async fn a_bystander_of_a_kind_that_is_merely_called_event() {
     stage.source.add_kind(kind(CALENDARS, "Event", "events", KindLabels::default()));
     stage.source.insert(body(CALENDARS, "Event", "e", Some((CLUSTERS, "Machine", "m0")))).unwrap();
     refused(&stage, Exit::Refused, "collateral").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_class_is_told_with_all_the_rest() {
+    let stage = Stage::new();
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    stage.source.edit(&cluster, |b| b["spec"]["topology"]["classRef"] = json!({"name": "gone"})).unwrap();
+    let deleting = |b: &mut Value| b["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    stage.source.edit(&key(CLUSTERS, "Machine", "m0"), deleting).unwrap();
+    let stop = run::plan(stage.setup()).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    let codes: Vec<&str> = refusals.iter().map(|refusal| refusal.code).collect();
+    assert_eq!(codes, ["being-deleted", "class-missing"], "{stop}");
 }
 
 #[tokio::test(start_paused = true)]
