@@ -5,37 +5,17 @@
 //! (W3). So every listable kind of the affected namespaces is looked at, metadata only, and what would be collected
 //! stops the plan unless a plugin leaves it or the user accepts the loss of its kind.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
+pub use crate::garbage::Bystander;
+use crate::garbage::{Lost, collected};
 use crate::plan::Plan;
 use crate::refusal::{Refusal, kubectl, some_of};
 use crate::relations::Relations;
+use crate::release::{Fate, ReleaseList};
 use crate::scope::Scope;
 use crate::select::takes_part;
-use crate::{GroupKind, Key, Kind, Meta, Uid, names};
-
-/// An object that exists in the source, whatever its kind.
-#[derive(Clone, Debug)]
-pub struct Bystander {
-    /// Its kind.
-    pub kind: Arc<Kind>,
-    /// Its metadata.
-    pub meta: Meta,
-}
-
-impl Bystander {
-    fn key(&self) -> Key {
-        let namespace = if self.kind.namespaced { self.meta.namespace.as_deref() } else { None };
-        Key::new(self.kind.group_kind.clone(), namespace, &self.meta.name)
-    }
-
-    /// Events come and go by themselves.
-    fn is_event(&self) -> bool {
-        let kind = &self.kind.group_kind;
-        kind.is("", "Event") || kind.is("events.k8s.io", "Event")
-    }
-}
+use crate::{GroupKind, Key, Kind, Uid, names};
 
 /// What would be garbage-collected in the source: one refusal per kind.
 ///
@@ -48,17 +28,52 @@ pub fn collateral(
     bystanders: &[Bystander],
 ) -> Vec<Refusal> {
     let mut by_kind: BTreeMap<&GroupKind, (&Kind, BTreeMap<Key, Key>)> = BTreeMap::new();
-    for lost in Collection::new(plan, relations, bystanders).run() {
-        let Some(bystander) = bystanders.get(lost.object) else { continue };
-        let kind = &bystander.kind.group_kind;
-        if !lost.left && !bystander.is_event() && !scope.accept_loss.contains(kind) {
-            let owner = bystander.meta.owner_references.iter().find(|owner| owner.uid == *lost.owner);
-            let owner = owner.map(|owner| Key::new(owner.group_kind(), None, &owner.name));
-            let (_, found) = by_kind.entry(kind).or_insert_with(|| (&bystander.kind, BTreeMap::new()));
-            found.extend(owner.map(|owner| (bystander.key(), owner)));
-        }
+    let deleted: BTreeSet<&Uid> = plan.moved().map(|step| &step.uid).collect();
+    let kept = plan.kept().map(|step| &step.uid);
+    let left = |bystander: &Bystander| relations.left(&bystander.meta.uid).is_some();
+    let lost = collected(&deleted, kept, bystanders, left);
+    for Lost { object, owner, .. } in lost.into_iter().filter(|lost| matters(lost, &scope.accept_loss)) {
+        let owner = object.meta.owner_references.iter().find(|reference| reference.uid == *owner);
+        let owner = owner.map(|owner| Key::new(owner.group_kind(), None, &owner.name));
+        let entry = by_kind.entry(&object.kind.group_kind);
+        let (_, found) = entry.or_insert_with(|| (&object.kind, BTreeMap::new()));
+        found.extend(owner.map(|owner| (object.key(), owner)));
     }
     by_kind.into_values().filter_map(|(kind, lost)| refusal(kind, &lost)).collect()
+}
+
+/// What came into the source after the commit, and would be garbage-collected with what the list deletes.
+///
+/// What was there before the move began and does not move was left by a plugin, or its loss accepted by kind. `begun` is
+/// when that was, as the source's server writes a time.
+pub fn new_dependents(
+    list: &ReleaseList,
+    accept_loss: &BTreeSet<GroupKind>,
+    begun: Option<&str>,
+    bystanders: &[Bystander],
+) -> Option<Refusal> {
+    let uids =
+        |fate: Fate| list.entries.iter().filter(move |entry| entry.fate == fate).map(|entry| &entry.uid);
+    let deleted: BTreeSet<&Uid> = uids(Fate::Delete).collect();
+    let late = |bystander: &Bystander| bystander.meta.creation_timestamp.as_deref() > begun;
+    let left = |bystander: &Bystander| !late(bystander) && !accept_loss.contains(&bystander.kind.group_kind);
+    let lost = collected(&deleted, uids(Fate::Keep), bystanders, left).into_iter();
+    let lost = lost.filter(|lost| late(lost.object) && matters(lost, accept_loss));
+    let lost: BTreeSet<Key> = lost.map(|lost| lost.object.key()).collect();
+    let lost: Vec<Key> = lost.into_iter().collect();
+    let first = lost.first()?.clone();
+    let message = format!(
+        "{} came after the copy was made, and would be garbage-collected because what owns them is deleted",
+        some_of(&lost, 5)
+    );
+    let remedy = "put what is needed into the target by hand; delete it here, or take its owner references off, and resume";
+    Some(Refusal::source("latecomers", first, message, remedy))
+}
+
+/// Whether anybody would miss it.
+fn matters(lost: &Lost<'_>, accept_loss: &BTreeSet<GroupKind>) -> bool {
+    let kind = &lost.object.kind.group_kind;
+    !lost.left && !kind.is_event() && !accept_loss.contains(kind)
 }
 
 fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
@@ -88,79 +103,6 @@ fn way_to_move(kind: &Kind, first: &Key) -> Option<String> {
         Some(format!("labels {listed} and {moves} on the CRD of {}", kind.group_kind))
     } else {
         None
-    }
-}
-
-/// A bystander that would be collected.
-struct Lost<'a> {
-    object: usize,
-    /// The owner whose end is its end.
-    owner: &'a Uid,
-    /// A plugin leaves it, or what it is below.
-    left: bool,
-}
-
-/// The garbage collector's work, done on paper. Linear in the number of owner references.
-struct Collection<'a> {
-    bystanders: &'a [Bystander],
-    relations: &'a Relations,
-    /// Dependents that stay, by owner.
-    dependents: BTreeMap<&'a Uid, Vec<usize>>,
-    /// Owners that exist, by dependent.
-    holds: BTreeMap<usize, BTreeSet<&'a Uid>>,
-    deleted: Vec<&'a Uid>,
-}
-
-impl<'a> Collection<'a> {
-    fn new(plan: &'a Plan, relations: &'a Relations, bystanders: &'a [Bystander]) -> Self {
-        let deleted: BTreeSet<&Uid> = plan.moved().map(|step| &step.uid).collect();
-        let kept = plan.kept().map(|step| &step.uid);
-        let existing: BTreeSet<&Uid> = bystanders
-            .iter()
-            .map(|bystander| &bystander.meta.uid)
-            .chain(kept)
-            .chain(deleted.iter().copied())
-            .collect();
-        let mut seen = BTreeSet::new();
-        let mut dependents: BTreeMap<&Uid, Vec<usize>> = BTreeMap::new();
-        let mut holds: BTreeMap<usize, BTreeSet<&Uid>> = BTreeMap::new();
-        for (index, bystander) in bystanders.iter().enumerate() {
-            let uid = &bystander.meta.uid;
-            // The same object may be served by two groups; once is enough.
-            if deleted.contains(uid) || !seen.insert(uid) {
-                continue;
-            }
-            for owner in bystander.meta.owner_references.iter().filter(|owner| existing.contains(&owner.uid))
-            {
-                if holds.entry(index).or_default().insert(&owner.uid) {
-                    dependents.entry(&owner.uid).or_default().push(index);
-                }
-            }
-        }
-        Self { bystanders, relations, dependents, holds, deleted: deleted.into_iter().collect() }
-    }
-
-    fn run(mut self) -> Vec<Lost<'a>> {
-        let mut lost = Vec::new();
-        let mut covered: BTreeSet<usize> = self.holds.keys().copied().collect();
-        let mut queue: VecDeque<(&Uid, bool)> = self.deleted.iter().map(|uid| (*uid, false)).collect();
-        while let Some((owner, left)) = queue.pop_front() {
-            for &object in self.dependents.get(owner).into_iter().flatten() {
-                if !left {
-                    covered.remove(&object);
-                }
-                let Some(holds) = self.holds.get_mut(&object) else { continue };
-                if !holds.remove(owner) || !holds.is_empty() {
-                    continue;
-                }
-                let Some(bystander) = self.bystanders.get(object) else { continue };
-                let uid = &bystander.meta.uid;
-                let left = covered.contains(&object) || self.relations.left(uid).is_some();
-                lost.push(Lost { object, owner, left });
-                queue.push_back((uid, left));
-            }
-        }
-        lost
     }
 }
 

@@ -53,6 +53,7 @@ pub mod soft;
 pub mod words;
 
 mod fate;
+mod garbage;
 mod order;
 #[cfg(test)]
 mod testing;

@@ -1,5 +1,7 @@
 use super::*;
+use crate::release::{Entry, Quiet, ReleaseKind};
 use crate::testing::{Case, kind, objects};
+use crate::{Meta, Object};
 
 /// What else lives in the source beside the inventory.
 fn bystanders(case: &Case, others: &str) -> Vec<Bystander> {
@@ -141,4 +143,78 @@ fn dependents_that_own_each_other_hold_each_other() {
     let others = "Claim ns/a < Claim ns/b, Machine ns/m
         Claim ns/b < Claim ns/a";
     assert!(lost(&Case::new(CLUSTER), others).is_empty());
+}
+
+/// The list of a move of all that the case moves.
+fn list(case: &Case) -> ReleaseList {
+    let entry = |step: &crate::plan::Step| Entry {
+        kind: ReleaseKind {
+            group_kind: step.key.group_kind.clone(),
+            version: "v1".into(),
+            plural: String::new(),
+        },
+        key: step.key.clone(),
+        uid: step.uid.clone(),
+        resource_version: "1".into(),
+        fate: if step.fate == crate::plan::Fate::Move { Fate::Delete } else { Fate::Keep },
+        digest: None,
+        with_status: false,
+        quiet: Quiet::Untouched,
+        used: false,
+        after: Vec::new(),
+    };
+    ReleaseList { entries: case.plan().steps.iter().map(entry).collect() }
+}
+
+/// What is refused of what came `early`, before the move began, and `late`.
+fn refused(case: &Case, early: &str, late: &str) -> Option<String> {
+    let at = |time: &'static str| {
+        move |object: Object| {
+            let meta = Meta { creation_timestamp: Some(time.into()), ..object.meta };
+            Bystander { kind: object.kind, meta }
+        }
+    };
+    let early =
+        case.inventory.objects().iter().cloned().chain(objects(early)).map(at("2026-01-01T00:00:00Z"));
+    let all: Vec<Bystander> =
+        early.chain(objects(late).into_iter().map(at("2026-01-03T00:00:00Z"))).collect();
+    let refusal = new_dependents(&list(case), &case.scope.accept_loss, Some("2026-01-02T00:00:00Z"), &all)?;
+    assert_eq!(refusal.code, "latecomers");
+    refusal.message.split_once(" came after").map(|(names, _)| names.to_owned())
+}
+
+/// One rule before the commit and after it.
+#[test]
+fn new_dependents_are_judged_as_those_that_were_there() {
+    let case = Case::new(CLUSTER);
+    for (others, what) in [
+        ("Claim ns/c < Machine ns/m", Some("Claim ns/c")),
+        ("Claim ns/c < Machine ns/m, Widget ns/nowhere", Some("Claim ns/c")),
+        ("Claim ns/c < Widget ns/nowhere", None),
+        ("Widget ns/w\nClaim ns/c < Machine ns/m, Widget ns/w", None),
+        ("GlobalConfig g\nClaim ns/c < Machine ns/m, GlobalConfig g", None),
+        ("Claim ns/c < Machine ns/m\nPod ns/p < Claim ns/c", Some("Pod ns/p and Claim ns/c")),
+        ("Event ns/e < Machine ns/m", None),
+        ("Pod ns/free", None),
+    ] {
+        assert_eq!(refused(&case, "", others).as_deref(), what, "{others}");
+        assert_eq!(lost(&case, others).is_empty(), what.is_none(), "{others}");
+    }
+}
+
+#[test]
+fn what_was_there_when_the_move_began_was_decided_then() {
+    let mut case = Case::new(CLUSTER);
+    assert_eq!(refused(&case, "Claim ns/left < Machine ns/m", "Pod ns/p < Claim ns/left"), None);
+    let claim = kind("Claim").group_kind.clone();
+    case.scope.accept_loss.insert(claim);
+    assert_eq!(refused(&case, "", "Claim ns/c < Machine ns/m"), None);
+    let below = refused(&case, "Claim ns/accepted < Machine ns/m", "Pod ns/p < Claim ns/accepted");
+    assert_eq!(below.as_deref(), Some("Pod ns/p"));
+}
+
+#[test]
+fn what_is_kept_saves_what_came_late() {
+    let case = Case::new("Identity id\nMachine ns/m < Cluster ns/foo\nCluster ns/foo");
+    assert_eq!(refused(&case, "", "Claim ns/c < Identity id, Machine ns/m"), None);
 }

@@ -3,16 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pivot_core::Side;
-use pivot_core::names;
 use pivot_core::record::Phase;
+use pivot_core::{KindLabels, Side, names};
 use pivot_engine::Setup;
 use pivot_engine::{Event, Exit, Stop, Watcher, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
 
-use crate::stage::{CLUSTERS, Stage, body, key, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 use crate::trouble::{code, half_committed, live};
 
 fn unreachable(place: &MemoryPlace) {
@@ -177,6 +176,37 @@ async fn what_came_below_a_moved_object_after_the_commit_is_not_deleted_with_it(
     run::resume(stage.setup()).await.unwrap();
     assert!(stage.source.collect_garbage().is_empty());
     assert!(stage.source.body(&secret).is_some());
+}
+
+/// As the garbage collector sees it: an owner that is nowhere saves nothing, one that stays does, wherever it is.
+#[tokio::test(start_paused = true)]
+async fn what_came_late_is_judged_by_the_owners_that_exist() {
+    let stage = live().await;
+    stage.source.insert(body("", "Secret", "stays", None)).unwrap();
+    stage.source.add_kind(kind(INFRA, "Identity", "identities", KindLabels::default()));
+    let mut identity = body(INFRA, "Identity", "id", None);
+    identity["metadata"].as_object_mut().unwrap().remove("namespace");
+    stage.source.insert(identity).unwrap();
+    let late = |name: &str, owner: (&str, &str, &str)| {
+        let mut late = body("", "Secret", name, Some((CLUSTERS, "Machine", "m1")));
+        let other = body("", "Secret", name, Some(owner))["metadata"]["ownerReferences"][0].clone();
+        late["metadata"]["ownerReferences"].as_array_mut().unwrap().push(other);
+        late["metadata"]["creationTimestamp"] = json!("2999-01-01T00:00:00Z");
+        stage.source.insert(late).unwrap();
+    };
+    late("saved", ("", "Secret", "stays"));
+    late("saved-too", (INFRA, "Identity", "id"));
+    late("lost", (INFRA, "Pool", "nowhere"));
+    late("below-lost", ("", "Secret", "lost"));
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "latecomers"), "{stop}");
+    assert!(stop.to_string().contains("Secret ns/below-lost and Secret ns/lost came after"), "{stop}");
+
+    for name in ["lost", "below-lost"] {
+        stage.source.remove(&key("", "Secret", name)).unwrap();
+    }
+    run::resume(stage.setup()).await.unwrap();
+    assert!(stage.source.collect_garbage().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
