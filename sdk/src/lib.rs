@@ -60,6 +60,7 @@
 
 mod about;
 mod answers;
+pub mod bounds;
 mod conditions;
 pub mod config;
 pub mod endpoints;

@@ -83,7 +83,7 @@ pub trait Plugin: Default {
 
     /// The annotation under which the plugin remembers something on an object: see [`Patch::remember`].
     fn memory(key: &str) -> String {
-        format!("{}.pivot-host.io/{key}", Self::about().name)
+        format!("{}/{key}", pivot_bounds::names::memory_prefix(&Self::about().name))
     }
 }
 

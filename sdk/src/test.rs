@@ -48,7 +48,6 @@
     reason = "a rule broken is a failed test, and what is printed there is shown with it"
 )]
 
-mod bounds;
 mod calls;
 mod declared;
 pub(crate) mod fake;

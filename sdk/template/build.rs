@@ -8,7 +8,8 @@ fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = here.join("../..");
     let mut files = Vec::new();
-    for part in ["sdk/Cargo.toml", "sdk/src", "wit"] {
+    let bounds = ["sdk/bounds/Cargo.toml", "sdk/bounds/cases.json", "sdk/bounds/src"];
+    for part in ["sdk/Cargo.toml", "sdk/src", "wit"].into_iter().chain(bounds) {
         println!("cargo::rerun-if-changed={}", root.join(part).display());
         collect(&root, Path::new(part), &mut files)?;
     }

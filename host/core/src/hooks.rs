@@ -36,6 +36,20 @@ impl Hook {
         [Self::Relate, Self::Check, Self::Hold, Self::Adapt, Self::Restore, Self::Settle];
 }
 
+/// As the bounds of its patches know it.
+impl From<Hook> for pivot_bounds::Hook {
+    fn from(hook: Hook) -> Self {
+        match hook {
+            Hook::Relate => Self::Relate,
+            Hook::Check => Self::Check,
+            Hook::Hold => Self::Hold,
+            Hook::Adapt => Self::Adapt,
+            Hook::Restore => Self::Restore,
+            Hook::Settle => Self::Settle,
+        }
+    }
+}
+
 impl fmt::Display for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

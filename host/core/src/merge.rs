@@ -3,6 +3,7 @@
 //! Merge patches are the only patches this tool sends: they name the keys they change and leave the rest of a
 //! map alone. A JSON patch `add` of a whole map replaces it, which is how a pause gets lost on the way.
 
+pub use pivot_bounds::paths;
 use serde_json::{Map, Value};
 
 /// Applies a patch.
@@ -73,32 +74,6 @@ pub fn between(from: &Value, to: &Value) -> Option<Value> {
     Some(Value::Object(patch))
 }
 
-/// The paths a patch touches, as `/a/b`: what two plugins may not both do.
-pub fn paths(patch: &Value) -> Vec<String> {
-    leaves(patch).into_iter().map(|(path, _)| path).collect()
-}
-
-/// The paths a patch touches, and what it writes there.
-pub fn leaves(patch: &Value) -> Vec<(String, &Value)> {
-    fn walk<'a>(value: &'a Value, path: &mut String, out: &mut Vec<(String, &'a Value)>) {
-        match value {
-            Value::Object(map) if !map.is_empty() => {
-                for (key, value) in map {
-                    let length = path.len();
-                    path.push('/');
-                    path.push_str(&key.replace('~', "~0").replace('/', "~1"));
-                    walk(value, path, out);
-                    path.truncate(length);
-                }
-            }
-            _ => out.push((path.clone(), value)),
-        }
-    }
-    let mut out = Vec::new();
-    walk(patch, &mut String::new(), &mut out);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,13 +105,5 @@ mod tests {
         apply(&mut state, &between(&from, &to).unwrap());
         assert_eq!(state, to);
         assert_eq!(between(&to, &to), None);
-    }
-
-    #[test]
-    fn paths_name_leaves_and_escape_slashes() {
-        assert_eq!(
-            paths(&json!({"metadata": {"annotations": {"a/b": null}}})),
-            ["/metadata/annotations/a~1b"]
-        );
     }
 }

@@ -1,4 +1,7 @@
-//! Labels, annotations and API groups that mean something to a move, each spelled in this one place.
+//! Labels, annotations and API groups that mean something to a move, each spelled in this one place, but for those that
+//! plugins' patches may not touch: the SDK has to know them, too.
+
+pub use pivot_bounds::names::{LAST_APPLIED, OURS, PAUSED, memory_prefix};
 
 /// Label on a CRD: its kind takes part in discovery (put there by `clusterctl init`).
 pub const LABEL_DISCOVER: &str = "clusterctl.cluster.x-k8s.io";
@@ -12,23 +15,12 @@ pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Label on everything of a Cluster: its name.
 pub const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
-/// Annotation: Cluster API's controllers leave the object alone.
-pub const PAUSED: &str = "cluster.x-k8s.io/paused";
-/// Annotation that holds a copy of the whole object, secret data included.
-pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Prefix of every annotation and label of ours.
-pub const OURS: &str = "pivot-host.io/";
 /// Annotation on each object this tool created in a target: the move's id. The same for all objects of a
 /// move, because controllers propagate annotations from owners to dependents.
 pub const MARK: &str = "pivot-host.io/move";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
 pub const UNDO: &str = "pivot-host.io/undo";
-
-/// The prefix of the annotations in which a plugin may remember something, up to the slash.
-pub fn memory_prefix(plugin: &str) -> String {
-    format!("{plugin}.{}", OURS.trim_end_matches('/'))
-}
 
 /// Group of Cluster, ClusterClass and Machine.
 pub const GROUP_CLUSTER: &str = "cluster.x-k8s.io";

@@ -1,55 +1,31 @@
-//! What a patch may not touch: the host's own bounds for `adapt`, told of the configuration instead of an object.
+//! What an entry may not patch: what is out of the host's bounds for `adapt`, and what doesn't belong in a configuration.
 //!
-//! The host holds every answer against them anyway. What is refused here is refused before any object is looked at, and in
-//! words that say why.
+//! The host checks every answer anyway. What is refused here is refused before any object is looked at.
 
-use pivot_sdk::Kind;
+use pivot_sdk::{Hook, Kind, bounds};
 use serde_json::{Map, Value};
 
-/// The pause that the move gives and takes, as it stands in a path.
-const PAUSED: &str = "cluster.x-k8s.io~1paused";
-
-/// The paths that a merge touches: down to values, lists and nulls.
-pub(crate) fn paths(merge: &Map<String, Value>) -> Vec<String> {
-    fn walk(map: &Map<String, Value>, path: &str, out: &mut Vec<String>) {
-        for (key, value) in map {
-            let path = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
-            match value {
-                Value::Object(map) if !map.is_empty() => walk(map, &path, out),
-                _ => out.push(path),
-            }
-        }
+/// Why a patch can't be made; none if it can.
+pub(crate) fn refusal(kind: &Kind, patch: &Value) -> Option<String> {
+    if let Some(found) = bounds::violation(env!("CARGO_PKG_NAME"), Hook::Adapt, patch) {
+        return Some(format!("{} can't be patched: {}", found.touched, found.why));
     }
-    let mut out = Vec::new();
-    walk(merge, "", &mut out);
-    out
+    // The host's rule lets a name be empty; a server does not. Mostly it is a pointer with a slash too many.
+    let nameless = |map: &&str| patch.pointer(&format!("/metadata/{map}/")).is_some();
+    if let Some(map) = ["labels", "annotations"].into_iter().find(|map| nameless(map)) {
+        return Some(format!("/metadata/{map}/ can't be patched: {map} are changed one by one, by name"));
+    }
+    let secret = *kind == Kind::core("Secret");
+    let data = ["data", "stringData"].into_iter().find(|field| secret && patch.get(field).is_some())?;
+    Some(format!(
+        "/{data} can't be patched: this plugin does not see the data of Secrets, and a configuration is no place for them"
+    ))
 }
 
-/// Why a path may not be patched; none where it may.
-pub(crate) fn refusal(kind: &Kind, path: &str) -> Option<&'static str> {
-    let mut parts = path.split('/').skip(1);
-    let (top, second) = (parts.next().unwrap_or_default(), parts.next());
-    let entry = parts.next().unwrap_or_default();
-    let last = path.rsplit('/').next().unwrap_or_default();
-    // As strict as the host: also where a template holds them.
-    if path.contains(PAUSED) || path == "/spec/paused" {
-        return Some("the pause is the move's to give and to take");
-    }
-    if last.starts_with("pivot-host.io~1") || last.contains(".pivot-host.io~1") {
-        return Some("it is this tool's own mark");
-    }
-    match (top, second) {
-        ("apiVersion" | "kind", _) => Some("it says what the object is"),
-        ("status", _) => Some("the status belongs to the controllers"),
-        ("metadata", Some("labels" | "annotations")) if entry.is_empty() => {
-            Some("labels and annotations are changed one by one, so that others keep theirs")
-        }
-        ("metadata", Some("labels" | "annotations")) => None,
-        ("metadata", _) => Some("of the metadata only labels and annotations can be changed"),
-        ("spec", None) => Some("that is all there is of it; name the fields"),
-        ("data" | "stringData", _) if *kind == Kind::core("Secret") => {
-            Some("this plugin does not see the data of Secrets, and a configuration is no place for them")
-        }
-        _ => None,
-    }
+/// The patch that takes away what a JSON pointer names.
+pub(crate) fn removal(pointer: &str) -> Value {
+    pointer.strip_prefix('/').unwrap_or(pointer).rsplit('/').fold(Value::Null, |below, word| {
+        let word = word.replace("~1", "/").replace("~0", "~");
+        Value::Object(Map::from_iter([(word, below)]))
+    })
 }

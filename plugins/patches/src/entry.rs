@@ -54,13 +54,12 @@ impl Entry {
                 "`{bad}` is no JSON pointer; write /metadata/labels/example.com~1name, with ~1 for a slash in a name"
             ));
         }
-        let merged = if self.merge.is_empty() { Vec::new() } else { bounds::paths(&self.merge) };
-        for path in merged.iter().chain(&self.remove) {
-            if let Some(why) = bounds::refusal(&self.kind, path) {
-                return Err(format!("{path} can't be patched: {why}"));
-            }
+        let merge = (!self.merge.is_empty()).then(|| Value::Object(self.merge.clone()));
+        let mut patches = merge.into_iter().chain(self.remove.iter().map(|pointer| bounds::removal(pointer)));
+        match patches.find_map(|patch| bounds::refusal(&self.kind, &patch)) {
+            Some(why) => Err(why),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether it means an object.

@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use super::{Harness, bounds, said};
+use super::{Harness, said};
+use crate::bounds;
 use crate::patch::apply;
 use crate::{Exported, Finding, Hook, Key, Move, Object, Patch, Point, Relation, Result, Settlement, Side};
 
@@ -181,9 +182,8 @@ impl<P: Exported> Harness<P> {
                 format!("it changes a {kind} without saying so: about() needs .{}s(kind)", hook.as_str());
             self.broken(hook, Some(object), &advice);
         }
-        if let Some(path) = bounds::violation(hook, &patch) {
-            let message = format!("its patch touches {path}; it may touch {}", bounds::rule(hook));
-            self.broken(hook, Some(object), &message);
+        if let Some(violation) = bounds::violation(&self.fake.about.name, hook, &patch) {
+            self.broken(hook, Some(object), &violation.to_string());
         }
         let mut value = object.value().clone();
         apply(&mut value, &patch);

@@ -94,7 +94,7 @@ impl<P: Exported> Harness<P> {
         if let Some(undo) = between(held.value(), before.value()) {
             apply(&mut value, &undo);
         }
-        let prefix = format!("{}.pivot-host.io/", self.fake.about.name);
+        let prefix = format!("{}/", pivot_bounds::names::memory_prefix(&self.fake.about.name));
         if let Some(Value::Object(annotations)) = value.pointer_mut("/metadata/annotations") {
             annotations.retain(|name, _| !name.starts_with(&prefix));
         }

@@ -54,7 +54,8 @@ fn is_name(name: &str) -> bool {
     name.len() <= 63
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.split('-').all(word)
-        && !["core", "std", "alloc", "test", "self", "super", "crate", "serde", "pivot-sdk"].contains(&name)
+        && !["core", "std", "alloc", "test", "self", "super", "crate", "serde", "pivot-bounds", "pivot-sdk"]
+            .contains(&name)
 }
 
 #[cfg(test)]
@@ -71,6 +72,7 @@ mod tests {
         assert!(text("README.md").contains("release/my_hosts.wasm"));
         assert!(text("src/lib.rs").contains("pivot_sdk::export!"));
         assert!(text(".pivot-sdk/sdk/src/plugin.rs").contains("pub trait Plugin"));
+        assert!(text(".pivot-sdk/sdk/bounds/src/lib.rs").contains("pub fn violation"));
         assert_eq!(text(".pivot-sdk/wit/provider.wit"), include_str!("../../../wit/provider.wit"));
         for (path, text) in files.iter().filter(|(path, _)| !path.starts_with('.')) {
             assert!(!text.contains("{{"), "{path} has something left to fill in");

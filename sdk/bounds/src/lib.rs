@@ -1,0 +1,206 @@
+//! What a plugin's patch may touch: one rule for the host and for the SDK's test harness.
+//!
+//! The host rejects a patch that is out of bounds, and past the commit that ends a run with exit 5. A plugin's own tests
+//! must therefore judge as the host does. So the rule is a crate of its own: the host can't depend on the SDK, which is
+//! made for guests, and the SDK can't depend on the host; `pivot-host plugin new` copies this crate with the SDK, and it
+//! builds for wasm32 with nothing but serde_json. `cases.json` lists patches and whether they are allowed; it is run
+//! through this crate, through whole moves of the engine, and through the harness.
+//!
+//! Patches are judged by paths: what a plugin means by a patch is unknown, what it touches is not.
+
+pub mod names;
+mod paths;
+
+use std::fmt;
+
+use serde_json::Value;
+
+pub use paths::{leaves, paths};
+
+/// The moments in which a plugin is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// How objects belong together; gives no patches.
+    Relate,
+    /// Whether the move may continue; gives no patches.
+    Check,
+    /// A provider's own pause of a source object.
+    Hold,
+    /// A change to an object about to be created.
+    Adapt,
+    /// The status of an object just created.
+    Restore,
+    /// Releasing an object at the end.
+    Settle,
+}
+
+/// As the contract spells it.
+impl fmt::Display for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Relate => "relate",
+            Self::Check => "check",
+            Self::Hold => "hold",
+            Self::Adapt => "adapt",
+            Self::Restore => "restore",
+            Self::Settle => "settle",
+        })
+    }
+}
+
+/// A patch that is out of bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The first path that the hook may not touch, or the name inside a list. These are the plugin's own words: how much
+    /// of them is shown is for the caller to decide.
+    pub touched: String,
+    /// Why not.
+    pub why: &'static str,
+    hook: Hook,
+}
+
+impl Violation {
+    fn new(hook: Hook, touched: &str, why: &'static str) -> Self {
+        Self { touched: touched.to_owned(), why, hook }
+    }
+
+    /// What is wrong, with what the patch touches shown as `touched`.
+    pub fn message(&self, touched: &str) -> String {
+        format!("its patch touches {touched}, which {} may not: {}", self.hook, self.why)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message(&self.touched))
+    }
+}
+
+/// What is wrong with a plugin's patch; none if it stays within what its hook may touch.
+pub fn violation(plugin: &str, hook: Hook, patch: &Value) -> Option<Violation> {
+    if let Some((name, why)) = in_a_list(plugin, patch) {
+        return Some(Violation::new(hook, name, why));
+    }
+    leaves(patch).into_iter().find_map(|(path, value)| {
+        let why = refusal(plugin, hook, &path, value)?;
+        Some(Violation::new(hook, &path, why))
+    })
+}
+
+/// Why a hook may not write a value at a path; none if it may.
+fn refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&'static str> {
+    let words: Vec<String> = path.split('/').skip(1).map(paths::unescaped).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // Anywhere in the path: a template's annotations become those of what is made of it.
+    if let Some(why) = words.iter().find_map(|word| reserved(plugin, word)) {
+        return Some(why);
+    }
+    let pause = words.contains(&names::PAUSED);
+    match (hook, words.as_slice()) {
+        (Hook::Relate | Hook::Check, _) => Some("it gives no patches"),
+        // It may pause more, never less: while the source is held, nothing there may begin to act.
+        (Hook::Hold, _) if pause && value.is_null() => Some("it may pause, but never unpause"),
+        (Hook::Settle, _) if pause => Some(PAUSE),
+        (Hook::Hold | Hook::Settle, ["metadata", ..]) => metadata(&words, value),
+        (Hook::Hold | Hook::Settle, _) => Some("it may change only labels and annotations"),
+        (Hook::Restore, ["status", ..]) => None,
+        (Hook::Restore, _) => Some("it may change only status"),
+        (Hook::Adapt, ["spec", "paused", ..]) => Some(PAUSE),
+        (Hook::Adapt, _) if pause => Some(PAUSE),
+        (Hook::Adapt, ["metadata", ..]) => metadata(&words, value),
+        (Hook::Adapt, ["apiVersion" | "kind", ..]) => Some("it says what the object is"),
+        (Hook::Adapt, ["status", ..]) => Some("the status belongs to the controllers"),
+        (Hook::Adapt, ["spec"]) => Some("that would replace all of it; name the fields"),
+        (Hook::Adapt, []) => Some("that is the whole object; name the fields"),
+        (Hook::Adapt, _) => None,
+    }
+}
+
+const PAUSE: &str = "only the move pauses and unpauses";
+
+/// Of the metadata labels and annotations may be changed, each by name.
+fn metadata(words: &[&str], value: &Value) -> Option<&'static str> {
+    match words {
+        ["metadata", "annotations" | "labels", _] if value.is_string() || value.is_null() => None,
+        // A server rejects other values too, but its error wouldn't name the plugin.
+        ["metadata", "annotations" | "labels", _, ..] => Some("labels and annotations are strings"),
+        ["metadata", "annotations" | "labels"] => {
+            Some("labels and annotations are changed one by one, so that others keep theirs")
+        }
+        _ => Some("of the metadata only labels and annotations can be changed"),
+    }
+}
+
+/// A name that is out of bounds wherever it is, inside a list, and why: lists are written whole, so what is in them has
+/// no path.
+fn in_a_list<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
+    fn any<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
+        match value {
+            Value::Object(map) => map.iter().find_map(|(name, value)| {
+                let pause = (name == names::PAUSED).then_some(PAUSE);
+                let why = pause.or_else(|| reserved(plugin, name));
+                why.map(|why| (name.as_str(), why)).or_else(|| any(plugin, value))
+            }),
+            Value::Array(items) => items.iter().find_map(|item| any(plugin, item)),
+            _ => None,
+        }
+    }
+    match value {
+        Value::Object(map) => map.values().find_map(|value| in_a_list(plugin, value)),
+        Value::Array(_) => any(plugin, value),
+        _ => None,
+    }
+}
+
+/// Why no hook may touch a label or annotation of this name; none if its name is not reserved.
+fn reserved(plugin: &str, name: &str) -> Option<&'static str> {
+    // The inverse of a hold would carry it, secret data included, into an annotation that plugins read.
+    if name == names::LAST_APPLIED {
+        return Some("it holds a copy of the whole object, secret data included");
+    }
+    let ours = names::OURS.trim_end_matches('/');
+    let (prefix, _) = name.split_once('/')?;
+    if prefix == ours {
+        return Some("it is pivot-host's own mark");
+    }
+    let memory = prefix.strip_suffix(ours).is_some_and(|rest| rest.ends_with('.'));
+    (memory && prefix != names::memory_prefix(plugin)).then_some("it is another plugin's memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `[hook, patch, whether it is allowed, what this is about]`, of a plugin `hosts`.
+    #[test]
+    fn each_hook_has_its_bounds() {
+        let cases: Value = serde_json::from_str(include_str!("../cases.json")).unwrap();
+        let hooks = [Hook::Hold, Hook::Adapt, Hook::Restore, Hook::Settle];
+        for case in cases.as_array().unwrap() {
+            let hook = hooks.into_iter().find(|hook| case[0] == hook.to_string()).unwrap();
+            let found = violation("hosts", hook, &case[1]);
+            assert_eq!(found.is_none(), case[2].as_bool().unwrap(), "{case}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_patch_that_says_nothing_and_one_of_a_hook_that_gives_none_are_out_of_bounds() {
+        for hook in [Hook::Hold, Hook::Adapt, Hook::Restore, Hook::Settle] {
+            assert!(violation("hosts", hook, &serde_json::json!({})).is_some(), "{hook}");
+        }
+        let patch = serde_json::json!({"metadata": {"annotations": {"a": "b"}}, "status": {"a": 1}});
+        for hook in [Hook::Relate, Hook::Check] {
+            assert!(violation("hosts", hook, &patch).is_some(), "{hook}");
+        }
+    }
+
+    #[test]
+    fn a_violation_says_what_and_why() {
+        let patch = serde_json::json!({"spec": {"online": false}});
+        let found = violation("hosts", Hook::Hold, &patch).unwrap();
+        assert_eq!(
+            found.to_string(),
+            "its patch touches /spec/online, which hold may not: it may change only labels and annotations"
+        );
+    }
+}

@@ -1,0 +1,13 @@
+//! Labels and annotations that are not a plugin's to change.
+
+/// Annotation: Cluster API's controllers leave the object alone.
+pub const PAUSED: &str = "cluster.x-k8s.io/paused";
+/// Annotation that holds a copy of the whole object, secret data included.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Prefix of every annotation and label of pivot-host.
+pub const OURS: &str = "pivot-host.io/";
+
+/// The prefix of the annotations in which a plugin may remember something, up to the slash.
+pub fn memory_prefix(plugin: &str) -> String {
+    format!("{plugin}.{}", OURS.trim_end_matches('/'))
+}

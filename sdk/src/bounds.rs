@@ -1,0 +1,34 @@
+//! What a patch may touch, for plugins that get patches from their configuration: what the host would reject can be
+//! refused before any object is looked at. [`test::Harness`](crate::test::Harness) applies the same rule.
+
+use serde_json::Value;
+
+pub use pivot_bounds::Violation;
+
+use crate::Hook;
+
+/// What is wrong with a patch of the plugin; none if it stays within what the hook may touch.
+///
+/// ```
+/// # use pivot_sdk::{Hook, bounds};
+/// # use serde_json::json;
+/// let patch = json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": null}}});
+/// let violation = bounds::violation("my-hosts", Hook::Hold, &patch).unwrap();
+/// assert_eq!(violation.why, "it may pause, but never unpause");
+/// ```
+pub fn violation(plugin: &str, hook: Hook, patch: &Value) -> Option<Violation> {
+    pivot_bounds::violation(plugin, hook.into(), patch)
+}
+
+impl From<Hook> for pivot_bounds::Hook {
+    fn from(hook: Hook) -> Self {
+        match hook {
+            Hook::Relate => Self::Relate,
+            Hook::Check => Self::Check,
+            Hook::Hold => Self::Hold,
+            Hook::Adapt => Self::Adapt,
+            Hook::Restore => Self::Restore,
+            Hook::Settle => Self::Settle,
+        }
+    }
+}
