@@ -1,5 +1,7 @@
 //! The command to type next, with the flags that name the same two sides.
 
+use pivot_core::shell::quoted;
+
 use super::args::{Connection, With};
 
 /// How this program was called, and between what it works.
@@ -69,16 +71,6 @@ fn flags(connection: &Connection) -> Vec<String> {
     let many = many.into_iter().flat_map(|(flag, values)| values.iter().map(move |v| (flag, v.clone())));
     let one = one.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
     one.chain(many).flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
-}
-
-/// As a shell takes it for one word.
-/// A word as a shell takes it.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

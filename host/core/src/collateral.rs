@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use crate::garbage::Bystander;
 use crate::garbage::{Lost, collected};
 use crate::plan::Plan;
-use crate::refusal::{Refusal, kubectl, some_of};
+use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
 use crate::release::{Fate, ReleaseList};
 use crate::scope::Scope;
 use crate::select::takes_part;
+use crate::shell::{flag, kubectl};
 use crate::{GroupKind, Key, Kind, Uid, names};
 
 /// What would be garbage-collected in the source: one refusal per kind.
@@ -84,7 +85,7 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
         some_of(&names, 3),
         if names.len() == 1 { "it" } else { "them" },
     );
-    let accept = format!("accept the loss: --accept-loss {}", kind.group_kind);
+    let accept = format!("accept the loss: {}", flag("--accept-loss", &kind.group_kind));
     let remedy = match way_to_move(kind, first) {
         Some(way) => format!("let them move too ({way}), or {accept}"),
         None => accept,
@@ -97,7 +98,7 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
 fn way_to_move(kind: &Kind, first: &Key) -> Option<String> {
     let group = &kind.group_kind.group;
     if takes_part(kind) {
-        Some(format!("`{}`", kubectl("label", first, &format!("{}=", names::LABEL_MOVE))))
+        Some(format!("`{}`", kubectl("label", first, &[&format!("{}=", names::LABEL_MOVE)])))
     } else if group.contains('.') && !group.ends_with(".k8s.io") {
         let (listed, moves) = (names::LABEL_DISCOVER, names::LABEL_MOVE);
         Some(format!("labels {listed} and {moves} on the CRD of {}", kind.group_kind))

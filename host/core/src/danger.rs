@@ -9,6 +9,7 @@ use crate::GroupKind;
 use crate::plan::Plan;
 use crate::refusal::{Refusal, some_of};
 use crate::scope::Scope;
+use crate::shell::flag;
 
 /// A kind, and what happens to its objects when they are moved as if they were any others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,10 @@ pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupK
             "needs-plugin",
             first,
             format!("no plugin takes care of {}: {}", some_of(keys, 3), danger.why),
-            format!("add a plugin that handles {kind}, or accept the danger: --without-plugin-for {kind}"),
+            format!(
+                "add a plugin that handles {kind}, or accept the danger: {}",
+                flag("--without-plugin-for", kind)
+            ),
         ));
     }
     refusals

@@ -24,6 +24,7 @@
 //! | [`hooks`] | what plugins say |
 //! | [`side`] | the two places of a move, and whatever there is one of for each |
 //! | [`refusal`] | how a reason not to go on is told |
+//! | [`shell`] | commands that people are offered to type |
 //! | [`words`] | what others wrote, as one bounded line |
 
 pub mod body;
@@ -48,6 +49,7 @@ pub mod release;
 pub mod scope;
 pub mod select;
 pub mod served;
+pub mod shell;
 pub mod side;
 pub mod soft;
 pub mod words;

@@ -12,8 +12,9 @@ use crate::inventory::Inventory;
 use crate::names::{GROUP_CLUSTER, PAUSED, UNDO};
 use crate::pause;
 use crate::plan::Plan;
-use crate::refusal::{Refusal, kubectl};
+use crate::refusal::Refusal;
 use crate::scope::Scope;
+use crate::shell::kubectl;
 use crate::soft::{is_cluster, is_cluster_class};
 use crate::{GroupKind, Key, Object, ObjectError};
 
@@ -61,7 +62,7 @@ fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Resul
             format!("{key} is not provisioned yet: {missing}"),
             format!(
                 "wait, and watch `{}`; or move it as it is: --accept-unprovisioned",
-                kubectl("get", key, "-o yaml")
+                kubectl("get", key, &["-o", "yaml"])
             ),
         )
     }));
@@ -90,9 +91,9 @@ fn already_paused(
         return Ok(None);
     }
     let unpause = if object.meta.annotated(PAUSED) {
-        kubectl("annotate", key, &format!("{PAUSED}-"))
+        kubectl("annotate", key, &[&format!("{PAUSED}-")])
     } else {
-        kubectl("patch", key, r#"--type merge -p '{"spec":{"paused":false}}'"#)
+        kubectl("patch", key, &["--type", "merge", "-p", r#"{"spec":{"paused":false}}"#])
     };
     Ok(Some(Refusal::source(
         "already-paused",

@@ -9,6 +9,7 @@ use semver::Version;
 use serde::Deserialize;
 
 use crate::refusal::Refusal;
+use crate::shell::quoted;
 use crate::{Object, ObjectError, Side};
 
 /// One entry of clusterctl's provider inventory.
@@ -145,7 +146,7 @@ fn unreadable(side: Side, provider: &Provider) -> Refusal {
     let message = format!("{} has version {:?}, which is none", provider.label(), provider.version);
     let remedy = format!(
         "repair it: `kubectl get providers.clusterctl.cluster.x-k8s.io -n {} -o wide`",
-        provider.namespace
+        quoted(&provider.namespace)
     );
     Refusal { code: "provider-version-unreadable", side, object: None, message, remedy }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::shell::kubectl;
 use crate::{Key, ObjectError, Side};
 
 /// Why a move does not go on, in words for people and a code for programs.
@@ -51,7 +52,7 @@ impl Refusal {
     /// A body in the source that can't be read (W24: the peer panics). The error carries no part of the body.
     pub fn unreadable(object: Key, error: &ObjectError) -> Self {
         let message = format!("{object} can't be read: {error}");
-        let remedy = format!("look at it with `{}` and repair it", kubectl("get", &object, "-o yaml"));
+        let remedy = format!("look at it with `{}` and repair it", kubectl("get", &object, &["-o", "yaml"]));
         Self::source("unreadable", object, message, remedy)
     }
 }
@@ -62,24 +63,6 @@ impl fmt::Display for Refusal {
         write!(f, "{}: {}", self.side, self.message)?;
         if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
     }
-}
-
-/// A kubectl command about one object. `Kind.group` works as a resource name, in any spelling of its case.
-pub fn kubectl(verb: &str, key: &Key, rest: &str) -> String {
-    let mut command = format!("kubectl {verb}");
-    if let Some(namespace) = &key.namespace {
-        command.push_str(" -n ");
-        command.push_str(namespace);
-    }
-    command.push(' ');
-    command.push_str(&key.group_kind.to_string().to_lowercase());
-    command.push(' ');
-    command.push_str(&key.name);
-    if !rest.is_empty() {
-        command.push(' ');
-        command.push_str(rest);
-    }
-    command
 }
 
 /// `a, b and 3 more`: as many names as a person reads.
@@ -100,13 +83,6 @@ pub fn some_of<T: fmt::Display>(items: &[T], shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::GroupKind;
-
-    #[test]
-    fn a_command_names_kind_group_and_namespace() {
-        let key = Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("ns"), "m");
-        assert_eq!(kubectl("get", &key, "-o yaml"), "kubectl get -n ns machine.cluster.x-k8s.io m -o yaml");
-    }
 
     #[test]
     fn long_lists_of_names_are_cut() {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use pivot_core::shell::quoted;
+
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused, Who, short};
 use crate::load::LoadOptions;
@@ -62,9 +64,6 @@ impl Operator {
 
     /// What admits a file.
     pub(crate) fn command(&self, file: &str) -> String {
-        let path = self.dir.path.join(file).display().to_string();
-        let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c));
-        let path = if plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) };
-        format!("pivot-host plugin lock {path}")
+        format!("pivot-host plugin lock {}", quoted(&self.dir.path.join(file).display().to_string()))
     }
 }

@@ -5,10 +5,9 @@
 
 use std::path::Path;
 
+use pivot_core::shell::quoted;
 use pivot_runtime::{LoadError, Refused, Who};
 use serde_json::{Value, json};
-
-use crate::next::quoted;
 
 /// All that is wrong with the plugins of a directory.
 pub(super) fn told(directory: &Path, errors: &[LoadError]) -> String {

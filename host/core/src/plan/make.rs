@@ -7,10 +7,11 @@ use crate::fate::{fate, kept};
 use crate::graph::{Graph, Tie, named};
 use crate::inventory::Inventory;
 use crate::order::{Order, order};
-use crate::refusal::{Refusal, kubectl, some_of};
+use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
 use crate::scope::Scope;
 use crate::select::{Chosen, Selection, select, takes_part};
+use crate::shell::{flag, kubectl};
 use crate::soft::{SoftLinks, soft_links};
 use crate::{GroupKind, Key, Object, OwnerReference, names};
 
@@ -106,7 +107,7 @@ impl Maker<'_> {
                 format!("{key} is being deleted; its copy would come to life again"),
                 format!(
                     "wait until it is gone; what it waits for: `{}`",
-                    kubectl("get", &key, "-o jsonpath={.metadata.finalizers}")
+                    kubectl("get", &key, &["-o", "jsonpath={.metadata.finalizers}"])
                 ),
             ));
         }
@@ -133,7 +134,7 @@ impl Maker<'_> {
         {
             let kinds: BTreeSet<GroupKind> =
                 stubborn.iter().map(|reference| reference.group_kind()).collect();
-            let drops: Vec<String> = kinds.iter().map(|kind| format!("--drop-owner {kind}")).collect();
+            let drops: Vec<String> = kinds.iter().map(|kind| flag("--drop-owner", kind)).collect();
             plan.refusals.push(Refusal::source(
                 "owner-outside",
                 key.clone(),
@@ -164,7 +165,7 @@ impl Maker<'_> {
     /// How an owner is made to move: one that was read by its own label, else by those of its kind.
     fn label(&self, owner: &OwnerReference) -> String {
         match self.inventory.by_uid(&owner.uid).and_then(|index| self.key(index)) {
-            Some(key) => format!("`{}`", kubectl("label", &key, &format!("{}=", names::LABEL_MOVE))),
+            Some(key) => format!("`{}`", kubectl("label", &key, &[&format!("{}=", names::LABEL_MOVE)])),
             None => {
                 let kind = owner.group_kind();
                 format!("labels {} and {} on the CRD of {kind}", names::LABEL_DISCOVER, names::LABEL_MOVE)
@@ -206,19 +207,20 @@ impl Maker<'_> {
     fn cycles(&self, order: &Order, dropped: &mut BTreeMap<usize, Vec<OwnerReference>>, plan: &mut Plan) {
         for cycle in &order.cycles {
             let mut members: Vec<Key> = cycle.iter().filter_map(|&object| self.key(object)).collect();
-            let kinds: BTreeSet<String> = members.iter().map(|key| key.group_kind.to_string()).collect();
+            let drops: BTreeSet<String> =
+                members.iter().map(|key| flag("--drop-owner", &key.group_kind)).collect();
             let Some(first) = members.first().cloned() else { continue };
             members.push(first.clone());
             let path: Vec<String> = members.iter().map(Key::to_string).collect();
-            let kinds: Vec<String> = kinds.into_iter().collect();
+            let drops: Vec<String> = drops.into_iter().collect();
             plan.refusals.push(Refusal::source(
                 "owner-cycle",
                 first.clone(),
                 format!("owner references form a cycle: {}", path.join(" is owned by ")),
                 format!(
-                    "remove one of the references (`{}`), or let one go: --drop-owner {}",
-                    kubectl("edit", &first, ""),
-                    kinds.join(" or --drop-owner ")
+                    "remove one of the references (`{}`), or let one go: {}",
+                    kubectl("edit", &first, &[]),
+                    drops.join(" or ")
                 ),
             ));
         }
@@ -256,7 +258,7 @@ impl Maker<'_> {
                     format!("{key} uses {class}, which does not exist"),
                     format!(
                         "create {class}, or let the Cluster name another: `{}`",
-                        kubectl("edit", &key, "")
+                        kubectl("edit", &key, &[])
                     ),
                 ));
             }
@@ -279,7 +281,7 @@ impl Maker<'_> {
                     "template-missing",
                     key.clone(),
                     format!("{key} names {template}, which does not exist"),
-                    format!("create it, or take it out of the class: `{}`", kubectl("edit", &key, "")),
+                    format!("create it, or take it out of the class: `{}`", kubectl("edit", &key, &[])),
                 )),
             }
         }

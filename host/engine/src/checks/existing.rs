@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::plan::{Fate, Step};
-use pivot_core::refusal::{Refusal, kubectl, some_of};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::shell::kubectl;
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{Key, Meta, Object, Side, Uid, body};
 
@@ -96,7 +97,7 @@ pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
         message: format!("{key} is there already and was not created by this move{whose}"),
         remedy: format!(
             "if it is not needed, delete it there (`{}`); otherwise move to another namespace or cluster",
-            kubectl("delete", key, "")
+            kubectl("delete", key, &[])
         ),
     }
 }

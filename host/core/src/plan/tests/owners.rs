@@ -160,6 +160,6 @@ fn w18_an_object_that_is_being_deleted_is_refused() {
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
         stay Secret ns/stays: not linked with any Cluster
         refuse being-deleted: Machine ns/m is being deleted; its copy would come to life again
-          -> wait until it is gone; what it waits for: `kubectl get -n ns machine.cluster.x-k8s.io m -o jsonpath={.metadata.finalizers}`
+          -> wait until it is gone; what it waits for: `kubectl get -n ns machine.cluster.x-k8s.io m -o 'jsonpath={.metadata.finalizers}'`
     "#]]);
 }

@@ -1,0 +1,50 @@
+//! Commands that people are offered to type: they work as they are pasted, whatever objects and files are called.
+
+use std::fmt::Display;
+
+use crate::Key;
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A flag and its value: `--accept-loss Secret`.
+pub(crate) fn flag(flag: &str, value: impl Display) -> String {
+    format!("{flag} {}", quoted(&value.to_string()))
+}
+
+/// A kubectl command about one object. `Kind.group` works as a resource name, in any spelling of its case.
+pub fn kubectl(verb: &str, key: &Key, rest: &[&str]) -> String {
+    let kind = key.group_kind.to_string().to_lowercase();
+    let namespace = key.namespace.as_deref().map(|namespace| ["-n", namespace]);
+    let words = ["kubectl", verb].into_iter().chain(namespace.into_iter().flatten());
+    let words = words.chain([kind.as_str(), key.name.as_str()]).chain(rest.iter().copied());
+    words.map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::GroupKind;
+
+    #[test]
+    fn a_command_names_kind_group_and_namespace() {
+        let key = Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("ns"), "m");
+        let get = kubectl("get", &key, &["-o", "yaml"]);
+        assert_eq!(get, "kubectl get -n ns machine.cluster.x-k8s.io m -o yaml");
+    }
+
+    /// Directories hold what somebody wrote: a name is no name yet.
+    #[test]
+    fn what_is_pasted_is_one_command() {
+        let key = Key::new(GroupKind::new("", "Odd Kind"), Some("$(id)"), "it's; rm -rf /");
+        assert_eq!(kubectl("delete", &key, &[]), r"kubectl delete -n '$(id)' 'odd kind' 'it'\''s; rm -rf /'");
+        assert_eq!(flag("--drop-owner", &key.group_kind), "--drop-owner 'Odd Kind'");
+        assert_eq!(quoted(""), "''");
+    }
+}
