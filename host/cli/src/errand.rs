@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pivot_core::Side;
 use pivot_core::plan::Plan;
 use pivot_engine::run;
-use pivot_engine::{Exit, Failure, Halter, Hooks, Options, Setup, Status, Stop};
+use pivot_engine::{Exit, Failure, Halter, Hooks, MoveStatus, Options, Report, Setup, Status, Stop};
 
 use crate::args::{Choices, OutputFormat, TargetEnd};
 use crate::ends::{self, OpenError, Opened};
@@ -100,13 +100,11 @@ impl<'a> Errand<'a> {
             Ok(plugins) => plugins,
             Err(errors) => return self.failed(Exit::Plugin, &errors, UNTOUCHED),
         };
-        let mut options = self.choices.options(None);
-        let opened = match ends::to_write(&self.choices.ends, &mut options).await {
+        let opened = match ends::to_write(&self.choices.ends).await {
             Ok(opened) => opened,
             Err(error) => return self.not_opened(&error),
         };
-        let move_id = options.move_id.take();
-        let options = Options { move_id, ..self.choices.options(opened.namespace.as_deref()) };
+        let options = self.choices.options(opened.namespace.as_deref());
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let setup = self.setup(&opened, options, &progress, plugins);
@@ -117,8 +115,7 @@ impl<'a> Errand<'a> {
         progress.end(result.is_ok());
         let report = match result {
             Ok(report) => report,
-            Err(mut stop) => {
-                opened.let_go(&mut stop);
+            Err(stop) => {
                 if exit::of(&stop, self.choices.allow_empty) == exit::DONE {
                     self.output.result(|| format!("{stop}\n"), &ReportDocument::nothing(labels));
                     return exit::DONE;
@@ -126,23 +123,17 @@ impl<'a> Errand<'a> {
                 return self.stopped(&stop, Told::Nothing);
             }
         };
-        let Some(directory) = &opened.directory else {
-            self.output
-                .result(|| output::moved(&report, labels), &ReportDocument::done("Moved", &report, labels));
-            return exit::DONE;
+        let (outcome, text): (_, fn(&Report, (&str, &str)) -> String) = match &self.choices.ends.target {
+            TargetEnd::Directory(_) => ("Copied", output::copied),
+            _ => ("Moved", output::moved),
         };
-        if let Err(error) = directory.finish(false).await {
-            let state = "the source is as it was; the directory is incomplete: delete it, and name a new one";
-            return self.failed(Exit::Unexpected, &format!("finishing the directory: {error}"), state);
-        }
-        self.output
-            .result(|| output::copied(&report, labels), &ReportDocument::done("Copied", &report, labels));
+        self.output.result(|| text(&report, labels), &ReportDocument::done(outcome, &report, labels));
         exit::DONE
     }
 
     pub(crate) async fn roll_back(&self) -> u8 {
-        let mut options = self.choices.options(None);
-        let opened = match ends::to_write(&self.choices.ends, &mut options).await {
+        let options = self.choices.options(None);
+        let opened = match ends::to_write(&self.choices.ends).await {
             Ok(opened) => opened,
             Err(error) => return self.not_opened(&error),
         };
@@ -152,15 +143,11 @@ impl<'a> Errand<'a> {
         progress.end(result.is_ok());
         match result {
             Ok(taken) => {
-                opened.free();
                 let document = ReportDocument::taken_back(&taken, labels);
                 self.output.result(|| output::taken_back(&taken, labels), &document);
                 exit::DONE
             }
-            Err(mut stop) => {
-                opened.let_go(&mut stop);
-                self.stopped(&stop, Told::Nothing)
-            }
+            Err(stop) => self.stopped(&stop, Told::Nothing),
         }
     }
 
@@ -174,9 +161,9 @@ impl<'a> Errand<'a> {
         let setup = self.setup(&opened, self.choices.options(None), &progress, Vec::new());
         match run::status(setup).await {
             Ok(status) => {
-                let next: Vec<String> = ways(&status).iter().map(|verb| self.next.line(verb)).collect();
+                let next: Vec<Vec<String>> = status.moves.iter().map(|one| self.ways(&status, one)).collect();
                 let text = || output::status(&status, labels, &next);
-                self.output.result(text, &StatusDocument::new(&status, labels, next.clone()));
+                self.output.result(text, &StatusDocument::new(&status, labels, &next));
                 exit::DONE
             }
             Err(stop) => self.stopped(&stop, Told::Nothing),
@@ -200,10 +187,17 @@ impl<'a> Errand<'a> {
     }
 
     fn not_opened(&self, error: &OpenError) -> u8 {
-        match error {
-            OpenError::Stop(stop) => self.stopped(stop, Told::Nothing),
-            other => self.failed(Exit::Refused, &other.to_string(), UNTOUCHED),
-        }
+        self.failed(Exit::Refused, &error.to_string(), UNTOUCHED)
+    }
+
+    /// The lines that may be typed next about one of the moves that are under way.
+    fn ways(&self, status: &Status, one: &MoveStatus) -> Vec<String> {
+        let silent = status.silent.as_ref().map(|(side, _)| *side);
+        let line = |verb: &&str| {
+            let line = self.next.line(verb);
+            if status.moves.len() > 1 { format!("{line} --move {}", one.record.move_id) } else { line }
+        };
+        ways(silent, one).iter().map(line).collect()
     }
 
     /// Says what went wrong outside the engine.
@@ -233,17 +227,16 @@ impl<'a> Errand<'a> {
 }
 
 /// What may be typed next about a move.
-fn ways(status: &Status) -> &'static [&'static str] {
-    let Some((_, record)) = &status.record else { return &[] };
-    match (&status.silent, record.phase.committed()) {
-        _ if status.elsewhere => &[],
-        _ if status.orphaned => &["rollback"],
+fn ways(silent: Option<Side>, one: &MoveStatus) -> &'static [&'static str] {
+    match (silent, one.record.phase.committed()) {
+        _ if one.elsewhere => &[],
+        _ if one.orphaned => &["rollback"],
         (None, true) => &["resume"],
         (None, false) => &["resume", "rollback"],
-        (Some((Side::Source, _)), _) => &["resume --source-gone"],
-        (Some((Side::Target, _)), false) => &["rollback --target-gone"],
+        (Some(Side::Source), _) => &["resume --source-gone"],
+        (Some(Side::Target), false) => &["rollback --target-gone"],
         // The target decides, and is not there.
-        (Some((Side::Target, _)), true) => &[],
+        (Some(Side::Target), true) => &[],
     }
 }
 
@@ -263,19 +256,27 @@ mod tests {
             });
             serde_json::from_value(fields).unwrap()
         };
-        let silent = |side| Some((side, String::new()));
-        let of = |phase, silent| Status {
-            record: Some((Side::Source, record(phase))),
-            silent,
-            ..Status::default()
+        let of = |phase, silent| {
+            let one = MoveStatus {
+                decides: Side::Source,
+                record: record(phase),
+                elsewhere: false,
+                orphaned: false,
+            };
+            ways(silent, &one)
         };
-        assert_eq!(ways(&Status::default()), [""; 0]);
-        assert_eq!(ways(&of(Phase::Copied, None)), ["resume", "rollback"]);
-        assert_eq!(ways(&of(Phase::Live, None)), ["resume"]);
-        assert_eq!(ways(&of(Phase::Copied, silent(Side::Target))), ["rollback --target-gone"]);
-        assert_eq!(ways(&of(Phase::Committed, silent(Side::Target))), [""; 0]);
-        assert_eq!(ways(&of(Phase::Live, silent(Side::Source))), ["resume --source-gone"]);
-        assert_eq!(ways(&Status { elsewhere: true, ..of(Phase::Live, None) }), [""; 0]);
-        assert_eq!(ways(&Status { orphaned: true, ..of(Phase::Live, None) }), ["rollback"]);
+        assert_eq!(of(Phase::Copied, None), ["resume", "rollback"]);
+        assert_eq!(of(Phase::Live, None), ["resume"]);
+        assert_eq!(of(Phase::Copied, Some(Side::Target)), ["rollback --target-gone"]);
+        assert_eq!(of(Phase::Committed, Some(Side::Target)), [""; 0]);
+        assert_eq!(of(Phase::Live, Some(Side::Source)), ["resume --source-gone"]);
+        let one = |elsewhere, orphaned| MoveStatus {
+            decides: Side::Target,
+            record: record(Phase::Live),
+            elsewhere,
+            orphaned,
+        };
+        assert_eq!(ways(None, &one(true, false)), [""; 0]);
+        assert_eq!(ways(None, &one(false, true)), ["rollback"]);
     }
 }

@@ -9,28 +9,28 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use pivot_core::{Key, Kind, Object, Side};
 use pivot_places::{
-    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
+    Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,
     Preconditions, Result,
 };
 use serde_json::Value;
 
-const NO_CHANGE: PlaceError = PlaceError::Unsupported("a place that was not named", "be written to");
+const NO_CHANGE: PlaceError = PlaceError::unsupported("a place that was not named", "be written to");
 
 /// Stands in for a side that was not named.
 pub(crate) struct Nowhere {
     label: String,
-    sort: PlaceKind,
+    can: Capabilities,
 }
 
 impl Nowhere {
     /// Instead of a target: as a directory that has room for everything.
     pub(crate) fn target(label: impl Into<String>) -> Self {
-        Self { label: label.into(), sort: PlaceKind::Directory }
+        Self { label: label.into(), can: Capabilities::FILES }
     }
 
     /// Instead of a side that was a cluster and can't be reached any more.
     pub(crate) fn gone(side: Side) -> Self {
-        Self { label: format!("a {side} that is gone"), sort: PlaceKind::Live }
+        Self { label: format!("a {side} that is gone"), can: Capabilities::API_SERVER }
     }
 }
 
@@ -40,8 +40,8 @@ impl Place for Nowhere {
         &self.label
     }
 
-    fn sort(&self) -> PlaceKind {
-        self.sort
+    fn can(&self) -> Capabilities {
+        self.can
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -57,6 +57,10 @@ impl Place for Nowhere {
         Ok(Listing { objects: Vec::new(), resource_version: String::new() })
     }
 
+    async fn list_labelled(&self, _kind: &Arc<Kind>, _namespace: &str, _label: &str) -> Result<Listing> {
+        Ok(Listing { objects: Vec::new(), resource_version: String::new() })
+    }
+
     async fn list_meta(&self, _kind: &Arc<Kind>, _namespace: Option<&str>) -> Result<MetaListing> {
         Ok(MetaListing { metas: Vec::new(), resource_version: String::new() })
     }
@@ -69,11 +73,11 @@ impl Place for Nowhere {
         Err(NO_CHANGE)
     }
 
-    async fn patch(&self, _kind: &Arc<Kind>, _key: &Key, _patch: Patch<'_>) -> Result<Object> {
+    async fn patch(&self, _kind: &Arc<Kind>, _key: &Key, _patch: &Patch) -> Result<Object> {
         Err(NO_CHANGE)
     }
 
-    async fn delete(&self, _kind: &Arc<Kind>, _key: &Key, _preconditions: Preconditions) -> Result<()> {
+    async fn delete(&self, _kind: &Arc<Kind>, _key: &Key, _preconditions: &Preconditions) -> Result<()> {
         Err(NO_CHANGE)
     }
 

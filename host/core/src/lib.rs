@@ -20,7 +20,7 @@
 //! | [`body`] | what is sent to make a copy, and whether the answer is what was sent |
 //! | [`release`] | which source objects are deleted in the end, in which state, in which order |
 //! | [`readiness`] | what must be seen in the target before anything is deleted |
-//! | [`record`] | what must outlive a run |
+//! | [`record`], [`format`] | what must outlive a run, and the version it is written in |
 //! | [`hooks`] | what plugins say |
 //! | [`side`] | the two places of a move, and whatever there is one of for each |
 //! | [`refusal`] | how a reason not to go on is told |
@@ -30,6 +30,7 @@
 pub mod body;
 pub mod collateral;
 pub mod danger;
+pub mod format;
 pub mod graph;
 pub mod hooks;
 pub mod inventory;
@@ -59,6 +60,7 @@ mod garbage;
 mod order;
 #[cfg(test)]
 mod testing;
+mod wire;
 
 pub use kind::{GroupKind, Kind, KindLabels};
 pub use object::{Key, Meta, Object, ObjectError, OwnerReference, Uid};

@@ -1,6 +1,6 @@
 //! The record of a move: the little that must outlive a run.
 //!
-//! One ConfigMap on each side holds it. The source's decides until it says [`Phase::Committed`]; from then on the
+//! One ConfigMap on each side and for each move holds it. The source's decides until it says [`Phase::Committed`]; from then on the
 //! target's does, so that a source that is gone can't block the end. Everything else is read from the objects.
 
 use std::collections::BTreeSet;
@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::Format;
 use crate::hooks::Description;
 use crate::kind::GroupKind;
 use crate::object::Uid;
@@ -64,10 +65,22 @@ impl From<&Description> for Pin {
     }
 }
 
+/// The version of the record's format.
+pub const FORMAT: u32 = 2;
+
 /// The record itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Record {
+    /// The version of this format.
+    #[serde(default)]
+    pub format: Format<FORMAT>,
+    /// The version of pivot-host that wrote it last.
+    #[serde(default)]
+    pub written_by: String,
+    /// Who began the move, for people.
+    #[serde(default)]
+    pub by: String,
     /// The move's id: also the mark on every object it creates.
     pub move_id: String,
     /// How far it has come.
@@ -95,9 +108,107 @@ pub struct Record {
     pub release_chunks: usize,
 }
 
+/// Why a record can't be used. Nothing may be changed then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// A newer program wrote it.
+    #[error("pivot-host {written_by} wrote it in format {format}, and this one ({}) knows format {FORMAT}: use that version, or a newer one", env!("CARGO_PKG_VERSION"))]
+    Newer {
+        /// In which format.
+        format: u32,
+        /// Which version.
+        written_by: String,
+    },
+    /// It is not what a record looks like.
+    #[error("{reason} (pivot-host {written_by} wrote it; was it edited?)")]
+    Unreadable {
+        /// What is wrong with it.
+        reason: String,
+        /// Which version wrote it, as far as it says.
+        written_by: String,
+    },
+}
+
+impl Record {
+    /// Reads a record of this release or of one before; fields that are not known here are refused.
+    pub fn parse(text: &str) -> Result<Self, RecordError> {
+        /// What every format has.
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Head {
+            #[serde(default)]
+            format: u32,
+            #[serde(default)]
+            written_by: String,
+        }
+        let head: Option<Head> = serde_json::from_str(text).ok();
+        let written_by =
+            head.as_ref().map(|head| head.written_by.clone()).filter(|version| !version.is_empty());
+        let written_by = written_by.unwrap_or_else(|| "of an unknown version".to_owned());
+        match head {
+            Some(Head { format, .. }) if format > FORMAT => Err(RecordError::Newer { format, written_by }),
+            _ => serde_json::from_str(text)
+                .map_err(|error| RecordError::Unreadable { reason: error.to_string(), written_by }),
+        }
+    }
+}
+
+/// What a move leaves behind of itself: small, and of the last few moves only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finished {
+    /// The version of this format.
+    #[serde(default)]
+    pub format: Format<1>,
+    /// The move's id.
+    pub move_id: String,
+    /// Who began it.
+    pub by: String,
+    /// When it began.
+    pub started: String,
+    /// When it ended.
+    pub ended: String,
+    /// From where.
+    pub from: String,
+    /// To where.
+    pub to: String,
+    /// How many objects moved.
+    pub moved: usize,
+    /// How many are on both sides.
+    pub kept: usize,
+    /// The plugins that took part.
+    pub plugins: Vec<Pin>,
+    /// Which dangers were accepted, as the options that said so.
+    pub accepted: Vec<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_of_the_first_release_is_read_and_one_of_the_future_is_not() {
+        let old = r#"{"moveId":"m","phase":"Copied","scope":{"namespaces":{"one":"a"}},"source":"u","target":null,
+            "started":"t","namespaces":[],"plugins":[],"kinds":[],"touched":["a"],"releaseChunks":0}"#;
+        let record = Record::parse(old).unwrap();
+        assert_eq!((record.phase, record.written_by.as_str()), (Phase::Copied, ""));
+        let again = serde_json::to_string(&record).unwrap();
+        assert!(again.contains("\"format\":2"), "{again}");
+        assert_eq!(Record::parse(&again).unwrap(), record);
+
+        let newer = r#"{"format":3,"writtenBy":"9.1.0","anything":{}}"#;
+        assert_eq!(
+            Record::parse(newer).unwrap_err(),
+            RecordError::Newer { format: 3, written_by: "9.1.0".into() }
+        );
+        for (from, to) in [
+            ("\"moveId\"", "\"only\":\"x\",\"moveId\""),
+            ("{\"one\":\"a\"}", "{\"one\":\"a\"},\"only\":[\"c\"]"),
+        ] {
+            let error = Record::parse(&old.replacen(from, to, 1)).unwrap_err();
+            assert!(error.to_string().contains("unknown field `only`"), "{error}");
+        }
+    }
 
     #[test]
     fn the_target_decides_from_committed_on() {

@@ -5,6 +5,7 @@
 //! A line an object, compact because thousands of them live in ConfigMaps:
 //!
 //! ```text
+//! v <format>                                   the first line
 //! k <group>/<version> <plural> <Kind>          a kind, numbered from 0
 //! o <kind> <namespace|-> <name> <uid> <resourceVersion> <d|k> <digest|-> <flags|-> <objects that must be gone first|->
 //! ```
@@ -89,10 +90,19 @@ pub struct ReleaseList {
     pub entries: Vec<Entry>,
 }
 
-/// A line that could not be read.
+/// The version of the list's format; a list without a line that says it is of the first.
+pub const FORMAT: u32 = 2;
+
+/// Why a list can't be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("the release list is damaged in line {0}")]
-pub struct Damaged(pub usize);
+pub enum ListError {
+    /// A line could not be read.
+    #[error("the release list is damaged in line {0}")]
+    Damaged(usize),
+    /// A newer program wrote it.
+    #[error("the release list is in format {0}, and this pivot-host knows {FORMAT}")]
+    Newer(u32),
+}
 
 impl ReleaseList {
     /// The list as text, in pieces of at most `limit` bytes, cut between lines.
@@ -106,6 +116,7 @@ impl ReleaseList {
             }
             chunk.push_str(&line);
         };
+        push(format!("v {FORMAT}\n"));
         for entry in &self.entries {
             let next = kinds.len();
             let kind = *kinds.entry(&entry.kind).or_insert(next);
@@ -122,12 +133,18 @@ impl ReleaseList {
     }
 
     /// Reads the pieces back, in order.
-    pub fn parse<'a>(chunks: impl IntoIterator<Item = &'a str>) -> Result<Self, Damaged> {
+    pub fn parse<'a>(chunks: impl IntoIterator<Item = &'a str>) -> Result<Self, ListError> {
         let mut kinds = Vec::new();
         let mut entries = Vec::new();
         for (number, line) in chunks.into_iter().flat_map(str::lines).enumerate() {
-            let damaged = || Damaged(number + 1);
+            let damaged = || ListError::Damaged(number + 1);
             match line.split_once(' ').ok_or_else(damaged)? {
+                ("v", format) if number == 0 => {
+                    let format: u32 = format.parse().map_err(|_| damaged())?;
+                    if format > FORMAT {
+                        return Err(ListError::Newer(format));
+                    }
+                }
                 ("k", rest) => kinds.push(parse_kind(rest).ok_or_else(damaged)?),
                 ("o", rest) => entries.push(parse_entry(rest, &kinds).ok_or_else(damaged)?),
                 _ => return Err(damaged()),
@@ -296,6 +313,15 @@ mod tests {
             assert_eq!(ReleaseList::parse(chunks.iter().map(String::as_str)).unwrap(), list(), "{limit}");
         }
         assert_eq!(list().chunks(1_000_000).len(), 1);
+    }
+
+    #[test]
+    fn a_list_of_the_first_release_is_read_and_one_of_the_future_is_not() {
+        let text = list().chunks(1_000_000).concat();
+        let old = text.replacen("v 2\n", "", 1);
+        assert_eq!(ReleaseList::parse([old.as_str()]).unwrap(), list());
+        let newer = text.replacen("v 2\n", "v 3\n", 1);
+        assert_eq!(ReleaseList::parse([newer.as_str()]), Err(ListError::Newer(3)));
     }
 
     #[test]

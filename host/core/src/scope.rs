@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::GroupKind;
+use crate::format::Format;
 
 /// Which namespaces move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,8 +21,11 @@ pub enum Namespaces {
 
 /// What to move, and what the user says is fine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scope {
+    /// The version of this format.
+    #[serde(default)]
+    pub format: Format<1>,
     /// Which namespaces.
     pub namespaces: Namespaces,
     /// `--drop-owner`: references to owners of these kinds may get lost where the owner does not move.
@@ -45,6 +49,7 @@ impl Scope {
     /// A scope that accepts no danger.
     pub fn new(namespaces: Namespaces) -> Self {
         Self {
+            format: Format,
             namespaces,
             drop_owners: BTreeSet::new(),
             accept_loss: BTreeSet::new(),

@@ -13,6 +13,7 @@ use crate::plugins::services::Answers;
 use crate::requests::halt::Halter;
 use crate::requests::limiter::Limiter;
 use crate::requests::side::Handle;
+use crate::state::locks::Locks;
 
 /// The fixed surroundings of a run.
 pub(crate) struct Job {
@@ -26,9 +27,17 @@ pub(crate) struct Job {
     pub(crate) halter: Halter,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) move_id: String,
+    /// Held from the beginning to the end; none where the source has no Leases.
+    pub(crate) locks: Option<Arc<Locks>>,
 }
 
 impl Job {
+    /// Whether the target takes over, and the source is deleted. Nothing is deleted from a directory, nor from a source
+    /// whose copy goes into one.
+    pub(crate) fn hands_over(&self) -> bool {
+        self.source.can().deletes && self.target.can().has_controllers
+    }
+
     pub(crate) fn handle(&self, side: Side) -> &Handle {
         match side {
             Side::Source => &self.source,

@@ -34,7 +34,7 @@ mod state;
 pub use events::{Event, Watcher};
 pub use options::{DryRun, Options};
 pub use outcome::failure::{Exit, Failure};
-pub use outcome::report::{Report, Status};
+pub use outcome::report::{LockStatus, MoveStatus, Report, Status};
 pub use outcome::stop::Stop;
 pub use phases::rollback::TakenBack;
 pub use plugins::bounds::violation;

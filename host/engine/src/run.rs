@@ -1,140 +1,180 @@
-//! Commands: plan, move, resume, roll back, status. Each opens both sides, finds out where a move stands and goes on
-//! from there; each failure becomes a [`Stop`] that says how both sides stand and what to type next.
+//! Commands: plan, move, resume, roll back, status. Each opens both sides, finds out which moves are under way and goes
+//! on from there; each failure becomes a [`Stop`] that says how both sides stand and what to type next.
+//!
+//! Every command is a future of its own that can run beside others: nothing is shared but what the caller shares.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use pivot_core::Side;
 use pivot_core::plan::Plan;
 use pivot_places::PlaceError;
+use tracing::Instrument;
 
 use crate::checks::before_pause;
 use crate::outcome::failure::Failure;
-use crate::outcome::report::{Report, Status};
+use crate::outcome::report::{LockStatus, MoveStatus, Report, Status};
 use crate::outcome::stop::Stop;
 use crate::outcome::stopping::{stopped, unknown, unread};
 use crate::phases::rollback::TakenBack;
-use crate::phases::sequence::{Carrier, Done, look};
+use crate::phases::sequence::{ActiveMove, Done, look};
 use crate::setup::Setup;
-use crate::state::lease::{self, Lease};
-use crate::state::open::{Ground, carrier, open};
+use crate::state::begin::{begin, new_id};
+use crate::state::found::{Found, Moves};
+use crate::state::locks::{Asking, Lock, Locks};
+use crate::state::open::{Opened, open};
 
 /// What would move, and whether anything speaks against it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
-        let ground = open(&setup).await?.read_what_may_be().await?;
-        let record = ground.deciding().map(|(_, stored)| stored.record.clone());
-        let carrier = carrier(setup, ground, record)?;
-        let (base, providers) = look(&carrier.job).await?;
-        before_pause::all(&carrier.job, &base, &providers).await?;
+        let opened = open(&setup).await?;
+        let moves = opened.moves_that_may_be_read().await?;
+        let found = moves.of_scope(&setup.options.scope).cloned();
+        let id = new_id(&setup, &opened);
+        let active = begin(setup, opened, found, id, None)?;
+        let (base, providers) = look(&active.job).await?;
+        before_pause::all(&active.job, &base, &providers).await?;
         Ok(base.plan)
     };
     result.await.map_err(unknown)
 }
 
-async fn read_records(setup: &Setup) -> Result<Ground, Failure> {
-    open(setup).await?.read().await
-}
-
-/// Moves. A move that was begun with the same scope between the same clusters is taken up where it stopped.
+/// Moves. A move that was begun with the same scope between the same clusters is resumed where it stopped.
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
-    let scope = setup.options.scope.clone();
-    with_lease(setup, unknown, async |carrier, begun| {
-        if begun && carrier.journal.record.scope != scope {
-            return Err(Failure::Declined(format!(
-                "another move ({}, {}) is under way, with another scope: resume it or roll it back first",
-                carrier.journal.record.move_id, carrier.journal.record.phase
-            )));
-        }
-        if begun {
-            taken_up(carrier)?;
-        }
-        carrier.forward().await
-    })
-    .await
-    .map(|(carrier, done)| report(&carrier, done))
+    match locked(setup, Verb::Start).await? {
+        (active, Did::Moved(done)) => Ok(report(&active, done)),
+        (_, Did::RolledBack(_)) => Err(unexpected()),
+    }
 }
 
-/// Takes up a move where it stopped.
+/// Resumes a move where it stopped.
 pub async fn resume(setup: Setup) -> Result<Report, Stop> {
-    with_lease(setup, unread, async |carrier, begun| {
-        if !begun {
-            return Err(Failure::NoMove);
-        }
-        taken_up(carrier)?;
-        carrier.forward().await
-    })
-    .await
-    .map(|(carrier, done)| report(&carrier, done))
+    match locked(setup, Verb::Resume).await? {
+        (active, Did::Moved(done)) => Ok(report(&active, done)),
+        (_, Did::RolledBack(_)) => Err(unexpected()),
+    }
 }
 
-/// Takes a move back.
+/// Rolls a move back.
 pub async fn rollback(setup: Setup) -> Result<TakenBack, Stop> {
-    with_lease(setup, unread, async |carrier, begun| {
-        if !begun {
-            return Err(Failure::NoMove);
-        }
-        if carrier.journal.record.phase.committed() && !carrier.orphaned {
-            return Err(Failure::Declined(format!(
-                "move {} is past the point of no return ({}): it can only be resumed",
-                carrier.journal.record.move_id, carrier.journal.record.phase
-            )));
-        }
-        carrier.take_back().await
-    })
-    .await
-    .map(|(_, taken)| taken)
+    match locked(setup, Verb::Rollback).await? {
+        (_, Did::RolledBack(taken)) => Ok(taken),
+        (_, Did::Moved(_)) => Err(unexpected()),
+    }
 }
 
-/// Says where a move stands, as far as the sides that answer know. Changes nothing.
+/// Says where moves stand, as far as the sides that answer know. Changes nothing.
 pub async fn status(setup: Setup) -> Result<Status, Stop> {
     let result = async {
-        let (ground, silent) = match read_records(&setup).await {
+        let read = async |setup: &Setup| {
+            let opened = open(setup).await?;
+            let moves = opened.moves().await?;
+            Ok::<_, Failure>((opened, moves))
+        };
+        let ((opened, moves), silent) = match read(&setup).await {
             Err(Failure::Place { side, error: PlaceError::Unavailable(why), .. }) => {
                 let mut options = setup.options.clone();
                 match side {
                     Side::Source => options.source_gone = true,
                     Side::Target => options.target_gone = true,
                 }
-                (read_records(&Setup { options, ..setup.clone() }).await?, Some((side, why)))
+                (read(&Setup { options, ..setup.clone() }).await?, Some((side, why)))
             }
             other => (other?, None),
         };
-        let namespace = &setup.options.record_namespace;
-        let source_answers = !matches!(silent, Some((Side::Source, _)));
-        let holder = match ground.lease_kind().filter(|_| source_answers) {
-            Some(kind) => lease::held(&ground.source, kind, namespace).await?.map(|held| held.holder),
-            None => None,
-        };
-        let record = ground.deciding().map(|(side, stored)| (side, stored.record.clone()));
-        Ok(Status { record, holder, silent, elsewhere: ground.elsewhere(), orphaned: ground.orphaned() })
+        Ok(Status {
+            moves: moves.0.iter().filter_map(move_status).collect(),
+            locks: locks(&opened).await?,
+            silent,
+            finished: opened.finished().await?,
+        })
     };
     // It is the command that others name where they know no more: it can't name itself.
     result.await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
 }
 
-fn report(carrier: &Carrier, done: Done) -> Report {
-    Report { move_id: carrier.journal.record.move_id.clone(), done, times: carrier.times.clone() }
+fn move_status(found: &Found) -> Option<MoveStatus> {
+    let (decides, record) = found.deciding()?;
+    let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
+    Some(MoveStatus { decides, record: record.clone(), elsewhere, orphaned })
+}
+
+async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {
+    let Some(leases) = opened.leases() else { return Ok(Vec::new()) };
+    let all = leases.all().await?.into_iter();
+    Ok(all.map(|seen| LockStatus { name: seen.name, holder: seen.holder, move_id: seen.claim }).collect())
+}
+
+fn report(active: &ActiveMove, done: Done) -> Report {
+    Report { move_id: active.journal.record.move_id.clone(), done, times: active.times.clone() }
+}
+
+fn unexpected() -> Stop {
+    unknown(Failure::Bug("a command ended as another does".into()))
+}
+
+/// What is to be done under the locks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Start,
+    Resume,
+    Rollback,
+}
+
+/// What was done.
+enum Did {
+    Moved(Done),
+    RolledBack(TakenBack),
+}
+
+impl Verb {
+    /// A failure before anything is known of a move.
+    fn before(self, failure: Failure) -> Stop {
+        if self == Self::Start { unknown(failure) } else { unread(failure) }
+    }
+
+    /// The move it is about, if it is there.
+    fn choose(self, setup: &Setup, moves: &Moves) -> Result<Option<Found>, Failure> {
+        match self {
+            Self::Start => Ok(moves.of_scope(&setup.options.scope).cloned()),
+            Self::Resume | Self::Rollback => moves.meant(setup.options.which.as_deref()).cloned().map(Some),
+        }
+    }
+
+    async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Did, Failure> {
+        if self == Self::Rollback {
+            let record = &active.journal.record;
+            if record.phase.committed() && !active.orphaned {
+                return Err(Failure::Declined(format!(
+                    "move {} is past the point of no return ({}): it can only be resumed",
+                    record.move_id, record.phase
+                )));
+            }
+            return active.take_back().await.map(Did::RolledBack);
+        }
+        if begun {
+            may_go_on(active)?;
+        }
+        active.forward().await.map(Did::Moved)
+    }
 }
 
 /// Whether this run may go on with the move that was found.
-fn taken_up(carrier: &Carrier) -> Result<(), Failure> {
-    if carrier.orphaned {
-        return Err(Failure::Orphan(carrier.journal.record.move_id.clone()));
+fn may_go_on(active: &ActiveMove) -> Result<(), Failure> {
+    if active.orphaned {
+        return Err(Failure::Orphan(active.journal.record.move_id.clone()));
     }
-    same_plugins(carrier)
+    same_plugins(active)
 }
 
 /// Who goes on with a move must do so with the plugins it was begun with. A rollback needs none.
-fn same_plugins(carrier: &Carrier) -> Result<(), Failure> {
-    let (record, options) = (&carrier.journal.record, &carrier.job.options);
+fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
+    let (record, options) = (&active.journal.record, &active.job.options);
     let begun: BTreeSet<(&str, &str)> =
         record.plugins.iter().map(|pin| (pin.name.as_str(), pin.digest.as_str())).collect();
-    let now: BTreeSet<(&str, &str)> = carrier
-        .job
-        .plugins
-        .iter()
-        .map(|plugin| (plugin.describe().name.as_str(), plugin.describe().digest.as_str()))
-        .collect();
+    let plugins = active.job.plugins.iter().map(|plugin| plugin.describe());
+    let now: BTreeSet<(&str, &str)> =
+        plugins.map(|plugin| (plugin.name.as_str(), plugin.digest.as_str())).collect();
     if begun == now || (record.phase.committed() && options.accept_plugin_change) {
         return Ok(());
     }
@@ -152,45 +192,99 @@ fn same_plugins(carrier: &Carrier) -> Result<(), Failure> {
     )))
 }
 
-/// Runs a command that writes: under the lease, with the record as it is then. `before` makes a stop of what fails before
-/// that is known.
-async fn with_lease<T>(
-    setup: Setup,
-    before: impl Fn(Failure) -> Stop,
-    work: impl AsyncFnOnce(&mut Carrier, bool) -> Result<T, Failure>,
-) -> Result<(Carrier, T), Stop> {
-    let (halter, watcher, options) = (setup.halter.clone(), setup.watcher.clone(), setup.options.clone());
-    let ground = open(&setup).await.map_err(&before)?;
-    let needs_lease = ground.source.is_live() && !options.source_gone;
-    let lease = match ground.lease_kind().filter(|_| needs_lease) {
-        None => None,
-        Some(kind) => {
-            let namespace = &options.record_namespace;
-            let taken =
-                Lease::take(&ground.source, kind, namespace, options.take_over, &halter, &*watcher).await;
-            Some(taken.map_err(&before)?)
+/// Runs a command that writes: under its locks, with the records as they are then.
+async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
+    let opened = open(&setup).await.map_err(|failure| verb.before(failure))?;
+    let id = new_id(&setup, &opened);
+    let locks = take_locks(&setup, &opened, verb, &id).await.map_err(|failure| verb.before(failure))?;
+    let locks = locks.map(Arc::new);
+    let (result, ended) = match ready(setup, opened, verb, id, locks.clone()).await {
+        Err(failure) => (Err(verb.before(failure)), true),
+        Ok((mut active, begun)) => {
+            let span = tracing::info_span!("move", id = %active.job.move_id);
+            let worked = verb.work(&mut active, begun).instrument(span.clone()).await;
+            let result = match worked {
+                Ok(did) => Ok(did),
+                Err(failure) => Err(stopped(&mut active, failure).instrument(span).await),
+            };
+            let ended = !active.journal.is_written();
+            (result.map(|did| (active, did)), ended)
         }
     };
-    // Only now: what another run wrote while we waited for its lease counts.
-    let taken_up = ground.read().await.and_then(|ground| {
-        let found = ground.deciding().map(|(_, stored)| stored.record.clone());
-        Ok((found.is_some(), carrier(setup, ground, found)?))
-    });
-    let (begun, mut carrier) = match taken_up {
-        Ok(taken_up) => taken_up,
-        Err(failure) => {
-            if let Some(lease) = lease {
-                lease.give_back().await;
-            }
-            return Err(before(failure));
-        }
-    };
-    let result = match work(&mut carrier, begun).await {
-        Ok(value) => Ok(value),
-        Err(failure) => Err(stopped(&mut carrier, failure).await),
-    };
-    if let Some(lease) = lease {
-        lease.give_back().await;
+    if let Some(locks) = locks {
+        locks.give_back(ended).await;
     }
-    result.map(|value| (carrier, value))
+    result
 }
+
+/// The move that is meant, ready to go on; whether it was begun before.
+async fn ready(
+    setup: Setup,
+    opened: Opened,
+    verb: Verb,
+    id: String,
+    locks: Option<Arc<Locks>>,
+) -> Result<(ActiveMove, bool), Failure> {
+    // Only now: what another run wrote while we waited for its lease counts.
+    let mut moves = opened.moves().await?;
+    let mut found = verb.choose(&setup, &moves)?;
+    if let (Some(locks), Some(record)) = (&locks, found.as_ref().and_then(Found::record)) {
+        if verb == Verb::Start {
+            locks.claim(&record.move_id).await?;
+        }
+        // An earlier run of it may have worked in more namespaces than the scope's; once those are locked, too, the records
+        // are looked at again.
+        let touched = record.touched.iter().cloned().map(Lock::Namespace).collect();
+        if locks.also(&touched).await? {
+            moves = opened.moves().await?;
+            found = verb.choose(&setup, &moves)?;
+        }
+    }
+    let begun = found.as_ref().and_then(Found::record).map(|record| record.move_id.clone());
+    let overlapping = moves.overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));
+    if let (Verb::Start, Some(other)) = (verb, overlapping) {
+        return Err(Failure::Declined(format!(
+            "another move ({}, {}) is under way, with another scope: resume it or roll it back first",
+            other.move_id, other.phase
+        )));
+    }
+    let active = begin(setup, opened, found, id, locks)?;
+    Ok((active, begun.is_some()))
+}
+
+/// Takes the locks of the scope: the one asked for, or that of the move that is meant.
+async fn take_locks(setup: &Setup, opened: &Opened, verb: Verb, id: &str) -> Result<Option<Locks>, Failure> {
+    let Some(leases) = opened.leases() else { return Ok(None) };
+    let (scope, move_id) = match verb {
+        Verb::Start => (setup.options.scope.clone(), id.to_owned()),
+        Verb::Resume | Verb::Rollback => {
+            let moves = opened.moves().await?;
+            let meant = verb.choose(setup, &moves)?;
+            let Some((_, record)) = meant.as_ref().and_then(Found::deciding) else {
+                return Err(Failure::NoMove);
+            };
+            (record.scope.clone(), record.move_id.clone())
+        }
+    };
+    let wanted = Lock::of(&scope);
+    let asking = Asking {
+        leases: leases.clone(),
+        records: opened.records.source.clone(),
+        scope,
+        move_id,
+        take_over: setup.options.take_over,
+        halter: setup.halter.clone(),
+        watcher: setup.watcher.clone(),
+    };
+    Locks::take(asking, &wanted).await.map(Some)
+}
+
+/// Commands can run on any thread, and many of them in one process.
+const _: () = {
+    const fn is_send<T: Send + 'static>(_: &impl Fn(Setup) -> T) {}
+    is_send(&plan);
+    is_send(&start);
+    is_send(&resume);
+    is_send(&rollback);
+    is_send(&status);
+};

@@ -1,6 +1,10 @@
 //! What outlives a run, on the two sides and never on the machine that runs.
 
+pub(crate) mod begin;
+pub(crate) mod expiry;
+pub(crate) mod found;
 pub(crate) mod journal;
 pub(crate) mod lease;
+pub(crate) mod locks;
 pub(crate) mod open;
 pub(crate) mod records;

@@ -18,6 +18,6 @@ pub use crate::directory::{DirectoryError, DirectoryPlace, Manifest, objects_of_
 pub use crate::kube::{ConnectError, ConnectOptions, KubePlace};
 pub use crate::memory::MemoryPlace;
 pub use place::{
-    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
-    Preconditions, Result, ServicePath, Subresource,
+    Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
+    PlaceError, Preconditions, Result, ServicePath, Subresource,
 };

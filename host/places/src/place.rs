@@ -1,5 +1,6 @@
 //! The verbs every place has, and what can go wrong with them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,22 +8,74 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::{Key, Kind, Meta, Object, Uid};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What a place answers.
 pub type Result<T, E = PlaceError> = std::result::Result<T, E>;
 
-/// What sort of place it is, where that changes what a move may do with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaceKind {
-    /// An API server: objects live there, controllers act on them.
-    Live,
-    /// A directory of files: nothing acts on them.
-    Directory,
+/// What a place can do. The engine asks this and never what sort of place it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Capabilities {
+    /// A move can keep its record there.
+    pub keeps_state: bool,
+    /// It has Leases, so that one run can keep others out.
+    pub has_leases: bool,
+    /// Controllers act on its objects: they are paused, resumed, waited for, and can do harm.
+    pub has_controllers: bool,
+    /// Status belongs to the controllers there: a create drops it.
+    pub owns_status: bool,
+    /// Objects of it can be deleted once they were moved.
+    pub deletes: bool,
+    /// It judges requests before they are made: which kinds it serves, what a user may do, what a create would become.
+    pub judges: bool,
+}
+
+impl Capabilities {
+    /// Those of an API server.
+    pub const API_SERVER: Self = Self {
+        keeps_state: true,
+        has_leases: true,
+        has_controllers: true,
+        owns_status: true,
+        deletes: true,
+        judges: true,
+    };
+    /// Those of files that nothing acts on.
+    pub const FILES: Self = Self {
+        keeps_state: false,
+        has_leases: false,
+        has_controllers: false,
+        owns_status: false,
+        deletes: false,
+        judges: false,
+    };
+}
+
+/// A move that is about to write to a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Opening {
+    /// The move's id.
+    pub move_id: String,
+}
+
+/// How a move that wrote to a place is done with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Closing {
+    /// All is there. `handover`: the source was left for this place to take over; otherwise it is still live.
+    Complete {
+        /// See above.
+        handover: bool,
+    },
+    /// The move did not come about; what it wrote was removed, or it wrote nothing.
+    Abandoned,
 }
 
 /// Tells one place from another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Identity {
     /// The UID of the namespace kube-system: the same cluster under two names has the same.
     Cluster(Uid),
@@ -33,7 +86,7 @@ pub enum Identity {
 }
 
 /// One complete list, and the version it was true at.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Listing {
     /// The objects.
     pub objects: Vec<Object>,
@@ -42,7 +95,7 @@ pub struct Listing {
 }
 
 /// As [`Listing`], metadata only.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MetaListing {
     /// The objects' metadata.
     pub metas: Vec<Meta>,
@@ -51,7 +104,7 @@ pub struct MetaListing {
 }
 
 /// Which part of an object is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Subresource {
     /// The object itself.
     None,
@@ -60,10 +113,10 @@ pub enum Subresource {
 }
 
 /// A merge patch of one object.
-#[derive(Clone, Debug)]
-pub struct Patch<'a> {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Patch {
     /// The JSON merge patch. A `metadata.resourceVersion` (and `uid`) in it is a precondition.
-    pub body: &'a Value,
+    pub body: Value,
     /// What it is for.
     pub subresource: Subresource,
     /// Really, or only asked.
@@ -71,7 +124,7 @@ pub struct Patch<'a> {
 }
 
 /// What must still be true for a delete to happen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preconditions {
     /// It is this object, not another of the same name.
     pub uid: Option<Uid>,
@@ -80,7 +133,7 @@ pub struct Preconditions {
 }
 
 /// What a watch tells.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
     /// Added or changed.
     Applied(Object),
@@ -89,16 +142,16 @@ pub enum Event {
 }
 
 /// An access that is asked for before it is needed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Access {
     /// `create`, `patch`, `delete`, `list`, …
-    pub verb: &'static str,
+    pub verb: Cow<'static, str>,
     /// API group.
     pub group: String,
     /// Resource name (plural).
     pub resource: String,
     /// Empty, or `status`.
-    pub subresource: &'static str,
+    pub subresource: Cow<'static, str>,
     /// Namespace; none for all, or for cluster-scoped kinds.
     pub namespace: Option<String>,
 }
@@ -120,7 +173,7 @@ impl fmt::Display for Access {
 }
 
 /// Whether a write is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// Really do it.
     Real,
@@ -129,7 +182,7 @@ pub enum Change {
 }
 
 /// Why a place did not do what it was asked. Messages never carry an object's body.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum PlaceError {
     /// No such object, kind or namespace.
     #[error("not found: {0}")]
@@ -166,10 +219,15 @@ pub enum PlaceError {
     Unreadable(String),
     /// This sort of place has no such verb.
     #[error("{0} can't {1}")]
-    Unsupported(&'static str, &'static str),
+    Unsupported(Cow<'static, str>, Cow<'static, str>),
 }
 
 impl PlaceError {
+    /// A verb that a sort of place does not have.
+    pub const fn unsupported(place: &'static str, verb: &'static str) -> Self {
+        Self::Unsupported(Cow::Borrowed(place), Cow::Borrowed(verb))
+    }
+
     /// Whether the same request may succeed a moment later.
     pub fn transient(&self) -> bool {
         matches!(self, Self::TooManyRequests { .. } | Self::Unavailable(_))
@@ -177,26 +235,29 @@ impl PlaceError {
 }
 
 /// A path of a service inside a cluster.
-#[derive(Clone, Copy, Debug)]
-pub struct ServicePath<'a> {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServicePath {
     /// The service's namespace.
-    pub namespace: &'a str,
+    pub namespace: String,
     /// The service.
-    pub service: &'a str,
+    pub service: String,
     /// Its port: a number or a name.
-    pub port: &'a str,
+    pub port: String,
     /// The path, with its query.
-    pub path: &'a str,
+    pub path: String,
 }
 
 /// A place that holds objects.
+///
+/// Every verb is asynchronous and may fail, and what it takes and gives is owned and serialisable: a place may be at the
+/// far end of a connection.
 #[async_trait]
 pub trait Place: Send + Sync + 'static {
     /// What people call it: a context and server, or a path.
     fn label(&self) -> &str;
 
-    /// What sort of place it is.
-    fn sort(&self) -> PlaceKind;
+    /// What it can do; known before anything is asked of it.
+    fn can(&self) -> Capabilities;
 
     /// Which place it is.
     async fn identify(&self) -> Result<Identity>;
@@ -206,6 +267,9 @@ pub trait Place: Send + Sync + 'static {
 
     /// All objects of a kind, in one namespace or in all, whole bodies.
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing>;
+
+    /// As [`Place::list`], of one namespace, only the objects that carry a label.
+    async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing>;
 
     /// As [`Place::list`], metadata only.
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing>;
@@ -217,10 +281,10 @@ pub trait Place: Send + Sync + 'static {
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object>;
 
     /// Merge-patches an object.
-    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: Patch<'_>) -> Result<Object>;
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object>;
 
     /// Deletes an object, in the background.
-    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: Preconditions) -> Result<()>;
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()>;
 
     /// What happens to a kind's objects from a version on. Ends, or fails with `Expired`, when it must start anew.
     async fn watch(
@@ -231,11 +295,23 @@ pub trait Place: Send + Sync + 'static {
     ) -> Result<BoxStream<'static, Result<Event>>>;
 
     /// Told which kinds are about to be written. A place that knows its own kinds has no use for that.
-    fn learn(&self, _kinds: &[Arc<Kind>]) {}
+    async fn learn(&self, _kinds: &[Arc<Kind>]) -> Result<()> {
+        Ok(())
+    }
+
+    /// A move is about to write. A place without records refuses any other move than the one it was opened for first.
+    async fn open(&self, _opening: &Opening) -> Result<()> {
+        Ok(())
+    }
+
+    /// A move is done with the place. Until then nobody takes a part for the whole. Asked again it answers the same.
+    async fn close(&self, _closing: &Closing) -> Result<()> {
+        Ok(())
+    }
 
     /// An HTTP GET of a service inside the place, through its API server; the answer's code and body, up to a limit.
-    async fn proxy_get(&self, _service: ServicePath<'_>, _limit: usize) -> Result<(u16, Vec<u8>)> {
-        Err(PlaceError::Unsupported("this place", "ask services"))
+    async fn proxy_get(&self, _service: &ServicePath, _limit: usize) -> Result<(u16, Vec<u8>)> {
+        Err(PlaceError::unsupported("this place", "ask services"))
     }
 
     /// Which of these the user may not do.

@@ -2,14 +2,14 @@
 //!
 //! Every flag is named where it is taken apart, so that a new one can't be forgotten.
 
-use pivot_core::Side;
 use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{Side, words};
 use pivot_engine::{DryRun, Options};
 
 use super::between::{Ends, SourceEnd, TargetEnd, ends};
 use super::flags::{
     Accept, Cli, Connection, Dry, Move, MoveOrAsk, PluginVerb, Resume, Rollback, Shell, Taking, Verb, Waits,
-    With,
+    Which, With,
 };
 use super::values::{duration, kinds};
 
@@ -60,7 +60,7 @@ pub(super) fn usage<T>(text: impl Into<String>) -> Result<T> {
 impl Choices {
     /// The engine's options, now that the context's namespace is known.
     pub(crate) fn options(&self, of_context: Option<&str>) -> Options {
-        let mut options = self.options.clone();
+        let mut options = Options { operator: operator(), ..self.options.clone() };
         options.scope.namespaces = match &self.namespace {
             Namespace::All => Namespaces::All,
             Namespace::Named(name) => Namespaces::One(name.clone()),
@@ -86,6 +86,20 @@ impl Choices {
     }
 }
 
+/// Who types this, as far as the system says: it goes into the record of a move, for whoever finds that.
+fn operator() -> String {
+    let user = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = host.or_else(|| std::env::var("HOSTNAME").ok());
+    let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
+    let name = match (user, host) {
+        (Some(user), Some(host)) => format!("{user}@{host}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => String::new(),
+    };
+    words::line(&name, 100)
+}
+
 /// Turns what was typed into what is meant.
 pub(crate) fn check(typed: Cli) -> Result<Task> {
     // How it looks is read before what it means, so that errors look right, too.
@@ -103,10 +117,11 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
         Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
-            let Rollback { connection, taking: Taking { take_over }, target_gone } = *typed;
+            let Rollback { connection, which: Which { which }, taking: Taking { take_over }, target_gone } =
+                *typed;
             let gone = target_gone.then_some(Side::Target);
             let choices = about_a_move(connection, true, gone)?;
-            let options = Options { take_over, target_gone, ..choices.options };
+            let options = Options { which, take_over, target_gone, ..choices.options };
             Task::Rollback(Choices { options, ..choices })
         }
         Verb::Plugin(verb) => Task::Plugin(verb),
@@ -146,6 +161,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
     };
     // The namespace takes its place when the kubeconfig is read.
     let scope = Scope {
+        format: Default::default(),
         namespaces: Namespaces::All,
         drop_owners: kinds("--drop-owner", &drop_owner)?,
         accept_loss: kinds("--accept-loss", &accept_loss)?,
@@ -165,10 +181,13 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
 }
 
 fn resuming(typed: Resume) -> Result<Choices> {
-    let Resume { connection, use_existing, waits, taking, with, accept_plugin_change, source_gone } = typed;
+    let Resume { connection, which, use_existing, waits, taking, with, accept_plugin_change, source_gone } =
+        typed;
+    let Which { which } = which;
     let Taking { take_over } = taking;
     let choices = about_a_move(connection, true, source_gone.then_some(Side::Source))?;
-    let options = Options { use_existing, take_over, accept_plugin_change, source_gone, ..choices.options };
+    let options =
+        Options { which, use_existing, take_over, accept_plugin_change, source_gone, ..choices.options };
     Ok(Choices { options: waiting(options, &waits)?, with, ..choices })
 }
 

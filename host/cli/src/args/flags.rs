@@ -178,9 +178,18 @@ pub(crate) struct Waits {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Another run, other plugins")]
 pub(crate) struct Taking {
-    /// Don't wait until the lease of a run that died has expired
+    /// Take the lease of a run that is known to be dead, without watching it first
     #[arg(long)]
     pub(crate) take_over: bool,
+}
+
+/// Which move is meant.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Which move")]
+pub(crate) struct Which {
+    /// The move's id, where several are under way; `status` names them
+    #[arg(long = "move", value_name = "ID")]
+    pub(crate) which: Option<String>,
 }
 
 /// The plugins that take part.
@@ -254,6 +263,8 @@ pub(crate) struct Trial {
 pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) connection: Connection,
+    #[command(flatten)]
+    pub(crate) which: Which,
     /// Shared objects that are in the target already are used, although they differ
     #[arg(long, help_heading = "Dangers accepted by name")]
     pub(crate) use_existing: bool,
@@ -275,6 +286,8 @@ pub(crate) struct Resume {
 pub(crate) struct Rollback {
     #[command(flatten)]
     pub(crate) connection: Connection,
+    #[command(flatten)]
+    pub(crate) which: Which,
     #[command(flatten)]
     pub(crate) taking: Taking,
     /// The target can't be reached any more: un-pause the source all the same

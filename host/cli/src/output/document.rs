@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use pivot_core::plan::{Note, Plan, Stay, Step};
-use pivot_core::record::{Phase, Record};
+use pivot_core::record::{Finished, Phase, Record};
 use pivot_core::refusal::Refusal;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Side};
 use pivot_engine::{Exit, Stop};
-use pivot_engine::{Report, Status};
+use pivot_engine::{LockStatus, MoveStatus, Report, Status};
 use serde::Serialize;
 
 use super::stop::{failure_text, refusals};
@@ -149,49 +149,53 @@ impl ReportDocument {
     }
 }
 
-/// Where a move stands.
+/// Where moves stand.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusDocument<'a> {
     source: &'a str,
     target: &'a str,
     under_way: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decides: Option<Side>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    record: Option<&'a Record>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lease_holder: Option<&'a str>,
+    moves: Vec<MoveDocument<'a>>,
+    locks: &'a [LockStatus],
     /// The side that does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent: Option<Side>,
+    finished: &'a [Finished],
+}
+
+/// Where one move stands.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MoveDocument<'a> {
+    decides: Side,
+    record: &'a Record,
     /// The move goes to another target than the one given.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     elsewhere: bool,
     /// It was rolled back without its target, which has a record of it still.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     orphaned: bool,
-    next: Vec<String>,
+    next: &'a [String],
 }
 
 impl<'a> StatusDocument<'a> {
     pub(crate) fn new(
         status: &'a Status,
         (source, target): (&'a str, &'a str),
-        next: Vec<String>,
+        next: &'a [Vec<String>],
     ) -> Document<Self> {
-        let Status { record, holder, silent, elsewhere, orphaned } = status;
+        let Status { moves, locks, silent, finished } = status;
+        let moves = moves.iter().zip(next).map(|(one, next)| {
+            let MoveStatus { decides, record, elsewhere, orphaned } = one;
+            MoveDocument { decides: *decides, record, elsewhere: *elsewhere, orphaned: *orphaned, next }
+        });
         let content = Self {
             source,
             target,
-            under_way: record.is_some(),
-            decides: record.as_ref().map(|(side, _)| *side),
-            record: record.as_ref().map(|(_, record)| record),
-            lease_holder: holder.as_deref(),
+            under_way: !status.moves.is_empty(),
+            moves: moves.collect(),
+            locks,
             silent: silent.as_ref().map(|(side, _)| *side),
-            elsewhere: *elsewhere,
-            orphaned: *orphaned,
-            next,
+            finished,
         };
         Document::new("Status", content)
     }

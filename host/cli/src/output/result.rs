@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use pivot_core::record::{Finished, Record};
+use pivot_core::refusal::some_of;
 use pivot_core::scope::Namespaces;
 use pivot_core::{GroupKind, Side};
 use pivot_engine::TakenBack;
-use pivot_engine::{Report, Status};
+use pivot_engine::{LockStatus, MoveStatus, Report, Status};
 
 use super::{STRONG, count, lines};
 
@@ -69,20 +71,37 @@ pub(crate) fn taken_back(taken: &TakenBack, (source, target): (&str, &str)) -> S
     )
 }
 
-/// Where a move stands.
-pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[String]) -> String {
-    let Some((side, record)) = &status.record else {
-        return match &status.silent {
-            None => format!("No move is under way from {source} to {target}.\n"),
-            Some((Side::Target, why)) => {
-                format!("No move is under way from {source}. The target, {target}, does not answer: {why}.\n")
-            }
-            Some((Side::Source, why)) => format!(
-                "No committed move into {target} is known there. The source, {source}, does not answer: {why}; where a move is \
-                 under way it is not committed, and the source, once it answers, says how far it is.\n"
-            ),
-        };
-    };
+/// Where moves stand. `next` are whole commands, for each move.
+pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Vec<String>]) -> String {
+    let mut text = String::new();
+    if status.moves.is_empty() {
+        text.push_str(&nothing(status, source, target));
+    }
+    for (one, next) in status.moves.iter().zip(next) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&under_way(status, one, (source, target), next));
+    }
+    text.push_str(&last_moves(&status.finished));
+    text
+}
+
+fn nothing(status: &Status, source: &str, target: &str) -> String {
+    match &status.silent {
+        None => format!("No move is under way from {source} to {target}.\n"),
+        Some((Side::Target, why)) => {
+            format!("No move is under way from {source}. The target, {target}, does not answer: {why}.\n")
+        }
+        Some((Side::Source, why)) => format!(
+            "No committed move into {target} is known there. The source, {source}, does not answer: {why}; where a move is \
+             under way it is not committed, and the source, once it answers, says how far it is.\n"
+        ),
+    }
+}
+
+fn under_way(status: &Status, one: &MoveStatus, (source, target): (&str, &str), next: &[String]) -> String {
+    let MoveStatus { decides, record, .. } = one;
     let namespaces = match &record.scope.namespaces {
         Namespaces::All => "all namespaces".to_owned(),
         Namespaces::One(one) => format!("namespace {one}"),
@@ -93,15 +112,15 @@ pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[St
     let way = if record.phase.committed() { "only forward" } else { "forward or back" };
     let mut text = format!("{STRONG}Move:{STRONG:#} {}, from {source} to {target}\n\n", record.move_id);
     for (name, value) in [
-        ("phase", format!("{} ({way}; the record in the {side} decides)", record.phase)),
+        ("phase", format!("{} ({way}; the record in the {decides} decides)", record.phase)),
         ("what", namespaces),
-        ("started", record.started.clone()),
+        ("started", started(record)),
         ("plugins", plugins),
-        ("lease", status.holder.as_ref().map_or("free".into(), |holder| format!("held by {holder}"))),
+        ("lease", lease(status, &record.move_id)),
     ] {
         text.push_str(&format!("  {name:8} {value}\n"));
     }
-    if let Some(note) = note(status, record.phase.committed()) {
+    if let Some(note) = note(status, one) {
         text.push_str(&format!("  {:8} {note}\n", "note"));
     }
     for (index, line) in next.iter().enumerate() {
@@ -110,16 +129,32 @@ pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[St
     text
 }
 
+fn started(record: &Record) -> String {
+    if record.by.is_empty() { record.started.clone() } else { format!("{} by {}", record.started, record.by) }
+}
+
+/// Who holds the move's locks.
+fn lease(status: &Status, move_id: &str) -> String {
+    let ours = |lock: &&LockStatus| lock.move_id.as_deref() == Some(move_id) && !lock.holder.is_empty();
+    let held: Vec<String> = status
+        .locks
+        .iter()
+        .filter(ours)
+        .map(|lock| format!("{} held by {}", lock.name, lock.holder))
+        .collect();
+    if held.is_empty() { "free".to_owned() } else { some_of(&held, 3) }
+}
+
 /// What has to be known before one of the next commands is typed.
-fn note(status: &Status, committed: bool) -> Option<String> {
-    if status.elsewhere {
+fn note(status: &Status, one: &MoveStatus) -> Option<String> {
+    if one.elsewhere {
         return Some("this is not the target that the move goes to: name that one".into());
     }
-    if status.orphaned {
+    if one.orphaned {
         return Some("it was rolled back while the target could not be reached; what is left of it there is to be removed".into());
     }
     let (side, why) = status.silent.as_ref()?;
-    let way = match (side, committed) {
+    let way = match (side, one.record.phase.committed()) {
         (Side::Target, true) => {
             "resume when it does; if it is lost for good the source is the last copy, as far as it \
              is not deleted yet"
@@ -127,4 +162,26 @@ fn note(status: &Status, committed: bool) -> Option<String> {
         _ => "resume when it does; only if it is lost for good:",
     };
     Some(format!("the {side} does not answer ({why}); {way}"))
+}
+
+fn last_moves(finished: &[Finished]) -> String {
+    if finished.is_empty() {
+        return String::new();
+    }
+    let row = |one: &Finished| {
+        let Finished { ended, by, moved, kept, from, to, move_id, .. } = one;
+        let by = if by.is_empty() { "-" } else { by };
+        vec![
+            ended.clone(),
+            moved.to_string(),
+            kept.to_string(),
+            by.to_owned(),
+            from.clone(),
+            to.clone(),
+            move_id.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = finished.iter().map(row).collect();
+    let head = ["ENDED", "MOVED", "KEPT", "BY", "FROM", "TO", "MOVE"];
+    format!("\nThe last moves:\n\n{}", lines::columns(&head, &rows))
 }

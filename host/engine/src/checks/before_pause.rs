@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::collateral::{Bystander, collateral};
 use pivot_core::hooks::{Hook, Point};
 use pivot_core::plan::Fate;
@@ -27,9 +26,8 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::namespaces::Namespaces;
 use crate::plugins::calls;
-
-/// How many lists of bystanders are asked for side by side: most are empty and cost a round trip each.
-const LISTS: usize = 64;
+use crate::requests::listing::{self, Listed};
+use crate::requests::side_by_side::EMPTY_LISTS;
 
 /// What was learnt about the target on the way.
 pub(crate) struct Ahead {
@@ -43,7 +41,7 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
     let mut refusals = base.plan.refusals.clone();
     let handled = cared_for(job, base);
     refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
-    if job.target.is_live() {
+    if job.target.can().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
         refusals.extend(served_versions(&base.plan, &base.inventory, &target_kinds));
     }
@@ -95,7 +93,7 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
 /// goes on: none is in danger.
 fn cared_for(job: &Job, base: &Base) -> BTreeSet<GroupKind> {
     let kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone());
-    if job.target.is_live() { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
+    if job.target.can().has_controllers { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
 }
 
 /// The same questions about what appeared between the first list and the one after the pause.
@@ -133,7 +131,11 @@ async fn target_providers(job: &Job, base: &Base, source: &[Provider]) -> Result
 }
 
 fn check_or_nothing(job: &Job, source: &[Provider], target: &[Provider], base: &Base) -> Vec<Refusal> {
-    if job.target.is_live() { check_providers(source, target, &base.namespaces()) } else { Vec::new() }
+    if job.target.can().has_controllers {
+        check_providers(source, target, &base.namespaces())
+    } else {
+        Vec::new()
+    }
 }
 
 /// Looks once more, right before the point of no return, whether anything would be garbage-collected.
@@ -145,43 +147,30 @@ pub(crate) async fn nobody_lost(job: &Job, base: &Base) -> Result<(), Failure> {
 /// Everything else in the source that could be garbage-collected with what is deleted.
 async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
     // Nothing is deleted from a directory, nor from a source whose copy goes into one.
-    if !(job.source.is_live() && job.target.is_live()) {
+    if !job.hands_over() {
         return Ok(Vec::new());
     }
-    let namespaces: BTreeSet<&str> = base
-        .plan
-        .steps
-        .iter()
-        .filter(|step| step.fate == Fate::Move)
-        .filter_map(|step| step.key.namespace.as_deref())
-        .collect();
+    let moved = base.plan.steps.iter().filter(|step| step.fate == Fate::Move);
+    let namespaces: BTreeSet<String> = moved.filter_map(|step| step.key.namespace.clone()).collect();
     let known: BTreeSet<&GroupKind> = base.inventory.keys().iter().map(|key| &key.group_kind).collect();
     let kinds =
         job.kinds.source.values().filter(|kind| {
             kind.namespaced && !kind.group_kind.is_event() && !known.contains(&kind.group_kind)
         });
-    let lists = kinds.flat_map(|kind| namespaces.iter().map(move |namespace| (kind, *namespace)));
-    let found: Vec<Vec<Bystander>> = stream::iter(lists)
-        .map(|(kind, namespace)| async move {
-            match job.source.list_meta(kind, Some(namespace)).await {
-                Ok(metas) => Ok(metas.into_iter().map(|meta| Bystander { kind: kind.clone(), meta }).collect()),
-                Err(Failure::Place { error: PlaceError::NotFound(_) | PlaceError::Unsupported(..), .. }) => Ok(Vec::new()),
-                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
-                    let gk = &kind.group_kind;
-                    job.tell(Event::Warning(&format!(
-                        "{gk} may not be listed in namespace {namespace} of the source: whether objects of it depend on what is deleted is not known"
-                    )));
-                    Ok(Vec::new())
-                }
-                Err(failure) => Err(failure),
-            }
-        })
-        .buffer_unordered(LISTS)
-        .try_collect()
-        .await?;
+    let wanted = listing::collections(kinds, &namespaces);
+    let mut found: Vec<Bystander> = Vec::new();
+    for ((kind, namespace), listed) in listing::metas(&job.source, EMPTY_LISTS, wanted).await? {
+        if matches!(listed, Listed::Forbidden(_)) {
+            let (gk, namespace) = (&kind.group_kind, namespace.unwrap_or_default());
+            job.tell(Event::Warning(&format!(
+                "{gk} may not be listed in namespace {namespace} of the source: whether objects of it depend on what is deleted is not known"
+            )));
+        }
+        found.extend(listed.known().into_iter().map(|meta| Bystander { kind: kind.clone(), meta }));
+    }
     let read =
         base.inventory.objects().iter().map(|o| Bystander { kind: o.kind.clone(), meta: o.meta.clone() });
-    let all: Vec<Bystander> = read.chain(found.into_iter().flatten()).collect();
+    let all: Vec<Bystander> = read.chain(found).collect();
     Ok(collateral(&base.plan, &job.options.scope, &base.relations, &all))
 }
 
@@ -210,7 +199,7 @@ async fn schedulable_node(job: &Job) -> Result<Option<String>, Failure> {
         kind: String,
         status: String,
     }
-    if !job.target.is_live() {
+    if !job.target.can().has_controllers {
         return Ok(None);
     }
     let Ok(kind) = job.core_kind(Side::Target, "", "Node") else { return Ok(None) };

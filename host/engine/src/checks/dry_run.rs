@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::FutureExt;
 use pivot_core::hooks::Hook;
 use pivot_core::plan::Step;
 use pivot_core::refusal::{Refusal, some_of};
@@ -18,6 +18,7 @@ use crate::job::Job;
 use crate::options::DryRun;
 use crate::outcome::failure::Failure;
 use crate::phases::copy;
+use crate::requests::side_by_side::{self, DRY_RUNS};
 
 /// The namespace to ask in for objects whose own is not there yet.
 const ELSEWHERE: &str = "default";
@@ -29,7 +30,7 @@ pub(crate) async fn ask(
     known: &BTreeSet<Key>,
     missing: &BTreeSet<String>,
 ) -> Result<Vec<Refusal>, Failure> {
-    if !job.target.is_live() {
+    if !job.target.can().judges {
         return Ok(Vec::new());
     }
     let mut kinds = BTreeSet::new();
@@ -44,8 +45,8 @@ pub(crate) async fn ask(
             kinds.insert(&step.key.group_kind) || job.options.dry_run == DryRun::Server || adapted(step)
         })
         .collect();
-    let answers = stream::iter(asked).map(|step| async move { ask_one(job, base, step, missing).await });
-    let refusals: Vec<Option<Refusal>> = answers.buffer_unordered(24).try_collect().await?;
+    let answers = asked.into_iter().map(|step| ask_one(job, base, step, missing).boxed());
+    let refusals = side_by_side::all(DRY_RUNS, answers.collect()).await?;
     let mut refusals: Vec<Refusal> = refusals.into_iter().flatten().collect();
     refusals.sort_by(|a, b| a.object.cmp(&b.object));
     Ok(refusals)

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::plan::{Fate, Step};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::shell::kubectl;
@@ -15,6 +14,8 @@ use pivot_core::{Key, Meta, Object, Side, Uid, body};
 use crate::base::Base;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::requests::listing;
+use crate::requests::side_by_side::LISTS;
 
 /// Objects that need not be created: they are there and stay as they are.
 pub(crate) type Used = BTreeMap<Key, Uid>;
@@ -116,24 +117,14 @@ fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> 
 
 /// The metadata of everything on a side that has a name, kind and namespace of the plan's.
 pub(crate) async fn metas(job: &Job, base: &Base, side: Side) -> Result<BTreeMap<Key, Meta>, Failure> {
-    let handle = job.handle(side);
-    let places = base.places();
-    let lists = places.iter().flat_map(|(gk, namespaces)| {
-        namespaces.iter().map(move |namespace| async move {
-            let kind = job.kind(side, gk)?;
-            let metas = match handle.list_meta(kind, namespace.as_deref()).await {
-                Err(Failure::Place { error: pivot_places::PlaceError::NotFound(_), .. }) => Vec::new(),
-                other => other?,
-            };
-            Ok::<_, Failure>((gk, metas))
-        })
-    });
+    let mut wanted = Vec::new();
+    for (gk, namespaces) in base.places() {
+        let kind = job.kind(side, &gk)?;
+        wanted.extend(namespaces.into_iter().map(|namespace| (kind.clone(), namespace)));
+    }
     let mut all = BTreeMap::new();
-    let mut listed = stream::iter(lists).buffer_unordered(24);
-    while let Some((gk, metas)) = listed.try_next().await? {
-        for meta in metas {
-            all.insert(Key::new(gk.clone(), meta.namespace.as_deref(), &meta.name), meta);
-        }
+    for ((kind, _), listed) in listing::metas(job.handle(side), LISTS, wanted).await? {
+        all.extend(listed.required()?.into_iter().map(|meta| (listing::key(&kind, &meta), meta)));
     }
     Ok(all)
 }

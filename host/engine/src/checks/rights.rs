@@ -20,22 +20,22 @@ pub(crate) async fn missing(job: &Job, base: &Base, makes_namespaces: bool) -> R
         let namespace = step.key.namespace.clone();
         let there = job.kind(Side::Source, &step.key.group_kind)?;
         let here = job.kind(Side::Target, &step.key.group_kind)?;
-        let access = |verb, kind: &pivot_core::Kind| Access {
-            verb,
+        let access = |verb: &'static str, kind: &pivot_core::Kind| Access {
+            verb: verb.into(),
             group: kind.group_kind.group.clone(),
             resource: kind.plural.clone(),
-            subresource: "",
+            subresource: "".into(),
             namespace: namespace.clone(),
         };
         // What is kept is paused and un-paused all the same.
         source.extend(["get", "list", "watch", "patch"].map(|verb| access(verb, there)));
-        if step.fate == Fate::Move && job.target.is_live() {
+        if step.fate == Fate::Move && job.hands_over() {
             source.insert(access("delete", there));
         }
         // Patch and delete are for a rollback, and for un-pausing.
         target.extend(["get", "list", "watch", "create", "patch", "delete"].map(|verb| access(verb, here)));
         if job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, &step.key.group_kind)) {
-            target.insert(Access { subresource: "status", ..access("patch", here) });
+            target.insert(Access { subresource: "status".into(), ..access("patch", here) });
         }
     }
     for (side, group, resource) in [
@@ -44,20 +44,20 @@ pub(crate) async fn missing(job: &Job, base: &Base, makes_namespaces: bool) -> R
         (Side::Target, "", "configmaps"),
     ] {
         let set = if side == Side::Source { &mut *source } else { &mut *target };
-        set.extend(["get", "create", "patch", "delete"].map(|verb| Access {
-            verb,
+        set.extend(["get", "list", "create", "patch", "delete"].map(|verb| Access {
+            verb: verb.into(),
             group: group.into(),
             resource: resource.into(),
-            subresource: "",
+            subresource: "".into(),
             namespace: Some(job.options.record_namespace.clone()),
         }));
     }
     if makes_namespaces {
         target.insert(Access {
-            verb: "create",
+            verb: "create".into(),
             group: String::new(),
             resource: "namespaces".into(),
-            subresource: "",
+            subresource: "".into(),
             namespace: None,
         });
     }
@@ -69,7 +69,7 @@ pub(crate) async fn missing(job: &Job, base: &Base, makes_namespaces: bool) -> R
 
 async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
     let handle = job.handle(side);
-    if !handle.is_live() {
+    if !handle.can().judges {
         return Ok(None);
     }
     let asked: Vec<Access> = asked.into_iter().collect();

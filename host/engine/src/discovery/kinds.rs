@@ -1,18 +1,24 @@
 //! Which kinds both sides serve. Asked once per run.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use pivot_core::served::common_version;
-use pivot_core::{GroupKind, Kind, Side};
+use pivot_core::{Both, GroupKind, Kind, Side};
 
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 
 /// The kinds both sides serve, at the versions they share.
-pub(crate) struct Kinds {
-    pub(crate) source: BTreeMap<GroupKind, Arc<Kind>>,
-    pub(crate) target: BTreeMap<GroupKind, Arc<Kind>>,
+pub(crate) struct Kinds(Both<BTreeMap<GroupKind, Arc<Kind>>>);
+
+impl Deref for Kinds {
+    type Target = Both<BTreeMap<GroupKind, Arc<Kind>>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Kinds {
@@ -22,8 +28,8 @@ impl Kinds {
         let kinds = kinds.map_err(|error| handle.failed("asking for the kinds", None, error))?;
         let kinds = kinds.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
         Ok(match handle.side {
-            Side::Source => Self { source: kinds, target: BTreeMap::new() },
-            Side::Target => Self { source: BTreeMap::new(), target: kinds },
+            Side::Source => Self(Both::new(kinds, BTreeMap::new())),
+            Side::Target => Self(Both::new(BTreeMap::new(), kinds)),
         })
     }
 
@@ -37,9 +43,10 @@ impl Kinds {
         let mut served: BTreeMap<GroupKind, Arc<Kind>> =
             here.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
         let mut listed = BTreeMap::new();
-        if !target.is_live() {
+        if !target.can().judges {
             // A directory serves what it is given.
-            target.place.learn(&there);
+            let learnt = target.retry(|| target.place.learn(&there)).await;
+            learnt.map_err(|error| target.failed("naming the kinds", None, error))?;
             served.extend(there.iter().map(|kind| (kind.group_kind.clone(), kind.clone())));
         }
         for kind in there {
@@ -52,14 +59,7 @@ impl Kinds {
             served.insert(kind.group_kind.clone(), at_version(&other, &version));
             listed.insert(kind.group_kind.clone(), at_version(&kind, &version));
         }
-        Ok(Self { source: listed, target: served })
-    }
-
-    pub(crate) fn of(&self, side: Side) -> &BTreeMap<GroupKind, Arc<Kind>> {
-        match side {
-            Side::Source => &self.source,
-            Side::Target => &self.target,
-        }
+        Ok(Self(Both::new(listed, served)))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::FutureExt;
 use pivot_core::inventory::Inventory;
 use pivot_core::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
 use pivot_core::providers::Provider;
@@ -18,9 +18,7 @@ use pivot_places::{Listing, PlaceError};
 
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
-
-/// How many lists are asked for side by side.
-const LISTS: usize = 24;
+use crate::requests::side_by_side::{self, LISTS, Work};
 
 /// Everything read of the source.
 pub(crate) struct Sight {
@@ -45,17 +43,17 @@ pub(crate) async fn discover(
     };
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
     let read = kinds.values().filter(|kind| is_read(kind, wished) && kind.group_kind != cluster);
-    let lists = read.map(|kind| async move {
+    let lists = read.map(|kind| -> Work<'_, Vec<Object>> {
         let namespace = if kind.namespaced { namespace } else { None };
-        Ok::<_, Failure>(list_or_nothing(handle, kind, namespace).await?.objects)
+        async move { Ok(list_or_nothing(handle, kind, namespace).await?.objects) }.boxed()
     });
-    let read_all = stream::iter(lists).buffer_unordered(LISTS).try_concat();
-    let (mut objects, clusters, (providers, provider_secrets)) = tokio::try_join!(
-        read_all,
+    let (lists, clusters, (providers, provider_secrets)) = tokio::try_join!(
+        side_by_side::all(LISTS, lists.collect()),
         read_clusters(handle, kinds.get(&cluster), namespace),
         read_providers(handle, kinds)
     )?;
     let Clusters { here, elsewhere, caution } = clusters;
+    let mut objects: Vec<Object> = lists.into_iter().flatten().collect();
     objects.extend(here);
     objects.extend(provider_secrets);
     let inventory = with_distant_classes(handle, kinds, objects).await?;

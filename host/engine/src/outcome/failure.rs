@@ -48,6 +48,8 @@ pub enum Failure {
     Empty(String),
     /// There is no move to resume or to roll back.
     NoMove,
+    /// There are several; each in words.
+    Several(Vec<String>),
     /// A request failed for good.
     Place {
         /// Where.
@@ -129,6 +131,10 @@ impl fmt::Display for Failure {
             },
             Self::Empty(why) => write!(f, "nothing to move: {why}"),
             Self::NoMove => f.write_str("no move is under way between these two clusters"),
+            Self::Several(moves) => {
+                write!(f, "several moves are under way; name one of them with --move:")?;
+                listed(f, moves, |f, line| f.write_str(line))
+            }
             Self::Place { side, doing, object: Some(object), error } => {
                 write!(f, "{doing} {object} in the {side}: {error}")
             }

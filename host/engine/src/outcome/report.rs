@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use pivot_core::Side;
-use pivot_core::record::{Phase, Record};
+use pivot_core::record::{Finished, Phase, Record};
+
+use serde::Serialize;
 
 use crate::phases::sequence::Done;
 
@@ -18,17 +20,41 @@ pub struct Report {
     pub times: Vec<(Phase, Duration)>,
 }
 
-/// Where a move stands.
+/// Where moves stand.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
-    /// The record that decides, and whose it is; none where no move is under way.
-    pub record: Option<(Side, Record)>,
-    /// Who holds the lease.
-    pub holder: Option<String>,
-    /// The side that does not answer, and why: the record is the other side's then.
+    /// Those under way.
+    pub moves: Vec<MoveStatus>,
+    /// Who holds which lock.
+    pub locks: Vec<LockStatus>,
+    /// The side that does not answer, and why: the records are the other side's then.
     pub silent: Option<(Side, String)>,
+    /// The last moves that ended, as far as the two sides still know, the latest first.
+    pub finished: Vec<Finished>,
+}
+
+/// Where one move stands.
+#[derive(Clone, Debug)]
+pub struct MoveStatus {
+    /// Whose record decides.
+    pub decides: Side,
+    /// That record.
+    pub record: Record,
     /// Whether the move goes to another target than the one given.
     pub elsewhere: bool,
     /// Whether the move was rolled back without its target, which has a record of it still.
     pub orphaned: bool,
+}
+
+/// Who holds a lock, and for which move.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LockStatus {
+    /// The Lease.
+    pub name: String,
+    /// Who holds it; empty where nobody does, and a move that stopped midway claims it.
+    pub holder: String,
+    /// The move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub move_id: Option<String>,
 }

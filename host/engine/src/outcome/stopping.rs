@@ -5,9 +5,9 @@ use pivot_places::PlaceError;
 
 use crate::outcome::failure::{Exit, Failure};
 use crate::outcome::stop::Stop;
-use crate::phases::sequence::Carrier;
+use crate::phases::sequence::ActiveMove;
 use crate::requests::halt::Halt;
-use crate::state::lease::RUN_ACTIVE;
+use crate::state::expiry::RUN_ACTIVE;
 
 /// How both sides stand where a move was finished without its source.
 const STALE: &str =
@@ -49,9 +49,20 @@ fn declined(failure: Failure, phase: Phase, move_id: &str) -> Stop {
     Stop { failure, phase: Some(phase), exit, standing, next }
 }
 
+/// Between places that keep no record: what was written shows only in the target, and the same command goes on with it.
+fn unwritten(failure: Failure, phase: Phase) -> Stop {
+    let exit = match exit_untouched(&failure) {
+        Exit::Refused | Exit::Unexpected => Exit::PartWay,
+        other => other,
+    };
+    let standing = "the source is as it was; the target holds a part of the copy: type the same command again to go on, or \
+                    delete it";
+    stop_with(failure, phase, exit, standing.to_owned(), Vec::new())
+}
+
 fn next_untouched(failure: &Failure) -> Vec<&'static str> {
     match failure {
-        Failure::Declined(_) | Failure::Record(_) => vec!["status"],
+        Failure::Declined(_) | Failure::Record(_) | Failure::Several(_) => vec!["status"],
         Failure::Orphan(_) => vec!["rollback"],
         // What the side that answers knows of a move is worth a look; and how far the other run is.
         Failure::Place { error: PlaceError::Unavailable(_), .. } => vec!["status"],
@@ -96,14 +107,22 @@ fn exit_untouched(failure: &Failure) -> Exit {
 }
 
 /// A failure on the way: puts back what can be put back, and says how things stand.
-pub(crate) async fn stopped(carrier: &mut Carrier, failure: Failure) -> Stop {
+pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
     let lease_lost = matches!(failure, Failure::Halted(Halt::LeaseLost(_)));
     let signal = match &failure {
         Failure::Halted(Halt::Signal(15)) => Some(Exit::Terminated),
         Failure::Halted(Halt::Signal(_)) => Some(Exit::Interrupted),
         _ => None,
     };
-    let Some(phase) = carrier.journal.phase() else { return untouched(failure) };
+    let Some(phase) = active.journal.phase() else {
+        if let Err(trouble) = active.abandon().await {
+            tracing::warn!(%trouble, "the target still says that a move is writing it");
+        }
+        return untouched(failure);
+    };
+    if !active.journal.is_written() {
+        return unwritten(failure, phase);
+    }
     // One of the two sides knows nothing of what happened on the other.
     if matches!(failure, Failure::Stale(_) | Failure::Orphan(_)) {
         return unknown(failure);
@@ -115,7 +134,7 @@ pub(crate) async fn stopped(carrier: &mut Carrier, failure: Failure) -> Stop {
     }
     // Refusing to do something to a move is not a stop of that move.
     if matches!(failure, Failure::Declined(_) | Failure::Plugins(_) | Failure::NoMove) {
-        return declined(failure, phase, &carrier.journal.record.move_id);
+        return declined(failure, phase, &active.journal.record.move_id);
     }
     if phase.committed() {
         return stop_with(
@@ -139,7 +158,7 @@ pub(crate) async fn stopped(carrier: &mut Carrier, failure: Failure) -> Stop {
             vec!["status", "resume", "rollback"],
         );
     }
-    match carrier.take_back().await {
+    match active.take_back().await {
         Ok(_) => {
             let timed_out = matches!(failure, Failure::TimedOut(_));
             let exit = signal.unwrap_or(if timed_out { Exit::Timeout } else { Exit::Refused });

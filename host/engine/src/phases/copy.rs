@@ -42,7 +42,7 @@ pub(crate) async fn body_of(
     let kind = job.kind(Side::Target, &object.kind.group_kind)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Files hold the complete object: a later restore needs the status.
-    let drops_status = kind.status_subresource && job.target.is_live();
+    let drops_status = kind.status_subresource && job.target.can().owns_status;
     let mut body = body::creation(source, owners, drops_status, &job.move_id);
     let wanted = calls::patch(&job.plugins, Hook::Adapt, object, None).await?;
     if let Some(wanted) = &wanted {
@@ -148,7 +148,7 @@ async fn one(
         let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));
         return Err(Failure::Lost { object: step.key.clone(), fields });
     }
-    if object.meta.has_applier() && job.target.is_live() {
+    if object.meta.has_applier() && job.target.can().judges {
         give_back_ownership(job, object, step).await?;
     }
     let restored = restore(job, object, &created, step).await?;

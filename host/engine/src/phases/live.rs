@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::FutureExt;
 use pivot_core::names::{self, LABEL_CLUSTER};
 use pivot_core::readiness::{self, Expectation};
 use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Quiet, ReleaseList};
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
-use pivot_places::PlaceError;
+use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
 use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
-use crate::requests::wait;
+use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
+use crate::requests::{listing, wait};
 
 /// Source objects by key: as they were copied, or, in a run that takes a move up, as they are now.
 pub(crate) type Known = BTreeMap<Key, Object>;
@@ -27,17 +27,19 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
     let paused = || list.entries.iter().filter(|entry| entry.quiet == Quiet::Paused && !entry.used);
     for classes in [true, false] {
         let wave = paused().filter(|entry| is_cluster_class(&entry.key.group_kind) == classes);
-        stream::iter(wave.map(Ok))
-            .try_for_each_concurrent(32, |entry: &Entry| async move {
+        let work = wave.map(|entry: &Entry| -> Work<'_, ()> {
+            async move {
                 let kind = job.kind(Side::Target, &entry.key.group_kind)?;
                 // The copy carries the undo annotation that the source had when it was copied.
                 let known = copied.and_then(|copied| copied.get(&entry.key));
                 if pausing::resume(job, &job.target, kind, entry, known).await? {
                     job.tell(Event::Done(Phase::Live, &entry.key, "resumed", Side::Target));
                 }
-                Ok::<_, Failure>(())
-            })
-            .await?;
+                Ok(())
+            }
+            .boxed()
+        });
+        side_by_side::all(OBJECTS, work.collect()).await?;
     }
     Ok(())
 }
@@ -84,26 +86,17 @@ pub(crate) async fn verify(job: &Job, list: &ReleaseList, known: &Known) -> Resu
 /// or for another object of its name.
 pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let released = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
-    let places: BTreeSet<(&GroupKind, Option<&str>)> =
-        released().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_deref())).collect();
-    let there: Vec<Vec<(Key, bool)>> = stream::iter(places)
-        .map(|(gk, namespace)| async move {
-            let kind = job.kind(Side::Target, gk)?;
-            let metas = match job.target.list_meta(kind, namespace).await {
-                Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => Vec::new(),
-                other => other?,
-            };
-            let alive = metas.into_iter().filter(|meta| !meta.deleting());
-            let copy = |meta: Meta| {
-                let ours = meta.marked(&job.move_id);
-                (Key::new(gk.clone(), meta.namespace.as_deref(), meta.name), ours)
-            };
-            Ok::<_, Failure>(alive.map(copy).collect())
-        })
-        .buffer_unordered(24)
-        .try_collect()
-        .await?;
-    let there: BTreeMap<Key, bool> = there.into_iter().flatten().collect();
+    let places: BTreeSet<(&GroupKind, Option<&String>)> =
+        released().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
+    let mut wanted = Vec::new();
+    for (gk, namespace) in places {
+        wanted.push((job.kind(Side::Target, gk)?.clone(), namespace.cloned()));
+    }
+    let mut there: BTreeMap<Key, bool> = BTreeMap::new();
+    for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
+        let alive = listed.required()?.into_iter().filter(|meta| !meta.deleting());
+        there.extend(alive.map(|meta| (listing::key(&kind, &meta), meta.marked(&job.move_id))));
+    }
     let gone: Vec<&Key> =
         released().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
     if let Some(first) = gone.first() {

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::FutureExt;
 use pivot_core::{Key, Side, names};
 use pivot_places::{Change, PlaceError};
 use serde_json::json;
@@ -13,9 +13,7 @@ use crate::base::Base;
 use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-
-/// A whole management cluster has many.
-const SIDE_BY_SIDE: usize = 16;
+use crate::requests::side_by_side::{self, NAMESPACES, Work};
 
 /// Those that were looked at, and whether they are there.
 #[derive(Clone, Debug, Default)]
@@ -31,22 +29,25 @@ impl Namespaces {
 
     /// Looks at those of a plan that were not looked at yet.
     pub(crate) async fn look(&mut self, job: &Job, base: &Base) -> Result<(), Failure> {
-        if !job.target.is_live() {
+        if !job.target.can().judges {
             return Ok(());
         }
         let kind = job.core_kind(Side::Target, "", "Namespace")?;
         let unknown = base.namespaces().into_iter().filter(|name| !self.0.contains_key(name));
-        let asked = unknown.map(|name| async move {
-            let key = Key::new(kind.group_kind.clone(), None, &name);
-            let there = match job.target.get(kind, &key).await {
-                Ok(there) => there.is_some(),
-                // A namespace's user who may not read it: creating in it will tell.
-                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => true,
-                Err(failure) => return Err(failure),
-            };
-            Ok::<_, Failure>((name, there))
+        let asked = unknown.map(|name| -> Work<'_, (String, bool)> {
+            async move {
+                let key = Key::new(kind.group_kind.clone(), None, &name);
+                let there = match job.target.get(kind, &key).await {
+                    Ok(there) => there.is_some(),
+                    // A namespace's user who may not read it: creating in it will tell.
+                    Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => true,
+                    Err(failure) => return Err(failure),
+                };
+                Ok((name, there))
+            }
+            .boxed()
         });
-        let found: Vec<_> = stream::iter(asked).buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
+        let found = side_by_side::all(NAMESPACES, asked.collect()).await?;
         self.0.extend(found);
         Ok(())
     }
@@ -62,25 +63,28 @@ pub(crate) async fn with_labels(
     job: &Job,
     names: BTreeSet<String>,
 ) -> Vec<(String, BTreeMap<String, String>)> {
-    let labelled = names.into_iter().map(|name| async move {
-        let labels = match job.core_kind(Side::Source, "", "Namespace") {
-            Ok(kind) => {
-                let key = Key::new(kind.group_kind.clone(), None, &name);
-                match job.source.get(kind, &key).await {
-                    Ok(there) => there.map(|there| there.meta.labels),
-                    Err(failure) => {
-                        job.tell(Event::Warning(&format!(
+    let labelled = names.into_iter().map(|name| -> Work<'_, (String, BTreeMap<String, String>)> {
+        async move {
+            let labels = match job.core_kind(Side::Source, "", "Namespace") {
+                Ok(kind) => {
+                    let key = Key::new(kind.group_kind.clone(), None, &name);
+                    match job.source.get(kind, &key).await {
+                        Ok(there) => there.map(|there| there.meta.labels),
+                        Err(failure) => {
+                            job.tell(Event::Warning(&format!(
                             "namespace {name} is made without the labels that it has in the source: {failure}"
                         )));
-                        None
+                            None
+                        }
                     }
                 }
-            }
-            Err(_) => None,
-        };
-        (name, labels.unwrap_or_default())
+                Err(_) => None,
+            };
+            Ok((name, labels.unwrap_or_default()))
+        }
+        .boxed()
     });
-    stream::iter(labelled).buffer_unordered(SIDE_BY_SIDE).collect().await
+    side_by_side::each(NAMESPACES, labelled.collect()).await.into_iter().flatten().collect()
 }
 
 /// Makes them, side by side.
@@ -88,8 +92,8 @@ pub(crate) async fn create(
     job: &Job,
     labelled: Vec<(String, BTreeMap<String, String>)>,
 ) -> Result<(), Failure> {
-    stream::iter(labelled.into_iter().map(Ok))
-        .try_for_each_concurrent(SIDE_BY_SIDE, |(name, labels)| async move {
+    let work = labelled.into_iter().map(|(name, labels)| -> Work<'_, ()> {
+        async move {
             let kind = job.core_kind(Side::Target, "", "Namespace")?;
             let body = json!({
                 "apiVersion": "v1", "kind": "Namespace",
@@ -102,6 +106,8 @@ pub(crate) async fn create(
                     Err(job.target.failed("creating", Some(&key), error))
                 }
             }
-        })
-        .await
+        }
+        .boxed()
+    });
+    side_by_side::all(NAMESPACES, work.collect()).await.map(drop)
 }

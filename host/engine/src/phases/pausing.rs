@@ -5,10 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::FutureExt;
 use pivot_core::hooks::Hook;
 use pivot_core::pause;
 use pivot_core::plan::{Fate, KeepReason, Step};
@@ -16,7 +15,7 @@ use pivot_core::record::Record;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate as ListFate, Quiet, ReleaseList};
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Key, Kind, Meta, Object, Side, Uid, merge, names};
+use pivot_core::{Key, Kind, Object, Side, Uid, merge, names};
 use pivot_places::PlaceError;
 use serde_json::json;
 
@@ -26,10 +25,11 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::requeue;
 use crate::plugins::calls;
+use crate::requests::listing;
 use crate::requests::side::Handle;
+use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::requests::wait;
 
-const SIDE_BY_SIDE: usize = 32;
 /// How often an object may change under our hands before we give up on it.
 const ROUNDS: usize = 5;
 
@@ -46,6 +46,11 @@ fn wave(step: &Step) -> Option<usize> {
     }
 }
 
+/// Whether a step's object is paused by itself.
+pub(crate) fn pauses(step: &Step) -> bool {
+    wave(step).is_some()
+}
+
 /// What the move did to an object, as it says itself.
 pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
     if !pause::is_ours(&object.meta, &job.move_id) {
@@ -57,24 +62,19 @@ pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
 
 /// Pauses and holds what the plan says; says how many objects that changed.
 pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> {
-    let changed = AtomicUsize::new(0);
+    let mut changed = 0;
     for turn in 0..=2 {
         let steps = base.plan.steps.iter().filter(|step| {
             let held = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind));
             let turns = wave(step);
             if held { turn == 2 } else { turns == Some(turn) }
         });
-        stream::iter(steps.map(Ok))
-            .try_for_each_concurrent(SIDE_BY_SIDE, |step| async {
-                if pause_one(job, base, step, wave(step).is_some()).await? {
-                    changed.fetch_add(1, Ordering::Relaxed);
-                }
-                Ok::<_, Failure>(())
-            })
-            .await?;
+        let work = steps.map(|step| pause_one(job, base, step, pauses(step)).boxed());
+        let done = side_by_side::all(OBJECTS, work.collect()).await?;
+        changed += done.into_iter().filter(|changed| *changed).count();
         job.safe_point()?;
     }
-    Ok(changed.into_inner())
+    Ok(changed)
 }
 
 async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<bool, Failure> {
@@ -159,12 +159,12 @@ pub(crate) async fn let_leavers_go(job: &Job, base: &Base) -> Result<(), Failure
 pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let quiet =
         list.entries.iter().filter(|entry| entry.quiet != Quiet::Untouched && entry.fate == ListFate::Delete);
-    let awake: Vec<Option<Key>> = stream::iter(quiet)
-        .map(|entry| async move {
+    let looks = quiet.map(|entry| -> Work<'_, Option<Key>> {
+        async move {
             let kind = job.kind(Side::Source, &entry.key.group_kind)?;
             let Some(now) = job.source.get(kind, &entry.key).await?.filter(|now| now.meta.uid == entry.uid)
             else {
-                return Ok::<_, Failure>(None);
+                return Ok(None);
             };
             let paused = pause::is_paused(&now).map_err(|error| Failure::Object(Side::Source, error))?;
             let ours = || pause::is_ours(&now.meta, &job.move_id);
@@ -174,10 +174,10 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
                 _ => paused || pause::is_nudge(&now.meta, &job.move_id),
             };
             Ok((!still).then(|| entry.key.clone()))
-        })
-        .buffer_unordered(SIDE_BY_SIDE)
-        .try_collect()
-        .await?;
+        }
+        .boxed()
+    });
+    let awake = side_by_side::all(OBJECTS, looks.collect()).await?;
     let awake: Vec<Key> = awake.into_iter().flatten().collect();
     match awake.first() {
         None => Ok(()),
@@ -250,24 +250,17 @@ type Named = (Arc<Kind>, Key);
 /// namespaces that it touched. What fails does not keep the rest from being un-paused.
 pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
-    let lists = kinds.flat_map(|kind| {
-        let namespaces: Vec<Option<&str>> = if kind.namespaced {
-            record.touched.iter().map(|n| Some(n.as_str())).collect()
-        } else {
-            vec![None]
-        };
-        namespaces.into_iter().map(move |namespace| (kind, namespace))
-    });
-    let read: Vec<Result<Vec<Named>, Failure>> = stream::iter(lists)
-        .map(|(kind, namespace)| async move {
-            let metas = job.source.list_meta(kind, namespace).await?;
-            let ours = metas.into_iter().filter(|meta| pause::is_ours(meta, &job.move_id));
-            let key = |meta: Meta| Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), meta.name);
-            Ok(ours.map(|meta| (kind.clone(), key(meta))).collect())
-        })
-        .buffer_unordered(SIDE_BY_SIDE)
-        .collect()
-        .await;
+    let lists = listing::collections(kinds, &record.touched).into_iter().map(
+        |(kind, namespace)| -> Work<'_, Vec<Named>> {
+            async move {
+                let metas = job.source.list_meta(&kind, namespace.as_deref()).await?;
+                let ours = metas.iter().filter(|meta| pause::is_ours(meta, &job.move_id));
+                Ok(ours.map(|meta| (kind.clone(), listing::key(&kind, meta))).collect())
+            }
+            .boxed()
+        },
+    );
+    let read = side_by_side::each(LISTS, lists.collect()).await;
     let mut first_failure = None;
     let mut ours = Vec::new();
     for result in read {
@@ -280,12 +273,9 @@ pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, F
     ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(turn(kind)), key.clone()));
     let mut count = 0;
     for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {
-        let results: Vec<Result<bool, Failure>> = stream::iter(wave)
-            .map(|(kind, key)| take_back(&job.source, kind, key, &job.move_id, None))
-            .buffer_unordered(SIDE_BY_SIDE)
-            .collect()
-            .await;
-        for result in results {
+        let work =
+            wave.iter().map(|(kind, key)| take_back(&job.source, kind, key, &job.move_id, None).boxed());
+        for result in side_by_side::each(OBJECTS, work.collect()).await {
             match result {
                 Ok(done) => count += usize::from(done),
                 Err(failure) => drop(first_failure.get_or_insert(failure)),

@@ -11,27 +11,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream::{self, TryStreamExt};
+use futures::FutureExt;
 use pivot_core::pause::{self, Pending};
 use pivot_core::{Key, Kind, Side};
 use pivot_places::PlaceError;
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::requests::side_by_side::{self, OBJECTS};
 
 /// How long controllers have until they are asked to look again. Those that noticed need a fraction of it. It is over before
 /// people are told for the first time what is waited for: what they are told is how much is left of the whole wait.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(4);
 
-const SIDE_BY_SIDE: usize = 32;
-
 /// Writes to those of these source objects whose controllers have not acknowledged the pause, and to none twice.
 pub(crate) async fn all(job: &Job, waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>) -> Result<(), Failure> {
     let keys =
         waiting.into_iter().flat_map(|(kind, keys)| keys.into_iter().map(move |key| (kind.clone(), key)));
-    stream::iter(keys.map(Ok))
-        .try_for_each_concurrent(SIDE_BY_SIDE, |(kind, key)| async move { one(job, &kind, &key).await })
-        .await
+    let work = keys.map(|(kind, key)| async move { one(job, &kind, &key).await }.boxed());
+    side_by_side::all(OBJECTS, work.collect()).await.map(drop)
 }
 
 async fn one(job: &Job, kind: &Arc<Kind>, key: &Key) -> Result<(), Failure> {

@@ -5,11 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::pause;
 use pivot_core::record::{Phase, Record};
 use pivot_core::soft::is_cluster;
-use pivot_core::{GroupKind, Key, Meta, Side, Uid, names};
+use pivot_core::{Key, Meta, Side, Uid, names};
 use pivot_places::{PlaceError, Preconditions};
 
 use crate::events::Event;
@@ -17,7 +16,8 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit;
 use crate::phases::pausing;
-use crate::requests::dataflow;
+use crate::requests::side_by_side::{EMPTY_LISTS, LISTS};
+use crate::requests::{dataflow, listing};
 
 /// What a rollback did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,7 +50,7 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
     else {
         return Ok(());
     };
-    if !job.target.is_live() || job.options.target_gone {
+    if !job.target.can().has_controllers || job.options.target_gone {
         return Ok(());
     }
     for namespace in &record.touched {
@@ -102,28 +102,13 @@ async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure>
 /// Everything in the target that carries the move's mark.
 async fn marked(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.target.get(gk));
-    let lists = kinds.flat_map(|kind| {
-        let namespaces: Vec<Option<&str>> = if kind.namespaced {
-            record.touched.iter().map(|n| Some(n.as_str())).collect()
-        } else {
-            vec![None]
-        };
-        namespaces.into_iter().map(move |namespace| (kind, namespace))
-    });
-    let found: Vec<Vec<(Key, Meta)>> = stream::iter(lists)
-        .map(|(kind, namespace)| async move {
-            let metas = match job.target.list_meta(kind, namespace).await {
-                Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => Vec::new(),
-                other => other?,
-            };
-            let key = |meta: &Meta| Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), &meta.name);
-            let ours = metas.into_iter().filter(|meta| meta.marked(&job.move_id));
-            Ok::<_, Failure>(ours.map(|meta| (key(&meta), meta)).collect())
-        })
-        .buffer_unordered(24)
-        .try_collect()
-        .await?;
-    Ok(found.into_iter().flatten().collect())
+    let wanted = listing::collections(kinds, &record.touched);
+    let mut found = Vec::new();
+    for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
+        let ours = listed.required()?.into_iter().filter(|meta| meta.marked(&job.move_id));
+        found.extend(ours.map(|meta| (listing::key(&kind, &meta), meta)));
+    }
+    Ok(found)
 }
 
 /// Removes a namespace that this move created, if nothing lives in it.
@@ -150,22 +135,14 @@ async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> 
     let always: BTreeSet<(&str, &str)> =
         [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")].into_iter().collect();
     let kinds = job.kinds.target.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
-    let lists = stream::iter(kinds).map(|kind| async move {
-        match job.target.list_meta(kind, Some(namespace)).await {
-            Ok(metas) => Ok((kind.group_kind.clone(), metas)),
-            Err(Failure::Place { error: PlaceError::NotFound(_) | PlaceError::Unsupported(..), .. }) => {
-                Ok((GroupKind::new("", ""), Vec::new()))
-            }
-            Err(failure) => Err(failure),
-        }
-    });
-    let mut lists = lists.buffer_unordered(24);
-    while let Some((gk, metas)) = lists.try_next().await? {
+    let wanted = listing::collections(kinds, &BTreeSet::from([namespace.to_owned()]));
+    for ((kind, _), listed) in listing::metas(&job.target, EMPTY_LISTS, wanted).await? {
         let other = |meta: &&Meta| {
-            !always.contains(&(gk.kind.as_str(), meta.name.as_str())) && !meta.annotated(names::MARK)
+            !always.contains(&(kind.group_kind.kind.as_str(), meta.name.as_str()))
+                && !meta.annotated(names::MARK)
         };
-        if let Some(meta) = metas.iter().find(other) {
-            return Ok(Some(Key::new(gk.clone(), Some(namespace), &meta.name)));
+        if let Some(meta) = listed.required()?.iter().find(other) {
+            return Ok(Some(listing::key(&kind, meta)));
         }
     }
     Ok(None)

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use pivot_core::hooks::Point;
-use pivot_core::record::Phase;
+use pivot_core::plan::Fate as PlanFate;
+use pivot_core::record::{Finished, Phase};
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::{GroupKind, Key};
-use pivot_places::PlaceError;
+use pivot_places::{Closing, PlaceError};
+use tokio::time::Instant;
 
 use crate::base::Base;
 use crate::checks::before_pause::{self, Ahead};
@@ -29,15 +32,16 @@ use crate::phases::settle;
 use crate::plugins::calls;
 use crate::plugins::scene::Scene;
 use crate::state::journal::Journal;
+use crate::state::locks::Lock;
 
 /// How often the source may change before we give up on it coming to rest.
 const ROUNDS: usize = 5;
 
 /// A move under way.
-pub(crate) struct Carrier {
+pub(crate) struct ActiveMove {
     pub(crate) job: Arc<Job>,
     pub(crate) journal: Journal,
-    /// See [`crate::state::open::Ground::orphaned`].
+    /// See [`crate::state::found::Found::orphaned`].
     pub(crate) orphaned: bool,
     /// How long each phase took.
     pub(crate) times: Vec<(Phase, Duration)>,
@@ -61,7 +65,7 @@ pub struct Done {
     pub kept: BTreeMap<GroupKind, usize>,
 }
 
-impl Carrier {
+impl ActiveMove {
     /// From wherever the move is to its end.
     pub(crate) async fn forward(&mut self) -> Result<Done, Failure> {
         if self.journal.record.phase.committed() {
@@ -69,7 +73,7 @@ impl Carrier {
                 Some(list) => Arc::new(list),
                 // The list goes before the record: the last run died while it closed the move.
                 None => {
-                    self.journal.close().await?;
+                    self.close(&Done::default()).await?;
                     let note = format!(
                         "move {} was done already; the last of its records is removed",
                         self.job.move_id
@@ -81,13 +85,14 @@ impl Carrier {
             let known = self.known_again(&list).await?;
             return self.finish(list, Seen::Again(known)).await;
         }
+        self.job.target.open(&self.job.move_id).await?;
         if self.journal.phase() == Some(Phase::Copied) {
             rollback::copies_at_rest(&self.job, &self.journal.record).await?;
         }
         let (first, ahead, known_keys) = self.check().await?;
         let base = self.pause(first, &known_keys).await?;
         let copies = self.copy(&base, ahead).await?;
-        if !self.job.target.is_live() {
+        if !self.job.target.can().has_controllers {
             return self.let_source_go(&base).await;
         }
         let (list, known) = self.commit(base, copies).await?;
@@ -107,7 +112,7 @@ impl Carrier {
 
     async fn pause(&mut self, first: Base, known: &BTreeSet<Key>) -> Result<Arc<Base>, Failure> {
         let job = self.job.clone();
-        if !job.source.is_live() {
+        if !job.source.can().has_controllers {
             return Ok(Arc::new(first));
         }
         job.tell(Event::Phase(Phase::Paused, first.plan.steps.len()));
@@ -125,7 +130,9 @@ impl Carrier {
         let job = self.job.clone();
         let deadline = Instant::now() + job.options.pause_timeout;
         loop {
-            // The record names what is about to be paused before it is: a rollback must find it.
+            // The record names what is about to be paused before it is: a rollback must find it. What is not locked is not
+            // touched.
+            self.lock(locks_of(&base)).await?;
             self.journal.note(&base);
             self.journal.enter(Phase::Paused).await?;
             let changed = pausing::pause_all(&job, &base).await?;
@@ -168,14 +175,16 @@ impl Carrier {
 
     /// A copy in a directory takes nothing over: the source goes on.
     async fn let_source_go(&mut self, base: &Base) -> Result<Done, Failure> {
-        if self.job.source.is_live() {
+        // Before the source is let go of: until then the same command goes on.
+        self.job.target.close(Closing::Complete { handover: false }).await?;
+        if self.job.source.can().has_controllers {
             pausing::take_back_all(&self.job, &self.journal.record).await?;
         }
-        self.journal.close().await?;
         let mut done = Done::default();
         for step in &base.plan.steps {
             *done.kept.entry(step.key.group_kind.clone()).or_default() += 1;
         }
+        self.close(&done).await?;
         Ok(done)
     }
 
@@ -262,13 +271,13 @@ impl Carrier {
         self.journal.advance(Phase::Settled).await?;
         job.tell(Event::Phase(Phase::Settled, count));
         settle::all(&job, &list).await?;
-        self.journal.close().await?;
-        self.lap(Phase::Settled);
         let mut done = Done::default();
         for entry in &list.entries {
             let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
             *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
         }
+        self.close(&done).await?;
+        self.lap(Phase::Settled);
         Ok(done)
     }
 
@@ -277,6 +286,9 @@ impl Carrier {
         // A commit that got half-way wrote the target's record already. It goes first of all: left behind alone, it
         // would decide, and a resume would delete a source whose copy is gone.
         let (job, record) = (self.job.clone(), self.journal.record.clone());
+        if !job.options.target_gone {
+            job.target.open(&job.move_id).await?;
+        }
         // The target's record is written by the commit alone; a target that can't be reached must not keep the source
         // paused.
         if record.phase >= Phase::Copied {
@@ -284,8 +296,41 @@ impl Carrier {
             self.journal.forget_target().await?;
         }
         let taken = rollback::all(&self.job, &self.journal.record).await?;
-        self.journal.forget_source().await?;
+        self.abandon().await?;
+        self.journal.forget().await?;
         Ok(taken)
+    }
+
+    /// A move that did not come about needs no place to be kept for it.
+    pub(crate) async fn abandon(&self) -> Result<(), Failure> {
+        if self.job.options.target_gone {
+            return Ok(());
+        }
+        self.job.target.close(Closing::Abandoned).await
+    }
+
+    async fn close(&mut self, done: &Done) -> Result<(), Failure> {
+        let (job, record) = (&self.job, &self.journal.record);
+        let finished = Finished {
+            format: Default::default(),
+            move_id: record.move_id.clone(),
+            by: record.by.clone(),
+            started: record.started.clone(),
+            ended: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            from: job.source.place.label().to_owned(),
+            to: job.target.place.label().to_owned(),
+            moved: done.moved.values().sum(),
+            kept: done.kept.values().sum(),
+            plugins: record.plugins.clone(),
+            accepted: job.options.accepted(),
+        };
+        self.journal.close(&finished).await
+    }
+
+    /// Locks more; one that somebody else has is not waited for.
+    async fn lock(&self, more: BTreeSet<Lock>) -> Result<(), Failure> {
+        let Some(locks) = &self.job.locks else { return Ok(()) };
+        locks.also(&more).await.map(drop)
     }
 
     /// The source's objects as they are now, for a run that takes up a committed move.
@@ -310,6 +355,18 @@ impl Carrier {
         self.times.push((phase, now - self.began));
         self.began = now;
     }
+}
+
+/// What a run must have locked to pause and delete what a plan says.
+fn locks_of(base: &Base) -> BTreeSet<Lock> {
+    let worked_on =
+        base.plan.steps.iter().filter(|step| step.fate == PlanFate::Move || pausing::pauses(step));
+    worked_on
+        .map(|step| match &step.key.namespace {
+            Some(namespace) => Lock::Namespace(namespace.clone()),
+            None => Lock::ClusterScoped,
+        })
+        .collect()
 }
 
 /// Reads the source as it is now, and plans with it.

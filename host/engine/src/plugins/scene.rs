@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::release::ReleaseList;
 use pivot_core::Key;
+use pivot_core::release::ReleaseList;
 
 use crate::plugins::hooks::{Hooks, MoveContext};
 

@@ -173,9 +173,15 @@ impl Answers {
         let (namespace, rest) = probe.address.split_once('/').ok_or_else(invalid)?;
         let (service, rest) = rest.split_once(':').ok_or_else(invalid)?;
         let (port, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let owned = str::to_owned;
+        let service = ServicePath {
+            namespace: owned(namespace),
+            service: owned(service),
+            port: owned(port),
+            path: owned(path),
+        };
         let begun = Instant::now();
-        let asked =
-            self.handle(side).place.proxy_get(ServicePath { namespace, service, port, path }, ANSWER_LIMIT);
+        let asked = self.handle(side).place.proxy_get(&service, ANSWER_LIMIT);
         match tokio::time::timeout(probe.timeout, asked).await {
             Ok(Ok((status, body))) => Ok(Answer {
                 status,

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pivot_core::{Key, Kind, Meta, Object, Side};
+use pivot_core::{Both, Key, Kind, Meta, Object, Side};
 use pivot_places::{
-    Access, Change, Listing, Patch, Place, PlaceError, PlaceKind, Preconditions, Subresource,
+    Access, Capabilities, Change, Closing, Listing, Opening, Patch, Place, PlaceError, Preconditions,
+    Subresource,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -31,13 +32,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The two places of a move.
-#[derive(Clone)]
-pub struct Sides {
-    /// Where the objects are.
-    pub source: Arc<dyn Place>,
-    /// Where they go.
-    pub target: Arc<dyn Place>,
-}
+pub type Sides = Both<Arc<dyn Place>>;
 
 /// One side.
 #[derive(Clone)]
@@ -57,8 +52,32 @@ impl Handle {
         Self { side, place, throttled, answered: Arc::default(), told: Arc::default(), halter }
     }
 
-    pub(crate) fn is_live(&self) -> bool {
-        self.place.sort() == PlaceKind::Live
+    pub(crate) fn can(&self) -> Capabilities {
+        self.place.can()
+    }
+
+    /// A move is about to write.
+    pub(crate) async fn open(&self, move_id: &str) -> Result<(), Failure> {
+        let opening = Opening { move_id: move_id.to_owned() };
+        let opened = self.retry(|| self.place.open(&opening)).await;
+        opened.map_err(|error| self.failed("opening for this move", None, error))
+    }
+
+    /// A move is done with it.
+    pub(crate) async fn close(&self, closing: Closing) -> Result<(), Failure> {
+        let closed = self.retry(|| self.place.close(&closing)).await;
+        closed.map_err(|error| self.failed("closing", None, error))
+    }
+
+    pub(crate) async fn list_labelled(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: &str,
+        label: &str,
+    ) -> Result<Listing, Failure> {
+        self.retry(|| self.place.list_labelled(kind, namespace, label))
+            .await
+            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
     }
 
     pub(crate) async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing, Failure> {
@@ -114,7 +133,8 @@ impl Handle {
         subresource: Subresource,
     ) -> Result<Object, PlaceError> {
         self.fence(Change::Real)?;
-        self.retry(|| self.place.patch(kind, key, Patch { body, subresource, change: Change::Real })).await
+        let patch = Patch { body: body.clone(), subresource, change: Change::Real };
+        self.retry(|| self.place.patch(kind, key, &patch)).await
     }
 
     /// See [`Handle::create`].
@@ -125,7 +145,7 @@ impl Handle {
         preconditions: Preconditions,
     ) -> Result<(), PlaceError> {
         self.fence(Change::Real)?;
-        self.retry(|| self.place.delete(kind, key, preconditions.clone())).await
+        self.retry(|| self.place.delete(kind, key, &preconditions)).await
     }
 
     pub(crate) async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>, Failure> {

@@ -1,10 +1,12 @@
 //! The records of one move, and the order in which they are written.
 //!
 //! Up to the commit the source's record alone counts; with the commit the target's is written, and decides from the
-//! moment the source's says so; at the end the source's goes first.
+//! moment the source's says so; at the end the source's goes first. Where the source keeps no state the target's record
+//! is the only one, from the first phase on, and one write to it is the commit.
 
-use pivot_core::record::{Phase, Record};
+use pivot_core::record::{Finished, Phase, Record};
 use pivot_core::release::ReleaseList;
+use pivot_core::{Both, Side};
 use pivot_places::PlaceError;
 
 use crate::base::Base;
@@ -15,32 +17,32 @@ use crate::state::records::{CHUNK, Records, Stored};
 pub(crate) struct Journal {
     pub(crate) record: Record,
     /// None where there is no state to keep: a directory, or a side that is gone.
-    source: Option<Records>,
-    target: Option<Records>,
-    at_source: Option<Stored>,
-    at_target: Option<Stored>,
+    records: Both<Option<Records>>,
+    at: Both<Option<Stored>>,
+    /// How far this run has come, where no side keeps a record.
+    entered: Option<Phase>,
 }
 
 impl Journal {
-    /// What was found; records of other moves are not taken for this one's.
-    pub(crate) fn new(
-        record: Record,
-        (source, target): (Option<Records>, Option<Records>),
-        (at_source, at_target): (Option<Stored>, Option<Stored>),
-    ) -> Self {
-        let ours = |stored: Option<Stored>| stored.filter(|stored| stored.record.move_id == record.move_id);
-        let (at_source, at_target) = (ours(at_source), ours(at_target));
-        Self { record, source, target, at_source, at_target }
+    /// What was found of a move.
+    pub(crate) fn new(record: Record, records: Both<Option<Records>>, at: Both<Option<Stored>>) -> Self {
+        Self { record, records, at, entered: None }
     }
 
     /// How far the move has come; none where nothing was written down yet.
     pub(crate) fn phase(&self) -> Option<Phase> {
-        (self.at_source.is_some() || self.at_target.is_some()).then_some(self.record.phase)
+        let written = self.at.source.is_some() || self.at.target.is_some();
+        if written { Some(self.record.phase) } else { self.entered }
+    }
+
+    /// Whether a record of the move is there, for others to go on with.
+    pub(crate) fn is_written(&self) -> bool {
+        self.at.source.is_some() || self.at.target.is_some()
     }
 
     /// When the source's server wrote the first line of the record.
     pub(crate) fn begun(&self) -> Option<&str> {
-        self.at_source.as_ref()?.created.as_deref()
+        self.at.source.as_ref()?.created.as_deref()
     }
 
     /// Notes what is about to be touched: a rollback must find it.
@@ -49,50 +51,74 @@ impl Journal {
         self.record.touched.extend(base.namespaces());
     }
 
-    /// Writes a phase before the commit into the source's record; never back to an earlier one.
+    /// The side whose record counts before the commit.
+    fn first(&self) -> Option<Side> {
+        match &self.records {
+            Both { source: Some(_), .. } => Some(Side::Source),
+            Both { target: Some(_), .. } => Some(Side::Target),
+            Both { source: None, target: None } => None,
+        }
+    }
+
+    /// Writes a phase before the commit; never back to an earlier one.
     pub(crate) async fn enter(&mut self, phase: Phase) -> Result<(), Failure> {
-        let Some(source) = &self.source else { return Ok(()) };
         let record = Record { phase: phase.max(self.record.phase), ..self.record.clone() };
-        self.at_source = Some(match &self.at_source {
-            Some(stored) if stored.record == record => stored.clone(),
-            Some(stored) => source.update(stored, &record).await?,
-            None => source.create(&record).await?,
-        });
+        match self.first() {
+            Some(side) => self.write(side, &record).await?,
+            None => self.entered = Some(record.phase),
+        }
         self.record = record;
+        Ok(())
+    }
+
+    async fn write(&mut self, side: Side, record: &Record) -> Result<(), Failure> {
+        let Some(records) = self.records.of(side) else { return Err(no_record()) };
+        let written = match self.at.of(side) {
+            Some(stored) if stored.record == *record => return Ok(()),
+            Some(stored) => records.update(stored, record).await?,
+            None => records.create(record).await?,
+        };
+        *self.at.of_mut(side) = Some(written);
         Ok(())
     }
 
     /// The point of no return: the list and the target's record, then the source's by compare-and-swap.
     pub(crate) async fn commit(&mut self, list: &ReleaseList, base: &Base) -> Result<(), Failure> {
-        let (Some(source), Some(target)) = (&self.source, &self.target) else { return Err(no_record()) };
+        let Some(target) = &self.records.target else { return Err(no_record()) };
         let chunks = list.chunks(CHUNK);
         let mut record =
             Record { phase: Phase::Committed, release_chunks: chunks.len(), ..self.record.clone() };
         record.kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
         // The target's says Live already: until the source's says Committed it decides nothing, and then that is next.
         let live = Record { phase: Phase::Live, ..record.clone() };
-        if self.at_target.is_some() {
+        if self.at.target.is_some() {
             // Of an attempt that got half-way, whose list may have been longer.
             target.remove_lists(&record.move_id).await?;
         }
         // The list first: with the source gone the record alone decides, and must not be there without it.
         target.write_list(&chunks, &record.move_id).await?;
-        self.at_target = Some(match &self.at_target {
-            Some(stored) => target.update(stored, &live).await?,
-            None => target.create(&live).await?,
-        });
-        let stored = self.at_source.as_ref().ok_or_else(no_record)?;
-        self.at_source = Some(match source.update(stored, &record).await {
-            // Whether the server acted is not known, and with it which record decides. Mostly the lease is lost first.
-            Err(
-                failure @ (Failure::Halted(_) | Failure::Place { error: PlaceError::Unavailable(_), .. }),
-            ) => {
-                return Err(Failure::Undecided(Box::new(failure)));
-            }
-            other => other?,
-        });
+        self.write(Side::Target, &live).await.map_err(|failure| self.undecided(Side::Target, failure))?;
+        if self.records.source.is_some() {
+            self.write(Side::Source, &record)
+                .await
+                .map_err(|failure| self.undecided(Side::Source, failure))?;
+        }
         self.record = live;
         Ok(())
+    }
+
+    /// Of the write that commits: whether the server acted is not known, and with it which record decides. Mostly the
+    /// lease is lost first.
+    fn undecided(&self, side: Side, failure: Failure) -> Failure {
+        let commits = self.first() == Some(side);
+        match failure {
+            failure @ (Failure::Halted(_) | Failure::Place { error: PlaceError::Unavailable(_), .. })
+                if commits =>
+            {
+                Failure::Undecided(Box::new(failure))
+            }
+            other => other,
+        }
     }
 
     /// Writes a phase after the commit into the target's record.
@@ -100,58 +126,77 @@ impl Journal {
         if phase <= self.record.phase {
             return Ok(());
         }
-        let (Some(target), Some(stored)) = (&self.target, &self.at_target) else { return Err(no_record()) };
         let record = Record { phase, ..self.record.clone() };
-        self.at_target = Some(target.update(stored, &record).await?);
+        self.write(Side::Target, &record).await?;
         self.record = record;
         Ok(())
     }
 
     /// The list of a committed move; none where it is being closed.
     pub(crate) async fn release_list(&self) -> Result<Option<ReleaseList>, Failure> {
-        let target = self.target.as_ref().ok_or_else(no_record)?;
-        match target.read_list(&self.record.move_id, self.record.release_chunks).await? {
-            None if self.record.phase < Phase::Settled => Err(target.list_missing()),
+        let target = self.records.target.as_ref().ok_or_else(no_record)?;
+        let Record { move_id, release_chunks, phase, .. } = &self.record;
+        match target.read_list(move_id, *release_chunks).await? {
+            None if *phase < Phase::Settled => Err(target.list_missing(move_id)),
             list => Ok(list),
         }
     }
 
-    /// Removes the records of a move that is done: the target's last of all, which decides to the end.
-    pub(crate) async fn close(&self) -> Result<(), Failure> {
-        let Record { move_id, release_chunks, .. } = &self.record;
+    /// Ends a move that is done. The target's record goes last of all, which decides to the end, and turns into what the
+    /// move leaves behind; where the target keeps none, the source's does.
+    pub(crate) async fn close(&mut self, finished: &Finished) -> Result<(), Failure> {
+        let last = if self.records.target.is_some() { Side::Target } else { Side::Source };
         let list = async {
-            match &self.target {
-                Some(target) => target.remove_list(move_id, *release_chunks).await,
+            match &self.records.target {
+                Some(target) => target.remove_list(&self.record.move_id, self.record.release_chunks).await,
                 None => Ok(()),
             }
         };
-        let (source, list) = tokio::join!(remove(&self.source, &self.at_source, move_id), list);
+        let source = async {
+            match last {
+                Side::Target => remove(&self.records.source, &self.at.source).await,
+                Side::Source => Ok(()),
+            }
+        };
+        let (source, list) = tokio::join!(source, list);
         source.and(list)?;
-        remove(&self.target, &self.at_target, move_id).await
+        if let (Some(records), Some(stored)) = (self.records.of(last), self.at.of(last)) {
+            records.finish(stored, finished).await?;
+            // A failure costs nothing: the next move that ends tries again.
+            if let Err(failure) = records.forget_old().await {
+                tracing::debug!(%failure, "what old moves left behind was not removed");
+            }
+        }
+        self.at = Both::default();
+        self.entered = None;
+        Ok(())
     }
 
     /// Takes back what a commit that did not happen wrote into the target.
     pub(crate) async fn forget_target(&mut self) -> Result<(), Failure> {
-        if let Some(target) = &self.target {
+        // The record first: what it decides must be gone before anything that it speaks of.
+        remove(&self.records.target, &self.at.target).await?;
+        self.at.target = None;
+        if let Some(target) = &self.records.target {
             target.remove_lists(&self.record.move_id).await?;
         }
-        remove(&self.target, &self.at_target, &self.record.move_id).await?;
-        self.at_target = None;
         Ok(())
     }
 
-    /// Forgets a move that was taken back.
-    pub(crate) async fn forget_source(&mut self) -> Result<(), Failure> {
-        remove(&self.source, &self.at_source, &self.record.move_id).await?;
-        self.at_source = None;
+    /// Forgets a move that was rolled back.
+    pub(crate) async fn forget(&mut self) -> Result<(), Failure> {
+        remove(&self.records.target, &self.at.target).await?;
+        remove(&self.records.source, &self.at.source).await?;
+        self.at = Both::default();
+        self.entered = None;
         Ok(())
     }
 }
 
-async fn remove(records: &Option<Records>, seen: &Option<Stored>, move_id: &str) -> Result<(), Failure> {
-    match records {
-        Some(records) => records.remove(move_id, seen.as_ref()).await,
-        None => Ok(()),
+async fn remove(records: &Option<Records>, seen: &Option<Stored>) -> Result<(), Failure> {
+    match (records, seen) {
+        (Some(records), Some(stored)) => records.remove(stored).await,
+        _ => Ok(()),
     }
 }
 

@@ -1,12 +1,14 @@
-//! The record of a move on its two sides.
+//! The records of moves on one side: one ConfigMap a move, named by the move's id and found by label.
 //!
 //! A cluster may be the source of one move and the target of another: each role has a name of its own. Nothing is ever
-//! removed or overwritten that belongs to another move.
+//! removed or overwritten that belongs to another move. The first release kept one record a role, without an id in its
+//! name; it is read, and gone on with, where it lies.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::try_join_all;
-use pivot_core::record::Record;
+use pivot_core::record::{Finished, Record};
 use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
@@ -18,9 +20,14 @@ use crate::requests::side::Handle;
 
 /// Below the 1 MiB that a ConfigMap may have, with room for its metadata.
 pub(crate) const CHUNK: usize = 900_000;
+/// A record that is under way has it, with its role.
 const LABEL: &str = "pivot-host.io/record";
+/// What is left of a move that ended has this instead.
+const FINISHED: &str = "pivot-host.io/finished";
+/// How many of those are kept.
+const KEPT: usize = 10;
 
-/// Where one side keeps its record.
+/// Where one side keeps its records.
 #[derive(Clone)]
 pub(crate) struct Records {
     handle: Handle,
@@ -32,21 +39,23 @@ pub(crate) struct Records {
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) record: Record,
-    pub(crate) resource_version: String,
+    name: String,
+    resource_version: String,
     /// When it was first written, by the server's clock.
     pub(crate) created: Option<String>,
 }
 
 impl Stored {
     fn new(record: Record, meta: Meta) -> Self {
-        Self { record, resource_version: meta.resource_version, created: meta.creation_timestamp }
+        let Meta { name, resource_version, creation_timestamp, .. } = meta;
+        Self { record, name, resource_version, created: creation_timestamp }
     }
 }
 
 #[derive(Deserialize)]
 struct View {
     #[serde(default)]
-    data: std::collections::BTreeMap<String, String>,
+    data: BTreeMap<String, String>,
 }
 
 impl Records {
@@ -54,86 +63,99 @@ impl Records {
         Self { handle: handle.clone(), kind: kind.clone(), namespace: namespace.to_owned() }
     }
 
-    /// The name of the record: the role of this side in the move.
-    fn name(&self) -> &'static str {
+    /// The role of this side in a move.
+    fn role(&self) -> &'static str {
         match self.handle.side {
-            Side::Source => "pivot-host-source",
-            Side::Target => "pivot-host-target",
+            Side::Source => "source",
+            Side::Target => "target",
         }
+    }
+
+    fn name(&self, move_id: &str) -> String {
+        format!("pivot-host-{}-{move_id}", self.role())
     }
 
     fn key(&self, name: &str) -> Key {
         Key::new(GroupKind::new("", "ConfigMap"), Some(&self.namespace), name)
     }
 
-    fn body(&self, name: &str, key: &str, text: String) -> Value {
+    fn body(&self, name: &str, labels: Value, key: &str, text: &str) -> Value {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": self.namespace, "labels": {LABEL: ""}},
+            "metadata": {"name": name, "namespace": self.namespace, "labels": labels},
             "data": {key: text},
         })
     }
 
-    pub(crate) async fn read(&self) -> Result<Option<Stored>, Failure> {
-        let Some(object) = self.handle.get(&self.kind, &self.key(self.name())).await? else {
-            return Ok(None);
+    /// Every record of this side's role. One that can't be read stops everything: what it says of a move is not known.
+    pub(crate) async fn all(&self) -> Result<Vec<Stored>, Failure> {
+        let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
+        let first_release = format!("pivot-host-{}", self.role());
+        let ours = |object: &&Object| match object.meta.labels.get(LABEL).map(String::as_str) {
+            Some("") => object.meta.name == first_release,
+            role => role == Some(self.role()),
         };
-        let text = self.text(&object, "record.json")?;
-        let record = serde_json::from_str(&text).map_err(|error| self.damaged(&error))?;
-        Ok(Some(Stored::new(record, object.meta)))
+        listing.objects.iter().filter(ours).map(|object| self.stored(object)).collect()
+    }
+
+    async fn read(&self, name: &str) -> Result<Option<Stored>, Failure> {
+        let object = self.handle.get(&self.kind, &self.key(name)).await?;
+        object.filter(|object| object.meta.labelled(LABEL)).map(|object| self.stored(&object)).transpose()
+    }
+
+    fn stored(&self, object: &Object) -> Result<Stored, Failure> {
+        let name = &object.meta.name;
+        let text = self.text(object, "record.json")?;
+        let record = Record::parse(&text).map_err(|error| self.unreadable(name, &error))?;
+        Ok(Stored::new(record, object.meta.clone()))
     }
 
     fn text(&self, object: &Object, key: &str) -> Result<String, Failure> {
-        let view: View = object.view().map_err(|error| self.damaged(&error))?;
-        view.data.get(key).cloned().ok_or_else(|| self.damaged(&format!("it has no {key}")))
+        let name = &object.meta.name;
+        let view: View = object.view().map_err(|error| self.unreadable(name, &error))?;
+        view.data.get(key).cloned().ok_or_else(|| self.unreadable(name, &format!("it has no {key}")))
     }
 
-    fn damaged(&self, why: &dyn std::fmt::Display) -> Failure {
+    fn unreadable(&self, name: &str, why: &dyn std::fmt::Display) -> Failure {
+        let (side, namespace) = (self.handle.side, &self.namespace);
         Failure::Record(format!(
-            "the record in the {} (ConfigMap {}/{}) can't be read: {why}; was it written by a newer pivot-host, or edited?",
-            self.handle.side,
-            self.namespace,
-            self.name()
+            "the record in the {side} (ConfigMap {namespace}/{name}) can't be read: {why}"
         ))
     }
 
-    /// Writes a first record. A record that is already there, of another move, is an error.
+    /// Writes a first record.
     pub(crate) async fn create(&self, record: &Record) -> Result<Stored, Failure> {
-        let body = self.body(self.name(), "record.json", text(record)?);
+        let name = self.name(&record.move_id);
+        let body = self.body(&name, json!({LABEL: self.role()}), "record.json", &text(record)?);
         match self.handle.create(&self.kind, &body, Change::Real).await {
             Ok(object) => Ok(Stored::new(record.clone(), object.meta)),
-            Err(PlaceError::AlreadyExists(_)) => match self.read().await? {
-                Some(stored) if stored.record.move_id == record.move_id => self.update(&stored, record).await,
-                Some(stored) => Err(Failure::Record(format!(
-                    "the {} has the record of another move ({}, {}): resume or roll it back first",
-                    self.handle.side, stored.record.move_id, stored.record.phase
-                ))),
+            // Our own write, whose answer got lost; or another run of the same move.
+            Err(PlaceError::AlreadyExists(_)) => match self.read(&name).await? {
+                Some(stored) => self.update(&stored, record).await,
                 None => Err(Failure::Record(format!(
                     "the record in the {} came and went; run the command again",
                     self.handle.side
                 ))),
             },
-            Err(error) => Err(self.handle.failed("writing", Some(&self.key(self.name())), error)),
+            Err(error) => Err(self.handle.failed("writing", Some(&self.key(&name)), error)),
         }
     }
 
     /// Replaces the record, if it is still as it was last seen.
     pub(crate) async fn update(&self, stored: &Stored, record: &Record) -> Result<Stored, Failure> {
+        let key = self.key(&stored.name);
         let patch = json!({
             "metadata": {"resourceVersion": stored.resource_version},
             "data": {"record.json": text(record)?},
         });
-        match self.handle.patch(&self.kind, &self.key(self.name()), &patch).await {
+        match self.handle.patch(&self.kind, &key, &patch).await {
             Ok(object) => Ok(Stored::new(record.clone(), object.meta)),
-            Err(PlaceError::Conflict(why)) => match self.read().await? {
+            Err(PlaceError::Conflict(why)) => match self.read(&stored.name).await? {
                 // Our own write, whose answer got lost.
                 Some(now) if now.record == *record => Ok(now),
-                _ => Err(Failure::Record(format!(
-                    "the record in the {} was changed by another run: {why}",
-                    self.handle.side
-                ))),
+                _ => Err(self.changed(&why)),
             },
-            Err(error) => Err(self.handle.failed("writing", Some(&self.key(self.name())), error)),
+            Err(error) => Err(self.handle.failed("writing", Some(&key), error)),
         }
     }
 
@@ -141,7 +163,7 @@ impl Records {
     pub(crate) async fn write_list(&self, chunks: &[String], move_id: &str) -> Result<(), Failure> {
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
             let name = list_name(move_id, number);
-            let body = self.body(&name, "list", chunk.to_owned());
+            let body = self.body(&name, json!({}), "list", chunk);
             let result = match self.handle.create(&self.kind, &body, Change::Real).await {
                 Err(PlaceError::AlreadyExists(_)) => {
                     self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {"list": chunk}})).await
@@ -168,18 +190,18 @@ impl Records {
         let Some(texts) = try_join_all(reads).await?.into_iter().collect::<Option<Vec<String>>>() else {
             return Ok(None);
         };
-        let list =
-            ReleaseList::parse(texts.iter().map(String::as_str)).map_err(|error| self.damaged(&error))?;
-        Ok(Some(list))
+        let list = ReleaseList::parse(texts.iter().map(String::as_str));
+        list.map(Some).map_err(|error| self.unreadable(&self.name(move_id), &error))
     }
 
-    pub(crate) fn list_missing(&self) -> Failure {
-        self.damaged(&"its release list (ConfigMaps pivot-host-release-…) is missing")
+    pub(crate) fn list_missing(&self, move_id: &str) -> Failure {
+        let why = "its release list (ConfigMaps pivot-host-release-…) is missing";
+        self.unreadable(&self.name(move_id), &why)
     }
 
     /// Removes a move's list. It goes before its record: while that is there, the move is not closed.
     pub(crate) async fn remove_list(&self, move_id: &str, chunks: usize) -> Result<(), Failure> {
-        let pieces = (0..chunks).map(|number| self.remove_piece(self.key(&list_name(move_id, number))));
+        let pieces = (0..chunks).map(|number| self.remove_named(list_name(move_id, number)));
         try_join_all(pieces).await.map(drop)
     }
 
@@ -188,37 +210,75 @@ impl Records {
     pub(crate) async fn remove_lists(&self, move_id: &str) -> Result<(), Failure> {
         let prefix = list_prefix(move_id);
         let metas = self.handle.list_meta(&self.kind, Some(&self.namespace)).await?;
-        let pieces = metas.iter().filter(|meta| meta.name.starts_with(&prefix));
-        try_join_all(pieces.map(|meta| self.remove_piece(self.key(&meta.name)))).await.map(drop)
+        let pieces = metas.into_iter().filter(|meta| meta.name.starts_with(&prefix));
+        try_join_all(pieces.map(|meta| self.remove_named(meta.name))).await.map(drop)
     }
 
-    async fn remove_piece(&self, key: Key) -> Result<(), Failure> {
+    async fn remove_named(&self, name: String) -> Result<(), Failure> {
+        let key = self.key(&name);
         match self.handle.delete(&self.kind, &key, Preconditions::default()).await {
             Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
             Err(error) => Err(self.handle.failed("removing", Some(&key), error)),
         }
     }
 
-    /// Removes a move's record, as it was last seen or as it is now. Another move's record is left alone.
-    pub(crate) async fn remove(&self, move_id: &str, seen: Option<&Stored>) -> Result<(), Failure> {
-        let key = self.key(self.name());
-        let mut version = seen.map(|stored| stored.resource_version.clone());
-        loop {
-            let resource_version = match version.take() {
-                Some(version) => version,
-                None => match self.read().await?.filter(|stored| stored.record.move_id == move_id) {
-                    Some(stored) => stored.resource_version,
-                    None => return Ok(()),
-                },
-            };
-            let preconditions = Preconditions { uid: None, resource_version: Some(resource_version) };
-            match self.handle.delete(&self.kind, &key, preconditions).await {
-                Ok(()) | Err(PlaceError::NotFound(_)) => return Ok(()),
-                // Written again since it was seen: then by its new state, if it is still this move's.
-                Err(PlaceError::Conflict(_)) => {}
-                Err(error) => return Err(self.handle.failed("removing", Some(&key), error)),
-            }
+    /// Removes a move's record as it was last seen, and in no other state: somebody who was told that the source is gone
+    /// may have gone on with the move meanwhile, and its copies must not be taken for those of a move that can be rolled
+    /// back.
+    pub(crate) async fn remove(&self, stored: &Stored) -> Result<(), Failure> {
+        let key = self.key(&stored.name);
+        let must = Preconditions { uid: None, resource_version: Some(stored.resource_version.clone()) };
+        match self.handle.delete(&self.kind, &key, must).await {
+            Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
+            Err(PlaceError::Conflict(why)) => Err(self.changed(&why)),
+            Err(error) => Err(self.handle.failed("removing", Some(&key), error)),
         }
+    }
+
+    fn changed(&self, why: &str) -> Failure {
+        Failure::Record(format!("the record in the {} was changed by another run: {why}", self.handle.side))
+    }
+
+    /// Turns a move's record into what it leaves behind, in one write: at no moment are there both, or neither.
+    pub(crate) async fn finish(&self, stored: &Stored, finished: &Finished) -> Result<(), Failure> {
+        let key = self.key(&stored.name);
+        let summary = serde_json::to_string_pretty(finished).map_err(|error| unwritable(&error))?;
+        let patch = json!({
+            "metadata": {
+                "resourceVersion": stored.resource_version,
+                "labels": {LABEL: null, FINISHED: self.role()},
+            },
+            "data": {"record.json": null, "finished.json": summary},
+        });
+        match self.handle.patch(&self.kind, &key, &patch).await {
+            Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
+            // Our own write, whose answer got lost.
+            Err(PlaceError::Conflict(_)) if self.read(&stored.name).await?.is_none() => Ok(()),
+            Err(error) => Err(self.handle.failed("closing", Some(&key), error)),
+        }
+    }
+
+    /// What the last moves left behind, the latest first.
+    pub(crate) async fn finished(&self) -> Result<Vec<Finished>, Failure> {
+        Ok(self.finished_by_name().await?.into_iter().map(|(finished, _)| finished).collect())
+    }
+
+    async fn finished_by_name(&self) -> Result<Vec<(Finished, String)>, Failure> {
+        let listing = self.handle.list_labelled(&self.kind, &self.namespace, FINISHED).await?;
+        let read = |object: &Object| {
+            let text = self.text(object, "finished.json").ok()?;
+            // Of a newer release: it is only told of, so that it may be left out.
+            Some((serde_json::from_str(&text).ok()?, object.meta.name.clone()))
+        };
+        let mut all: Vec<(Finished, String)> = listing.objects.iter().filter_map(read).collect();
+        all.sort_by(|(a, _), (b, _)| b.ended.cmp(&a.ended).then_with(|| a.move_id.cmp(&b.move_id)));
+        Ok(all)
+    }
+
+    /// Removes what moves of long ago left behind.
+    pub(crate) async fn forget_old(&self) -> Result<(), Failure> {
+        let old = self.finished_by_name().await?.into_iter().skip(KEPT);
+        try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 }
 
@@ -231,6 +291,9 @@ fn list_prefix(move_id: &str) -> String {
 }
 
 fn text(record: &Record) -> Result<String, Failure> {
-    serde_json::to_string_pretty(record)
-        .map_err(|error| Failure::Bug(format!("the record can't be written: {error}")))
+    serde_json::to_string_pretty(record).map_err(|error| unwritable(&error))
+}
+
+fn unwritable(error: &serde_json::Error) -> Failure {
+    Failure::Bug(format!("the record can't be written: {error}"))
 }

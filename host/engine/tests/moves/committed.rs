@@ -11,7 +11,7 @@ use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
 
-use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
 use crate::trouble::{code, half_committed, live};
 
 fn unreachable(place: &MemoryPlace) {
@@ -30,7 +30,7 @@ async fn committed() -> Stage {
         let seen = seen.clone();
         move |verb, key| {
             // For Paused, for Copied, for Committed.
-            if verb == "patch" && key.name == "pivot-host-source" {
+            if verb == "patch" && is_record(key, "source") {
                 seen.fetch_add(1, Ordering::SeqCst);
             }
             None
@@ -69,11 +69,10 @@ async fn a_wrong_target_says_nothing_of_a_committed_move() {
             assert!(stop.to_string().contains("another target than the one given: name that one"), "{stop}");
             assert_eq!(stop.next, ["status"], "{stop}");
         }
-        let status = run::status(stage.setup()).await.unwrap();
-        assert!(status.elsewhere && status.record.is_some());
+        assert!(under_way(stage.setup()).await.unwrap().elsewhere);
         assert_eq!(picture(&stage.source), before);
         stage.target = right;
-        assert!(!run::status(stage.setup()).await.unwrap().elsewhere);
+        assert!(!under_way(stage.setup()).await.unwrap().elsewhere);
         run::resume(stage.setup()).await.unwrap();
     }
 }
@@ -85,7 +84,7 @@ async fn a_status_is_had_from_the_side_that_answers() {
     let status = run::status(stage.setup()).await.unwrap();
     assert!(matches!(status.silent, Some((Side::Target, _))), "{status:?}");
     assert!(
-        matches!(&status.record, Some((Side::Source, record)) if record.phase == Phase::Committed),
+        matches!(status.moves.as_slice(), [one] if one.decides == Side::Source && one.record.phase == Phase::Committed),
         "{status:?}"
     );
     let stop = run::resume(stage.setup()).await.unwrap_err();
@@ -96,7 +95,7 @@ async fn a_status_is_had_from_the_side_that_answers() {
     let status = run::status(stage.setup()).await.unwrap();
     assert!(matches!(status.silent, Some((Side::Source, _))), "{status:?}");
     assert!(
-        matches!(&status.record, Some((Side::Target, record)) if record.phase == Phase::Released),
+        matches!(status.moves.as_slice(), [one] if one.decides == Side::Target && one.record.phase == Phase::Released),
         "{status:?}"
     );
 
@@ -223,7 +222,7 @@ async fn a_move_that_was_rolled_back_without_its_target_is_not_taken_up_there() 
         assert_eq!((stop.exit, stop.next.as_slice()), (Exit::Refused, ["rollback"].as_slice()), "{stop}");
         assert!(stop.to_string().contains("rolled back while this target could not be reached"), "{stop}");
     };
-    assert!(run::status(stage.setup()).await.unwrap().orphaned);
+    assert!(under_way(stage.setup()).await.unwrap().orphaned);
     is_orphan(run::resume(stage.setup()).await.unwrap_err());
     is_orphan(run::start(stage.setup()).await.unwrap_err());
     run::rollback(stage.setup()).await.unwrap();
@@ -239,7 +238,7 @@ async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
     stage.target.on_call({
         let armed = armed.clone();
         move |verb, key| {
-            if verb == "create" && key.name == "pivot-host-target" {
+            if verb == "create" && is_record(key, "target") {
                 armed.store(1, Ordering::SeqCst);
             }
             None
@@ -249,7 +248,7 @@ async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
         // The server acts, and nothing is heard of it any more.
         let lost = armed.load(Ordering::SeqCst) == 1;
         let unavailable = || PlaceError::Unavailable("reset".into());
-        match (lost, verb == "patch" && key.name == "pivot-host-source") {
+        match (lost, verb == "patch" && is_record(key, "source")) {
             (true, true) => Some(Fault::After(unavailable())),
             (true, false) => Some(Fault::Before(unavailable())),
             (false, _) => None,

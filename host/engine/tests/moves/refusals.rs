@@ -64,10 +64,10 @@ async fn an_object_that_is_being_deleted() {
 async fn rights_that_are_missing() {
     let stage = Stage::new();
     stage.source.deny(pivot_places::Access {
-        verb: "delete",
+        verb: "delete".into(),
         group: CLUSTERS.into(),
         resource: "machines".into(),
-        subresource: "",
+        subresource: "".into(),
         namespace: Some("ns".into()),
     });
     refused(&stage, Exit::Refused, "rights-missing").await;
@@ -198,5 +198,5 @@ async fn resume_and_rollback_without_a_move_say_so() {
     let stage = Stage::new();
     assert_eq!(run::resume(stage.setup()).await.unwrap_err().exit, Exit::Empty);
     assert_eq!(run::rollback(stage.setup()).await.unwrap_err().exit, Exit::Empty);
-    assert!(run::status(stage.setup()).await.unwrap().record.is_none());
+    assert!(run::status(stage.setup()).await.unwrap().moves.is_empty());
 }

@@ -7,7 +7,7 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::Setup;
 use pivot_engine::events::Nobody;
-use pivot_engine::{Halter, Hooks, Options, Sides};
+use pivot_engine::{Halter, Hooks, MoveStatus, Options, Sides, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
@@ -135,8 +135,9 @@ pub(crate) fn picture(place: &MemoryPlace) -> BTreeMap<String, Value> {
     let mut picture = BTreeMap::new();
     for key in keys {
         let mut body = place.body(&key).unwrap();
-        let gone = key.group_kind.is("", "Namespace");
-        if gone {
+        // Locks and what moves leave behind are judged apart.
+        let finished = body["metadata"]["labels"].get("pivot-host.io/finished").is_some();
+        if key.group_kind.is("", "Namespace") || key.group_kind.kind == "Lease" || finished {
             continue;
         }
         let metadata = body["metadata"].as_object_mut().unwrap();
@@ -158,6 +159,18 @@ pub(crate) fn picture(place: &MemoryPlace) -> BTreeMap<String, Value> {
         picture.insert(key.to_string(), body);
     }
     picture
+}
+
+/// Whether an object is the record that a side keeps of a move.
+pub(crate) fn is_record(key: &Key, side: &str) -> bool {
+    key.group_kind.is("", "ConfigMap") && key.name.starts_with(&format!("pivot-host-{side}"))
+}
+
+/// The one move that is under way, if there is one.
+pub(crate) async fn under_way(setup: Setup) -> Option<MoveStatus> {
+    let status = run::status(setup).await.unwrap();
+    assert!(status.moves.len() <= 1, "{status:?}");
+    status.moves.into_iter().next()
 }
 
 /// The key of an object of the stage.

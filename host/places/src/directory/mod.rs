@@ -1,7 +1,7 @@
 //! A directory of files as a place: a backup, the way into an air-gapped site, a cluster written by hand.
 //!
-//! A directory that is read ([`DirectoryPlace::open`]) takes any YAML or JSON that kubectl takes. One that is
-//! written ([`DirectoryPlace::create`]) holds one JSON file per object: YAML would read better, but its
+//! A directory that is read ([`DirectoryPlace::to_read`]) takes any YAML or JSON that kubectl takes. One that is
+//! written ([`DirectoryPlace::to_write`], then opened for a move) holds one JSON file per object: YAML would read better, but its
 //! readers disagree on what `012`, `1_000` or `no` mean, and every one of them reads JSON the same. Files
 //! hold the complete object with its status, so that a later restore can use it.
 //!
@@ -32,7 +32,7 @@ use crate::place::{PlaceError, Result};
 use files::Files;
 
 /// What the verbs of a change have in common where they are refused.
-const READ_ONLY: PlaceError = PlaceError::Unsupported("a directory that is read", "be written to");
+const READ_ONLY: PlaceError = PlaceError::unsupported("a directory that is read", "be written to");
 
 /// An object and where it is kept.
 struct Entry {
@@ -56,14 +56,23 @@ struct Shared {
     label: String,
     files: Files,
     manifest: Option<Manifest>,
-    /// Whose directory this is, where it is written to.
-    move_id: Option<String>,
+    mode: Mutex<Mode>,
     contents: Mutex<Contents>,
 }
 
+/// What may be done with a directory.
+#[derive(Clone)]
+enum Mode {
+    Read,
+    /// It is to be written, and no move has opened it yet.
+    Unopened,
+    /// This move writes it.
+    Written(String),
+}
+
 impl DirectoryPlace {
-    /// Opens a directory to read from; nothing in it is changed.
-    pub fn open(path: &Path) -> Result<Self, DirectoryError> {
+    /// A directory to read from; nothing in it is changed.
+    pub fn to_read(path: &Path) -> Result<Self, DirectoryError> {
         let files = Files::open(path)?;
         let manifest = manifest::read(&files)?;
         if let (None, Some(move_id)) = (&manifest, manifest::unfinished(&files)?) {
@@ -73,17 +82,56 @@ impl DirectoryPlace {
         if let Some(manifest) = &manifest {
             manifest.check(&files)?;
         }
-        Ok(Self::new(files, manifest, None, contents))
+        Ok(Self::new(files, manifest, Mode::Read, contents))
     }
 
-    /// Opens a directory to write to, for one move: it does not exist, is empty, or was begun by the same
-    /// move before.
-    pub fn create(path: &Path, move_id: &str) -> Result<Self, DirectoryError> {
-        let files = Files::create(path)?;
-        let before = manifest::read(&files)?;
+    /// A directory to write to, once a move opens it. It is made if it is not there.
+    pub fn to_write(path: &Path) -> Result<Self, DirectoryError> {
+        Ok(Self::new(Files::create(path)?, None, Mode::Unopened, Contents::default()))
+    }
+
+    fn new(files: Files, manifest: Option<Manifest>, mode: Mode, contents: Contents) -> Self {
+        let label = format!("directory {}", files.path());
+        let (mode, contents) = (Mutex::new(mode), Mutex::new(contents));
+        Self { shared: Arc::new(Shared { label, files, manifest, mode, contents }) }
+    }
+
+    /// What the move that wrote the directory said about it at its end.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.shared.manifest.as_ref()
+    }
+}
+
+impl Shared {
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mode(&self) -> MutexGuard<'_, Mode> {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The move that writes; an error where none does.
+    fn writer(&self) -> Result<String> {
+        match &*self.mode() {
+            Mode::Written(move_id) => Ok(move_id.clone()),
+            Mode::Read => Err(READ_ONLY),
+            Mode::Unopened => {
+                Err(PlaceError::unsupported("a directory that no move opened", "be written to"))
+            }
+        }
+    }
+
+    /// Opens it for one move: it is empty, or was begun by the same move before.
+    fn open(&self, move_id: &str) -> Result<(), DirectoryError> {
+        let files = &self.files;
+        if matches!(&*self.mode(), Mode::Written(opened) if opened == move_id) {
+            return Ok(());
+        }
+        let before = manifest::read(files)?;
         let owner = match &before {
             Some(manifest) => Some(manifest.move_id.clone()),
-            None => manifest::unfinished(&files)?,
+            None => manifest::unfinished(files)?,
         };
         match owner {
             Some(found) if found != move_id => {
@@ -96,61 +144,36 @@ impl DirectoryPlace {
             }
             Some(_) => {}
         }
-        // From here on the directory is incomplete, until `finish`.
-        manifest::begin(&files, move_id)?;
+        // From here on the directory is incomplete, until it is closed.
+        manifest::begin(files, move_id)?;
         files.sweep()?;
-        let contents = complete::contents(&files, before.as_ref())?;
-        Ok(Self::new(files, before, Some(move_id.to_owned()), contents))
+        let learnt = std::mem::take(&mut self.contents().kinds);
+        let mut contents = complete::contents(files, before.as_ref())?;
+        for (group_kind, kind) in learnt {
+            contents.kinds.entry(group_kind).or_insert(kind);
+        }
+        *self.contents() = contents;
+        *self.mode() = Mode::Written(move_id.to_owned());
+        Ok(())
     }
 
-    fn new(files: Files, manifest: Option<Manifest>, move_id: Option<String>, contents: Contents) -> Self {
-        let label = format!("directory {}", files.path());
-        let contents = Mutex::new(contents);
-        Self { shared: Arc::new(Shared { label, files, manifest, move_id, contents }) }
-    }
-
-    /// What the move that wrote the directory said about it at its end.
-    pub fn manifest(&self) -> Option<&Manifest> {
-        self.shared.manifest.as_ref()
+    /// Where nothing was written, the directory is free for another move; otherwise it stays this one's.
+    fn abandon(&self) -> Result<(), DirectoryError> {
+        if matches!(&*self.mode(), Mode::Written(_)) && self.contents().entries.is_empty() {
+            manifest::give_up(&self.files)?;
+            *self.mode() = Mode::Unopened;
+        }
+        Ok(())
     }
 
     /// Says that all is there: writes everything through to the disk, then the manifest.
-    pub async fn finish(&self, handover: bool) -> Result<Manifest, DirectoryError> {
-        let shared = Arc::clone(&self.shared);
-        let path = shared.files.path().to_owned();
-        tokio::task::spawn_blocking(move || shared.finish(handover))
-            .await
-            .map_err(|error| DirectoryError::Io { path, reason: error.to_string() })?
-    }
-
-    /// For a move that did not come about: where nothing was written, the directory is free for another one. Says
-    /// whether that is so.
-    pub fn give_up(&self) -> Result<bool, DirectoryError> {
-        let free = self.shared.contents().entries.is_empty();
-        if free && self.shared.move_id.is_some() {
-            manifest::give_up(&self.shared.files)?;
-        }
-        Ok(free)
-    }
-
-    fn writable(&self) -> Result<()> {
-        if self.shared.move_id.is_some() { Ok(()) } else { Err(READ_ONLY) }
-    }
-}
-
-impl Shared {
-    fn contents(&self) -> MutexGuard<'_, Contents> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn finish(&self, handover: bool) -> Result<Manifest, DirectoryError> {
+    fn complete(&self, move_id: &str, handover: bool) -> Result<(), DirectoryError> {
         let contents = self.contents();
         let used = contents.entries.keys().map(|key| &key.group_kind);
         let kinds = used.filter_map(|kind| Some((kind.clone(), Kind::clone(contents.kinds.get(kind)?))));
         let kinds: BTreeMap<_, _> = kinds.collect();
         let names = contents.entries.values().map(|entry| entry.file.as_str());
-        let move_id = self.move_id.as_deref().unwrap_or_default();
-        manifest::finish(&self.files, move_id, handover, kinds.into_values().collect(), names)
+        manifest::finish(&self.files, move_id, handover, kinds.into_values().collect(), names).map(drop)
     }
 
     /// Writes an object at a new version.
@@ -162,7 +185,7 @@ impl Shared {
             Some(entry) => entry.file.clone(),
             None => files::name(key),
         };
-        // Writing is quick: it goes to the page cache, and to the disk in `finish`.
+        // Writing is quick: it goes to the page cache, and to the disk when the move closes it.
         self.files.write(&file, &pretty(&body)?).map_err(unwritten)?;
         contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
         contents.entries.insert(key.clone(), Entry { file, object: object.clone() });

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fs;
 use std::path::PathBuf;
 
@@ -6,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::place::{Access, Change, Patch, Place, Preconditions, Subresource};
+use crate::place::{Access, Change, Closing, Opening, Patch, Place, Preconditions, Subresource};
 use crate::testing::kind;
 
 fn directory(files: &[(&str, &str)]) -> TempDir {
@@ -20,12 +21,29 @@ fn directory(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn refused(files: &[(&str, &str)]) -> String {
-    DirectoryPlace::open(directory(files).path()).err().unwrap().to_string()
+    DirectoryPlace::to_read(directory(files).path()).err().unwrap().to_string()
 }
 
 async fn find(place: &DirectoryPlace, name: &str) -> Arc<Kind> {
     let kinds = place.kinds().await.unwrap();
     kinds.into_iter().find(|kind| kind.group_kind.to_string() == name).unwrap()
+}
+
+/// A directory that a move has opened.
+async fn written(path: &Path, move_id: &str) -> Result<DirectoryPlace> {
+    let place = DirectoryPlace::to_write(path).unwrap();
+    place.open(&Opening { move_id: move_id.to_owned() }).await?;
+    Ok(place)
+}
+
+async fn complete(place: &DirectoryPlace, handover: bool) -> Manifest {
+    place.close(&Closing::Complete { handover }).await.unwrap();
+    manifest::read(&place.shared.files).unwrap().unwrap()
+}
+
+/// Why a move does not get a directory.
+async fn kept_out(path: &Path, move_id: &str) -> String {
+    written(path, move_id).await.err().unwrap().to_string()
 }
 
 fn machines() -> Arc<Kind> {
@@ -66,7 +84,7 @@ async fn definitions_lists_and_subdirectories_are_read() {
         ("notes.txt", "not looked at"),
         (".hidden.yaml", "not: [looked at"),
     ]);
-    let place = DirectoryPlace::open(dir.path()).unwrap();
+    let place = DirectoryPlace::to_read(dir.path()).unwrap();
     let thing = find(&place, "Thing.g.io").await;
     // The version is that of the files: nothing here converts.
     assert_eq!((thing.version.as_str(), thing.plural.as_str()), ("v1beta1", "things"));
@@ -78,7 +96,7 @@ async fn definitions_lists_and_subdirectories_are_read() {
     let secret = find(&place, "Secret").await;
     let listed = place.list(&secret, None).await.unwrap().objects;
     assert!(!listed[0].meta.uid.0.is_empty());
-    let again = DirectoryPlace::open(dir.path()).unwrap().list(&secret, None).await.unwrap().objects;
+    let again = DirectoryPlace::to_read(dir.path()).unwrap().list(&secret, None).await.unwrap().objects;
     assert_eq!(listed[0].meta.uid, again[0].meta.uid);
 }
 
@@ -88,7 +106,7 @@ async fn a_kind_without_definition_is_guessed() {
         "a.yaml",
         "{apiVersion: ipam.x.io/v1, kind: Policy, metadata: {name: p, namespace: a}, status: {}}",
     )]);
-    let place = DirectoryPlace::open(dir.path()).unwrap();
+    let place = DirectoryPlace::to_read(dir.path()).unwrap();
     let policy = find(&place, "Policy.ipam.x.io").await;
     assert_eq!(policy.plural, "policies");
     assert!(policy.namespaced && policy.status_subresource && policy.labels.discover);
@@ -108,7 +126,7 @@ metadata:
   namespace: a
   ownerReferences: [{apiVersion: g.io/v1beta1, kind: Owner, name: o}]
 ";
-    let place = DirectoryPlace::open(directory(&[("a.yaml", text)]).path()).unwrap();
+    let place = DirectoryPlace::to_read(directory(&[("a.yaml", text)]).path()).unwrap();
     let owner = find(&place, "Owner.g.io").await;
     let owned = find(&place, "Owned.g.io").await;
     let owner = place.list(&owner, None).await.unwrap().objects.remove(0);
@@ -144,22 +162,22 @@ fn no_link_leads_out() {
     let outside = directory(&[("s.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: n}}")]);
     let dir = directory(&[("real/n.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: m}}")]);
     std::os::unix::fs::symlink("real/n.yaml", dir.path().join("inside")).unwrap();
-    assert!(DirectoryPlace::open(dir.path()).is_ok());
+    assert!(DirectoryPlace::to_read(dir.path()).is_ok());
     std::os::unix::fs::symlink(outside.path().join("s.yaml"), dir.path().join("link.yaml")).unwrap();
-    assert!(DirectoryPlace::open(dir.path()).err().unwrap().to_string().contains("link.yaml"));
+    assert!(DirectoryPlace::to_read(dir.path()).err().unwrap().to_string().contains("link.yaml"));
 }
 
 #[tokio::test]
 async fn a_directory_that_is_read_is_not_written() {
     let dir = directory(&[]);
-    let place = DirectoryPlace::open(dir.path()).unwrap();
+    let place = DirectoryPlace::to_read(dir.path()).unwrap();
     let error = place.create(&machines(), &machine("m"), Change::Real).await.unwrap_err();
     assert_eq!(error.to_string(), "a directory that is read can't be written to");
     let access = |verb| Access {
-        verb,
+        verb: Cow::Borrowed(verb),
         group: String::new(),
         resource: "secrets".to_owned(),
-        subresource: "",
+        subresource: Cow::Borrowed(""),
         namespace: None,
     };
     assert_eq!(place.denied(&[access("list"), access("create")]).await.unwrap(), [access("create")]);
@@ -169,20 +187,20 @@ async fn a_directory_that_is_read_is_not_written() {
 async fn what_is_written_is_read_back_exactly() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("new/backup");
-    let place = DirectoryPlace::create(&path, "move-1").unwrap();
-    place.learn(&[machines()]);
+    let place = written(&path, "move-1").await.unwrap();
+    place.learn(&[machines()]).await.unwrap();
     let written = place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
     assert!(matches!(
         place.create(&machines(), &machine("m"), Change::Real).await,
         Err(PlaceError::AlreadyExists(_))
     ));
     assert!(place.create(&machines(), &machine("dry"), Change::DryRun).await.is_ok());
-    assert!(matches!(DirectoryPlace::open(&path), Err(DirectoryError::Incomplete { .. })));
-    let manifest = place.finish(false).await.unwrap();
+    assert!(matches!(DirectoryPlace::to_read(&path), Err(DirectoryError::Incomplete { .. })));
+    let manifest = complete(&place, false).await;
     assert_eq!((manifest.count, manifest.handover, manifest.move_id.as_str()), (1, false, "move-1"));
     assert_eq!(manifest.files.keys().collect::<Vec<_>>(), ["Machine.cluster.x-k8s.io_a_m.json"]);
 
-    let read = DirectoryPlace::open(&path).unwrap();
+    let read = DirectoryPlace::to_read(&path).unwrap();
     assert_eq!(read.manifest(), Some(&manifest));
     let kind = find(&read, "Machine.cluster.x-k8s.io").await;
     assert_eq!(kind, machines());
@@ -198,9 +216,9 @@ async fn files_are_for_nobody_else() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("backup");
-    let place = DirectoryPlace::create(&path, "move-1").unwrap();
+    let place = written(&path, "move-1").await.unwrap();
     place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
-    place.finish(true).await.unwrap();
+    complete(&place, true).await;
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(path.clone()), 0o700);
     for entry in fs::read_dir(&path).unwrap() {
@@ -211,46 +229,46 @@ async fn files_are_for_nobody_else() {
 #[tokio::test]
 async fn only_the_same_move_goes_on_in_a_directory() {
     let dir = TempDir::new().unwrap();
-    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
+    let place = written(dir.path(), "move-1").await.unwrap();
     place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
     drop(place);
     fs::write(dir.path().join(".tmp-left-behind"), "x").unwrap();
-    assert!(matches!(DirectoryPlace::create(dir.path(), "move-2"), Err(DirectoryError::OtherMove { .. })));
-    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
+    assert!(kept_out(dir.path(), "move-2").await.contains("belongs to move move-1"));
+    let place = written(dir.path(), "move-1").await.unwrap();
     assert_eq!(place.list(&machines(), None).await.unwrap().objects.len(), 1);
     assert!(!dir.path().join(".tmp-left-behind").exists());
-    place.finish(false).await.unwrap();
+    complete(&place, false).await;
     // Also after its end: the run may have died before it wrote down that it had come so far.
-    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
-    assert!(matches!(DirectoryPlace::open(dir.path()), Err(DirectoryError::Incomplete { .. })));
-    place.finish(false).await.unwrap();
-    assert!(matches!(DirectoryPlace::create(dir.path(), "move-2"), Err(DirectoryError::OtherMove { .. })));
+    let place = written(dir.path(), "move-1").await.unwrap();
+    assert!(matches!(DirectoryPlace::to_read(dir.path()), Err(DirectoryError::Incomplete { .. })));
+    complete(&place, false).await;
+    assert!(kept_out(dir.path(), "move-2").await.contains("belongs to move move-1"));
     let other = directory(&[("mine.txt", "x")]);
-    assert!(matches!(DirectoryPlace::create(other.path(), "move-1"), Err(DirectoryError::NotEmpty { .. })));
+    assert!(kept_out(other.path(), "move-1").await.contains("is not empty"));
 }
 
 #[tokio::test]
 async fn a_move_that_did_not_come_about_leaves_the_directory_free() {
     let dir = TempDir::new().unwrap();
-    let create = |move_id| DirectoryPlace::create(dir.path(), move_id);
-    assert!(create("move-1").unwrap().give_up().unwrap());
-    let second = create("move-2").unwrap();
+    let first = written(dir.path(), "move-1").await.unwrap();
+    first.close(&Closing::Abandoned).await.unwrap();
+    let second = written(dir.path(), "move-2").await.unwrap();
     second.create(&machines(), &machine("m"), Change::Real).await.unwrap();
-    assert!(!second.give_up().unwrap());
-    assert!(matches!(create("move-3"), Err(DirectoryError::OtherMove { .. })));
+    second.close(&Closing::Abandoned).await.unwrap();
+    assert!(kept_out(dir.path(), "move-3").await.contains("belongs to move move-2"));
 }
 
 #[tokio::test]
 async fn patches_and_deletes_work_on_files() {
     let dir = TempDir::new().unwrap();
-    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
+    let place = written(dir.path(), "move-1").await.unwrap();
     let created = place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
     let key = created.key();
     let patch = |body: Value, subresource| {
         let (place, key) = (&place, &key);
         async move {
-            let patch = Patch { body: &body, subresource, change: Change::Real };
-            place.patch(&machines(), key, patch).await
+            let patch = Patch { body, subresource, change: Change::Real };
+            place.patch(&machines(), key, &patch).await
         }
     };
     let stale = json!({"metadata": {"resourceVersion": "99"}});
@@ -266,27 +284,27 @@ async fn patches_and_deletes_work_on_files() {
         resource_version: Some(version.to_owned()),
     };
     let stale = must(&patched.meta.uid, &created.meta.resource_version);
-    assert!(matches!(place.delete(&machines(), &key, stale).await, Err(PlaceError::Conflict(_))));
+    assert!(matches!(place.delete(&machines(), &key, &stale).await, Err(PlaceError::Conflict(_))));
     let now = must(&patched.meta.uid, &patched.meta.resource_version);
-    place.delete(&machines(), &key, now).await.unwrap();
+    place.delete(&machines(), &key, &now).await.unwrap();
     assert!(place.get(&machines(), &key).await.unwrap().is_none());
-    assert_eq!(place.finish(false).await.unwrap().count, 0);
+    assert_eq!(complete(&place, false).await.count, 0);
 }
 
 #[tokio::test]
 async fn a_manifest_notices_what_was_lost() {
     let dir = TempDir::new().unwrap();
-    let place = DirectoryPlace::create(dir.path(), "move-1").unwrap();
+    let place = written(dir.path(), "move-1").await.unwrap();
     place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
-    place.finish(false).await.unwrap();
+    complete(&place, false).await;
     fs::remove_file(dir.path().join("Machine.cluster.x-k8s.io_a_m.json")).unwrap();
-    assert!(matches!(DirectoryPlace::open(dir.path()), Err(DirectoryError::Missing { .. })));
+    assert!(matches!(DirectoryPlace::to_read(dir.path()), Err(DirectoryError::Missing { .. })));
 }
 
 #[tokio::test]
 async fn the_metal3_example_is_whole() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/metal3");
-    let place = DirectoryPlace::open(Path::new(path)).unwrap();
+    let place = DirectoryPlace::to_read(Path::new(path)).unwrap();
     let contents = place.shared.contents();
     let ids: Vec<&Uid> = contents.entries.values().map(|entry| &entry.object.meta.uid).collect();
     for (key, entry) in &contents.entries {

@@ -8,11 +8,11 @@ use pivot_core::{Key, Kind, Object, merge};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{DirectoryPlace, object, unwritten};
+use super::{DirectoryError, DirectoryPlace, object, unwritten};
 use crate::body::{drop_empty, key_of, patched, require, set, text};
 use crate::place::{
-    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
-    Preconditions, Result,
+    Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
+    PlaceError, Preconditions, Result,
 };
 
 #[async_trait]
@@ -22,15 +22,32 @@ impl Place for DirectoryPlace {
     }
 
     /// A directory has room for every kind; the manifest keeps names, scopes and labels for whoever reads it.
-    fn learn(&self, kinds: &[Arc<Kind>]) {
+    async fn learn(&self, kinds: &[Arc<Kind>]) -> Result<()> {
         let mut contents = self.shared.contents();
         for kind in kinds {
             contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
         }
+        Ok(())
     }
 
-    fn sort(&self) -> PlaceKind {
-        PlaceKind::Directory
+    fn can(&self) -> Capabilities {
+        Capabilities::FILES
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<()> {
+        let (shared, move_id) = (Arc::clone(&self.shared), opening.move_id.clone());
+        off_thread(move || shared.open(&move_id)).await
+    }
+
+    async fn close(&self, closing: &Closing) -> Result<()> {
+        let (shared, closing) = (Arc::clone(&self.shared), closing.clone());
+        match closing {
+            Closing::Abandoned => off_thread(move || shared.abandon()).await,
+            Closing::Complete { handover } => {
+                let move_id = shared.writer()?;
+                off_thread(move || shared.complete(&move_id, handover)).await
+            }
+        }
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -47,6 +64,12 @@ impl Place for DirectoryPlace {
         Ok(Listing { objects, resource_version: contents.version.to_string() })
     }
 
+    async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
+        let mut listing = self.list(kind, Some(namespace)).await?;
+        listing.objects.retain(|object| object.meta.labelled(label));
+        Ok(listing)
+    }
+
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
         let contents = self.shared.contents();
         let metas = contents.list(kind, namespace).map(|object| object.meta.clone()).collect();
@@ -58,7 +81,7 @@ impl Place for DirectoryPlace {
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        self.writable()?;
+        self.shared.writer()?;
         let key = key_of(kind, body)?;
         let mut contents = self.shared.contents();
         if contents.entries.contains_key(&key) {
@@ -77,13 +100,13 @@ impl Place for DirectoryPlace {
         }
     }
 
-    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: Patch<'_>) -> Result<Object> {
-        self.writable()?;
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
+        self.shared.writer()?;
         let mut contents = self.shared.contents();
         let entry = contents.entries.get(key).ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
         let old = entry.object.value().map_err(|error| PlaceError::Unreadable(error.to_string()))?;
         let Patch { body, subresource, change } = patch;
-        let mut new = patched(kind, key, &old, |object| merge::apply(object, body), subresource, &[])?;
+        let mut new = patched(kind, key, &old, |object| merge::apply(object, body), *subresource, &[])?;
         drop_empty(&mut new);
         match change {
             _ if new == old => Ok(entry.object.clone()),
@@ -92,12 +115,12 @@ impl Place for DirectoryPlace {
         }
     }
 
-    async fn delete(&self, _kind: &Arc<Kind>, key: &Key, preconditions: Preconditions) -> Result<()> {
-        self.writable()?;
+    async fn delete(&self, _kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
+        self.shared.writer()?;
         let mut contents = self.shared.contents();
         let entry = contents.entries.get(key).ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
         let old = entry.object.value().map_err(|error| PlaceError::Unreadable(error.to_string()))?;
-        require(key, &old, &preconditions)?;
+        require(key, &old, preconditions)?;
         self.shared.files.remove(&entry.file).map_err(unwritten)?;
         contents.entries.remove(key);
         Ok(())
@@ -114,8 +137,14 @@ impl Place for DirectoryPlace {
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        let read_only = self.writable().is_err();
-        let reads = |access: &Access| matches!(access.verb, "get" | "list" | "watch");
+        let read_only = self.shared.writer().is_err();
+        let reads = |access: &Access| matches!(access.verb.as_ref(), "get" | "list" | "watch");
         Ok(asked.iter().filter(|access| read_only && !reads(access)).cloned().collect())
     }
+}
+
+/// Files block the thread that reads and writes them; a whole directory takes its time.
+async fn off_thread(work: impl FnOnce() -> Result<(), DirectoryError> + Send + 'static) -> Result<()> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| PlaceError::Unavailable(error.to_string()))?.map_err(unwritten)
 }

@@ -48,10 +48,21 @@ pub(super) async fn all(
     accept: &str,
     about: &str,
 ) -> Result<Items, Refusal> {
-    match pages(transport, path, accept, about, Some(PAGE)).await {
+    labelled(transport, path, "", accept, about).await
+}
+
+/// The same, of those that carry a label.
+async fn labelled(
+    transport: &Transport,
+    path: &str,
+    label: &str,
+    accept: &str,
+    about: &str,
+) -> Result<Items, Refusal> {
+    match pages(transport, path, label, accept, about, Some(PAGE)).await {
         Err(Refusal { error: PlaceError::Expired(reason), .. }) => {
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
-            pages(transport, path, accept, about, None).await
+            pages(transport, path, label, accept, about, None).await
         }
         other => other,
     }
@@ -60,6 +71,7 @@ pub(super) async fn all(
 async fn pages(
     transport: &Transport,
     path: &str,
+    label: &str,
     accept: &str,
     about: &str,
     limit: Option<usize>,
@@ -67,14 +79,17 @@ async fn pages(
     let mut items = Vec::new();
     let mut token = String::new();
     loop {
-        let mut url = path.to_owned();
+        let mut query = Vec::new();
+        if !label.is_empty() {
+            query.push(format!("labelSelector={}", url::escape(label)));
+        }
         if let Some(limit) = limit {
-            url.push_str(&format!("?limit={limit}"));
+            query.push(format!("limit={limit}"));
             if !token.is_empty() {
-                url.push_str("&continue=");
-                url.push_str(&url::escape(&token));
+                query.push(format!("continue={}", url::escape(&token)));
             }
         }
+        let url = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
         let ask = Ask::get(url, about.to_owned()).accept(accept);
         let body = transport.call(ask).await?;
         let page: Page<'_> = parse(&body, about)?;
@@ -99,15 +114,16 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8], about: &str) -> Resu
     })
 }
 
-/// Whole objects.
+/// Whole objects: all, or those that carry a label.
 pub(super) async fn objects(
     transport: &Transport,
     kind: &Arc<Kind>,
     namespace: Option<&str>,
+    label: &str,
 ) -> Result<Listing> {
     let about = about(kind, namespace);
     let path = url::collection(kind, namespace);
-    let list = all(transport, &path, JSON, &about).await?;
+    let list = labelled(transport, &path, label, JSON, &about).await?;
     let objects = list.items.into_iter().map(|raw| super::object(kind, raw)).collect::<Result<_>>()?;
     Ok(Listing { objects, resource_version: list.resource_version })
 }

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 pub use connect::{ConnectError, ConnectOptions};
 
 use crate::place::{
-    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError, PlaceKind,
+    Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,
     Preconditions, Result, ServicePath, Subresource,
 };
 use status::Quote;
@@ -100,8 +100,8 @@ impl Place for KubePlace {
         &self.label
     }
 
-    fn sort(&self) -> PlaceKind {
-        PlaceKind::Live
+    fn can(&self) -> Capabilities {
+        Capabilities::API_SERVER
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -125,7 +125,11 @@ impl Place for KubePlace {
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        list::objects(&self.transport, kind, namespace).await
+        list::objects(&self.transport, kind, namespace, "").await
+    }
+
+    async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
+        list::objects(&self.transport, kind, Some(namespace), label).await
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
@@ -154,7 +158,7 @@ impl Place for KubePlace {
         object(kind, self.transport.call(ask).await?)
     }
 
-    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: Patch<'_>) -> Result<Object> {
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
         let (subresource, part) = match patch.subresource {
             Subresource::None => ("", ""),
             Subresource::Status => ("/status", " status"),
@@ -166,14 +170,14 @@ impl Place for KubePlace {
         object(kind, self.transport.call(ask).await?)
     }
 
-    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: Preconditions) -> Result<()> {
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
         let Preconditions { uid, resource_version } = preconditions;
         let mut must = serde_json::Map::new();
         if let Some(Uid(uid)) = uid {
-            must.insert("uid".to_owned(), uid.into());
+            must.insert("uid".to_owned(), uid.clone().into());
         }
         if let Some(version) = resource_version {
-            must.insert("resourceVersion".to_owned(), version.into());
+            must.insert("resourceVersion".to_owned(), version.clone().into());
         }
         let options = json!({
             "apiVersion": "v1",
@@ -199,17 +203,22 @@ impl Place for KubePlace {
         watch::open(&self.transport, kind, namespace, resource_version).await
     }
 
-    async fn proxy_get(&self, service: ServicePath<'_>, limit: usize) -> Result<(u16, Vec<u8>)> {
+    async fn proxy_get(&self, service: &ServicePath, limit: usize) -> Result<(u16, Vec<u8>)> {
         let about = format!("ask service {}/{}", service.namespace, service.service);
-        let path = url::service(&service)?;
+        let path = url::service(service)?;
         let (code, body) = self.transport.pass_through(path, limit, &about).await?;
         Ok((code, body.to_vec()))
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         // An administrator may do everything: one question instead of hundreds.
-        let everything =
-            Access { verb: "*", group: "*".into(), resource: "*".into(), subresource: "", namespace: None };
+        let everything = Access {
+            verb: "*".into(),
+            group: "*".into(),
+            resource: "*".into(),
+            subresource: "".into(),
+            namespace: None,
+        };
         if !asked.is_empty() && self.review(&everything).await? {
             return Ok(Vec::new());
         }

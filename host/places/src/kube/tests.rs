@@ -233,10 +233,10 @@ async fn writes_are_strict_and_name_their_manager() {
     let key = Key::new(machine.group_kind.clone(), Some("a"), "m");
     let body = json!({"metadata": {"name": "m", "namespace": "a"}});
     place.create(&machine, &body, Change::DryRun).await.unwrap();
-    let patch = Patch { body: &json!({"a": 1}), subresource: Subresource::Status, change: Change::Real };
-    place.patch(&machine, &key, patch).await.unwrap();
+    let patch = Patch { body: json!({"a": 1}), subresource: Subresource::Status, change: Change::Real };
+    place.patch(&machine, &key, &patch).await.unwrap();
     let must = Preconditions { uid: Some(Uid("u".to_owned())), resource_version: Some("5".to_owned()) };
-    place.delete(&machine, &key, must).await.unwrap();
+    place.delete(&machine, &key, &must).await.unwrap();
     let path = "/apis/cluster.x-k8s.io/v1beta2/namespaces/a/machines";
     let query = "?fieldManager=pivot-host&fieldValidation=Strict";
     assert_eq!(
@@ -331,11 +331,11 @@ async fn whoever_may_not_read_kube_system_is_not_told_apart() {
 async fn denied_access_keeps_its_order() {
     let yes = reply(201, r#"{"status":{"allowed":true}}"#);
     let server = Server::start([reply(201, r#"{"status":{}}"#), yes, reply(201, r#"{"status":{}}"#)]).await;
-    let access = |verb| Access {
-        verb,
+    let access = |verb: &'static str| Access {
+        verb: verb.into(),
         group: "g".to_owned(),
         resource: "as".to_owned(),
-        subresource: "",
+        subresource: "".into(),
         namespace: None,
     };
     let denied = server.place().denied(&[access("create"), access("delete"), access("list")]).await.unwrap();
@@ -347,10 +347,10 @@ async fn an_administrator_is_asked_about_once() {
     let yes = reply(201, r#"{"status":{"allowed":true}}"#);
     let server = Server::start([yes, reply(500, "")]).await;
     let access = Access {
-        verb: "create",
+        verb: "create".into(),
         group: String::new(),
         resource: "secrets".to_owned(),
-        subresource: "",
+        subresource: "".into(),
         namespace: None,
     };
     assert_eq!(server.place().denied(&[access.clone(), access]).await.unwrap(), []);

@@ -59,9 +59,9 @@ pub(super) fn write_query(change: Change) -> String {
 
 /// A path of a service behind the server. It must not lead out of the service again: `..`, in whatever spelling, would
 /// turn a question to a service into one to the API server, with our credentials.
-pub(super) fn service(service: &ServicePath<'_>) -> Result<String> {
+pub(super) fn service(service: &ServicePath) -> Result<String> {
     let ServicePath { namespace, service, port, path } = service;
-    let (before, query) = path.split_once('?').map_or((*path, ""), |(path, query)| (path, query));
+    let (before, query) = path.split_once('?').unwrap_or((path, ""));
     let mut clean = String::new();
     for segment in before.split('/').filter(|segment| !segment.is_empty()) {
         let plain = percent_decode_str(segment).decode_utf8_lossy();
@@ -102,7 +102,13 @@ mod tests {
 
     #[test]
     fn a_path_of_a_service_does_not_lead_out_of_it() {
-        let ask = |path| service(&ServicePath { namespace: "n", service: "s", port: "6385", path });
+        let at = |namespace: &str, port: &str, path: &str| ServicePath {
+            namespace: namespace.to_owned(),
+            service: "s".to_owned(),
+            port: port.to_owned(),
+            path: path.to_owned(),
+        };
+        let ask = |path| service(&at("n", "6385", path));
         assert_eq!(
             ask("/v1/drivers?a=b").unwrap(),
             "/api/v1/namespaces/n/services/s:6385/proxy/v1/drivers?a=b"
@@ -111,7 +117,7 @@ mod tests {
         for path in ["/../../secrets", "v1/%2e%2e/x", "/a/..%2f..", "/a/%252e%252e/b", "/.", "/a\\..\\b"] {
             assert!(ask(path).is_err(), "{path}");
         }
-        let name = ServicePath { namespace: "../kube-system", service: "s", port: "1", path: "" };
+        let name = at("../kube-system", "1", "");
         assert!(service(&name).unwrap().starts_with("/api/v1/namespaces/..%2Fkube-system/services/"));
     }
 

@@ -28,8 +28,8 @@ fn key(name: &str) -> Key {
 }
 
 async fn patch(place: &MemoryPlace, body: Value, subresource: Subresource) -> Result<Object> {
-    let patch = Patch { body: &body, subresource, change: Change::Real };
-    place.patch(&machines(), &key("m"), patch).await
+    let patch = Patch { body: body.clone(), subresource, change: Change::Real };
+    place.patch(&machines(), &key("m"), &patch).await
 }
 
 #[tokio::test]
@@ -80,12 +80,12 @@ async fn finalizers_hold_an_object() {
     body["metadata"]["finalizers"] = json!(["f"]);
     let object = place.create(&machines(), &body, Change::Real).await.unwrap();
     let wrong = Preconditions { uid: Some(Uid("other".to_owned())), resource_version: None };
-    assert!(matches!(place.delete(&machines(), &key("m"), wrong).await, Err(PlaceError::Conflict(_))));
+    assert!(matches!(place.delete(&machines(), &key("m"), &wrong).await, Err(PlaceError::Conflict(_))));
     let right = Preconditions {
         uid: Some(object.meta.uid.clone()),
         resource_version: Some(object.meta.resource_version.clone()),
     };
-    place.delete(&machines(), &key("m"), right).await.unwrap();
+    place.delete(&machines(), &key("m"), &right).await.unwrap();
     let dying = place.get(&machines(), &key("m")).await.unwrap().unwrap();
     assert!(dying.meta.deleting());
     let more = json!({"metadata": {"finalizers": ["f", "g"]}});

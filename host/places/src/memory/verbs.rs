@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::MemoryPlace;
 use crate::body::{key_of, text};
 use crate::place::{
-    Access, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceKind, Preconditions, Result,
+    Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, Preconditions, Result,
     Subresource,
 };
 
@@ -24,8 +24,8 @@ impl Place for MemoryPlace {
         &self.shared.label
     }
 
-    fn sort(&self) -> PlaceKind {
-        PlaceKind::Live
+    fn can(&self) -> Capabilities {
+        Capabilities::API_SERVER
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -40,6 +40,12 @@ impl Place for MemoryPlace {
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
         self.reads("list", &collection(kind, namespace), |state| state.list(kind, namespace))
+    }
+
+    async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
+        let mut listing = self.list(kind, Some(namespace)).await?;
+        listing.objects.retain(|object| object.meta.labelled(label));
+        Ok(listing)
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
@@ -59,8 +65,9 @@ impl Place for MemoryPlace {
         self.writes("create", &key, body, change, |state| state.create(kind, &key, body, change))
     }
 
-    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: Patch<'_>) -> Result<Object> {
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
         let Patch { body, subresource, change } = patch;
+        let (subresource, change) = (*subresource, *change);
         let verb = match subresource {
             Subresource::None => "patch",
             Subresource::Status => "patch-status",
@@ -70,10 +77,8 @@ impl Place for MemoryPlace {
         })
     }
 
-    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: Preconditions) -> Result<()> {
-        self.writes("delete", key, &Value::Null, Change::Real, |state| {
-            state.delete(kind, key, &preconditions)
-        })
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
+        self.writes("delete", key, &Value::Null, Change::Real, |state| state.delete(kind, key, preconditions))
     }
 
     async fn watch(

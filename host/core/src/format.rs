@@ -1,0 +1,41 @@
+//! The version of what outlives a run.
+//!
+//! An older program must not go on with what a newer one wrote: it would drop the fields that it does not know, and could
+//! widen a move by that. So every format carries its number, and a newer number is refused, changing nothing.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A format's number: written as it is now, read up to that. What has no number is of the first release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Format<const KNOWN: u32>;
+
+impl<const KNOWN: u32> Serialize for Format<KNOWN> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(KNOWN)
+    }
+}
+
+impl<'de, const KNOWN: u32> Deserialize<'de> for Format<KNOWN> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            found if found <= KNOWN => Ok(Self),
+            found => Err(D::Error::custom(format!("format {found}, and this pivot-host knows {KNOWN}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_format_is_refused_and_older_ones_are_written_anew() {
+        for known in ["1", "2"] {
+            let read: Format<2> = serde_json::from_str(known).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), "2");
+        }
+        let error = serde_json::from_str::<Format<2>>("3").unwrap_err().to_string();
+        assert!(error.contains("format 3, and this pivot-host knows 2"), "{error}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Lists of metadata of many kinds in many namespaces, where not every failure stops a move.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::{Key, Kind, Meta};
+use pivot_places::PlaceError;
+
+use crate::outcome::failure::Failure;
+use crate::requests::side::Handle;
+use crate::requests::side_by_side;
+
+/// One list to ask for: a kind, and a namespace of it.
+pub(crate) type Collection = (Arc<Kind>, Option<String>);
+
+/// What a list gave.
+pub(crate) enum Listed {
+    /// What is there.
+    There(Vec<Meta>),
+    /// The kind is not served any more, or can't be listed: there is nothing of it.
+    Absent,
+    /// The user may not; what a server says of it.
+    Forbidden(Failure),
+}
+
+impl Listed {
+    /// What is there, for who can't go on without knowing it.
+    pub(crate) fn required(self) -> Result<Vec<Meta>, Failure> {
+        match self {
+            Self::There(metas) => Ok(metas),
+            Self::Absent => Ok(Vec::new()),
+            Self::Forbidden(failure) => Err(failure),
+        }
+    }
+
+    /// What is known to be there.
+    pub(crate) fn known(self) -> Vec<Meta> {
+        match self {
+            Self::There(metas) => metas,
+            Self::Absent | Self::Forbidden(_) => Vec::new(),
+        }
+    }
+}
+
+/// Namespaced kinds once in each namespace, the others once.
+pub(crate) fn collections<'a>(
+    kinds: impl IntoIterator<Item = &'a Arc<Kind>>,
+    namespaces: &BTreeSet<String>,
+) -> Vec<Collection> {
+    let mut all = Vec::new();
+    for kind in kinds {
+        if kind.namespaced {
+            all.extend(namespaces.iter().map(|namespace| (kind.clone(), Some(namespace.clone()))));
+        } else {
+            all.push((kind.clone(), None));
+        }
+    }
+    all
+}
+
+/// Asks for all of them, so many at once.
+pub(crate) async fn metas(
+    handle: &Handle,
+    limit: usize,
+    wanted: Vec<Collection>,
+) -> Result<Vec<(Collection, Listed)>, Failure> {
+    let work = wanted.into_iter().map(|collection| {
+        async move {
+            let listed = match handle.list_meta(&collection.0, collection.1.as_deref()).await {
+                Ok(metas) => Listed::There(metas),
+                Err(Failure::Place {
+                    error: PlaceError::NotFound(_) | PlaceError::Unsupported(..), ..
+                }) => Listed::Absent,
+                Err(failure @ Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+                    Listed::Forbidden(failure)
+                }
+                Err(failure) => return Err(failure),
+            };
+            Ok((collection, listed))
+        }
+        .boxed()
+    });
+    side_by_side::all(limit, work.collect()).await
+}
+
+/// What a listed object is called.
+pub(crate) fn key(kind: &Kind, meta: &Meta) -> Key {
+    Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), &meta.name)
+}

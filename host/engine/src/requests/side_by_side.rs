@@ -1,0 +1,33 @@
+//! Requests under way at the same time, never more than a limit. The limits stand here, and nowhere else.
+//!
+//! Work is boxed before it starts: futures that a stream makes on its way are not known to be `Send`, and a command must
+//! be able to run on any thread.
+
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::outcome::failure::Failure;
+
+/// Lists of what moves, whole bodies among them.
+pub(crate) const LISTS: usize = 24;
+/// Lists of which most are empty and cost a round trip each.
+pub(crate) const EMPTY_LISTS: usize = 64;
+/// Single objects: looks, pauses, resumes.
+pub(crate) const OBJECTS: usize = 32;
+/// Dry runs: admission takes a server some time.
+pub(crate) const DRY_RUNS: usize = 24;
+/// Namespaces: a whole management cluster has many.
+pub(crate) const NAMESPACES: usize = 16;
+
+/// Something to do.
+pub(crate) type Work<'a, T> = BoxFuture<'a, Result<T, Failure>>;
+
+/// Does all of it, in no order; the first failure ends it.
+pub(crate) async fn all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Result<Vec<T>, Failure> {
+    stream::iter(work).buffer_unordered(limit).try_collect().await
+}
+
+/// Does all of it, whatever fails of it.
+pub(crate) async fn each<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Vec<Result<T, Failure>> {
+    stream::iter(work).buffer_unordered(limit).collect().await
+}

@@ -1,0 +1,148 @@
+//! A move, new or found, made ready to go on: what it needs, and its records.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use pivot_core::Uid;
+use pivot_core::record::{Phase, Pin, Record};
+use tokio::time::Instant;
+
+use crate::discovery::kinds::Kinds;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::phases::sequence::ActiveMove;
+use crate::plugins::services::Answers;
+use crate::setup::Setup;
+use crate::state::found::Found;
+use crate::state::journal::Journal;
+use crate::state::locks::Locks;
+use crate::state::open::Opened;
+
+/// The name space of ids for moves between places that keep no record of them.
+const IDS: uuid::Uuid = uuid::Uuid::from_u128(0x4c1d_60e7_52b9_4f6e_9a44_0d8b_73c5_e2f1);
+
+/// The id of a new move. One that is written down nowhere gets the same each time it is begun, so that the same command
+/// goes on where the last one stopped.
+pub(crate) fn new_id(setup: &Setup, opened: &Opened) -> String {
+    let written_down = opened.records.source.is_some() || opened.records.target.is_some();
+    if written_down {
+        return uuid::Uuid::new_v4().to_string();
+    }
+    let scope = serde_json::to_string(&setup.options.scope).unwrap_or_default();
+    uuid::Uuid::new_v5(&IDS, format!("{} {scope}", opened.anonymous).as_bytes()).to_string()
+}
+
+/// Puts a move together from what was found, or a new one.
+pub(crate) fn begin(
+    setup: Setup,
+    opened: Opened,
+    found: Option<Found>,
+    new_id: String,
+    locks: Option<Arc<Locks>>,
+) -> Result<ActiveMove, Failure> {
+    let Setup { sides: _, mut options, plugins, watcher, halter } = setup;
+    let Opened { sides, kinds, records, identities, .. } = opened;
+    let into_directory = !sides.target.can().keeps_state;
+    let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
+    let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
+    let mut record = match found.as_ref().and_then(Found::deciding) {
+        Some((_, record)) => {
+            let found = found.as_ref().is_some_and(|found| found.elsewhere);
+            let told = at.target.is_some();
+            fits(record, found, told, &identities.target, into_directory, options.target_gone)?;
+            // What the first run was told counts for those that resume.
+            options.scope = record.scope.clone();
+            record.clone()
+        }
+        None => Record {
+            format: Default::default(),
+            written_by: String::new(),
+            by: options.operator.clone(),
+            move_id: new_id,
+            phase: Phase::Checked,
+            scope: options.scope.clone(),
+            source: identities.source,
+            target: identities.target,
+            into_directory,
+            started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            namespaces: Vec::new(),
+            plugins: plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect(),
+            kinds: Default::default(),
+            touched: Default::default(),
+            release_chunks: 0,
+        },
+    };
+    env!("CARGO_PKG_VERSION").clone_into(&mut record.written_by);
+    let move_id = record.move_id.clone();
+    let kinds: Arc<Kinds> = Arc::new(kinds);
+    let services = Arc::new(Answers::new(&sides.source, &sides.target, &kinds, &record.scope));
+    let job = Job {
+        source: sides.source,
+        target: sides.target,
+        kinds,
+        services,
+        options,
+        plugins,
+        halter,
+        watcher,
+        move_id,
+        locks,
+    };
+    let journal = Journal::new(record, records, at);
+    Ok(ActiveMove { job: Arc::new(job), journal, orphaned, times: Vec::new(), began: Instant::now() })
+}
+
+/// Whether the command can be meant for the move that was found.
+fn fits(
+    record: &Record,
+    elsewhere: bool,
+    target_knows: bool,
+    target: &Option<Uid>,
+    into_directory: bool,
+    target_gone: bool,
+) -> Result<(), Failure> {
+    let Record { move_id, phase, .. } = record;
+    if phase.committed() && target_gone {
+        return Err(Failure::Declined(format!(
+            "move {move_id} is past the point of no return ({phase}), and the target decides from there on; if that is lost \
+             for good, the source is the last copy: un-pause its Clusters by hand, and remove the ConfigMap \
+             pivot-host-source-{move_id}"
+        )));
+    }
+    // First of all: what a wrong target knows or does not know says nothing about the move.
+    if elsewhere {
+        let way = if phase.committed() { "" } else { ", or roll it back first" };
+        return Err(Failure::Declined(format!(
+            "move {move_id} goes to another target than the one given: name that one{way}"
+        )));
+    }
+    if phase.committed() && !target_knows {
+        return Err(forgotten(record, target));
+    }
+    if record.into_directory != into_directory && !target_gone {
+        let (is, flag) = match record.into_directory {
+            true => ("copies into a directory", "--to-directory"),
+            false => ("goes to a cluster", "--to-kubeconfig"),
+        };
+        return Err(Failure::Declined(format!(
+            "move {move_id} {is}: name that with {flag}, or roll it back first"
+        )));
+    }
+    Ok(())
+}
+
+/// The source says that its move is committed, and the target says nothing of it.
+fn forgotten(record: &Record, target: &Option<Uid>) -> Failure {
+    let evidence = format!(
+        "the source says that move {} is committed, and the target has no record of it",
+        record.move_id
+    );
+    // Only of the move's own target that is proof. Who may not read its identity may have named another.
+    if record.target.is_some() && record.target == *target {
+        return Failure::Stale(evidence);
+    }
+    Failure::Record(format!(
+        "{evidence}: it is another target than the move's, or the move was finished without this source (--source-gone); \
+         whether it is the move's can't be told, because its namespace kube-system can't be read"
+    ))
+}

@@ -1,0 +1,62 @@
+//! Whether a lease that somebody holds is that of a dead run.
+//!
+//! Judged by watching it stand still for its duration on our own clock, never by comparing clocks of two machines.
+
+use std::time::Duration;
+
+use pivot_core::refusal::Refusal;
+use tokio::time::Instant;
+
+use crate::events::{Event, Watcher};
+use crate::outcome::failure::Failure;
+use crate::requests::halt::Halter;
+use crate::state::lease::{Leases, Seen};
+
+/// How long a lease is good for without renewal.
+pub(crate) const DURATION: Duration = Duration::from_secs(15);
+/// The code of a refusal because of another run.
+pub(crate) const RUN_ACTIVE: &str = "run-active";
+
+/// Waits until a lease that was seen is free, gone, or has stood still for its duration; then it is given back as it was
+/// seen last. One that moves is held by a run that is alive.
+pub(crate) async fn wait(
+    leases: &Leases,
+    seen: &Seen,
+    halter: &Halter,
+    watcher: &dyn Watcher,
+) -> Result<Option<Seen>, Failure> {
+    // From now: how long the answer took says nothing of how long it stood still.
+    let still_since = Instant::now();
+    loop {
+        let stood_still = still_since.elapsed();
+        if stood_still >= DURATION {
+            return Ok(Some(seen.clone()));
+        }
+        let left = DURATION.saturating_sub(stood_still).as_secs();
+        let what = [format!(
+            "the lease {} of another run ({}), which may be dead; --take-over skips this wait",
+            seen.name, seen.holder
+        )];
+        watcher.event(Event::Waiting { what: &what, left });
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+            halt = halter.wait() => return Err(Failure::Halted(halt)),
+        }
+        match leases.read(&seen.name).await? {
+            Some(now) if now.resource_version == seen.resource_version => {}
+            Some(now) if !now.holder.is_empty() => return Err(active(leases, &now)),
+            _ => return Ok(None),
+        }
+    }
+}
+
+/// The refusal because of a run that is at work.
+pub(crate) fn active(leases: &Leases, seen: &Seen) -> Failure {
+    Failure::refused(Refusal {
+        code: RUN_ACTIVE,
+        side: leases.handle.side,
+        object: Some(leases.key(&seen.name)),
+        message: format!("another run is at work on this source ({})", seen.holder),
+        remedy: "wait for it to end; `pivot-host status` shows how far it is".into(),
+    })
+}

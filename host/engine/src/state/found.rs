@@ -1,0 +1,131 @@
+//! Moves under way, as the records of both sides tell of them.
+
+use std::collections::BTreeMap;
+
+use pivot_core::record::{Phase, Record};
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{Both, Side, Uid};
+
+use crate::outcome::failure::Failure;
+use crate::state::records::Stored;
+
+/// A move under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) at: Both<Option<Stored>>,
+    /// The target alone knows of it, and nothing of the source can have been deleted yet. A move that goes on keeps the
+    /// source's record to its end, so this one was rolled back, by a run that could not reach the target.
+    pub(crate) orphaned: bool,
+    /// It goes to another target than the one given.
+    pub(crate) elsewhere: bool,
+}
+
+impl Found {
+    /// The record that decides: the source's until it says Committed, then the target's.
+    pub(crate) fn deciding(&self) -> Option<(Side, &Record)> {
+        match (&self.at.source, &self.at.target) {
+            (Some(source), Some(target)) if source.record.phase.committed() => {
+                Some((Side::Target, &target.record))
+            }
+            (Some(source), _) => Some((Side::Source, &source.record)),
+            (None, Some(target)) => Some((Side::Target, &target.record)),
+            (None, None) => None,
+        }
+    }
+
+    /// The same, whose ever it is.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        self.deciding().map(|(_, record)| record)
+    }
+
+    fn described(&self) -> String {
+        let Some(record) = self.record() else { return String::new() };
+        let what = match &record.scope.namespaces {
+            Namespaces::All => "all namespaces".to_owned(),
+            Namespaces::One(one) => format!("namespace {one}"),
+        };
+        format!("{} ({what}, {})", record.move_id, record.phase)
+    }
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moves(pub(crate) Vec<Found>);
+
+impl Moves {
+    /// Puts the records of both sides together. A record in the target that belongs to another source says nothing here.
+    pub(crate) fn new(
+        records: Both<Vec<Stored>>,
+        identities: &Both<Option<Uid>>,
+        source_answers: bool,
+    ) -> Self {
+        let mut by_id: BTreeMap<String, Both<Option<Stored>>> = BTreeMap::new();
+        for stored in records.source {
+            let id = stored.record.move_id.clone();
+            by_id.entry(id).or_default().source = Some(stored);
+        }
+        for stored in records.target {
+            let from_here = identities.source.is_some() && stored.record.source == identities.source;
+            let from_nowhere = stored.record.source.is_none();
+            if by_id.contains_key(&stored.record.move_id) || from_here || from_nowhere || !source_answers {
+                let id = stored.record.move_id.clone();
+                by_id.entry(id).or_default().target = Some(stored);
+            }
+        }
+        Self(by_id.into_values().map(|at| found(at, identities, source_answers)).collect())
+    }
+
+    /// The move that was begun with this scope, to this target.
+    pub(crate) fn of_scope(&self, scope: &Scope) -> Option<&Found> {
+        let same = |found: &&Found| found.record().is_some_and(|record| record.scope == *scope);
+        let mut all: Vec<&Found> = self.0.iter().filter(same).collect();
+        all.sort_by_key(|found| found.elsewhere);
+        all.into_iter().next()
+    }
+
+    /// The move that is meant where a command names none, or the one with this id.
+    pub(crate) fn meant(&self, id: Option<&str>) -> Result<&Found, Failure> {
+        let named = |found: &&Found| id.is_none_or(|id| found.record().is_some_and(|r| r.move_id == id));
+        let named: Vec<&Found> = self.0.iter().filter(named).collect();
+        let here: Vec<&Found> = named.iter().copied().filter(|found| !found.elsewhere).collect();
+        match (if here.is_empty() { &named } else { &here }).as_slice() {
+            [] => Err(Failure::NoMove),
+            [one] => Ok(one),
+            many => {
+                let many: Vec<String> = many.iter().map(|found| found.described()).collect();
+                Err(Failure::Several(many))
+            }
+        }
+    }
+
+    /// A move that has not ended, works where this scope does, and is another.
+    pub(crate) fn overlapping(&self, scope: &Scope, move_id: &str) -> Option<&Record> {
+        let source = |found: &'_ Found| found.at.source.is_some();
+        self.0.iter().filter(|found| source(found)).filter_map(Found::record).find(|record| {
+            let meet = match (&scope.namespaces, &record.scope.namespaces) {
+                (Namespaces::All, _) | (_, Namespaces::All) => true,
+                (Namespaces::One(ours), Namespaces::One(theirs)) => {
+                    ours == theirs || record.touched.contains(ours)
+                }
+            };
+            meet && record.move_id != move_id
+        })
+    }
+}
+
+fn found(at: Both<Option<Stored>>, identities: &Both<Option<Uid>>, source_answers: bool) -> Found {
+    let mut found = Found { at, orphaned: false, elsewhere: false };
+    if let Some((side, record)) = found.deciding() {
+        let known = record.source.is_some();
+        let orphaned = source_answers && known && found.at.source.is_none();
+        let orphaned = orphaned && side == Side::Target && record.phase <= Phase::Live;
+        let elsewhere = elsewhere(record, &identities.target);
+        (found.orphaned, found.elsewhere) = (orphaned, elsewhere);
+    }
+    found
+}
+
+/// Whether a move goes to another target than this one.
+fn elsewhere(record: &Record, target: &Option<Uid>) -> bool {
+    target.is_some() && record.target.is_some() && record.target != *target
+}

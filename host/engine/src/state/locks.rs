@@ -1,0 +1,365 @@
+//! Who may pause and delete where: a Lease for each namespace that a run works in, or the one for all.
+//!
+//! Moves that share nothing run side by side. Leases are taken by trying: whoever finds one held gives back what it has
+//! and waits with empty hands, so that no two runs wait for each other. A run renews its leases while it lives, and stops
+//! itself when it cannot: before a lease can be taken over, not one more of its writes may be on the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use pivot_core::record::Record;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_places::PlaceError;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::events::{Event, Watcher};
+use crate::outcome::failure::Failure;
+use crate::requests::halt::{FENCE, Halt, Halter};
+use crate::state::expiry;
+use crate::state::lease::{Leases, Seen, Taker};
+use crate::state::records::Records;
+
+const RENEW: Duration = Duration::from_secs(4);
+/// How soon a failed renewal is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+const TAKEN: &str = "another run took it over";
+
+/// What is locked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lock {
+    /// Everything.
+    All,
+    /// The cluster-scoped objects that a run pauses or deletes.
+    ClusterScoped,
+    /// One namespace.
+    Namespace(String),
+}
+
+impl Lock {
+    fn name(&self) -> String {
+        match self {
+            Self::All => "pivot-host".to_owned(),
+            Self::ClusterScoped => "pivot-host.cluster".to_owned(),
+            Self::Namespace(name) => format!("pivot-host.ns.{name}"),
+        }
+    }
+
+    /// Those of a scope, before anything was read.
+    pub(crate) fn of(scope: &Scope) -> BTreeSet<Self> {
+        BTreeSet::from([match &scope.namespaces {
+            Namespaces::All => Self::All,
+            Namespaces::One(name) => Self::Namespace(name.clone()),
+        }])
+    }
+}
+
+/// How locks are asked for.
+pub(crate) struct Asking {
+    pub(crate) leases: Leases,
+    /// Says which claims are good: those of moves that have not ended.
+    pub(crate) records: Option<Records>,
+    /// A claim of the move that was begun with this scope keeps nobody out who goes on with it.
+    pub(crate) scope: Scope,
+    pub(crate) move_id: String,
+    pub(crate) take_over: bool,
+    pub(crate) halter: Halter,
+    pub(crate) watcher: Arc<dyn Watcher>,
+}
+
+/// Why a lease was not had.
+enum Blocked {
+    /// Somebody holds it.
+    Held(Seen),
+    /// A move that has not ended claims it.
+    Claimed(Record),
+}
+
+/// Locks that are held, and renewed.
+pub(crate) struct Locks {
+    shared: Arc<Held>,
+    renewal: JoinHandle<()>,
+}
+
+struct Held {
+    asking: Asking,
+    holder: String,
+    claim: Mutex<String>,
+    /// The leases, by name.
+    each: Mutex<BTreeMap<String, One>>,
+    /// Whether a lease was taken from a run that had not stood still for long enough to be dead.
+    robbed: AtomicBool,
+}
+
+#[derive(Clone)]
+struct One {
+    /// As it was last written.
+    version: String,
+    /// Which move claimed it before this run took it.
+    before: Option<String>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// This moment, by both clocks.
+fn now() -> (std::time::Instant, std::time::SystemTime) {
+    (std::time::Instant::now(), std::time::SystemTime::now())
+}
+
+impl Locks {
+    /// Takes all of them, waiting for those of dead runs to expire; none is held meanwhile.
+    pub(crate) async fn take(asking: Asking, wanted: &BTreeSet<Lock>) -> Result<Self, Failure> {
+        let held = Arc::new(Held {
+            holder: format!("pivot-host/{}", uuid::Uuid::new_v4()),
+            claim: Mutex::new(asking.move_id.clone()),
+            each: Mutex::default(),
+            robbed: AtomicBool::new(false),
+            asking,
+        });
+        let Asking { leases, halter, watcher, .. } = &held.asking;
+        let mut dead: BTreeMap<String, String> = BTreeMap::new();
+        let taken_at = loop {
+            let begun = now();
+            let blocked = match held.try_each(wanted, &dead).await {
+                Ok(None) => held.look_at_other(wanted, &dead).await,
+                other => other,
+            };
+            let seen = match blocked {
+                Ok(None) => break begun,
+                Ok(Some(Blocked::Held(seen))) => seen,
+                Ok(Some(Blocked::Claimed(record))) => {
+                    held.back_off().await;
+                    return Err(claimed(&record));
+                }
+                Err(failure) => {
+                    held.back_off().await;
+                    return Err(failure);
+                }
+            };
+            held.back_off().await;
+            if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
+                dead.insert(still.name, still.resource_version);
+            }
+        };
+        halter.renewed(Some(taken_at));
+        let renewal = tokio::spawn(held.clone().renew());
+        let locks = Self { shared: held.clone(), renewal };
+        if held.robbed.load(Ordering::Relaxed) {
+            locks.outlast_the_robbed(halter, &**watcher).await?;
+        }
+        Ok(locks)
+    }
+
+    /// A run whose lease was taken writes until it notices, or until it has not renewed for so long that it stops by itself.
+    /// Until then not even the records can be believed.
+    async fn outlast_the_robbed(&self, halter: &Halter, watcher: &dyn Watcher) -> Result<(), Failure> {
+        let what = ["the run whose lease was taken over: it must have noticed".to_owned()];
+        watcher.event(Event::Waiting { what: &what, left: FENCE.as_secs() });
+        tokio::select! {
+            () = tokio::time::sleep(FENCE) => Ok(()),
+            halt = halter.wait() => {
+                self.give_back(true).await;
+                Err(Failure::Halted(halt))
+            }
+        }
+    }
+
+    /// Takes more, by trying: one that somebody else has is not waited for. Says whether there were any to take.
+    pub(crate) async fn also(&self, more: &BTreeSet<Lock>) -> Result<bool, Failure> {
+        let held: BTreeSet<String> = locked(&self.shared.each).keys().cloned().collect();
+        if held.contains(&Lock::All.name()) {
+            return Ok(false);
+        }
+        let more: BTreeSet<Lock> = more.iter().filter(|lock| !held.contains(&lock.name())).cloned().collect();
+        match self.shared.try_each(&more, &BTreeMap::new()).await? {
+            None => Ok(!more.is_empty()),
+            Some(Blocked::Held(seen)) => Err(expiry::active(&self.shared.asking.leases, &seen)),
+            Some(Blocked::Claimed(record)) => Err(claimed(&record)),
+        }
+    }
+
+    /// Says for which move they are held, where that was found out only after they were taken.
+    pub(crate) async fn claim(&self, move_id: &str) -> Result<(), Failure> {
+        move_id.clone_into(&mut locked(&self.shared.claim));
+        self.shared.renew_each().await.map_err(|why| Failure::Halted(Halt::LeaseLost(why)))
+    }
+
+    /// Lets go of them. `ended`: the move has ended, or never began, and claims nothing any more.
+    pub(crate) async fn give_back(&self, ended: bool) {
+        self.renewal.abort();
+        self.shared.give_back(|_| (!ended).then(|| locked(&self.shared.claim).clone())).await;
+        self.shared.asking.halter.renewed(None);
+    }
+}
+
+impl Drop for Locks {
+    fn drop(&mut self) {
+        self.renewal.abort();
+    }
+}
+
+impl Held {
+    fn taker(&self) -> Taker {
+        Taker { holder: self.holder.clone(), claim: locked(&self.claim).clone() }
+    }
+
+    /// Takes each, in order; stops at the first that is not to be had.
+    async fn try_each(
+        &self,
+        wanted: &BTreeSet<Lock>,
+        dead: &BTreeMap<String, String>,
+    ) -> Result<Option<Blocked>, Failure> {
+        for lock in wanted {
+            if let Some(blocked) = self.try_one(&lock.name(), dead).await? {
+                return Ok(Some(blocked));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn try_one(&self, name: &str, dead: &BTreeMap<String, String>) -> Result<Option<Blocked>, Failure> {
+        loop {
+            let (version, before) = match self.asking.leases.create(name, &self.taker()).await? {
+                Some(version) => (Some(version), None),
+                None => match self.asking.leases.read(name).await? {
+                    None => (None, None),
+                    // A first attempt whose answer got lost on the way may have taken it.
+                    Some(seen) if seen.holder == self.holder => (Some(seen.resource_version), None),
+                    Some(seen) => match self.blocked(seen.clone(), dead).await? {
+                        Some(blocked) => return Ok(Some(blocked)),
+                        None => (self.asking.leases.take(&seen, &self.taker()).await?, seen.claim),
+                    },
+                },
+            };
+            if let Some(version) = version {
+                locked(&self.each).insert(name.to_owned(), One { version, before });
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether a lease keeps this run out.
+    async fn blocked(&self, seen: Seen, dead: &BTreeMap<String, String>) -> Result<Option<Blocked>, Failure> {
+        if !seen.holder.is_empty() && !self.thought_dead(&seen, dead) {
+            return Ok(Some(Blocked::Held(seen)));
+        }
+        let (Some(claim), Some(records)) = (&seen.claim, &self.asking.records) else { return Ok(None) };
+        if *claim == *locked(&self.claim) {
+            return Ok(None);
+        }
+        let record = records.all().await?.into_iter().find(|stored| stored.record.move_id == *claim);
+        let good = record.map(|stored| stored.record).filter(|record| record.scope != self.asking.scope);
+        Ok(good.map(Blocked::Claimed))
+    }
+
+    /// Whether whoever holds a lease has stood still for long enough, or is said to be dead.
+    fn thought_dead(&self, seen: &Seen, dead: &BTreeMap<String, String>) -> bool {
+        let stood_still = dead.get(&seen.name) == Some(&seen.resource_version);
+        if self.asking.take_over && !stood_still && !seen.holder.is_empty() {
+            self.robbed.store(true, Ordering::Relaxed);
+        }
+        stood_still || self.asking.take_over
+    }
+
+    /// A run for all and a run for a namespace take different leases: each looks at the other kind once it has its own, so
+    /// that of two that begin at once at least one sees the other.
+    async fn look_at_other(
+        &self,
+        wanted: &BTreeSet<Lock>,
+        dead: &BTreeMap<String, String>,
+    ) -> Result<Option<Blocked>, Failure> {
+        let others = if wanted.contains(&Lock::All) {
+            self.asking.leases.all().await?
+        } else {
+            self.asking.leases.read(&Lock::All.name()).await?.into_iter().collect()
+        };
+        for seen in others.into_iter().filter(|seen| seen.holder != self.holder) {
+            if let Some(blocked) = self.blocked(seen.clone(), dead).await? {
+                return Ok(Some(blocked));
+            }
+            if !seen.holder.is_empty() && !self.asking.leases.set_aside(&seen).await? {
+                return Ok(Some(Blocked::Held(seen)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Leaves everything as it was before this attempt.
+    async fn back_off(&self) {
+        self.give_back(|one| one.before.clone()).await;
+    }
+
+    /// Lets go of all, leaving the claim that is given.
+    async fn give_back(&self, claim: impl Fn(&One) -> Option<String>) {
+        let each = std::mem::take(&mut *locked(&self.each));
+        let each =
+            each.into_iter().map(|(name, one)| {
+                let claim = claim(&one);
+                async move {
+                    self.asking.leases.give_back(&name, &one.version, &self.holder, claim.as_deref()).await
+                }
+            });
+        join_all(each).await;
+    }
+
+    async fn renew(self: Arc<Self>) {
+        let mut renewed = Instant::now();
+        let mut pause = RENEW;
+        loop {
+            tokio::time::sleep(pause).await;
+            pause = RENEW;
+            let (attempt, at) = (Instant::now(), now());
+            let left = FENCE.saturating_sub(renewed.elapsed());
+            let why = match tokio::time::timeout(left, self.renew_each()).await {
+                Ok(Ok(())) => {
+                    renewed = attempt;
+                    self.asking.halter.renewed(Some(at));
+                    continue;
+                }
+                Ok(Err(why)) => why,
+                Err(_) => "the API server does not answer".to_owned(),
+            };
+            if renewed.elapsed() >= FENCE || why == TAKEN {
+                self.asking.halter.halt(Halt::LeaseLost(why));
+                return;
+            }
+            pause = RETRY;
+        }
+    }
+
+    /// Renews all of them once; all or none count.
+    async fn renew_each(&self) -> Result<(), String> {
+        let taker = self.taker();
+        let held = locked(&self.each).clone();
+        let each = held.iter().map(|(name, one)| {
+            let taker = &taker;
+            async move { (name.clone(), self.asking.leases.renew(name, &one.version, taker).await) }
+        });
+        let mut why = None;
+        for (name, renewed) in join_all(each).await {
+            match renewed {
+                Ok(version) => {
+                    if let Some(one) = locked(&self.each).get_mut(&name) {
+                        one.version = version;
+                    }
+                }
+                Err(PlaceError::Conflict(_)) => why = Some(TAKEN.to_owned()),
+                Err(error) => drop(why.get_or_insert(error.to_string())),
+            }
+        }
+        why.map_or(Ok(()), Err)
+    }
+}
+
+/// The refusal because of a move that stopped midway.
+fn claimed(record: &Record) -> Failure {
+    Failure::Declined(format!(
+        "another move ({}, {}) is under way, with another scope: resume it or roll it back first",
+        record.move_id, record.phase
+    ))
+}
