@@ -1,0 +1,127 @@
+//! What is being explored: the rules of the protocol, each of which can be broken, and who does what.
+
+use crate::pair::{Items, Move, Pair};
+use crate::state::Faults;
+
+/// The rules that keep a move safe. A test breaks one, and the checker has to find what it was good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// The commit writes the target's record before the source's.
+    pub target_commits_first: bool,
+    /// Copies are resumed only after the source's record says Committed.
+    pub resume_after_commit: bool,
+    /// A source object is deleted only in the version that was copied.
+    pub delete_by_version: bool,
+    /// Who took one kind of lock looks at the other kind.
+    pub look_at_other: bool,
+    /// The unfinished move of a dead run keeps others out.
+    pub heed_claims: bool,
+    /// A Lease whose holder may live is left alone until it stood still.
+    pub wait_for_fence: bool,
+    /// A stale Lease is taken at the version that was watched, or not at all.
+    pub take_watched_version: bool,
+    /// After `--take-over` of a live run: nothing is done, not even given back, before that run must have noticed.
+    pub take_over_waits: bool,
+    /// Under the locks, the record of another move that touched the same namespaces is a refusal.
+    pub refuse_overlap: bool,
+    /// A rollback removes the target's record before the copies and the source's record.
+    pub forget_target_first: bool,
+    /// A rollback removes the target's record only in the version that it read under its locks.
+    pub forget_by_version: bool,
+    /// The two sides are told apart.
+    pub tell_apart: bool,
+}
+
+impl Rules {
+    /// All of them.
+    pub const KEPT: Self = Self {
+        target_commits_first: true,
+        resume_after_commit: true,
+        delete_by_version: true,
+        look_at_other: true,
+        heed_claims: true,
+        wait_for_fence: true,
+        take_watched_version: true,
+        take_over_waits: true,
+        refuse_overlap: true,
+        forget_target_first: true,
+        forget_by_version: true,
+        tell_apart: true,
+    };
+}
+
+/// What a move covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// All namespaces, under the one lock for all.
+    pub all: bool,
+    /// Namespaces that are known from the start.
+    pub first: Items,
+    /// Namespaces that the second list finds.
+    pub late: Items,
+}
+
+impl Scope {
+    /// Every namespace.
+    pub const ALL: Self = Self { all: true, first: Items::ALL, late: Items::NONE };
+    /// Both namespaces, known from the start.
+    pub const BOTH: Self = Self { all: false, first: Items::ALL, late: Items::NONE };
+    /// The Cluster's namespace alone.
+    pub const CLUSTER: Self = Self { all: false, first: Pair(true, false), late: Items::NONE };
+    /// The host's namespace alone.
+    pub const HOST: Self = Self { all: false, first: Pair(false, true), late: Items::NONE };
+    /// The Cluster's namespace, then the host's.
+    pub const CLUSTER_THEN_HOST: Self =
+        Self { all: false, first: Pair(true, false), late: Pair(false, true) };
+    /// The host's namespace, then the Cluster's.
+    pub const HOST_THEN_CLUSTER: Self =
+        Self { all: false, first: Pair(false, true), late: Pair(true, false) };
+
+    /// All that it covers in the end.
+    pub fn items(&self) -> Items {
+        self.first.with(self.late)
+    }
+}
+
+/// One model: what is typed at the two terminals, and what may go wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// The scope of the moves that each terminal starts and resumes.
+    pub scopes: Pair<Scope>,
+    /// What may go wrong.
+    pub faults: Faults,
+    /// Whether somebody may name the source twice.
+    pub to_itself: bool,
+    /// What must be possible in it, of the names in [`crate::properties`].
+    pub shows: &'static [&'static str],
+    /// The rules that are kept.
+    pub rules: Rules,
+}
+
+impl Config {
+    /// Two terminals, nothing that goes wrong, all rules kept.
+    pub const fn new(one: Scope, two: Scope) -> Self {
+        let faults = Faults { crashes: 0, answers: 0, edits: 0, source: false, target: false, take_overs: 0 };
+        Self { scopes: Pair(one, two), faults, to_itself: false, shows: &[], rules: Rules::KEPT }
+    }
+
+    /// The same, and this much may go wrong.
+    pub const fn with(self, faults: Faults) -> Self {
+        Self { faults, ..self }
+    }
+
+    /// The same, and this must be possible.
+    pub const fn showing(self, shows: &'static [&'static str]) -> Self {
+        Self { shows, ..self }
+    }
+
+    /// The same by other rules.
+    pub const fn by(self, rules: Rules) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// Whether two moves mean the same: typed again, the one takes up the other.
+    pub fn same(&self, one: Move, two: Move) -> bool {
+        self.scopes[one] == self.scopes[two]
+    }
+}
