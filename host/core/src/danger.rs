@@ -13,17 +13,17 @@ use crate::shell::flag;
 
 /// A kind, and what happens to its objects when they are moved as if they were any others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Danger {
+pub(crate) struct Danger {
     /// API group.
-    pub group: &'static str,
+    pub(crate) group: &'static str,
     /// Kind.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// What would happen.
-    pub why: &'static str,
+    pub(crate) why: &'static str,
 }
 
 /// The dangerous kinds.
-pub const DANGEROUS: [Danger; 1] = [Danger {
+pub(crate) const DANGEROUS: [Danger; 1] = [Danger {
     group: "metal3.io",
     kind: "BareMetalHost",
     why: "a copy starts without status, so the controller in the target takes a running host for a new one and \

@@ -19,7 +19,7 @@ use crate::{Key, OwnerReference};
 
 /// What ties a dependent to its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tie {
+pub(crate) enum Tie {
     /// An owner reference.
     Owner,
     /// A name or a reference in a body.
@@ -30,7 +30,7 @@ pub enum Tie {
 
 /// The ownership graph of an inventory.
 #[derive(Clone, Debug, Default)]
-pub struct Graph {
+pub(crate) struct Graph {
     edges: DiGraph<(), Tie, u32>,
     unread: BTreeMap<usize, Vec<OwnerReference>>,
 }
@@ -82,29 +82,25 @@ impl Graph {
     }
 
     /// How many ties there are.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.edges.edge_count()
     }
 
-    /// Whether nothing is tied to anything.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// What an object belongs to, in no particular but always the same order.
-    pub fn owners(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
+    pub(crate) fn owners(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
         let edges = self.edges.edges_directed(NodeIndex::new(object), Direction::Incoming);
         edges.map(|edge| (edge.source().index(), *edge.weight()))
     }
 
     /// What belongs to an object, in no particular but always the same order.
-    pub fn dependents(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
+    pub(crate) fn dependents(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
         let edges = self.edges.edges_directed(NodeIndex::new(object), Direction::Outgoing);
         edges.map(|edge| (edge.target().index(), *edge.weight()))
     }
 
     /// References to owners that were not read.
-    pub fn unread(&self, object: usize) -> &[OwnerReference] {
+    pub(crate) fn unread(&self, object: usize) -> &[OwnerReference] {
         self.unread.get(&object).map_or(&[], Vec::as_slice)
     }
 }

@@ -29,9 +29,7 @@
 
 pub mod body;
 pub mod collateral;
-pub mod danger;
 pub mod format;
-pub mod graph;
 pub mod hooks;
 pub mod inventory;
 pub mod kind;
@@ -55,8 +53,10 @@ pub mod side;
 pub mod soft;
 pub mod words;
 
+mod danger;
 mod fate;
 mod garbage;
+mod graph;
 mod order;
 #[cfg(test)]
 mod testing;

@@ -25,6 +25,6 @@ pub const UNDO: &str = "pivot-host.io/undo";
 /// Group of Cluster, ClusterClass and Machine.
 pub const GROUP_CLUSTER: &str = "cluster.x-k8s.io";
 /// Group of ClusterResourceSet and ClusterResourceSetBinding.
-pub const GROUP_ADDONS: &str = "addons.cluster.x-k8s.io";
+pub(crate) const GROUP_ADDONS: &str = "addons.cluster.x-k8s.io";
 /// Group of the Provider inventory.
 pub const GROUP_CLUSTERCTL: &str = "clusterctl.cluster.x-k8s.io";

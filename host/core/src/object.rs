@@ -110,19 +110,19 @@ pub struct Meta {
     /// Owners.
     pub owner_references: Vec<OwnerReference>,
     /// Who owns which fields, as far as needed to see whether a server-side applier is among them.
-    pub managed_fields: Vec<ManagedFields>,
+    pub(crate) managed_fields: Vec<ManagedFields>,
 }
 
 /// One entry of field ownership.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ManagedFields {
+pub(crate) struct ManagedFields {
     /// Who.
-    pub manager: String,
+    pub(crate) manager: String,
     /// `Apply` or `Update`.
-    pub operation: String,
+    pub(crate) operation: String,
     /// Empty, or `status`.
-    pub subresource: String,
+    pub(crate) subresource: String,
 }
 
 impl Meta {

@@ -24,7 +24,7 @@ pub struct Provider {
     /// Where it runs.
     pub namespace: String,
     /// The one namespace it looks at; none if it looks at all.
-    pub watched_namespace: Option<String>,
+    pub(crate) watched_namespace: Option<String>,
 }
 
 impl Provider {

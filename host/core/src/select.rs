@@ -32,7 +32,7 @@ pub fn is_read(kind: &Kind, wished: &BTreeSet<GroupKind>) -> bool {
 }
 
 /// Whether every object of the kind moves with all below it.
-pub fn is_hierarchy(kind: &Kind) -> bool {
+pub(crate) fn is_hierarchy(kind: &Kind) -> bool {
     kind.labels.hierarchy
         || is_cluster(&kind.group_kind)
         || is_cluster_class(&kind.group_kind)

@@ -60,7 +60,7 @@ pub fn missing_classes(inventory: &Inventory) -> BTreeSet<Key> {
 }
 
 /// The class a Cluster uses: `classRef` in v1beta2, `class` and `classNamespace` in v1beta1.
-pub fn class_of(cluster: &Object) -> Result<Option<Key>, ObjectError> {
+pub(crate) fn class_of(cluster: &Object) -> Result<Option<Key>, ObjectError> {
     #[derive(Deserialize)]
     struct View {
         spec: Option<Spec>,
