@@ -11,7 +11,7 @@ use pivot_runtime::{Admission, Inspection, LoadOptions, Plugin, Runtime};
 use serde_json::{Value, json};
 
 use crate::args::{PluginVerb, With};
-use crate::exit;
+use crate::exit::{self, Result};
 use crate::output::{Document, Output};
 
 /// The plugins of a move; none where no directory is named. An error is everything that is wrong with them.
@@ -44,8 +44,6 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         }
     }
 }
-
-type Result<T, E = (Exit, String)> = std::result::Result<T, E>;
 
 fn new(name: &str, program: &str, output: &Output) -> Result<()> {
     let files = pivot_sdk_template::files(name).map_err(|error| (Exit::Usage, error.to_string()))?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use pivot_places::ConnectOptions;
 
-use super::checked::{Result, usage};
 use super::flags::Connection;
+use super::usage::{Result, usage};
 
 /// The two ends of a move.
 #[derive(Debug)]

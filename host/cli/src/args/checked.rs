@@ -11,6 +11,7 @@ use super::flags::{
     Accept, Cli, Connection, Dry, Move, MoveOrAsk, PluginVerb, Resume, Rollback, Shell, Taking, Verb, Waits,
     Which, With,
 };
+use super::usage::{Result, usage};
 use super::values::{duration, kinds};
 
 /// What to do.
@@ -45,16 +46,6 @@ pub(crate) enum Namespace {
     All,
     Named(String),
     OfContext,
-}
-
-/// Why a command line makes no sense.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct UsageError(pub(crate) String);
-
-pub(super) type Result<T> = std::result::Result<T, UsageError>;
-
-pub(super) fn usage<T>(text: impl Into<String>) -> Result<T> {
-    Err(UsageError(text.into()))
 }
 
 impl Choices {

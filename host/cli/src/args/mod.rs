@@ -9,9 +9,11 @@ mod command;
 mod flags;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod values;
 
 pub(crate) use between::{Ends, SourceEnd, TargetEnd};
-pub(crate) use checked::{Choices, Task, UsageError, check};
+pub(crate) use checked::{Choices, Task, check};
 pub(crate) use command::{command, parse};
 pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, PluginVerb, Trial, With};
+pub(crate) use usage::UsageError;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pivot_core::GroupKind;
 
-use super::checked::{Result, usage};
+use super::usage::{Result, usage};
 
 /// How long: `90`, `90s`, `5m`, `1h30m`.
 pub(super) fn duration(flag: &str, text: &str) -> Result<Duration> {

@@ -16,8 +16,9 @@ use pivot_runtime::probe::Here;
 use pivot_runtime::{CallError, MoveContext, Plugin, Runtime, Scene, Used};
 use serde_json::{Value, json};
 
-use super::{Result, refused};
+use super::refused;
 use crate::args::Trial;
+use crate::exit::Result;
 use crate::output::{Document, Output};
 
 /// What came of one call.
