@@ -11,9 +11,10 @@ use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::contents::{Contents, Entry};
 use super::documents::{self, Document};
 use super::files::Files;
-use super::{Contents, DirectoryError, Entry, Manifest, definitions};
+use super::{DirectoryError, Manifest, definitions};
 use crate::body::{key_of, meta, set, text};
 
 /// The name space of ids made from names.

@@ -8,6 +8,7 @@
 //! All files are opened below one directory handle: no name and no link leads out of it.
 
 mod complete;
+mod contents;
 mod definitions;
 mod documents;
 mod error;
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pivot_core::{GroupKind, Key, Kind, Object};
+use pivot_core::{Key, Kind, Object};
 use serde_json::Value;
 
 pub use error::DirectoryError;
@@ -29,23 +30,11 @@ pub use manifest::Manifest;
 
 use crate::body::set;
 use crate::place::{PlaceError, Result};
+use contents::{Contents, Entry};
 use files::Files;
 
 /// What the verbs of a change have in common where they are refused.
 const READ_ONLY: PlaceError = PlaceError::unsupported("a directory that is read", "be written to");
-
-/// An object and where it is kept.
-struct Entry {
-    file: String,
-    object: Object,
-}
-
-#[derive(Default)]
-struct Contents {
-    kinds: BTreeMap<GroupKind, Arc<Kind>>,
-    entries: BTreeMap<Key, Entry>,
-    version: u64,
-}
 
 /// A directory of objects.
 pub struct DirectoryPlace {
@@ -190,19 +179,6 @@ impl Shared {
         contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
         contents.entries.insert(key.clone(), Entry { file, object: object.clone() });
         Ok(object)
-    }
-}
-
-impl Contents {
-    fn list(&self, kind: &Kind, namespace: Option<&str>) -> impl Iterator<Item = &Object> {
-        let namespace = namespace.filter(|_| kind.namespaced).map(str::to_owned);
-        let group_kind = kind.group_kind.clone();
-        self.entries
-            .iter()
-            .filter(move |(key, _)| {
-                key.group_kind == group_kind && (namespace.is_none() || key.namespace == namespace)
-            })
-            .map(|(_, entry)| &entry.object)
     }
 }
 

@@ -112,42 +112,47 @@ struct Loaded {
     kubeconfig: Kubeconfig,
 }
 
-pub(super) async fn connect(options: ConnectOptions) -> Result<KubePlace, ConnectError> {
-    let ConnectOptions { kubeconfig, context, cluster, user, impersonate, impersonate_groups, label } =
-        options;
-    let chosen = KubeConfigOptions { context, cluster, user };
-    let (file, context, mut config) = match load(kubeconfig)? {
-        Some(loaded) => resolve(loaded, chosen).await?,
-        None => in_cluster()?,
-    };
-    let broken = |reason| ConnectError::Context { file: file.clone(), context: context.clone(), reason };
+impl KubePlace {
+    /// Finds the server and the credentials, and checks what can be checked without asking the server.
+    pub async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
+        let ConnectOptions { kubeconfig, context, cluster, user, impersonate, impersonate_groups, label } =
+            options;
+        let chosen = KubeConfigOptions { context, cluster, user };
+        let (file, context, mut config) = match load(kubeconfig)? {
+            Some(loaded) => resolve(loaded, chosen).await?,
+            None => in_cluster()?,
+        };
+        let broken = |reason| ConnectError::Context { file: file.clone(), context: context.clone(), reason };
 
-    let end = certificate::end(&config.auth_info);
-    if let Some(end) = end.filter(|end| *end < Timestamp::now()) {
-        return Err(ConnectError::Expired { file, context, end });
-    }
-    if impersonate.is_some() {
-        config.auth_info.impersonate = impersonate;
-    }
-    if !impersonate_groups.is_empty() {
-        config.auth_info.impersonate_groups = Some(impersonate_groups);
-    }
-    // Whether to try again, and how often, is the engine's business.
-    config.default_retry = false;
-    let agent = HeaderValue::from_static(concat!("pivot-host/", env!("CARGO_PKG_VERSION")));
-    config.headers.push((USER_AGENT, agent));
+        let end = certificate::end(&config.auth_info);
+        if let Some(end) = end.filter(|end| *end < Timestamp::now()) {
+            return Err(ConnectError::Expired { file, context, end });
+        }
+        if impersonate.is_some() {
+            config.auth_info.impersonate = impersonate;
+        }
+        if !impersonate_groups.is_empty() {
+            config.auth_info.impersonate_groups = Some(impersonate_groups);
+        }
+        // Whether to try again, and how often, is the engine's business.
+        config.default_retry = false;
+        let agent = HeaderValue::from_static(concat!("pivot-host/", env!("CARGO_PKG_VERSION")));
+        config.headers.push((USER_AGENT, agent));
 
-    let label = label.unwrap_or_else(|| format!("{context} ({})", config.cluster_url));
-    let credentials = match end {
-        Some(end) => format!("kubeconfig {file}, context {context:?}; the client certificate ends at {end}"),
-        None => format!("kubeconfig {file}, context {context:?}"),
-    };
-    // A credential plugin runs here, and may ask the user to log in: not on a thread that others wait for.
-    let client = tokio::task::spawn_blocking(move || client(config))
-        .await
-        .map_err(|error| broken(error.to_string()))?
-        .map_err(|error| broken(chain(&error)))?;
-    Ok(KubePlace::new(client, label, credentials))
+        let label = label.unwrap_or_else(|| format!("{context} ({})", config.cluster_url));
+        let credentials = match end {
+            Some(end) => {
+                format!("kubeconfig {file}, context {context:?}; the client certificate ends at {end}")
+            }
+            None => format!("kubeconfig {file}, context {context:?}"),
+        };
+        // A credential plugin runs here, and may ask the user to log in: not on a thread that others wait for.
+        let client = tokio::task::spawn_blocking(move || client(config))
+            .await
+            .map_err(|error| broken(error.to_string()))?
+            .map_err(|error| broken(chain(&error)))?;
+        Ok(Self::new(client, label, credentials))
+    }
 }
 
 /// The kubeconfig by the usual rules; none where there is none but a pod's service account is.

@@ -10,7 +10,7 @@ use pivot_core::{GroupKind, Kind, KindLabels, names};
 use serde::Deserialize;
 
 use super::list;
-use super::transport::{Ask, Transport};
+use super::transport::{Ask, METADATA, Transport};
 use crate::place::{PlaceError, Result};
 
 /// Newest first; a server older than 1.30 answers in the second.
@@ -98,7 +98,7 @@ async fn discover(transport: &Transport, path: &str) -> Result<Vec<Group>> {
 /// Labels of the definitions, by `plural.group`.
 async fn labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
     let about = "list CustomResourceDefinitions";
-    let list = list::all(transport, DEFINITIONS, list::METADATA, about).await?;
+    let list = list::all(transport, DEFINITIONS, METADATA, about).await?;
     let mut out = BTreeMap::new();
     for raw in &list.items {
         let meta = list::meta(raw, about)?;

@@ -3,20 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pivot_core::{Kind, Meta};
+use pivot_core::{Kind, Meta, Object};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::transport::{Ask, JSON, Refusal, Transport};
+use super::transport::{Ask, JSON, METADATA, Refusal, Transport};
 use super::url;
 use crate::place::{Listing, MetaListing, PlaceError, Result};
 
 /// Objects per page: as kubectl's; small enough that the server need not hold much, large enough that a
 /// management cluster's kind is mostly one page.
 const PAGE: usize = 500;
-/// Metadata only, and whole objects where a server can't do that.
-pub(super) const METADATA: &str =
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 #[derive(Deserialize)]
 struct Page<'a> {
@@ -124,7 +121,7 @@ pub(super) async fn objects(
     let about = about(kind, namespace);
     let path = url::collection(kind, namespace);
     let list = labelled(transport, &path, label, JSON, &about).await?;
-    let objects = list.items.into_iter().map(|raw| super::object(kind, raw)).collect::<Result<_>>()?;
+    let objects = list.items.into_iter().map(|raw| object(kind, raw)).collect::<Result<_>>()?;
     Ok(Listing { objects, resource_version: list.resource_version })
 }
 
@@ -139,6 +136,11 @@ pub(super) async fn metas(
     let list = all(transport, &path, METADATA, &about).await?;
     let metas = list.items.iter().map(|raw| meta(raw, &about)).collect::<Result<_>>()?;
     Ok(MetaListing { metas, resource_version: list.resource_version })
+}
+
+/// One object of an answer.
+pub(super) fn object(kind: &Arc<Kind>, raw: Bytes) -> Result<Object> {
+    Object::parse(Arc::clone(kind), raw).map_err(|error| PlaceError::Unreadable(error.to_string()))
 }
 
 /// One item's metadata.

@@ -16,7 +16,6 @@ mod watch;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use http::Method;
@@ -30,6 +29,7 @@ use crate::place::{
     Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,
     Preconditions, Result, ServicePath, Subresource,
 };
+use list::object;
 use status::Quote;
 use transport::{Ask, JSON, MERGE_PATCH, Transport};
 
@@ -45,11 +45,6 @@ pub struct KubePlace {
 }
 
 impl KubePlace {
-    /// Finds the server and the credentials, and checks what can be checked without asking the server.
-    pub async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
-        connect::connect(options).await
-    }
-
     /// Wraps a client made elsewhere.
     pub fn from_client(client: ::kube::Client, label: impl Into<String>) -> Self {
         Self::new(client, label.into(), String::new())
@@ -237,11 +232,6 @@ impl Place for KubePlace {
 /// Whether the answer to a write may quote what was written. Reads and deletes send nothing that could be.
 fn quote(kind: &Kind) -> Quote {
     if kind.group_kind.is_secret() { Quote::Names } else { Quote::Message }
-}
-
-/// Reads one object of an answer.
-fn object(kind: &Arc<Kind>, raw: Bytes) -> Result<Object> {
-    Object::parse(Arc::clone(kind), raw).map_err(|error| PlaceError::Unreadable(error.to_string()))
 }
 
 fn name_of(group_kind: &GroupKind, body: &Value) -> String {

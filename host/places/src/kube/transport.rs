@@ -29,6 +29,9 @@ const WARNINGS_LIMIT: usize = 100;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
+/// Metadata only, and whole objects where a server can't do that.
+pub(super) const METADATA: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /// A request before it is sent.
 #[derive(Debug)]
@@ -132,7 +135,7 @@ impl Transport {
             Ok(Ok(response)) => response,
         };
         // Lists of metadata go through every kind there is, the outdated ones too: nobody chose those.
-        if accept != super::list::METADATA {
+        if accept != METADATA {
             self.pass_on_warnings(response.headers(), quote, &about);
         }
         let code = response.status();

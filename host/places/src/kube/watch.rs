@@ -11,7 +11,7 @@ use pivot_core::Kind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::list::parse;
+use super::list::{self, parse};
 use super::status::Status;
 use super::transport::{self, Ask, Transport};
 use super::url;
@@ -100,8 +100,8 @@ impl Reader {
         let Line { r#type, object } = parse(line, &self.about)?;
         let raw = || line.slice_ref(object.get().as_bytes());
         match r#type {
-            "ADDED" | "MODIFIED" => Ok(Some(Event::Applied(super::object(&self.kind, raw())?))),
-            "DELETED" => Ok(Some(Event::Deleted(super::object(&self.kind, raw())?))),
+            "ADDED" | "MODIFIED" => Ok(Some(Event::Applied(list::object(&self.kind, raw())?))),
+            "DELETED" => Ok(Some(Event::Deleted(list::object(&self.kind, raw())?))),
             "BOOKMARK" => Ok(None),
             "ERROR" => {
                 let status: Status = parse(object.get().as_bytes(), &self.about)?;

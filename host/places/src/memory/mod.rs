@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 pub use schema::Schema;
+pub use state::Call;
 
 use crate::builtin::builtin_kinds;
 use crate::place::{Access, Change, PlaceError, Result};
@@ -32,19 +33,6 @@ pub enum Fault {
     Before(PlaceError),
     /// It happens and the caller is told that it did not: an answer lost on the way.
     After(PlaceError),
-}
-
-/// One call that changes something, as it was asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Call {
-    /// `create`, `patch`, `patch-status`, `delete`; with `dry-run ` in front where only asked.
-    pub verb: String,
-    /// Of which object.
-    pub key: Key,
-    /// What was sent; null for a delete.
-    pub body: Value,
-    /// Whether the server did it.
-    pub done: bool,
 }
 
 type OnCall = dyn Fn(&str, &Key) -> Option<Fault> + Send + Sync;

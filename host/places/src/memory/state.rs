@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::Value;
 
-use super::{Call, Schema};
+use super::Schema;
 use crate::body::set;
 use crate::place::{Access, Event, Listing, PlaceError, Result};
 
@@ -19,6 +19,19 @@ struct Past {
     key: Key,
     body: Value,
     deleted: bool,
+}
+
+/// One call that changes something, as it was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// `create`, `patch`, `patch-status`, `delete`; with `dry-run ` in front where only asked.
+    pub verb: String,
+    /// Of which object.
+    pub key: Key,
+    /// What was sent; null for a delete.
+    pub body: Value,
+    /// Whether the server did it.
+    pub done: bool,
 }
 
 /// The server's memory.
