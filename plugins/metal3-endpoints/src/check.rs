@@ -4,8 +4,9 @@ use pivot_sdk::endpoints::probe_all;
 use pivot_sdk::prelude::*;
 
 use crate::config::Vantage;
+use crate::gather::HOST;
 use crate::setup::Setup;
-use crate::{HOST, Metal3Endpoints, addresses, endpoint, gather, images, serving};
+use crate::{Metal3Endpoints, addresses, endpoint, gather, images, serving};
 
 pub(crate) fn check(config: &Metal3Endpoints, point: Point, moving: &Move) -> Result<Vec<Finding>> {
     if point == Point::Other || moving.of_kind(&HOST).next().is_none() {

@@ -10,6 +10,8 @@ use serde_json::Value;
 use crate::Metal3Endpoints;
 use crate::setup::{Ironic, KEYS, Setup, State};
 
+/// What makes a move one of Metal3's.
+pub(crate) const HOST: Kind = Kind::new("metal3.io", "BareMetalHost");
 pub(crate) const CONFIG_MAP: Kind = Kind::core("ConfigMap");
 pub(crate) const DEPLOYMENT: Kind = Kind::new("apps", "Deployment");
 pub(crate) const IRONIC: Kind = Kind::new("ironic.metal3.io", "Ironic");

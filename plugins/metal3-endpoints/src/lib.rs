@@ -19,10 +19,7 @@ mod tests;
 use pivot_sdk::prelude::*;
 
 pub use config::Metal3Endpoints;
-use gather::{CONFIG_MAP, DEPLOYMENT, IRONIC};
-
-/// What makes a move one of Metal3's.
-const HOST: Kind = Kind::new("metal3.io", "BareMetalHost");
+use gather::{CONFIG_MAP, DEPLOYMENT, HOST, IRONIC};
 
 impl Plugin for Metal3Endpoints {
     fn about() -> About {

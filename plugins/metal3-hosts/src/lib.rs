@@ -19,47 +19,20 @@ mod names;
 mod relate;
 mod restore;
 mod seen;
+mod settings;
 mod settle;
 mod steady;
 #[cfg(test)]
 mod tests;
 
 use pivot_sdk::prelude::*;
-use serde::Deserialize;
+
+pub use settings::Metal3Hosts;
 
 use names::{
     CLUSTER, COMPONENTS, DATA_IMAGE, HARDWARE, HOST, POLICY, PREPROVISIONING, SCHEMA, SECRET, SETTINGS,
     SUBSCRIPTION,
 };
-
-/// The plugin, and what an operator may configure.
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Metal3Hosts {
-    /// Hosts of machines are held by this plugin, too, instead of waiting until the Metal3 provider pauses them: where
-    /// that provider does not run any more.
-    hold_consumed: bool,
-    /// How much a firmware change weighs that waits for the next provisioning or reboot.
-    pending_firmware: Weight,
-}
-
-/// How much something weighs.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Weight {
-    #[default]
-    Stop,
-    Warn,
-}
-
-impl From<Weight> for Severity {
-    fn from(weight: Weight) -> Self {
-        match weight {
-            Weight::Stop => Self::Stop,
-            Weight::Warn => Self::Warn,
-        }
-    }
-}
 
 impl Plugin for Metal3Hosts {
     fn about() -> About {

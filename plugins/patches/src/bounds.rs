@@ -5,6 +5,20 @@
 use pivot_sdk::{Hook, Kind, bounds};
 use serde_json::{Map, Value};
 
+/// What entries can name. A plugin declares what it changes before it knows its configuration, so this is wide: what Cluster
+/// API's contract makes providers use, what the host moves besides, and the hosts of bare metal.
+pub const KINDS: [Kind; 9] = [
+    Kind::new("cluster.x-k8s.io", "*"),
+    Kind::new("controlplane.cluster.x-k8s.io", "*"),
+    Kind::new("bootstrap.cluster.x-k8s.io", "*"),
+    Kind::new("infrastructure.cluster.x-k8s.io", "*"),
+    Kind::new("addons.cluster.x-k8s.io", "*"),
+    Kind::new("ipam.cluster.x-k8s.io", "*"),
+    Kind::new("metal3.io", "BareMetalHost"),
+    Kind::core("ConfigMap"),
+    Kind::core("Secret"),
+];
+
 /// Why a patch can't be made; none if it can.
 pub(crate) fn refusal(kind: &Kind, patch: &Value) -> Option<String> {
     if let Some(found) = bounds::violation(env!("CARGO_PKG_NAME"), Hook::Adapt, patch) {

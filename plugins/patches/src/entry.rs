@@ -4,7 +4,7 @@ use pivot_sdk::{Kind, Object, Patch, Selector};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{KINDS, bounds};
+use crate::bounds::{self, KINDS};
 
 /// A change, and the objects it is made on.
 #[derive(Clone, Debug, Deserialize)]

@@ -15,21 +15,8 @@ mod tests;
 
 use pivot_sdk::prelude::*;
 
+pub use bounds::KINDS;
 pub use entry::Entry;
-
-/// What entries can name. A plugin declares what it changes before it knows its configuration, so this is wide: what Cluster
-/// API's contract makes providers use, what the host moves besides, and the hosts of bare metal.
-pub const KINDS: [Kind; 9] = [
-    Kind::new("cluster.x-k8s.io", "*"),
-    Kind::new("controlplane.cluster.x-k8s.io", "*"),
-    Kind::new("bootstrap.cluster.x-k8s.io", "*"),
-    Kind::new("infrastructure.cluster.x-k8s.io", "*"),
-    Kind::new("addons.cluster.x-k8s.io", "*"),
-    Kind::new("ipam.cluster.x-k8s.io", "*"),
-    Kind::new("metal3.io", "BareMetalHost"),
-    Kind::core("ConfigMap"),
-    Kind::core("Secret"),
-];
 
 /// The plugin, with its configuration.
 #[derive(Debug, Default, serde::Deserialize)]

@@ -2,9 +2,10 @@
 
 use pivot_sdk::{Finding, Object, Point};
 
+use crate::groups::CORE;
 use crate::report::Report;
 use crate::settings::Area;
-use crate::{CORE, status};
+use crate::status;
 
 /// Conditions of both contracts that are true of what is healthy. One that an object does not report is not asked for.
 const CLUSTER: [&str; 8] = [

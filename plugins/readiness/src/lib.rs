@@ -11,6 +11,7 @@
 
 mod addons;
 mod definitions;
+mod groups;
 mod health;
 mod packages;
 mod providers;
@@ -24,22 +25,11 @@ mod tests;
 
 use pivot_sdk::prelude::*;
 
+pub use groups::GROUPS;
 pub use settings::{Area, Extra, Readiness};
 
 use report::Report;
 use scene::Scene;
-
-/// Cluster API's core group.
-const CORE: &str = "cluster.x-k8s.io";
-/// The groups whose objects can be judged. A plugin declares what it reads before it knows its configuration.
-pub const GROUPS: [Kind; 6] = [
-    Kind::new(CORE, "*"),
-    Kind::new("controlplane.cluster.x-k8s.io", "*"),
-    Kind::new("bootstrap.cluster.x-k8s.io", "*"),
-    Kind::new("infrastructure.cluster.x-k8s.io", "*"),
-    Kind::new("addons.cluster.x-k8s.io", "*"),
-    Kind::new("ipam.cluster.x-k8s.io", "*"),
-];
 
 impl Plugin for Readiness {
     fn about() -> About {

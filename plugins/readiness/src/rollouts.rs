@@ -6,9 +6,10 @@
 
 use pivot_sdk::{Finding, Kind, Object, Point};
 
+use crate::groups::CORE;
 use crate::report::Report;
 use crate::settings::Area;
-use crate::{CORE, status};
+use crate::status;
 
 /// True while something goes on (v1beta2).
 const GOING_ON: [&str; 5] = ["RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Updating"];

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use pivot_sdk::objects::{self, Query};
 use pivot_sdk::{Key, Kind, Move, Object, Result, Side};
 
+use crate::groups::CORE;
 use crate::settings::Readiness;
-use crate::{CORE, status};
+use crate::status;
 
 /// Kinds that are always judged.
 const JUDGED: [Kind; 7] = [

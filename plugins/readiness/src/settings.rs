@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pivot_sdk::{Error, Glob, Kind, Result, Severity};
 use serde::Deserialize;
 
-use crate::GROUPS;
+use crate::groups::GROUPS;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

@@ -16,28 +16,10 @@ mod tests;
 
 use pivot_sdk::prelude::*;
 
-pub use operator::{Leave, Take};
+pub use operator::{Leave, Secrets, Take};
 pub use rules::Rule;
 
 const SECRET: Kind = Kind::core("Secret");
-
-/// The plugin, with its configuration.
-#[derive(Debug, serde::Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Secrets {
-    /// The built-in rules that count; all where nothing is said.
-    pub rules: Vec<Rule>,
-    /// What else stays.
-    pub leave: Vec<Leave>,
-    /// What moves with a Cluster.
-    pub take: Vec<Take>,
-}
-
-impl Default for Secrets {
-    fn default() -> Self {
-        Self { rules: Rule::ALL.to_vec(), leave: Vec::new(), take: Vec::new() }
-    }
-}
 
 impl Plugin for Secrets {
     fn about() -> About {

@@ -3,11 +3,29 @@
 use pivot_sdk::{Error, Glob, Key, Kind, Object, Result, Selector};
 use serde::Deserialize;
 
-use crate::Secrets;
+use crate::rules::Rule;
 
 const CLUSTER: Kind = Kind::new("cluster.x-k8s.io", "Cluster");
 /// The label with which Cluster API says which Cluster something belongs to.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+
+/// The plugin, with its configuration.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Secrets {
+    /// The built-in rules that count; all where nothing is said.
+    pub rules: Vec<Rule>,
+    /// What else stays.
+    pub leave: Vec<Leave>,
+    /// What moves with a Cluster.
+    pub take: Vec<Take>,
+}
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Self { rules: Rule::ALL.to_vec(), leave: Vec::new(), take: Vec::new() }
+    }
+}
 
 /// Secrets that stay, whatever else is known about them.
 #[derive(Clone, Debug, Default, Deserialize)]
