@@ -17,25 +17,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use pivot_lab::say;
 
-use calls::Calls;
-use moves::Moves;
+use page::Measured;
 use places::Places;
-use start::Start;
 
 const USAGE: &str =
     "usage: pivot-bench plugins --pivot-host BINARY --components DIRECTORY [--quick] [--write FILE]";
-
-/// Everything that was measured.
-pub(crate) struct Measured {
-    pub(crate) calls: Vec<Calls>,
-    /// All bundled plugins together.
-    pub(crate) start: Vec<Start>,
-    /// Each bundled plugin: its name, the size of its file, and its runs.
-    pub(crate) alone: Vec<(String, u64, Vec<Start>)>,
-    pub(crate) moves: Moves,
-    /// The machine's load average before each part.
-    pub(crate) load: Vec<String>,
-}
 
 #[derive(Default)]
 struct Arguments {

@@ -4,14 +4,26 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::Measured;
-use super::calls::CONTENDERS;
+use super::calls::{CONTENDERS, Calls};
+use super::moves::Moves;
 use super::start::Start;
 use super::told::Call;
 use crate::report::median;
 use crate::rounds::Run;
 
 const PAGE: &str = include_str!("page.md");
+
+/// Everything that was measured.
+pub(crate) struct Measured {
+    pub(crate) calls: Vec<Calls>,
+    /// All bundled plugins together.
+    pub(crate) start: Vec<Start>,
+    /// Each bundled plugin: its name, the size of its file, and its runs.
+    pub(crate) alone: Vec<(String, u64, Vec<Start>)>,
+    pub(crate) moves: Moves,
+    /// The machine's load average before each part.
+    pub(crate) load: Vec<String>,
+}
 
 /// All tables, as Markdown.
 pub(crate) fn tables(all: &Measured) -> String {

@@ -20,13 +20,7 @@ use cache::Cache;
 use recipes::Recipe;
 
 pub use metal3::Metal3Files;
-
-/// The Kubernetes release whose servers the lab runs.
-pub const KUBERNETES: &str = "1.36.3";
-/// The etcd release below them.
-pub const ETCD: &str = "3.6.8";
-/// The Cluster API release whose clusterctl, managers and CRDs the lab uses.
-pub const CLUSTER_API: &str = "1.13.5";
+pub use recipes::{CLUSTER_API, ETCD, KUBERNETES};
 
 /// Where the binaries are, or will be once they are asked for.
 #[derive(Debug, Clone)]

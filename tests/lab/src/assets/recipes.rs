@@ -14,7 +14,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::{CLUSTER_API, ETCD, KUBERNETES};
+/// The Kubernetes release whose servers the lab runs.
+pub const KUBERNETES: &str = "1.36.3";
+/// The etcd release below them.
+pub const ETCD: &str = "3.6.8";
+/// The Cluster API release whose clusterctl, managers and CRDs the lab uses.
+pub const CLUSTER_API: &str = "1.13.5";
 
 /// What to build.
 #[derive(Debug, Clone)]

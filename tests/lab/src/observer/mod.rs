@@ -7,21 +7,23 @@
 //! One limit: two servers have no common clock. Events of different watches are ordered by when they came here, so two that
 //! are less than some milliseconds apart may be in the wrong order.
 
+mod book;
 mod check;
 mod log;
 mod rules;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use futures::future::try_join_all;
 use tokio::task::JoinSet;
 
-use crate::kinds::{Kind, ObjectKey};
+use crate::kinds::Kind;
 use crate::{Pair, Server};
+use book::Book;
 use watch::Watch;
 
 pub use check::{Broken, Violation, check};
@@ -111,34 +113,5 @@ impl Observer {
             let differs = places.find(|place| real.get(place) != entries.versions.get(place));
             differs.map(|(side, key)| format!("the last of {key} in the {side}"))
         }))
-    }
-}
-
-/// What all watches write into.
-#[derive(Debug, Clone, Default)]
-struct Book(Arc<Mutex<Entries>>);
-
-#[derive(Debug, Default)]
-struct Entries {
-    events: Vec<Event>,
-    /// The resource versions of what exists, as far as it was seen.
-    versions: BTreeMap<(Side, ObjectKey), String>,
-}
-
-impl Book {
-    fn read<T>(&self, read: impl FnOnce(&mut Entries) -> T) -> T {
-        read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn write(&self, event: Event, version: String) {
-        self.read(|entries| {
-            let place = (event.side, event.key.clone());
-            if event.gone {
-                entries.versions.remove(&place);
-            } else {
-                entries.versions.insert(place, version);
-            }
-            entries.events.push(event);
-        });
     }
 }

@@ -11,7 +11,7 @@ use futures::StreamExt;
 use kube::Client;
 use kube::api::{DynamicObject, ListParams, WatchEvent, WatchParams};
 
-use super::Book;
+use super::book::Book;
 use super::log::{Event, Side};
 use crate::kinds::{Kind, ObjectKey};
 use crate::server::selects;

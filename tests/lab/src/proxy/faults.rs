@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::lock::lock;
 use super::rule::{Fault, Moment, Rule, Seen, Times};
 use crate::{process, say};
 
@@ -174,11 +175,6 @@ impl fmt::Debug for Faults {
         let rules = lock(&self.0.rules).len();
         write!(formatter, "{rules} rules, {:?} delay, {:?}", self.half_delay() * 2, self.partition())
     }
-}
-
-/// What the lock guards is whole between any two statements, so a panic elsewhere has not broken it.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

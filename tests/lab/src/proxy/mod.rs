@@ -11,6 +11,7 @@
 mod faults;
 mod forward;
 mod link;
+mod lock;
 mod rule;
 
 use std::net::SocketAddr;

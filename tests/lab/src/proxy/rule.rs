@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
 
-use super::faults::lock;
+use super::lock::lock;
 
 /// A request as predicates see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
