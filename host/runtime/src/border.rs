@@ -1,7 +1,7 @@
 //! What a component may ask the host. Each question is held against what was declared and granted before anyone hears
 //! of it; questions of one list are asked side by side, equal ones once, and none any more when enough was handed in.
 
-mod asked;
+mod wasi;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,16 @@ use tokio::sync::Semaphore;
 use tracing::Level;
 use wasmtime::component::{HasSelf, Linker};
 
+use crate::asked::too_much;
 use crate::context::{Card, Ctx};
 use crate::contract::pivot::provider::{config, endpoints, log, objects, types};
 use crate::describe::{Read, side};
-use crate::inert;
 use crate::limits::Meter;
 use crate::parse::Seen;
 use crate::probe::Endpoint;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
 use crate::text;
 use crate::trust::{self, Network, Reach};
-
-pub(crate) use asked::Asked;
-use asked::too_much;
 
 /// How many questions are on their way at once.
 const SIDE_BY_SIDE: usize = 64;
@@ -44,7 +41,7 @@ pub(crate) fn link(linker: &mut Linker<Ctx>, seen: &Seen) -> wasmtime::Result<()
     endpoints::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     config::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     log::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
-    if seen.inert.is_empty() { Ok(()) } else { inert::link(linker) }
+    if seen.inert.is_empty() { Ok(()) } else { wasi::link(linker) }
 }
 
 impl types::Host for Ctx {}

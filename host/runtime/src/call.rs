@@ -16,31 +16,10 @@ use wasmtime_wasi::I32Exit;
 
 use crate::context::{Card, Ctx, hook_name};
 use crate::contract::pivot::provider::types;
-use crate::error::Who;
+use crate::error::CallError;
 use crate::limits::Exceeded;
 use crate::services::Services;
 use crate::text;
-
-/// Why a hook gave no answer. The host and everything else it runs is as well as before.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{who} failed in {hook}{}: {message} ({code})", of(.object))]
-pub struct CallError {
-    /// The plugin.
-    pub who: Arc<Who>,
-    /// In which hook; `describe` is one here.
-    pub hook: &'static str,
-    /// About which object.
-    pub object: Option<Box<Key>>,
-    /// A word for programs: `trap`, `timeout`, `out-of-memory`, `too-many-host-calls`, `output-too-large`, `exit`,
-    /// `invalid-answer`, or the plugin's own.
-    pub code: String,
-    /// A sentence for people.
-    pub message: String,
-}
-
-fn of(object: &Option<Box<Key>>) -> String {
-    object.as_ref().map(|key| format!(" of {key}")).unwrap_or_default()
-}
 
 /// One call.
 pub(crate) struct Call<'a> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pivot_core::hooks::Hook;
 use tracing::Level;
 
-use crate::border::Asked;
+use crate::asked::Asked;
 use crate::contract::pivot::provider::endpoints;
 use crate::describe::Declaration;
 use crate::error::Who;

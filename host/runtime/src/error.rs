@@ -1,8 +1,10 @@
-//! Why a plugin is refused. Every one of these ends the program with exit code 6, before anything has moved.
+//! What goes wrong with a plugin: why it is refused ([`Refused`]: exit code 6, before anything has moved), and why a hook gave
+//! no answer ([`CallError`]).
 
 use std::fmt;
+use std::sync::Arc;
 
-use crate::call::CallError;
+use pivot_core::Key;
 
 /// Which plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -200,4 +202,25 @@ impl Refused {
     pub(crate) fn of(self, who: Who) -> LoadError {
         LoadError { who: Box::new(who), reason: Box::new(self) }
     }
+}
+
+/// Why a hook gave no answer. The host and everything else it runs is as well as before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{who} failed in {hook}{}: {message} ({code})", of(.object))]
+pub struct CallError {
+    /// The plugin.
+    pub who: Arc<Who>,
+    /// In which hook; `describe` is one here.
+    pub hook: &'static str,
+    /// About which object.
+    pub object: Option<Box<Key>>,
+    /// A word for programs: `trap`, `timeout`, `out-of-memory`, `too-many-host-calls`, `output-too-large`, `exit`,
+    /// `invalid-answer`, or the plugin's own.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+fn of(object: &Option<Box<Key>>) -> String {
+    object.as_ref().map(|key| format!(" of {key}")).unwrap_or_default()
 }

@@ -16,14 +16,15 @@
 //! | `describe` | what a plugin says of itself |
 //! | `plugin`, `call`, `answers` | a hook called once: fresh store, limits, time, errors, answers |
 //! | `limits`, `tally` | what one call may use, and all calls together |
-//! | `border` | what a component may ask the host |
-//! | `inert` | WASI without authority |
+//! | `interface`, `inert` | the names of interfaces; the empty world that WASI is served from |
+//! | `border`, `asked` | what a component may ask the host, WASI included; what it asked in one call |
 //! | `text` | objects on their way in, words on their way out |
 //! | `services` | who answers a plugin's questions |
 //! | `scene` | the answers outside a move: lists of objects |
 //! | `probe` | endpoints asked from here |
 
 mod answers;
+mod asked;
 mod border;
 mod call;
 mod candidate;
@@ -34,6 +35,7 @@ mod directory;
 mod engine;
 mod error;
 mod inert;
+mod interface;
 mod limits;
 mod load;
 mod operator;
@@ -46,12 +48,12 @@ mod tally;
 mod text;
 pub mod trust;
 
-pub use call::CallError;
 pub use describe::{Change, Declaration, Read};
 pub use engine::Runtime;
-pub use error::{LoadError, Refused, Who};
+pub use error::{CallError, LoadError, Refused, Who};
 pub use limits::Limits;
-pub use load::{Admission, Inspection, LoadOptions};
+pub use load::{Admission, Inspection};
+pub use operator::LoadOptions;
 pub use plugin::{MoveContext, Plugin};
 pub use scene::Scene;
 pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};

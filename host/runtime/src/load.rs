@@ -16,17 +16,10 @@ use crate::directory::{PluginDir, sha256};
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused, Who};
 use crate::limits::Limits;
-use crate::operator::Operator;
+use crate::operator::{LoadOptions, Operator};
 use crate::plugin::Plugin;
 use crate::tally::Tally;
 use crate::trust::{self, Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
-
-/// How plugins are loaded.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LoadOptions {
-    /// Plugins need not be in the lock. For development: whoever can write the directory decides what runs.
-    pub unlocked: bool,
-}
 
 /// What can be known of a component without trusting it.
 #[derive(Clone, Debug)]

@@ -6,9 +6,15 @@ use pivot_core::shell::quoted;
 
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused, Who, short};
-use crate::load::LoadOptions;
 use crate::plugin::Plugin;
 use crate::trust::{GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
+
+/// How plugins are loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadOptions {
+    /// Plugins need not be in the lock. For development: whoever can write the directory decides what runs.
+    pub unlocked: bool,
+}
 
 /// What the operator wrote.
 pub(crate) struct Operator {

@@ -5,12 +5,12 @@
 
 mod unfolded;
 
-use semver::Version;
 use wasmparser::{BinaryReaderError, Encoding, Parser, Payload, Validator, WasmFeatures};
 
 use crate::contract;
 use crate::error::Refused;
 use crate::inert;
+use crate::interface::Interface;
 use unfolded::Unfolded;
 
 /// What a component's binary says of itself.
@@ -121,34 +121,6 @@ impl Names {
             return Err(Refused::Mismatch("it does not export `describe`, which every plugin must".into()));
         }
         Ok(seen)
-    }
-}
-
-/// `package/name@version`.
-pub(crate) struct Interface<'a> {
-    /// With its namespace: `wasi:cli`.
-    pub(crate) package: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) version: Option<Version>,
-}
-
-impl<'a> Interface<'a> {
-    fn read(full: &'a str) -> Option<Self> {
-        let (path, version) = match full.split_once('@') {
-            Some((path, version)) => (path, Some(Version::parse(version).ok()?)),
-            None => (full, None),
-        };
-        let (package, name) = path.split_once('/')?;
-        Some(Self { package, name, version })
-    }
-
-    /// Whether it belongs to the line of versions that this host speaks.
-    fn in_line(&self) -> Result<(), Refused> {
-        match &self.version {
-            Some(v) if (v.major, v.minor) == contract::LINE && v.pre.is_empty() => Ok(()),
-            Some(v) => Err(Refused::Mismatch(format!("it was built for version {v}"))),
-            None => Err(Refused::Mismatch(format!("its interface `{}` has no version", self.name))),
-        }
     }
 }
 

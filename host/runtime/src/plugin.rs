@@ -10,11 +10,12 @@ use serde_json::Value;
 use wasmtime::component::InstancePre;
 
 use crate::answers::Reader;
-use crate::call::{Call, CallError};
+use crate::call::Call;
 use crate::context::{Card, Ctx};
 use crate::contract::exports::pivot::provider::{adapt, check, hold, relate, restore, settle};
 use crate::contract::pivot::provider::types;
 use crate::describe::Declaration;
+use crate::error::CallError;
 use crate::services::Services;
 use crate::tally::Used;
 use crate::text;

@@ -1,0 +1,97 @@
+//! WASI for a component that imports it, served from the empty world of its call ([`Inert`](crate::inert::Inert)).
+
+use async_trait::async_trait;
+use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime_wasi::cli::{WasiCli, WasiCliView};
+use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView};
+use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
+use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, io, random};
+use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
+use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
+use wasmtime_wasi::{WasiCtxView, WasiView};
+
+use crate::context::Ctx;
+
+/// Links the served interfaces, each by name: what is not in this list is not there.
+pub(super) fn link(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    io::error::add_to_linker::<Ctx, Table>(linker, table)?;
+    io::poll::add_to_linker::<Ctx, Table>(linker, table)?;
+    io::streams::add_to_linker::<Ctx, Table>(linker, table)?;
+    clocks::wall_clock::add_to_linker::<Ctx, WasiClocks>(linker, Ctx::clocks)?;
+    clocks::monotonic_clock::add_to_linker::<Ctx, Waits>(linker, |ctx| Waiting(table(ctx)))?;
+    filesystem::types::add_to_linker::<Ctx, WasiFilesystem>(linker, Ctx::filesystem)?;
+    filesystem::preopens::add_to_linker::<Ctx, WasiFilesystem>(linker, Ctx::filesystem)?;
+    random::random::add_to_linker::<Ctx, WasiRandom>(linker, Ctx::random)?;
+    random::insecure::add_to_linker::<Ctx, WasiRandom>(linker, Ctx::random)?;
+    random::insecure_seed::add_to_linker::<Ctx, WasiRandom>(linker, Ctx::random)?;
+    cli::exit::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    cli::environment::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    cli::stdin::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    cli::stdout::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    cli::stderr::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    cli::terminal_input::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    cli::terminal_output::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    cli::terminal_stdin::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    cli::terminal_stdout::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    cli::terminal_stderr::add_to_linker::<Ctx, WasiCli>(linker, Ctx::cli)?;
+    Ok(())
+}
+
+struct Table;
+
+impl HasData for Table {
+    type Data<'a> = &'a mut ResourceTable;
+}
+
+fn table(ctx: &mut Ctx) -> &mut ResourceTable {
+    &mut ctx.inert().table
+}
+
+impl WasiView for Ctx {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let inert = self.inert();
+        WasiCtxView { ctx: &mut inert.wasi, table: &mut inert.table }
+    }
+}
+
+/// WASI's own waits end when they really do, and whoever asks again and again whether one has ended has a clock.
+struct Waits;
+
+impl HasData for Waits {
+    type Data<'a> = Waiting<'a>;
+}
+
+struct Waiting<'a>(&'a mut ResourceTable);
+
+impl Waiting<'_> {
+    fn over(&mut self) -> wasmtime::Result<Resource<DynPollable>> {
+        let over = self.0.push(Over)?;
+        subscribe(self.0, over)
+    }
+}
+
+impl clocks::monotonic_clock::Host for Waiting<'_> {
+    fn now(&mut self) -> wasmtime::Result<u64> {
+        Ok(0)
+    }
+
+    fn resolution(&mut self) -> wasmtime::Result<u64> {
+        Ok(1_000_000_000)
+    }
+
+    fn subscribe_instant(&mut self, _when: u64) -> wasmtime::Result<Resource<DynPollable>> {
+        self.over()
+    }
+
+    fn subscribe_duration(&mut self, _when: u64) -> wasmtime::Result<Resource<DynPollable>> {
+        self.over()
+    }
+}
+
+/// A wait that is over.
+struct Over;
+
+#[async_trait]
+impl Pollable for Over {
+    async fn ready(&mut self) {}
+}

@@ -1,0 +1,34 @@
+//! The name of an interface, as a binary writes it.
+
+use semver::Version;
+
+use crate::contract;
+use crate::error::Refused;
+
+/// `package/name@version`.
+pub(crate) struct Interface<'a> {
+    /// With its namespace: `wasi:cli`.
+    pub(crate) package: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) version: Option<Version>,
+}
+
+impl<'a> Interface<'a> {
+    pub(crate) fn read(full: &'a str) -> Option<Self> {
+        let (path, version) = match full.split_once('@') {
+            Some((path, version)) => (path, Some(Version::parse(version).ok()?)),
+            None => (full, None),
+        };
+        let (package, name) = path.split_once('/')?;
+        Some(Self { package, name, version })
+    }
+
+    /// Whether it belongs to the line of versions that this host speaks.
+    pub(crate) fn in_line(&self) -> Result<(), Refused> {
+        match &self.version {
+            Some(v) if (v.major, v.minor) == contract::LINE && v.pre.is_empty() => Ok(()),
+            Some(v) => Err(Refused::Mismatch(format!("it was built for version {v}"))),
+            None => Err(Refused::Mismatch(format!("its interface `{}` has no version", self.name))),
+        }
+    }
+}
