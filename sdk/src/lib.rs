@@ -71,12 +71,16 @@ mod export;
 pub mod guest;
 mod host;
 mod kind;
+mod level;
 pub mod log;
+mod memory;
 mod moving;
 mod object;
 pub mod objects;
 mod patch;
 mod plugin;
+mod probe;
+mod query;
 mod selector;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;

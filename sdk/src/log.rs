@@ -2,30 +2,7 @@
 
 use crate::host;
 
-/// How much a line weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Something failed.
-    Error,
-    /// Worth a person's attention.
-    Warn,
-    /// Worth knowing.
-    Info,
-    /// For whoever looks for a defect (`-v`).
-    Debug,
-}
-
-impl Level {
-    /// The contract's word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-        }
-    }
-}
+pub use crate::level::Level;
 
 /// Writes a line. The macros [`error!`](crate::error!), [`warn!`](crate::warn!), [`info!`](crate::info!) and
 /// [`debug!`](crate::debug!) are shorter.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Error, Key, Kind, Patch, Plugin, Result};
+use crate::{Error, Key, Kind, Result};
 
 /// A Kubernetes object.
 ///
@@ -27,7 +27,7 @@ use crate::{Error, Key, Kind, Patch, Plugin, Result};
 /// ```
 #[derive(Clone, PartialEq, Default)]
 pub struct Object {
-    value: Rc<Value>,
+    pub(crate) value: Rc<Value>,
 }
 
 impl From<Value> for Object {
@@ -157,11 +157,6 @@ impl Object {
         map.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
     }
 
-    /// What a plugin remembered on the object with [`Patch::remember`].
-    pub fn recall<P: Plugin>(&self, key: &str) -> Option<&str> {
-        self.annotation(&P::memory(key))
-    }
-
     /// Whether it is being deleted.
     pub fn is_being_deleted(&self) -> bool {
         self.get("/metadata/deletionTimestamp").is_some()
@@ -201,12 +196,6 @@ impl Object {
             namespace: self.namespace().map(str::to_owned),
             name: name.to_owned(),
         })
-    }
-
-    /// A patch that starts from this object and holds only what differs from it: applied and asked for again, it is
-    /// empty by itself.
-    pub fn patch(&self) -> Patch {
-        Patch::of(Rc::clone(&self.value))
     }
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use crate::{Object, Plugin};
+use crate::Object;
 
 /// A change to an object, or none.
 ///
@@ -34,11 +34,6 @@ impl Patch {
         Self::default()
     }
 
-    /// A patch of an object; see [`Object::patch`].
-    pub(crate) fn of(from: Rc<Value>) -> Self {
-        Self { from, to: None }
-    }
-
     /// Puts an annotation there.
     pub fn annotation(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.entry("annotations", name.into(), Value::String(value.into()))
@@ -57,17 +52,6 @@ impl Patch {
     /// Takes a label away.
     pub fn remove_label(self, name: impl Into<String>) -> Self {
         self.entry("labels", name.into(), Value::Null)
-    }
-
-    /// Remembers something on the object until the end of the move, in an annotation under the plugin's own prefix.
-    /// [`Object::recall`] reads it, on either side. The host takes it away when the object is settled.
-    pub fn remember<P: Plugin>(self, key: &str, value: impl Into<String>) -> Self {
-        self.annotation(P::memory(key), value)
-    }
-
-    /// Forgets what [`Patch::remember`] remembered.
-    pub fn forget<P: Plugin>(self, key: &str) -> Self {
-        self.remove_annotation(P::memory(key))
     }
 
     /// Makes what stands at a JSON pointer (`/spec/online`, `/status`) be the value: what else stood below it goes.
@@ -141,6 +125,14 @@ impl Patch {
             child(child(child(wanted, "metadata"), map), &name).clone_from(&value);
         }
         self
+    }
+}
+
+impl Object {
+    /// A patch that starts from this object and holds only what differs from it: applied and asked for again, it is
+    /// empty by itself.
+    pub fn patch(&self) -> Patch {
+        Patch { from: Rc::clone(&self.value), to: None }
     }
 }
 

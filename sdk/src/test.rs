@@ -114,7 +114,7 @@ impl<P: Exported> Harness<P> {
     /// Where it has no `apiVersion`, `kind` or name.
     pub fn put(&mut self, side: Side, object: impl Into<Object>) -> &mut Self {
         let object = object.into();
-        calls::assert_named(&object);
+        fake::assert_named(&object);
         self.fake.objects.insert((side, object.key()), object);
         self
     }

@@ -2,8 +2,10 @@
 
 use super::bindings::describe::pivot::provider::{config as wit_config, endpoints, log as wit_log, objects};
 use super::convert;
-use crate::log::Level;
-use crate::{Result, endpoints::Answer, endpoints::Probe, objects::Query};
+use crate::Result;
+use crate::level::Level;
+use crate::probe::{Answer, Probe};
+use crate::query::Query;
 
 pub(crate) fn config() -> String {
     wit_config::get()

@@ -2,18 +2,11 @@
 
 use std::fmt::Debug;
 
+use super::fake::assert_named;
 use super::{Harness, said};
 use crate::bounds;
 use crate::patch::apply;
 use crate::{Exported, Finding, Hook, Key, Move, Object, Patch, Point, Relation, Result, Settlement, Side};
-
-/// Where an object is not even named, a test would test nothing.
-pub(super) fn assert_named(object: &Object) {
-    let kind = object.kind();
-    if kind.kind.is_empty() || object.name().is_empty() || object.text("/apiVersion").is_none() {
-        panic!("a test's object needs apiVersion, kind and metadata.name: {}", object.value());
-    }
-}
 
 impl<P: Exported> Harness<P> {
     /// How an object belongs together with others.

@@ -6,10 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{declared, pattern};
-use crate::endpoints::{Answer, Probe};
-use crate::log::Level;
-use crate::objects::Query;
+use crate::level::Level;
+use crate::probe::{Answer, Probe};
+use crate::query::Query;
 use crate::{About, Error, Hook, Key, Kind, Object, Result, Side};
+
+/// Where an object is not even named, a test would test nothing.
+pub(super) fn assert_named(object: &Object) {
+    let kind = object.kind();
+    if kind.kind.is_empty() || object.name().is_empty() || object.text("/apiVersion").is_none() {
+        panic!("a test's object needs apiVersion, kind and metadata.name: {}", object.value());
+    }
+}
 
 thread_local! {
     static CURRENT: RefCell<Option<Fake>> = const { RefCell::new(None) };

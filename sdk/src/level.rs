@@ -1,0 +1,26 @@
+//! How much a line of the log weighs.
+
+/// How much a line weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Something failed.
+    Error,
+    /// Worth a person's attention.
+    Warn,
+    /// Worth knowing.
+    Info,
+    /// For whoever looks for a defect (`-v`).
+    Debug,
+}
+
+impl Level {
+    /// The contract's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
+    }
+}
