@@ -6,6 +6,7 @@ mod bench;
 mod demo;
 mod plugins;
 mod shell;
+mod structure;
 mod test;
 
 use std::process::ExitCode;
@@ -22,8 +23,8 @@ Usage: cargo xtask <COMMAND>
 Commands:
   demo                  Move the example management cluster into a directory; needs no cluster
   plugins               Build the bundled plugins into plugins/dist, granted and locked
-  test [--only STAGE]   Check everything: fmt, clippy, docs, unit, plugins, lab,
-                        scenarios, metal3
+  test [--only STAGE]   Check everything: fmt, structure, clippy, docs, unit, plugins,
+                        lab, scenarios, metal3
        --without-metal3 But for the last: where Metal3's operators can't be had
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   bench plugins [--quick]

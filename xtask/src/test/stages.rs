@@ -7,11 +7,13 @@ use anyhow::Result;
 
 use super::tally::{Tally, counted};
 use crate::shell::{cargo, must, pivot_host, root, target};
+use crate::structure;
 
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Fmt,
+    Structure,
     Clippy,
     Docs,
     Unit,
@@ -26,8 +28,9 @@ const SCENARIOS: [&str; 3] = ["scenarios", "managers", "plugins"];
 const METAL3: &str = "metal3";
 
 impl Stage {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Fmt,
+        Self::Structure,
         Self::Clippy,
         Self::Docs,
         Self::Unit,
@@ -41,6 +44,7 @@ impl Stage {
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::Fmt => "is everything formatted?",
+            Self::Structure => "does a file import in a circle, or does pivot-core offer what nobody uses?",
             Self::Clippy => "what does the linter say? (any warning is an error)",
             Self::Docs => "does the documentation build, with links that lead somewhere?",
             Self::Unit => "tests that need no server",
@@ -71,6 +75,7 @@ impl Stage {
     pub(super) fn run(self, tally: &mut Tally, out: &mut dyn FnMut(&str)) -> Result<()> {
         match self {
             Self::Fmt => everywhere(&["fmt", "--all", "--check"]),
+            Self::Structure => structure::run(&root()?, out),
             Self::Clippy => {
                 everywhere(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])
             }
@@ -121,6 +126,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Fmt => "fmt",
+            Self::Structure => "structure",
             Self::Clippy => "clippy",
             Self::Docs => "docs",
             Self::Unit => "unit",

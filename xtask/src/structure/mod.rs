@@ -1,0 +1,41 @@
+//! Checks the structure of the code: no file imports in a circle, and pivot-core offers nothing that nobody uses.
+//!
+//! Both read the sources as tokens and resolve names as far as the text alone allows; they don't compile anything, which
+//! is why this stage takes about a second. `imports` and `public` say what they can't see.
+
+mod crates;
+mod cycles;
+mod imports;
+mod public;
+mod source;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+/// The folders that hold Rust code.
+const FOLDERS: [&str; 5] = ["host", "sdk", "plugins", "tests", "xtask"];
+/// The crate whose public items must all be used by other crates.
+const CORE: &str = "host/core";
+
+/// Checks the work tree at `root`; prints every violation before it fails.
+pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
+    let mut violations = Vec::new();
+    let mut cycles = 0;
+    for package in crates::below(root, &FOLDERS)? {
+        for cycle in cycles::find(&imports::of(root, &package)?) {
+            cycles += 1;
+            violations.push(format!("import cycle in {}:\n{cycle}", package.display()));
+        }
+    }
+    let unused = public::unused(root, CORE, &FOLDERS)?;
+    violations.extend(unused.iter().map(|item| format!("no other crate uses {item}")));
+    if violations.is_empty() {
+        return Ok(());
+    }
+    violations.iter().for_each(|violation| out(violation));
+    bail!("{cycles} import cycles, {} unused public items in {CORE}", unused.len())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A work tree with one crate, `host/core`, and one that uses it.
+fn tree(files: &[(&str, &str)]) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for folder in FOLDERS {
+        fs::create_dir_all(root.path().join(folder)).unwrap();
+    }
+    write(&root, "host/core/Cargo.toml", "[package]\nname = \"pivot-core\"\n");
+    write(&root, "host/cli/Cargo.toml", "[package]\nname = \"pivot-host\"\n");
+    write(&root, "host/core/src/lib.rs", "");
+    write(&root, "host/cli/src/main.rs", "");
+    for (file, text) in files {
+        write(&root, file, text);
+    }
+    root
+}
+
+fn write(root: &TempDir, file: &str, text: &str) {
+    let file = root.path().join(file);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+}
+
+/// The check's report; empty where it passes.
+fn report(files: &[(&str, &str)]) -> String {
+    let root = tree(files);
+    let mut lines = Vec::new();
+    let result = run(root.path(), &mut |line| lines.push(line.to_owned()));
+    assert_eq!(result.is_err(), !lines.is_empty(), "{lines:?}");
+    lines.join("\n")
+}
+
+/// The imports of a binary made of these files below `host/cli/src`, a line each.
+fn imports(files: &[(&str, &str)]) -> Vec<String> {
+    let files: Vec<(String, &str)> =
+        files.iter().map(|(file, text)| (format!("host/cli/src/{file}"), *text)).collect();
+    let root = tree(&files.iter().map(|(file, text)| (file.as_str(), *text)).collect::<Vec<_>>());
+    let found = imports::of(root.path(), Path::new("host/cli")).unwrap();
+    let short = |file: &Path| file.strip_prefix("host/cli/src").unwrap().display().to_string();
+    let line = |((from, to), names): ((PathBuf, PathBuf), BTreeSet<String>)| {
+        format!("{} -> {}: {}", short(&from), short(&to), names.into_iter().collect::<Vec<_>>().join(" "))
+    };
+    found.into_iter().map(line).collect()
+}
+
+#[test]
+fn a_cycle_is_reported_file_by_file_with_what_is_imported() {
+    let files = [
+        ("host/cli/src/main.rs", "mod a; mod b; mod c; mod d; fn main() { a::go(); }"),
+        ("host/cli/src/a.rs", "use crate::b::{Other, Thing}; pub(crate) fn go() {}"),
+        ("host/cli/src/b.rs", "pub(crate) struct Thing; fn f() { crate::c::far(super::d::END) }"),
+        ("host/cli/src/c.rs", "use super::a;\nfn f() { a::go() }"),
+        ("host/cli/src/d.rs", "pub(crate) const END: u8 = 0;"),
+    ];
+    let expected = "import cycle in host/cli:
+  host/cli/src/a.rs -> host/cli/src/b.rs: Other, Thing
+  host/cli/src/b.rs -> host/cli/src/c.rs: far
+  host/cli/src/c.rs -> host/cli/src/a.rs: go";
+    assert_eq!(report(&files), expected);
+}
+
+#[test]
+fn a_parent_that_calls_a_child_which_imports_from_it_is_a_cycle() {
+    let parent = ("host/cli/src/main.rs", "mod child; struct Shared; fn main() { child::go() }");
+    let child = ("host/cli/src/child.rs", "use super::Shared; pub(super) fn go() {}");
+    assert!(report(&[parent, child]).contains("main.rs -> host/cli/src/child.rs: go"));
+    // To declare it is no import.
+    assert_eq!(report(&[("host/cli/src/main.rs", "mod child; struct Shared;"), child]), "");
+}
+
+#[test]
+fn cycles_are_found_in_integration_tests_and_apart_from_each_other() {
+    let cycle = |root: &str| {
+        [
+            (format!("{root}/main.rs"), "mod a; mod b;"),
+            (format!("{root}/a.rs"), "use crate::b::B;"),
+            (format!("{root}/b.rs"), "use super::a::A;"),
+        ]
+    };
+    let files = [cycle("host/cli/src"), cycle("host/cli/tests/moves")].concat();
+    let files: Vec<_> = files.iter().map(|(file, text)| (file.as_str(), *text)).collect();
+    assert_eq!(report(&files).matches("import cycle in host/cli").count(), 2);
+}
+
+#[test]
+fn test_code_may_use_its_parent() {
+    let main = "mod a; fn main() {}
+        #[cfg(test)] mod tests;
+        #[cfg(all(test, unix))] #[path = \"more.rs\"] mod more;
+        #[cfg(test)] mod inline { use crate::a::A; }
+        #[cfg(test)] fn only_here() { a::go() }";
+    let files = [
+        ("main.rs", main),
+        ("a.rs", "use crate::main; #[cfg(not(test))] fn f() { super::other() }"),
+        ("tests.rs", "use super::*;"),
+    ];
+    assert_eq!(imports(&files), ["a.rs -> main.rs: main other"]);
+}
+
+#[test]
+fn a_name_counts_where_it_is_defined() {
+    let files = [
+        ("main.rs", "mod a; mod user; pub(crate) use a::{Facade, deep::Item as Renamed};"),
+        ("a/mod.rs", "pub(crate) mod deep; pub(crate) struct Facade;"),
+        ("a/deep.rs", "pub(crate) struct Item;"),
+        ("user.rs", "use crate::{Facade, Renamed}; use serde::Deserialize; use super::Renamed as Again;"),
+    ];
+    assert_eq!(imports(&files), ["user.rs -> a/deep.rs: Item", "user.rs -> a/mod.rs: Facade"]);
+    // One that the file itself uses is an import of that file, too.
+    let used = ("main.rs", "mod a; mod user; pub(crate) use a::Facade; fn main() { take(Facade) }");
+    assert!(
+        imports(&[used, files[1], files[2], ("user.rs", "")]).contains(&"main.rs -> a/mod.rs: Facade".into())
+    );
+}
+
+#[test]
+fn paths_are_seen_in_macros_attributes_and_inline_modules_and_not_in_text() {
+    let main = r#"mod a; mod log;
+        // crate::a::comment
+        fn main() { println!("crate::a::text {}", crate::a::shown()); ::log::foreign(); x.a::<u8>(); }
+        #[derive(Debug)] #[error("{}", a::attribute())] struct S;
+        mod inline { fn f() { super::a::from_inline() } mod a { fn g() {} } fn h() { a::own() } }
+        macro_rules! m { () => { $crate::a::in_macro() } }"#;
+    let files = [("main.rs", main), ("a.rs", ""), ("log.rs", "")];
+    assert_eq!(imports(&files), ["main.rs -> a.rs: attribute from_inline in_macro shown"]);
+}
+
+#[test]
+fn globs_and_names_with_two_meanings_count() {
+    let main = "mod a; mod b; mod host; use a::*; fn main() { host::ask() }";
+    let host = "#[cfg(unix)] pub(crate) use crate::a::ask; #[cfg(not(unix))] pub(crate) use crate::b::ask;";
+    let files = [("main.rs", main), ("host.rs", host), ("a.rs", ""), ("b.rs", "")];
+    assert_eq!(imports(&files), ["main.rs -> a.rs: * ask", "main.rs -> b.rs: ask"]);
+}
+
+#[test]
+fn a_module_without_a_file_is_an_error() {
+    let root = tree(&[("host/cli/src/main.rs", "mod gone;")]);
+    let error = run(root.path(), &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("no file for `mod gone;`"), "{error}");
+}
+
+#[test]
+fn public_items_that_no_other_crate_uses_are_reported() {
+    let core = "pub struct Used { pub seen: Part, pub unseen: u8, private: u8 }
+pub struct Part;
+pub struct Unused;
+pub(crate) struct Inner;
+pub enum Answer { Yes(Deep) }
+pub struct Deep;
+pub const LIMIT: usize = 1;
+pub use std::mem as memory;
+impl Used { pub const fn make() -> Answer { todo() } pub fn never(&self, unused: Unused) {} }
+#[cfg(test)] mod tests { pub fn helper() {} }";
+    let user = "fn main() { let made = pivot_core::Used::make(); let it = made.seen; }";
+    let files = [("host/core/src/lib.rs", core), ("host/cli/src/main.rs", user)];
+    let expected = "no other crate uses field unseen (host/core/src/lib.rs:1)
+no other crate uses struct Unused (host/core/src/lib.rs:3)
+no other crate uses const LIMIT (host/core/src/lib.rs:7)
+no other crate uses use memory (host/core/src/lib.rs:8)
+no other crate uses fn never (host/core/src/lib.rs:9)";
+    assert_eq!(report(&files), expected);
+}
