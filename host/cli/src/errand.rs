@@ -65,7 +65,7 @@ impl<'a> Errand<'a> {
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), true);
         let result = run::plan(self.setup(&opened, options, &progress, plugins)).await;
-        progress.end(false);
+        progress.end();
         let show = |plan: &Plan| {
             let all = self.output.manner().verbose > 0;
             let document = PlanDocument::new(plan, source, target, &scope);
@@ -81,9 +81,8 @@ impl<'a> Errand<'a> {
         let text = self.output.manner().format == OutputFormat::Text;
         // What was found so far is shown, with all that speaks against it; a document says either that or what failed.
         let told = match (progress.plan(), &stop.failure) {
-            (Some(mut plan), Failure::Refused(refusals)) => {
-                plan.refusals.clone_from(refusals);
-                show(&plan);
+            (Some(plan), Failure::Refused(refusals)) => {
+                show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) });
                 Told::Refusals
             }
             (Some(plan), failure) if text || matches!(failure, Failure::Empty(_)) => {
@@ -112,7 +111,7 @@ impl<'a> Errand<'a> {
             Going::Move => run::start(setup).await,
             Going::Resume => run::resume(setup).await,
         };
-        progress.end(result.is_ok());
+        progress.end();
         let report = match result {
             Ok(report) => report,
             Err(stop) => {
@@ -140,7 +139,7 @@ impl<'a> Errand<'a> {
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let result = run::rollback(self.setup(&opened, options, &progress, Vec::new())).await;
-        progress.end(result.is_ok());
+        progress.end();
         match result {
             Ok(taken) => {
                 let document = ReportDocument::taken_back(&taken, labels);

@@ -117,6 +117,34 @@ mod example {
     }
 
     #[test]
+    fn what_a_move_does_is_had_as_json_lines() {
+        let dir = TempDir::new().unwrap();
+        let to = dir.path().join("copy");
+        let flags = ["--to-directory", to.to_str().unwrap(), "--log-format", "json"];
+        let moved = of_example("move", &flags);
+        assert_eq!(code(&moved), 0, "{}", err(&moved));
+        let lines: Vec<Value> = err(&moved).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for line in &lines {
+            let has = |field: &str| line[field].is_string();
+            assert!(has("time") && has("level") && has("event") && has("message"), "{line}");
+        }
+        let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+        assert_eq!(of("planned")[0]["objects"], 121);
+        let created = |line: &&&Value| line["verb"] == "created" && line["side"] == "target";
+        assert_eq!(of("object").iter().filter(created).count(), 121);
+        assert_eq!(
+            of("phase-done").iter().map(|line| &line["phase"]).collect::<Vec<_>>(),
+            ["Checked", "Copied"]
+        );
+
+        // Again, into what is now another move's.
+        let stopped = of_example("move", &flags);
+        assert_eq!(code(&stopped), 3);
+        let last: Value = serde_json::from_str(err(&stopped).lines().last().unwrap()).unwrap();
+        assert_eq!((&last["event"], &last["level"]), (&"message".into(), &"info".into()), "{last}");
+    }
+
+    #[test]
     fn a_refused_move_leaves_the_directory_free() {
         let dir = TempDir::new().unwrap();
         let source = paused();

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use pivot_core::{GroupKind, Kind, Side};
+use pivot_core::record::Phase;
+use pivot_core::{GroupKind, Key, Kind, Side};
 
 use crate::discovery::kinds::Kinds;
-use crate::events::{Event, Watcher};
+use crate::events::{self, Event, Verb, Watcher};
 use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::plugins::hooks::Hooks;
@@ -61,8 +62,18 @@ impl Job {
         Limiter::new(self.handle(side).throttled.clone())
     }
 
-    pub(crate) fn tell(&self, event: Event<'_>) {
+    pub(crate) fn tell(&self, event: Event) {
         self.watcher.event(event);
+    }
+
+    /// Something was done to an object.
+    pub(crate) fn tell_object(&self, phase: Phase, verb: Verb, object: &Key, side: Side) {
+        self.tell(Event::Object { verb, object: object.clone(), side, phase });
+    }
+
+    /// The dangers that the user accepted.
+    pub(crate) fn tell_accepted(&self) {
+        events::accepted(&self.options).into_iter().for_each(|event| self.tell(event));
     }
 
     /// Heeds a request to stop, where stopping is safe.

@@ -13,7 +13,7 @@
 //! | `plugins` | what the engine asks plugins, what it answers them, the bounds of their patches |
 //! | `requests` | one side with retries, concurrency, waiting by watch, stopping |
 //! | `outcome` | what can go wrong, how both sides stand then, what a run did |
-//! | [`events`] | what the engine tells the people watching |
+//! | [`events`] | what the engine reports while it works, as values |
 //! | [`options`] | what the user decides |
 
 pub mod events;
@@ -31,7 +31,7 @@ mod requests;
 mod setup;
 mod state;
 
-pub use events::{Event, Watcher};
+pub use events::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher};
 pub use options::{DryRun, Options};
 pub use outcome::failure::{Exit, Failure};
 pub use outcome::report::{LockStatus, MoveStatus, Report, Status};

@@ -51,30 +51,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// The dangers that were accepted by name, as the options that say so.
-    pub fn accepted(&self) -> Vec<String> {
-        let Scope { drop_owners, accept_loss, without_plugin_for, move_paused, accept_unprovisioned, .. } =
-            &self.scope;
-        let kinds = [
-            ("--drop-owner", drop_owners),
-            ("--accept-loss", accept_loss),
-            ("--without-plugin-for", without_plugin_for),
-        ];
-        let kinds = kinds
-            .into_iter()
-            .flat_map(|(flag, kinds)| kinds.iter().map(move |kind| format!("{flag} {kind}")));
-        let plain = [
-            ("--move-paused", *move_paused),
-            ("--accept-unprovisioned", *accept_unprovisioned),
-            ("--use-existing", self.use_existing),
-            ("--assume-paused", self.assume_paused),
-            ("--no-wait", self.no_wait),
-            ("--accept-plugin-change", self.accept_plugin_change),
-            ("--source-gone", self.source_gone),
-        ];
-        kinds.chain(plain.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned())).collect()
-    }
-
     /// The defaults for a scope.
     pub fn new(scope: Scope) -> Self {
         Self {

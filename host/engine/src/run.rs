@@ -32,6 +32,7 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         let found = moves.of_scope(&setup.options.scope).cloned();
         let id = new_id(&setup, &opened);
         let active = begin(setup, opened, found, id, None)?;
+        active.job.tell_accepted();
         let (base, providers) = look(&active.job).await?;
         before_pause::all(&active.job, &base, &providers).await?;
         Ok(base.plan)
@@ -202,6 +203,7 @@ async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
         Err(failure) => (Err(verb.before(failure)), true),
         Ok((mut active, begun)) => {
             let span = tracing::info_span!("move", id = %active.job.move_id);
+            active.job.tell_accepted();
             let worked = verb.work(&mut active, begun).instrument(span.clone()).await;
             let result = match worked {
                 Ok(did) => Ok(did),

@@ -7,8 +7,7 @@ use pivot_core::record::{Finished, Phase, Record};
 use pivot_core::refusal::Refusal;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Side};
-use pivot_engine::{Exit, Stop};
-use pivot_engine::{LockStatus, MoveStatus, Report, Status};
+use pivot_engine::{Exit, LockStatus, MoveStatus, Report, Status, Stop, Summary};
 use serde::Serialize;
 
 use super::stop::{failure_text, refusals};
@@ -45,28 +44,9 @@ pub(crate) struct PlanDocument<'a> {
     pub(crate) refusals: &'a [Refusal],
 }
 
-/// How much it is.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Summary {
-    objects: usize,
-    moved: usize,
-    kept: usize,
-    clusters: usize,
-    cluster_classes: usize,
-    stay: usize,
-}
-
 impl<'a> PlanDocument<'a> {
     pub(crate) fn new(plan: &'a Plan, source: &'a str, target: &'a str, scope: &'a Scope) -> Document<Self> {
-        let summary = Summary {
-            objects: plan.steps.len(),
-            moved: plan.moved().count(),
-            kept: plan.kept().count(),
-            clusters: plan.clusters(),
-            cluster_classes: plan.cluster_classes(),
-            stay: plan.stays.len(),
-        };
+        let summary = Summary::from(plan);
         let Plan { steps, stays, refusals, notes } = plan;
         Document::new("Plan", Self { source, target, scope, summary, steps, stays, notes, refusals })
     }

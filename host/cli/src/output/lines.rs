@@ -1,20 +1,6 @@
-//! Small shapes of text: columns, and a log line as JSON.
+//! Small shapes of text: columns, and what a terminal can be shown.
 
 use std::borrow::Cow;
-
-use jiff::Timestamp;
-use serde_json::json;
-
-/// One log line, shaped as the libraries' are.
-pub(super) fn json(level: &str, text: &str) -> String {
-    let line = json!({
-        "timestamp": Timestamp::now().to_string(),
-        "level": level.to_uppercase(),
-        "fields": {"message": text},
-        "target": "pivot_host",
-    });
-    format!("{line}\n")
-}
 
 /// Rows under a head, columns as wide as they need to be, two blanks between them.
 pub(super) fn columns(head: &[&str], rows: &[Vec<String>]) -> String {
@@ -99,12 +85,5 @@ mod tests {
         ] {
             assert_eq!(tame(text), shown);
         }
-    }
-
-    #[test]
-    fn a_log_line_is_one_line_of_json() {
-        let line = json("info", "two\nlines");
-        let value: serde_json::Value = serde_json::from_str(line.trim_end()).unwrap();
-        assert_eq!((line.lines().count(), &value["fields"]["message"]), (1, &json!("two\nlines")));
     }
 }

@@ -4,6 +4,7 @@
 //! work goes on and what is written to it is dropped.
 
 mod document;
+mod events;
 mod lines;
 mod plan;
 mod progress;
@@ -17,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use indicatif::MultiProgress;
+use pivot_engine::Event;
 use serde::Serialize;
 
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
@@ -24,6 +26,7 @@ pub(crate) use progress::Progress;
 pub(crate) use result::{copied, moved, status, taken_back};
 pub(crate) use stop::Told;
 
+use self::events::Level;
 use crate::args::{LogFormat, OutputFormat};
 
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -82,17 +85,17 @@ impl Output {
 
     /// A line of progress, or a note.
     pub(crate) fn say(&self, text: &str) {
-        self.line("info", "", text);
+        self.line(Level::Info, text);
     }
 
     /// A line worth attention.
     pub(crate) fn warn(&self, text: &str) {
-        self.line("warn", &format!("{WARNING}warning:{WARNING:#} "), text);
+        self.line(Level::Warn, text);
     }
 
     /// What went wrong.
     pub(crate) fn fail(&self, text: &str) {
-        self.line("error", &format!("{ERROR}error:{ERROR:#} "), text);
+        self.line(Level::Error, text);
     }
 
     /// A message of the command line's parser, with its own colours.
@@ -101,12 +104,23 @@ impl Output {
         if error.use_stderr() { self.raw(&text) } else { self.text(&text) }
     }
 
-    fn line(&self, level: &str, prefix: &str, text: &str) {
-        let line = match self.manner.log {
-            LogFormat::Text => format!("{prefix}{}\n", lines::tame(text)),
-            LogFormat::Json => lines::json(level, text),
-        };
-        self.above_bars(&line);
+    /// An event for programs.
+    fn json_event(&self, event: &Event, message: &str) {
+        self.tamed("", &events::json(event, message));
+    }
+
+    fn line(&self, level: Level, text: &str) {
+        match (self.manner.log, level) {
+            (LogFormat::Json, _) => self.tamed("", &events::json_words(level, text)),
+            (LogFormat::Text, Level::Info) => self.tamed("", text),
+            (LogFormat::Text, Level::Warn) => self.tamed(&format!("{WARNING}warning:{WARNING:#} "), text),
+            (LogFormat::Text, Level::Error) => self.tamed(&format!("{ERROR}error:{ERROR:#} "), text),
+        }
+    }
+
+    /// Where words of others leave the program.
+    fn tamed(&self, prefix: &str, text: &str) {
+        self.above_bars(&format!("{prefix}{}\n", lines::tame(text)));
     }
 
     /// Text to stderr as it is, without tearing a bar up.

@@ -7,15 +7,15 @@ use pivot_core::plan::{Fate, Plan, Stay, Step};
 
 use super::document::PlanDocument;
 use super::stop::refusal_lines;
-use super::{Document, STRONG, count, lines};
+use super::{Document, STRONG, events, lines};
 
 /// How many notes of one sort are shown.
-const NOTES: usize = 10;
+pub(super) const NOTES: usize = 10;
 
 impl Document<PlanDocument<'_>> {
     /// As people read it; with `all`, each object that stays has a line of its own.
     pub(crate) fn text(plan: &Plan, source: &str, target: &str, all: bool) -> String {
-        let mut text = format!("{STRONG}Plan:{STRONG:#} {}\n", head(plan, source, target));
+        let mut text = format!("{STRONG}Plan:{STRONG:#} {}\n", events::head(&plan.into(), source, target));
         if !plan.steps.is_empty() {
             text.push('\n');
             text.push_str(&namespaces(plan));
@@ -46,24 +46,16 @@ pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
             lines.push(note.message.clone());
         }
     }
-    for (code, seen) in sorts.into_iter().filter(|(_, seen)| !all && *seen > NOTES) {
-        lines.push(format!("and {} more of this sort ({code}); -v shows them", seen - NOTES));
+    if !all {
+        lines.extend(sorts.into_iter().filter_map(|(code, seen)| more_notes(code, seen)));
     }
     lines
 }
 
-/// One sentence: how many objects, of them Clusters and ClusterClasses, from where to where.
-pub(super) fn head(plan: &Plan, source: &str, target: &str) -> String {
-    let mut of_them = Vec::new();
-    for (number, what) in [(plan.clusters(), "Cluster"), (plan.cluster_classes(), "ClusterClass")] {
-        if number > 0 {
-            of_them.push(count(number, what));
-        }
-    }
-    let of_them = if of_them.is_empty() { String::new() } else { format!(" ({})", of_them.join(", ")) };
-    let kept = plan.kept().count();
-    let kept = if kept == 0 { String::new() } else { format!(", {kept} of them kept in the source too") };
-    format!("{}{of_them}{kept}, from {source} to {target}", count(plan.steps.len(), "object"))
+/// How many notes of a sort were not shown.
+pub(super) fn more_notes(code: &str, seen: usize) -> Option<String> {
+    let more = seen.checked_sub(NOTES).filter(|more| *more > 0)?;
+    Some(format!("and {more} more of this sort ({code}); -v shows them"))
 }
 
 /// Counts per kind, for `-v`.

@@ -1,15 +1,17 @@
-//! What people see while a run is under way: on a terminal one bar per phase, otherwise one line per event.
+//! What is shown while a run is under way. One stream of events, three readers: a bar per phase on a terminal, otherwise a
+//! line per event, for people or as JSON.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use pivot_core::plan::Plan;
 use pivot_core::record::Phase;
-use pivot_core::refusal::some_of;
 use pivot_engine::{Event, Watcher};
 
-use super::{Output, count, lines, lock, plan};
+use super::{Output, count, events, lines, lock, plan};
+use crate::args::LogFormat;
 
 /// Shows events as they come, and keeps the plan for who wants it afterwards.
 pub(crate) struct Progress {
@@ -18,50 +20,93 @@ pub(crate) struct Progress {
     target: String,
     /// Whether the plan itself is the result, and needs no mention here.
     planning: bool,
-    plan: Mutex<Option<Plan>>,
+    plan: Mutex<Option<Arc<Plan>>>,
     bar: Mutex<Option<Bar>>,
+    /// Notes that came, by code.
+    notes: Mutex<BTreeMap<String, usize>>,
 }
 
 struct Bar {
     bar: ProgressBar,
-    phase: Phase,
     objects: usize,
-    begun: Instant,
 }
 
 impl Progress {
     pub(crate) fn new(output: Arc<Output>, (source, target): (&str, &str), planning: bool) -> Arc<Self> {
-        let (source, target) = (source.to_owned(), target.to_owned());
-        Arc::new(Self { output, source, target, planning, plan: Mutex::default(), bar: Mutex::default() })
+        Arc::new(Self {
+            output,
+            source: source.to_owned(),
+            target: target.to_owned(),
+            planning,
+            plan: Mutex::default(),
+            bar: Mutex::default(),
+            notes: Mutex::default(),
+        })
     }
 
     /// The plan, if it came so far.
-    pub(crate) fn plan(&self) -> Option<Plan> {
+    pub(crate) fn plan(&self) -> Option<Arc<Plan>> {
         lock(&self.plan).clone()
     }
 
-    /// Takes the bar away. What was under way is done, or not.
-    pub(crate) fn end(&self, well: bool) {
-        let bar = lock(&self.bar).take();
-        if let Some(bar) = bar {
-            self.close(bar, well);
+    /// Nothing more comes: takes the bar away, if a phase was not done.
+    pub(crate) fn end(&self) {
+        self.more_notes();
+        self.lower_bar();
+    }
+
+    fn lower_bar(&self) {
+        if let Some(Bar { bar, .. }) = lock(&self.bar).take() {
+            bar.finish_and_clear();
         }
     }
 
-    fn close(&self, Bar { bar, phase, objects, begun }: Bar, well: bool) {
-        bar.finish_and_clear();
-        if well {
-            let time = begun.elapsed().as_secs_f64();
-            self.output.say(&format!("{:<10} {}, {time:.1}s", format!("{phase}:"), count(objects, "object")));
+    fn line(&self, event: &Event) -> String {
+        events::line(event, (&self.source, &self.target))
+    }
+
+    fn verbose(&self) -> bool {
+        self.output.manner().verbose > 0
+    }
+
+    /// For people.
+    fn show(&self, event: &Event) {
+        if !matches!(event, Event::Note { .. }) {
+            self.more_notes();
+        }
+        match event {
+            // The plan shows both.
+            Event::Planned { .. } | Event::Note { .. } if self.planning => {}
+            Event::Planned { plan, .. } => self.planned(event, plan),
+            Event::Note { code, .. } if !self.verbose() && !self.has_room(code) => {}
+            Event::PhaseBegun { phase, objects } if self.output.manner().bars => {
+                self.raise_bar(*phase, *objects);
+            }
+            Event::PhaseDone { phase, milliseconds } => self.phase_done(*phase, *milliseconds),
+            Event::Object { .. } | Event::Waiting { .. } => self.on_bar(event),
+            other if events::shown(other, self.verbose()) => {
+                self.output.line(events::level(other), &self.line(other));
+            }
+            _ => {}
         }
     }
 
-    fn phase(&self, phase: Phase, objects: usize) {
-        let text = doing(phase, objects);
-        if !self.output.manner().bars {
-            return self.output.say(&format!("{:<10} {text}", format!("{phase}:")));
+    /// On the bar, where there is one.
+    fn on_bar(&self, event: &Event) {
+        let line = self.line(event);
+        match &*lock(&self.bar) {
+            Some(Bar { bar, .. }) => {
+                if let Event::Object { .. } = event {
+                    bar.inc(1);
+                }
+                bar.set_message(lines::tame(&line).into_owned());
+            }
+            None => self.output.say(&line),
         }
-        self.end(true);
+    }
+
+    fn raise_bar(&self, phase: Phase, objects: usize) {
+        self.lower_bar();
         let counted = matches!(phase, Phase::Copied | Phase::Released);
         let bar = if counted {
             let length = objects.try_into().unwrap_or(u64::MAX);
@@ -70,66 +115,56 @@ impl Progress {
         } else {
             ProgressBar::new_spinner().with_style(style("{prefix:10} {spinner} {elapsed} {wide_msg}"))
         };
-        let bar = self.output.bars.add(bar.with_prefix(format!("{phase}:")).with_message(text));
+        let message = events::doing(phase, objects);
+        let bar = self.output.bars.add(bar.with_prefix(format!("{phase}:")).with_message(message));
         bar.enable_steady_tick(Duration::from_millis(120));
-        *lock(&self.bar) = Some(Bar { bar, phase, objects, begun: Instant::now() });
+        *lock(&self.bar) = Some(Bar { bar, objects });
     }
 
-    fn done(&self, line: &str) {
-        match &*lock(&self.bar) {
-            Some(Bar { bar, .. }) => {
-                bar.inc(1);
-                bar.set_message(line.to_owned());
-            }
-            None => self.output.say(line),
+    fn phase_done(&self, phase: Phase, milliseconds: u64) {
+        let done = lock(&self.bar).take();
+        if let Some(Bar { bar, objects }) = done {
+            bar.finish_and_clear();
+            let text = format!("{}, {:.1}s", count(objects, "object"), events::seconds(milliseconds));
+            self.output.say(&events::headed(&phase.to_string(), &text));
         }
     }
 
-    fn planned(&self, plan: &Plan) {
-        *lock(&self.plan) = Some(plan.clone());
-        if self.planning {
-            return;
-        }
-        self.output.say(&format!("{:<10} {}", "Planned:", plan::head(plan, &self.source, &self.target)));
-        if self.output.manner().verbose > 0 {
+    fn planned(&self, event: &Event, plan: &Plan) {
+        self.output.say(&self.line(event));
+        if self.verbose() {
             plan::kinds(plan).iter().for_each(|line| self.output.say(line));
             plan.stays.iter().for_each(|stay| self.output.say(&format!("stays: {stay}")));
         }
-        let all = self.output.manner().verbose > 0;
-        plan::notes(plan, all).iter().for_each(|note| self.output.say(&format!("note: {note}")));
+    }
+
+    /// Whether one more note of a sort is shown: a plugin can cause one for each pair of objects.
+    fn has_room(&self, code: &str) -> bool {
+        let mut notes = lock(&self.notes);
+        let seen = notes.entry(code.to_owned()).or_default();
+        *seen += 1;
+        *seen <= plan::NOTES
+    }
+
+    /// How many notes were not shown.
+    fn more_notes(&self) {
+        for (code, seen) in std::mem::take(&mut *lock(&self.notes)) {
+            if let Some(line) = plan::more_notes(&code, seen) {
+                self.output.say(&format!("note: {line}"));
+            }
+        }
     }
 }
 
 impl Watcher for Progress {
-    fn event(&self, event: Event<'_>) {
-        match event {
-            Event::Looking(at) => self.output.say(at),
-            Event::Planned(plan) => self.planned(plan),
-            Event::Phase(phase, objects) => self.phase(phase, objects),
-            Event::Done(_, key, what, side) => self.done(&format!("{what} {key} in the {side}")),
-            Event::Waiting { what, left } => {
-                let text = format!("waiting, {left}s left: {}", some_of(what, 3));
-                match &*lock(&self.bar) {
-                    Some(Bar { bar, .. }) => bar.set_message(lines::tame(&text).into_owned()),
-                    None => self.output.say(&text),
-                }
-            }
-            Event::Note(text) => self.output.say(&format!("note: {text}")),
-            Event::Warning(text) => self.output.warn(text),
+    fn event(&self, event: Event) {
+        if let Event::Planned { plan, .. } = &event {
+            *lock(&self.plan) = Some(plan.clone());
         }
-    }
-}
-
-fn doing(phase: Phase, objects: usize) -> String {
-    let objects = count(objects, "object");
-    match phase {
-        Phase::Checked => format!("checking what could speak against moving {objects}"),
-        Phase::Paused => format!("pausing what is responsible for {objects}"),
-        Phase::Copied => format!("creating {objects} in the target"),
-        Phase::Committed => format!("comparing {objects} with the source once more"),
-        Phase::Live => "resuming in the target, and waiting for its controllers".to_owned(),
-        Phase::Released => format!("deleting {objects} from the source"),
-        Phase::Settled => "letting go of what is still held".to_owned(),
+        match self.output.manner().log {
+            LogFormat::Json => self.output.json_event(&event, &self.line(&event)),
+            LogFormat::Text => self.show(&event),
+        }
     }
 }
 

@@ -3,11 +3,12 @@
 mod results;
 
 use expect_test::{Expect, expect};
+use pivot_core::hooks::Severity;
 use pivot_core::plan::{Fate, KeepReason, Note, Plan, Stay, StayReason, Step, Why};
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
 use pivot_core::{GroupKind, Key, OwnerReference, Side, Uid};
-use pivot_engine::{Event, Watcher};
+use pivot_engine::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher};
 
 use super::testing::output;
 use super::*;
@@ -149,17 +150,77 @@ fn with_v_each_object_that_stays_is_named() {
     );
 }
 
-fn told(verbose: u8, log: LogFormat) -> String {
+fn planned() -> Event {
+    let plan = small_plan();
+    Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan) }
+}
+
+fn note(text: impl Into<String>) -> Event {
+    Event::Note { code: "many".into(), object: None, text: text.into() }
+}
+
+fn object(verb: Verb) -> Event {
+    Event::Object { verb, object: capi("Machine", "edge-1"), side: Side::Target, phase: Phase::Copied }
+}
+
+fn finding(severity: Severity) -> Event {
+    Event::Finding {
+        plugin: "readiness".into(),
+        code: "not-ready".into(),
+        severity,
+        object: Some(capi("Cluster", "edge")),
+        text: "it is not ready".into(),
+        remedy: "wait for it".into(),
+    }
+}
+
+/// One of each kind.
+fn events() -> Vec<Event> {
+    let awaited = Awaited {
+        object: Some(capi("Machine", "edge-1")),
+        side: Some(Side::Source),
+        plugin: None,
+        what: "not paused yet".into(),
+        remedy: String::new(),
+    };
+    let lease = |state, seconds_left| Event::Lease {
+        side: Side::Source,
+        object: key("coordination.k8s.io", "Lease", Some("kube-system"), "pivot-host"),
+        holder: "pivot-host/7".into(),
+        state,
+        seconds_left,
+    };
+    vec![
+        lease(LeaseState::Waiting, Some(12)),
+        lease(LeaseState::Taken, None),
+        Event::Accepted { danger: Danger::DependentsLost, kinds: vec![GroupKind::new("", "Secret")] },
+        Event::Accepted { danger: Danger::TargetUnconfirmed, kinds: Vec::new() },
+        Event::Looking { side: Side::Source },
+        planned(),
+        note("two classes share a template"),
+        Event::PhaseBegun { phase: Phase::Copied, objects: 5 },
+        object(Verb::Created),
+        object(Verb::Used),
+        Event::Waiting { awaited: vec![awaited], more: 7, seconds_left: 42 },
+        Event::Retrying { side: Side::Target, attempt: 6, error: "no route".into() },
+        Event::Throttled { side: Side::Target, requests: 17, after_milliseconds: 1000 },
+        finding(Severity::Note),
+        finding(Severity::Warn),
+        finding(Severity::Stop),
+        Event::Warning {
+            code: "no-ready-node".into(),
+            object: None,
+            text: "the target has no ready node".into(),
+        },
+        Event::PhaseDone { phase: Phase::Copied, milliseconds: 2345 },
+    ]
+}
+
+fn shown(events: Vec<Event>, verbose: u8, log: LogFormat) -> String {
     let (output, out, err) = output(verbose, log);
     let progress = Progress::new(output, SIDES, false);
-    progress.event(Event::Looking("reading the source"));
-    progress.event(Event::Planned(&small_plan()));
-    progress.event(Event::Phase(Phase::Copied, 5));
-    progress.event(Event::Done(Phase::Copied, &capi("Machine", "edge-1"), "created", Side::Target));
-    let what = vec!["Machine ns/edge-1 in the source: not paused yet".to_owned()];
-    progress.event(Event::Waiting { what: &what, left: 42 });
-    progress.event(Event::Warning("the target has no ready node"));
-    progress.end(true);
+    events.into_iter().for_each(|event| progress.event(event));
+    progress.end();
     assert_eq!(out.text(), "", "progress is for people");
     err.text()
 }
@@ -167,14 +228,21 @@ fn told(verbose: u8, log: LogFormat) -> String {
 #[test]
 fn without_a_terminal_each_event_is_a_line() {
     check(
-        &told(0, LogFormat::Text),
+        &shown(events(), 0, LogFormat::Text),
         &expect![[r#"
+            waiting, 12s left: the lease of another run (pivot-host/7), which may be dead; --take-over skips this wait
+            accepted: what depends on deleted objects may be garbage-collected (--accept-loss Secret)
+            accepted: the target's controllers need not report that they took over (--no-wait)
             reading the source
             Planned:   5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
             note: two classes share a template
             Copied:    creating 5 objects in the target
             created Machine ns/edge-1 in the target
-            waiting, 42s left: Machine ns/edge-1 in the source: not paused yet
+            left Machine ns/edge-1 in the target as it is
+            waiting, 42s left: Machine ns/edge-1 in the source: not paused yet and 7 more
+            warning: the target does not take a request; trying again (no route)
+            note: readiness: it is not ready; wait for it
+            warning: readiness: it is not ready; wait for it
             warning: the target has no ready node
         "#]],
     );
@@ -183,8 +251,12 @@ fn without_a_terminal_each_event_is_a_line() {
 #[test]
 fn with_v_counts_and_reasons_are_told_on_the_way() {
     check(
-        &told(1, LogFormat::Text),
+        &shown(events(), 1, LogFormat::Text),
         &expect![[r#"
+            waiting, 12s left: the lease of another run (pivot-host/7), which may be dead; --take-over skips this wait
+            took Lease kube-system/pivot-host in the source as pivot-host/7
+            accepted: what depends on deleted objects may be garbage-collected (--accept-loss Secret)
+            accepted: the target's controllers need not report that they took over (--no-wait)
             reading the source
             Planned:   5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
                  1  Cluster.cluster.x-k8s.io
@@ -198,16 +270,78 @@ fn with_v_counts_and_reasons_are_told_on_the_way() {
             note: two classes share a template
             Copied:    creating 5 objects in the target
             created Machine ns/edge-1 in the target
-            waiting, 42s left: Machine ns/edge-1 in the source: not paused yet
+            left Machine ns/edge-1 in the target as it is
+            waiting, 42s left: Machine ns/edge-1 in the source: not paused yet and 7 more
+            warning: the target does not take a request; trying again (no route)
+            the target asks for fewer requests (17 turned away so far)
+            note: readiness: it is not ready; wait for it
+            warning: readiness: it is not ready; wait for it
             warning: the target has no ready node
         "#]],
     );
 }
 
 #[test]
-fn lines_of_a_json_log_are_json() {
-    for line in told(1, LogFormat::Json).lines() {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert!(line["fields"]["message"].is_string() && line["level"].is_string(), "{line}");
+fn many_notes_of_one_sort_are_counted_on_the_way_too() {
+    let notes = || (0..1000).map(|n| note(format!("note {n}"))).chain([planned()]).collect();
+    let text = shown(notes(), 0, LogFormat::Text);
+    assert!(text.contains("note: note 9\nnote: and 990 more of this sort (many); -v shows them\n"), "{text}");
+    assert_eq!(shown(notes(), 1, LogFormat::Text).matches("note: note").count(), 1000);
+    assert_eq!(shown(notes(), 0, LogFormat::Json).lines().count(), 1001, "programs count themselves");
+}
+
+#[test]
+fn a_plan_that_is_the_result_is_not_told_twice() {
+    let (output, _, err) = output(0, LogFormat::Text);
+    let progress = Progress::new(output, SIDES, true);
+    for event in [planned(), note("it is in the plan"), finding(Severity::Note)] {
+        progress.event(event);
     }
+    assert_eq!(err.text(), "note: readiness: it is not ready; wait for it\n");
+    assert_eq!(progress.plan().map(|plan| plan.steps.len()), Some(5));
+}
+
+fn json_lines(text: &str) -> Vec<serde_json::Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn lines_of_a_json_log_have_the_fields_of_their_events() {
+    let lines = json_lines(&shown(events(), 0, LogFormat::Json));
+    let text = shown(events(), 1, LogFormat::Text);
+    assert_eq!(lines.len(), events().len(), "none is left out");
+    for (line, event) in lines.iter().zip(events()) {
+        let time = line["time"].as_str().unwrap();
+        assert!(time.parse::<jiff::Timestamp>().is_ok(), "{line}");
+        let serde_json::Value::Object(fields) = serde_json::to_value(&event).unwrap() else { panic!() };
+        for (name, value) in &fields {
+            assert_eq!(&line[name], value, "{line}");
+        }
+        let message = line["message"].as_str().unwrap();
+        if events::shown(&event, true) {
+            assert!(text.contains(message), "{line}");
+        }
+    }
+    let of = |name: &str| lines.iter().find(|line| line["event"] == name).unwrap();
+    let machine = serde_json::json!({"group": "cluster.x-k8s.io", "kind": "Machine", "namespace": "ns", "name": "edge-1"});
+    assert_eq!((&of("object")["object"], &of("object")["level"]), (&machine, &"info".into()));
+    assert_eq!(of("accepted")["option"], "--accept-loss");
+    assert_eq!((&of("warning")["level"], &of("retrying")["level"]), (&"warn".into(), &"warn".into()));
+}
+
+#[test]
+fn the_programs_own_words_are_json_lines_too() {
+    let (output, _, err) = output(0, LogFormat::Json);
+    output.say("two\nlines \u{9b}2J");
+    output.fail("no");
+    let lines = json_lines(&err.text());
+    assert_eq!((&lines[0]["event"], &lines[0]["level"]), (&"message".into(), &"info".into()));
+    assert_eq!(lines[0]["message"], "two\nlines  2J", "what drives a terminal is taken out");
+    assert_eq!((&lines[1]["level"], &lines[1]["message"]), (&"error".into(), &"no".into()));
+}
+
+#[test]
+fn words_of_others_do_nothing_to_a_terminal() {
+    let text = "gone\u{1b}[2J";
+    assert_eq!(shown(vec![note(text)], 0, LogFormat::Text), "note: gone [2J\n");
 }

@@ -72,7 +72,7 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
     refusals.extend(rights);
     refusals.extend(foreign);
     if let Some(warning) = node {
-        job.tell(Event::Warning(&warning));
+        job.tell(warning);
     }
     // What the target's server would refuse mostly follows from the rest: an older provider, a missing right.
     if refusals.is_empty() && used.is_empty() {
@@ -116,9 +116,10 @@ async fn target_providers(job: &Job, base: &Base, source: &[Provider]) -> Result
     let listing = match job.target.list(kind, None).await {
         Ok(listing) => listing,
         Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
-            job.tell(Event::Warning(&format!(
-                "the target's providers may not be listed and are not checked: {why}"
-            )));
+            job.tell(Event::warning(
+                "providers-unreadable",
+                format!("the target's providers may not be listed and are not checked: {why}"),
+            ));
             return Ok(Vec::new());
         }
         Err(failure) => return Err(failure),
@@ -162,9 +163,10 @@ async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
     for ((kind, namespace), listed) in listing::metas(&job.source, EMPTY_LISTS, wanted).await? {
         if matches!(listed, Listed::Forbidden(_)) {
             let (gk, namespace) = (&kind.group_kind, namespace.unwrap_or_default());
-            job.tell(Event::Warning(&format!(
+            let text = format!(
                 "{gk} may not be listed in namespace {namespace} of the source: whether objects of it depend on what is deleted is not known"
-            )));
+            );
+            job.tell(Event::warning("dependents-unreadable", text));
         }
         found.extend(listed.known().into_iter().map(|meta| Bystander { kind: kind.clone(), meta }));
     }
@@ -175,7 +177,7 @@ async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
 }
 
 /// A cluster without a node that takes Pods can't run the controllers that the moved objects need.
-async fn schedulable_node(job: &Job) -> Result<Option<String>, Failure> {
+async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
     #[derive(Deserialize)]
     struct Node {
         #[serde(default)]
@@ -213,7 +215,8 @@ async fn schedulable_node(job: &Job) -> Result<Option<String>, Failure> {
             && node.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")
     });
     Ok((!good).then(|| {
-        "the target has no ready node that takes Pods: its controllers may not be able to run".to_owned()
+        let text = "the target has no ready node that takes Pods: its controllers may not be able to run";
+        Event::warning("no-ready-node", text)
     }))
 }
 

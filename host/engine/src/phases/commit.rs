@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use pivot_core::plan::Fate as PlanFate;
+use pivot_core::record::Phase;
 use pivot_core::release::{self, Entry, Fate, ReleaseKind, ReleaseList};
 use pivot_core::{Key, Meta, Object, Side, Uid};
 use pivot_places::{PlaceError, Preconditions};
@@ -15,6 +16,7 @@ use serde_json::json;
 use crate::base::Base;
 use crate::checks::before_pause;
 use crate::checks::existing::{self, Used};
+use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::copy::{self, Copied, Copies};
@@ -107,6 +109,7 @@ pub(crate) async fn again(
             && !copied.used
         {
             remove(job, &step.key, &copied.uid).await?;
+            job.tell_object(Phase::Copied, Verb::Removed, &step.key, Side::Target);
             changed = true;
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::base::Base;
 use crate::checks::existing::{self, Used, Verdict};
-use crate::events::Event;
+use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::plugins::calls::{self, Authors};
@@ -78,7 +78,7 @@ pub(crate) async fn all(
             let owners = owners(&job, &base, step, &copies, &by_uid)?;
             let (copied, verb) = one(&job, &base, step, &owners, &copies, &used).await?;
             copies.get(index).ok_or_else(bug)?.get_or_init(|| copied);
-            job.tell(Event::Done(Phase::Copied, &step.key, verb, Side::Target));
+            job.tell_object(Phase::Copied, verb, &step.key, Side::Target);
             Ok(())
         }
     })
@@ -118,9 +118,9 @@ async fn one(
     owners: &[OwnerReference],
     copies: &Copies,
     used: &Used,
-) -> Result<(Copied, &'static str), Failure> {
+) -> Result<(Copied, Verb), Failure> {
     if let Some(uid) = used.get(&step.key) {
-        return Ok((Copied { uid: uid.clone(), restored: false, used: true }, "used as it is"));
+        return Ok((Copied { uid: uid.clone(), restored: false, used: true }, Verb::Used));
     }
     let kind = job.kind(Side::Target, &step.key.group_kind)?;
     let object = base.object(step)?;
@@ -129,19 +129,19 @@ async fn one(
         || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
     let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
     let (created, verb) = match job.target.create(kind, &body, Change::Real).await {
-        Ok(created) => (created, "created"),
-        Err(PlaceError::AlreadyExists(_)) => match over_existing(job, base, step, &body, copies, &quoting)
-            .await?
-        {
-            Existing::Brought(object) => (*object, "brought up to date"),
-            Existing::Used(uid) => return Ok((Copied { uid, restored: false, used: true }, "used as it is")),
-        },
+        Ok(created) => (created, Verb::Created),
+        Err(PlaceError::AlreadyExists(_)) => {
+            match over_existing(job, base, step, &body, copies, &quoting).await? {
+                Existing::Brought(object) => (*object, Verb::Updated),
+                Existing::Used(uid) => return Ok((Copied { uid, restored: false, used: true }, Verb::Used)),
+            }
+        }
         Err(error) => return Err(job.target.failed(creating(), Some(&step.key), quoting(error))),
     };
     let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
     // The target's controllers may have put finalizers of their own on a copy that was there already.
     let fields = match verb {
-        "created" => body::lost(&body, &answer),
+        Verb::Created => body::lost(&body, &answer),
         _ => body::lost(&content(&body, false), &content(&answer, false)),
     };
     if !fields.is_empty() {

@@ -12,7 +12,7 @@ use pivot_core::release::{Entry, Fate, Quiet, ReleaseList};
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
-use crate::events::Event;
+use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
@@ -33,7 +33,7 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
                 // The copy carries the undo annotation that the source had when it was copied.
                 let known = copied.and_then(|copied| copied.get(&entry.key));
                 if pausing::resume(job, &job.target, kind, entry, known).await? {
-                    job.tell(Event::Done(Phase::Live, &entry.key, "resumed", Side::Target));
+                    job.tell_object(Phase::Live, Verb::Resumed, &entry.key, Side::Target);
                 }
                 Ok(())
             }

@@ -71,9 +71,10 @@ pub(crate) async fn with_labels(
                     match job.source.get(kind, &key).await {
                         Ok(there) => there.map(|there| there.meta.labels),
                         Err(failure) => {
-                            job.tell(Event::Warning(&format!(
-                            "namespace {name} is made without the labels that it has in the source: {failure}"
-                        )));
+                            let text = format!(
+                                "namespace {name} is made without the labels that it has in the source: {failure}"
+                            );
+                            job.tell(Event::warning("namespace-labels", text));
                             None
                         }
                     }

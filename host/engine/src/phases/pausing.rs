@@ -11,7 +11,7 @@ use futures::FutureExt;
 use pivot_core::hooks::Hook;
 use pivot_core::pause;
 use pivot_core::plan::{Fate, KeepReason, Step};
-use pivot_core::record::Record;
+use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate as ListFate, Quiet, ReleaseList};
 use pivot_core::soft::{is_cluster, is_cluster_class};
@@ -20,7 +20,7 @@ use pivot_places::PlaceError;
 use serde_json::json;
 
 use crate::base::Base;
-use crate::events::Event;
+use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::requeue;
@@ -105,7 +105,11 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
         // The inverse is true of this state only.
         merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": object.meta.resource_version}}));
         match job.source.patch(kind, &step.key, &patch).await {
-            Ok(_) => return Ok(true),
+            Ok(_) => {
+                let verb = if by.is_some() { Verb::Held } else { Verb::Paused };
+                job.tell_object(Phase::Paused, verb, &step.key, Side::Source);
+                return Ok(true);
+            }
             Err(PlaceError::Conflict(_)) => match job.source.get(kind, &step.key).await? {
                 Some(now) => object = now,
                 // Gone on its own: the second list will not have it either.
@@ -149,7 +153,10 @@ pub(crate) async fn let_leavers_go(job: &Job, base: &Base) -> Result<(), Failure
     let wanted: BTreeSet<&Uid> = base.plan.steps.iter().map(|step| &step.uid).collect();
     for object in base.inventory.objects() {
         if pause::is_ours(&object.meta, &job.move_id) && !wanted.contains(&object.meta.uid) {
-            take_back(&job.source, &object.kind, &object.key(), &job.move_id, Some(object)).await?;
+            let key = object.key();
+            if take_back(&job.source, &object.kind, &key, &job.move_id, Some(object)).await? {
+                job.tell_object(Phase::Paused, Verb::Resumed, &key, Side::Source);
+            }
         }
     }
     Ok(())
@@ -236,9 +243,13 @@ pub(crate) async fn resume(
         && pause::is_paused(&now).map_err(|error| Failure::Object(handle.side, error))?
     {
         let (key, side, note) = (&entry.key, handle.side, names::UNDO);
-        job.tell(Event::Warning(&format!(
-            "{key} in the {side} is still paused: somebody removed its annotation {note}; un-pause it by hand"
-        )));
+        job.tell(Event::Warning {
+            code: "undo-lost".into(),
+            object: Some(key.clone()),
+            text: format!(
+                "{key} in the {side} is still paused: somebody removed its annotation {note}; un-pause it by hand"
+            ),
+        });
     }
     Ok(false)
 }
@@ -273,8 +284,16 @@ pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, F
     ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(turn(kind)), key.clone()));
     let mut count = 0;
     for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {
-        let work =
-            wave.iter().map(|(kind, key)| take_back(&job.source, kind, key, &job.move_id, None).boxed());
+        let work = wave.iter().map(|(kind, key)| -> Work<'_, bool> {
+            async move {
+                let done = take_back(&job.source, kind, key, &job.move_id, None).await?;
+                if done {
+                    job.tell_object(Phase::Paused, Verb::Resumed, key, Side::Source);
+                }
+                Ok(done)
+            }
+            .boxed()
+        });
         for result in side_by_side::each(OBJECTS, work.collect()).await {
             match result {
                 Ok(done) => count += usize::from(done),

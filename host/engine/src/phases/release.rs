@@ -17,7 +17,7 @@ use pivot_core::{Kind, Object, Side, body, names};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::{Value, json};
 
-use crate::events::Event;
+use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
@@ -85,7 +85,7 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
     }
     let kind = kind_of(job, entry);
     if pausing::resume(job, &job.source, &kind, entry, None).await? {
-        job.tell(Event::Done(Phase::Released, &entry.key, "kept and resumed", Side::Source));
+        job.tell_object(Phase::Released, Verb::Kept, &entry.key, Side::Source);
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ async fn delete_ready(job: &Job, entry: &Entry, ready: &Ready) -> Result<(), Fai
         match job.source.delete(&kind, &entry.key, preconditions).await {
             Ok(()) if finalizers_back => return strip(job, &kind, entry).await,
             Ok(()) => {
-                job.tell(Event::Done(Phase::Released, &entry.key, "deleted", Side::Source));
+                job.tell_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
                 return Ok(());
             }
             Err(PlaceError::NotFound(_)) => return Ok(()),
@@ -159,7 +159,7 @@ async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure
     match job.source.patch(kind, &entry.key, &patch).await {
         // A conflict is about the UID: ours is gone and another has its name.
         Ok(_) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => {
-            job.tell(Event::Done(Phase::Released, &entry.key, "deleted", Side::Source));
+            job.tell_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
             Ok(())
         }
         Err(error) => Err(job.source.failed("taking the finalizers off", Some(&entry.key), error)),

@@ -11,7 +11,7 @@ use pivot_core::soft::is_cluster;
 use pivot_core::{Key, Meta, Side, Uid, names};
 use pivot_places::{PlaceError, Preconditions};
 
-use crate::events::Event;
+use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit;
@@ -33,11 +33,12 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Fa
     let there = record.phase >= Phase::Copied && !job.options.target_gone;
     let removed = if there { clear_target(job, record).await? } else { 0 };
     if record.phase >= Phase::Copied && job.options.target_gone {
-        job.tell(Event::Warning(&format!(
+        let text = format!(
             "what this move made in the target was left there: copies, paused, annotated with {}={}",
             names::MARK,
             job.move_id
-        )));
+        );
+        job.tell(Event::warning("copies-left", text));
     }
     let resumed = pausing::take_back_all(job, record).await?;
     Ok(TakenBack { removed, resumed })
@@ -88,7 +89,7 @@ async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure>
                 return Err(Failure::Bug(format!("no object {index}")));
             };
             commit::remove(&job, key, &meta.uid).await?;
-            job.tell(Event::Done(Phase::Copied, key, "removed", Side::Target));
+            job.tell_object(Phase::Copied, Verb::Removed, key, Side::Target);
             Ok(())
         }
     })
@@ -120,7 +121,11 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
         return Ok(());
     };
     if let Some(inhabitant) = inhabitant(job, name).await? {
-        job.tell(Event::Note(&format!("namespace {name} in the target is kept: {inhabitant} lives in it")));
+        job.tell(Event::Note {
+            code: "namespace-kept".into(),
+            text: format!("namespace {name} in the target is kept: {inhabitant} lives in it"),
+            object: Some(inhabitant),
+        });
         return Ok(());
     }
     let preconditions = Preconditions { uid: Some(there.meta.uid), resource_version: None };

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pivot_core::hooks::Point;
-use pivot_core::plan::Fate as PlanFate;
+use pivot_core::plan::{Fate as PlanFate, Note};
 use pivot_core::record::{Finished, Phase};
 use pivot_core::release::{Fate, ReleaseList};
-use pivot_core::{GroupKind, Key};
+use pivot_core::{GroupKind, Key, Side};
 use pivot_places::{Closing, PlaceError};
 use tokio::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::base::Base;
 use crate::checks::before_pause::{self, Ahead};
 use crate::discovery::objects::discover;
 use crate::discovery::planning;
-use crate::events::Event;
+use crate::events::{self, Event, Summary};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit::{self, Look};
@@ -78,7 +78,7 @@ impl ActiveMove {
                         "move {} was done already; the last of its records is removed",
                         self.job.move_id
                     );
-                    self.job.tell(Event::Note(&note));
+                    self.job.tell(Event::note("already-done", note));
                     return Ok(Done::default());
                 }
             };
@@ -102,7 +102,7 @@ impl ActiveMove {
     async fn check(&mut self) -> Result<(Base, Ahead, BTreeSet<Key>), Failure> {
         let job = self.job.clone();
         let (base, providers) = look(&job).await?;
-        job.tell(Event::Phase(Phase::Checked, base.plan.steps.len()));
+        job.tell(Event::PhaseBegun { phase: Phase::Checked, objects: base.plan.steps.len() });
         let ahead = before_pause::all(&job, &base, &providers).await?;
         job.safe_point()?;
         self.lap(Phase::Checked);
@@ -115,7 +115,7 @@ impl ActiveMove {
         if !job.source.can().has_controllers {
             return Ok(Arc::new(first));
         }
-        job.tell(Event::Phase(Phase::Paused, first.plan.steps.len()));
+        job.tell(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
         let base = self.settle_source(first).await?;
         before_pause::newcomers(&job, &base, known).await?;
         calls::gate(&job, &base.scene(), Point::AfterPause).await?;
@@ -165,7 +165,7 @@ impl ActiveMove {
         let (entered, labelled) =
             tokio::join!(self.journal.enter(Phase::Copied), namespaces::with_labels(&job, missing));
         entered?;
-        job.tell(Event::Phase(Phase::Copied, base.plan.steps.len()));
+        job.tell(Event::PhaseBegun { phase: Phase::Copied, objects: base.plan.steps.len() });
         namespaces::create(&job, labelled).await?;
         let copies = copy::none_yet(base);
         copy::all(&job, base, &Arc::new(used), &copies).await?;
@@ -222,7 +222,7 @@ impl ActiveMove {
         copies: Copies,
     ) -> Result<(Arc<ReleaseList>, Known), Failure> {
         let job = self.job.clone();
-        job.tell(Event::Phase(Phase::Committed, base.plan.steps.len()));
+        job.tell(Event::PhaseBegun { phase: Phase::Committed, objects: base.plan.steps.len() });
         let (base, copies) = self.verified(base, copies).await?;
         let list = commit::release_list(&job, &base, &copies)?;
         // The last moment in which nothing is decided.
@@ -239,7 +239,7 @@ impl ActiveMove {
         let count = list.entries.len();
         // Once deleting has begun the target has shown that it reconciles; asking again could only hold up the end.
         if self.journal.record.phase <= Phase::Live {
-            job.tell(Event::Phase(Phase::Live, count));
+            job.tell(Event::PhaseBegun { phase: Phase::Live, objects: count });
             let (known, copied) = match &seen {
                 Seen::Copied(known) => (known, Some(known)),
                 Seen::Again(known) => {
@@ -257,7 +257,7 @@ impl ActiveMove {
             self.lap(Phase::Live);
         }
         if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
-            job.tell(Event::Phase(Phase::Released, count));
+            job.tell(Event::PhaseBegun { phase: Phase::Released, objects: count });
             // Before it is written down: from Released on nobody asks again whether the target reconciles.
             tokio::try_join!(
                 live::copies_stand(&job, &list),
@@ -269,7 +269,7 @@ impl ActiveMove {
             self.lap(Phase::Released);
         }
         self.journal.advance(Phase::Settled).await?;
-        job.tell(Event::Phase(Phase::Settled, count));
+        job.tell(Event::PhaseBegun { phase: Phase::Settled, objects: count });
         settle::all(&job, &list).await?;
         let mut done = Done::default();
         for entry in &list.entries {
@@ -322,7 +322,7 @@ impl ActiveMove {
             moved: done.moved.values().sum(),
             kept: done.kept.values().sum(),
             plugins: record.plugins.clone(),
-            accepted: job.options.accepted(),
+            accepted: events::accepted_in_words(&job.options),
         };
         self.journal.close(&finished).await
     }
@@ -352,8 +352,11 @@ impl ActiveMove {
 
     fn lap(&mut self, phase: Phase) {
         let now = Instant::now();
-        self.times.push((phase, now - self.began));
+        let time = now - self.began;
+        self.times.push((phase, time));
         self.began = now;
+        let milliseconds = time.as_millis().try_into().unwrap_or(u64::MAX);
+        self.job.tell(Event::PhaseDone { phase, milliseconds });
     }
 }
 
@@ -379,15 +382,18 @@ async fn read(job: &Job) -> Result<Base, Failure> {
 
 /// Reads the source for the first time, and tells what would move.
 pub(crate) async fn look(job: &Job) -> Result<(Base, Vec<pivot_core::providers::Provider>), Failure> {
-    job.tell(Event::Looking("reading the source"));
+    job.tell(Event::Looking { side: Side::Source });
     before_pause::definitions_readable(&job.kinds)?;
     let wished = planning::wished(&job.plugins);
     let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
     for caution in &sight.cautions {
-        job.tell(Event::Warning(caution));
+        job.tell(Event::warning("classes-unreadable", caution.as_str()));
     }
     let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
-    job.tell(Event::Planned(&plan));
+    job.tell(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });
+    for Note { code, object, message } in plan.notes.clone() {
+        job.tell(Event::Note { code: code.into(), object, text: message });
+    }
     if plan.steps.is_empty() && plan.refusals.is_empty() {
         let why = before_pause::nothing_labelled(&job.kinds).unwrap_or_else(|| {
             match &job.options.scope.namespaces {

@@ -13,7 +13,7 @@ use pivot_core::{Key, Side, names};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::events::Event;
+use crate::events::{Awaited, Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
@@ -58,7 +58,7 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
             continue;
         }
         match one(job, entry, &settlers, &services, &mut patience).await {
-            Ok(()) => job.tell(Event::Done(Phase::Settled, &entry.key, "let go of", Side::Target)),
+            Ok(()) => job.tell_object(Phase::Settled, Verb::Settled, &entry.key, Side::Target),
             Err(Failure::Halted(halt)) => return Err(Failure::Halted(halt)),
             Err(failure) => stuck.push(format!("{}: {failure}", entry.key)),
         }
@@ -161,12 +161,12 @@ async fn with_plugin(
 }
 
 async fn wait(job: &Job, plugin: &str, finding: &Finding, deadline: Instant) -> Result<(), Failure> {
-    let line = [format!("{plugin}: {}; {}", finding.message, finding.remedy)];
+    let awaited = Awaited::plugin(plugin, finding);
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
-        return Err(Failure::TimedOut(line.to_vec()));
+        return Err(Failure::TimedOut(vec![awaited.to_string()]));
     }
-    job.tell(Event::Waiting { what: &line, left: left.as_secs() });
+    job.tell(Event::waiting(vec![awaited], left.as_secs()));
     tokio::select! {
         () = tokio::time::sleep(ASK_AGAIN.min(left)) => Ok(()),
         halt = job.halter.wait() => Err(Failure::Halted(halt)),

@@ -11,7 +11,7 @@ use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::events::Event;
+use crate::events::{Awaited, Event};
 use crate::job::Job;
 use crate::options::DryRun;
 use crate::outcome::failure::Failure;
@@ -176,6 +176,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
             }
         }
         if !stops.is_empty() {
+            stops.iter().for_each(|(plugin, finding)| job.tell(Event::finding(plugin, finding)));
             return Err(Failure::Gate(stops));
         }
         if waits.is_empty() {
@@ -191,13 +192,13 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
             }
             return Ok(());
         }
-        let lines: Vec<String> =
-            waits.iter().map(|(plugin, f)| format!("{plugin}: {}; {}", f.message, f.remedy)).collect();
+        let awaited: Vec<Awaited> =
+            waits.iter().map(|(plugin, finding)| Awaited::plugin(plugin, finding)).collect();
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Failure::TimedOut(lines));
+            return Err(Failure::TimedOut(awaited.iter().map(ToString::to_string).collect()));
         }
-        job.tell(Event::Waiting { what: &lines, left: left.as_secs() });
+        job.tell(Event::waiting(awaited, left.as_secs()));
         tokio::select! {
             () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
             halt = job.halter.wait() => return Err(Failure::Halted(halt)),
@@ -211,11 +212,10 @@ fn tell(job: &Job, told: &mut BTreeSet<String>, plugin: &str, finding: &Finding)
         return;
     }
     if told.len() > TOLD {
-        job.tell(Event::Warning(&format!("{plugin}: it has said {TOLD} things; the rest is not shown")));
-    } else if finding.severity == Severity::Note {
-        job.tell(Event::Note(&format!("{plugin}: {}", finding.message)));
+        let text = format!("plugin {plugin} has reported {TOLD} findings; the rest is not shown");
+        job.tell(Event::warning("findings-cut", text));
     } else {
-        job.tell(Event::Warning(&format!("{plugin}: {}; {}", finding.message, finding.remedy)));
+        job.tell(Event::finding(plugin, finding));
     }
 }
 

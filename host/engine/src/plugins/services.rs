@@ -219,6 +219,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::events::Nobody;
     use crate::requests::halt::Halter;
 
     fn group_kind(kind: &str) -> GroupKind {
@@ -251,7 +252,7 @@ mod tests {
 
     /// Answers for a plan with these namespaces and one cluster-scoped object.
     async fn within(namespaces: impl IntoIterator<Item = String>, scope: Namespaces) -> Arc<dyn Services> {
-        let handle = |side| Handle::new(side, Arc::new(place()), Halter::default());
+        let handle = |side| Handle::new(side, Arc::new(place()), Halter::default(), Arc::new(Nobody));
         let (source, target) = (handle(Side::Source), handle(Side::Target));
         let kinds = Arc::new(Kinds::ask(&source, &target).await.unwrap());
         let scene = Scene {

@@ -4,8 +4,8 @@
 //! rights comes back at once, instead of after minutes of back-off.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pivot_core::{Both, Key, Kind, Meta, Object, Side};
@@ -16,6 +16,7 @@ use pivot_places::{
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::events::{Event, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
 use crate::requests::limiter::Throttled;
@@ -28,6 +29,8 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(8);
 const HALTED_PATIENCE: Duration = Duration::from_secs(15);
 /// How long nothing is said of it.
 const SILENCE_TOLD: Duration = Duration::from_secs(3);
+/// How long it is not said again that a side asks for fewer requests.
+const THROTTLING_TOLD: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -43,13 +46,24 @@ pub(crate) struct Handle {
     answered: Arc<AtomicBool>,
     /// Whether people were told that it does not answer; many requests wait at once.
     told: Arc<AtomicBool>,
+    /// When they were last told that it asks for fewer requests.
+    throttling_told: Arc<Mutex<Option<Instant>>>,
     halter: Halter,
+    watcher: Arc<dyn Watcher>,
 }
 
 impl Handle {
-    pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter) -> Self {
-        let throttled = Throttled::default();
-        Self { side, place, throttled, answered: Arc::default(), told: Arc::default(), halter }
+    pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter, watcher: Arc<dyn Watcher>) -> Self {
+        Self {
+            side,
+            place,
+            throttled: Throttled::default(),
+            answered: Arc::default(),
+            told: Arc::default(),
+            throttling_told: Arc::default(),
+            halter,
+            watcher,
+        }
     }
 
     pub(crate) fn can(&self) -> Capabilities {
@@ -189,7 +203,9 @@ impl Handle {
     {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
+        let mut attempt = 0;
         loop {
+            attempt += 1;
             let patience = match (self.halter.halted(), self.answered.load(Ordering::Relaxed)) {
                 (None, true) => PATIENCE,
                 // Someone waits for us to stop.
@@ -208,16 +224,19 @@ impl Handle {
             };
             let wait = match error {
                 PlaceError::TooManyRequests { retry_after } => {
-                    self.throttled.fetch_add(1, Ordering::Relaxed);
-                    retry_after.unwrap_or(pause).min(PATIENCE)
+                    let requests = self.throttled.fetch_add(1, Ordering::Relaxed) + 1;
+                    let wait = retry_after.unwrap_or(pause).min(PATIENCE);
+                    self.tell_throttled(requests, wait);
+                    wait
                 }
-                _ => pause,
+                _ => {
+                    if begun.elapsed() >= SILENCE_TOLD && !self.told.swap(true, Ordering::Relaxed) {
+                        let error = error.to_string();
+                        self.watcher.event(Event::Retrying { side: self.side, attempt, error });
+                    }
+                    pause
+                }
             };
-            // A server that asks for patience is heeded; that is no news.
-            let throttled = matches!(error, PlaceError::TooManyRequests { .. });
-            if !throttled && begun.elapsed() >= SILENCE_TOLD && !self.told.swap(true, Ordering::Relaxed) {
-                tracing::warn!("the {} does not take a request; trying it again ({error})", self.side);
-            }
             tracing::debug!(side = %self.side, %error, ?wait, "trying again");
             tokio::time::sleep(wait).await;
             if let Some(why) = self.halter.lost() {
@@ -226,6 +245,17 @@ impl Handle {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
+
+    /// Many requests are turned away at once: one event a second tells of them all.
+    fn tell_throttled(&self, requests: u64, wait: Duration) {
+        let mut told = self.throttling_told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|at| at.elapsed() < THROTTLING_TOLD) {
+            return;
+        }
+        *told = Some(Instant::now());
+        let after_milliseconds = wait.as_millis().try_into().unwrap_or(u64::MAX);
+        self.watcher.event(Event::Throttled { side: self.side, requests, after_milliseconds });
+    }
 }
 
 #[cfg(test)]
@@ -233,6 +263,7 @@ mod tests {
     use pivot_places::MemoryPlace;
 
     use super::*;
+    use crate::events::Nobody;
 
     async fn patience(handle: &Handle) -> u64 {
         let begun = Instant::now();
@@ -244,7 +275,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_place_that_never_answered_is_given_up_sooner() {
         let place = Arc::new(MemoryPlace::new("over there"));
-        let handle = Handle::new(Side::Target, place, Halter::default());
+        let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(Nobody));
         assert!((8..15).contains(&patience(&handle).await));
         handle.clone().retry(|| async { Ok(()) }).await.unwrap();
         assert!((60..70).contains(&patience(&handle).await));
@@ -253,7 +284,7 @@ mod tests {
     #[test]
     fn an_error_names_who_did_not_answer() {
         let place = Arc::new(MemoryPlace::new("over there"));
-        let handle = Handle::new(Side::Target, place, Halter::default());
+        let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(Nobody));
         let failure = handle.failed("listing secrets", None, PlaceError::Unavailable("refused".into()));
         assert!(failure.to_string().contains("over there"), "{failure}");
     }

@@ -10,7 +10,7 @@ use pivot_core::{Key, Kind, Object};
 use pivot_places::{Event, PlaceError};
 use tokio::time::Instant;
 
-use crate::events::{self, Watcher};
+use crate::events::{self, Awaited, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
 use crate::requests::side::Handle;
@@ -32,9 +32,9 @@ pub(crate) async fn until(
     watcher: &dyn Watcher,
 ) -> Result<(), Failure> {
     let missing: Mutex<BTreeMap<Key, String>> = Mutex::default();
-    let lines = || -> Vec<String> {
+    let awaited = || -> Vec<Awaited> {
         let missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
-        missing.iter().map(|(key, what)| format!("{key} in the {}: {what}", handle.side)).collect()
+        missing.iter().map(|(key, what)| Awaited::object(key, handle.side, what)).collect()
     };
     let deadline = Instant::now() + timeout;
     let kinds = wanted.iter().map(|(kind, keys)| one_kind(handle, kind, keys, lacks, &missing));
@@ -42,7 +42,7 @@ pub(crate) async fn until(
         loop {
             tokio::time::sleep(TELL.min(deadline.saturating_duration_since(Instant::now()))).await;
             let left = deadline.saturating_duration_since(Instant::now()).as_secs();
-            watcher.event(events::Event::Waiting { what: &lines(), left });
+            watcher.event(events::Event::waiting(awaited(), left));
             if left == 0 {
                 tokio::time::sleep(TELL).await;
             }
@@ -51,7 +51,7 @@ pub(crate) async fn until(
     tokio::select! {
         result = try_join_all(kinds) => result.map(drop),
         halt = halter.wait() => Err(Failure::Halted(halt)),
-        () = tokio::time::sleep(timeout) => Err(Failure::TimedOut(lines())),
+        () = tokio::time::sleep(timeout) => Err(Failure::TimedOut(awaited().iter().map(ToString::to_string).collect())),
         () = tell => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pivot_core::refusal::Refusal;
 use tokio::time::Instant;
 
-use crate::events::{Event, Watcher};
+use crate::events::{LeaseState, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
 use crate::state::lease::{Leases, Seen};
@@ -33,11 +33,7 @@ pub(crate) async fn wait(
             return Ok(Some(seen.clone()));
         }
         let left = DURATION.saturating_sub(stood_still).as_secs();
-        let what = [format!(
-            "the lease {} of another run ({}), which may be dead; --take-over skips this wait",
-            seen.name, seen.holder
-        )];
-        watcher.event(Event::Waiting { what: &what, left });
+        watcher.event(leases.event(&seen.name, &seen.holder, LeaseState::Waiting, Some(left)));
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
             halt = halter.wait() => return Err(Failure::Halted(halt)),

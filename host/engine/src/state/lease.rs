@@ -12,6 +12,7 @@ use pivot_places::{Change, Patch, PlaceError, Preconditions, Subresource};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::events::{Event, LeaseState};
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::state::expiry::DURATION;
@@ -53,6 +54,18 @@ impl Leases {
 
     pub(crate) fn key(&self, name: &str) -> Key {
         Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some(&self.namespace), name)
+    }
+
+    /// What is told of one.
+    pub(crate) fn event(
+        &self,
+        name: &str,
+        holder: &str,
+        state: LeaseState,
+        seconds_left: Option<u64>,
+    ) -> Event {
+        let (side, object) = (self.handle.side, self.key(name));
+        Event::Lease { side, object, holder: holder.to_owned(), state, seconds_left }
     }
 
     pub(crate) async fn read(&self, name: &str) -> Result<Option<Seen>, Failure> {

@@ -16,7 +16,7 @@ use pivot_places::PlaceError;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::events::{Event, Watcher};
+use crate::events::{LeaseState, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::{FENCE, Halt, Halter};
 use crate::state::expiry;
@@ -149,6 +149,9 @@ impl Locks {
         halter.renewed(Some(taken_at));
         let renewal = tokio::spawn(held.clone().renew());
         let locks = Self { shared: held.clone(), renewal };
+        for name in locked(&held.each).keys() {
+            watcher.event(leases.event(name, &held.holder, LeaseState::Taken, None));
+        }
         if held.robbed.load(Ordering::Relaxed) {
             locks.outlast_the_robbed(halter, &**watcher).await?;
         }
@@ -158,8 +161,15 @@ impl Locks {
     /// A run whose lease was taken writes until it notices, or until it has not renewed for so long that it stops by itself.
     /// Until then not even the records can be believed.
     async fn outlast_the_robbed(&self, halter: &Halter, watcher: &dyn Watcher) -> Result<(), Failure> {
-        let what = ["the run whose lease was taken over: it must have noticed".to_owned()];
-        watcher.event(Event::Waiting { what: &what, left: FENCE.as_secs() });
+        for name in locked(&self.shared.each).keys() {
+            let left = Some(FENCE.as_secs());
+            watcher.event(self.shared.asking.leases.event(
+                name,
+                &self.shared.holder,
+                LeaseState::TakenOver,
+                left,
+            ));
+        }
         tokio::select! {
             () = tokio::time::sleep(FENCE) => Ok(()),
             halt = halter.wait() => {

@@ -30,7 +30,7 @@ pub(crate) struct Opened {
 /// before it has its locks.
 pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
     let options = &setup.options;
-    let handle = |side, place| Handle::new(side, place, setup.halter.clone());
+    let handle = |side, place| Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
     let source = handle(Side::Source, setup.sides.source.clone());
     let target = handle(Side::Target, setup.sides.target.clone());
     let ask_kinds = async {

@@ -133,9 +133,9 @@ async fn what_the_source_lost_of_its_notes_is_un_paused_in_the_target_all_the_sa
 struct Warnings(Mutex<Vec<String>>);
 
 impl Watcher for Warnings {
-    fn event(&self, event: Event<'_>) {
-        if let Event::Warning(text) = event {
-            self.0.lock().unwrap().push(text.to_owned());
+    fn event(&self, event: Event) {
+        if let Event::Warning { text, .. } = event {
+            self.0.lock().unwrap().push(text);
         }
     }
 }

@@ -181,10 +181,13 @@ async fn what_a_plugin_sees_it_does_not_hold() {
 struct Lines(Mutex<Vec<String>>);
 
 impl Watcher for Lines {
-    fn event(&self, event: Event<'_>) {
-        if let Event::Note(text) | Event::Warning(text) = event {
-            self.0.lock().unwrap().push(text.to_owned());
-        }
+    fn event(&self, event: Event) {
+        let line = match event {
+            Event::Finding { plugin, text, .. } => format!("{plugin}: {text}"),
+            Event::Note { text, .. } | Event::Warning { text, .. } => text,
+            _ => return,
+        };
+        self.0.lock().unwrap().push(line);
     }
 }
 
@@ -198,7 +201,9 @@ async fn a_plugin_with_too_much_to_say_is_cut_short() {
         let lines = lines.0.lock().unwrap();
         let said = lines.iter().filter(|line| line.starts_with("unruly: more")).count();
         assert_eq!(said, 4 * 50, "{}", lines.len());
-        assert!(lines.iter().any(|line| line == "unruly: it has said 50 things; the rest is not shown"));
+        assert!(
+            lines.iter().any(|line| line == "plugin unruly has reported 50 findings; the rest is not shown")
+        );
     }
     for severity in [Severity::Stop, Severity::Wait] {
         let mut stage = stage();

@@ -202,7 +202,7 @@ impl<'a> Trial<'a> {
         says(&ended, &["next:", "pivot-host resume"])?;
         if self.case.way.starts_with("settle/") {
             // The other one was let go of all the same.
-            says(&ended, &[&format!("let go of Host {}/other", self.namespace)])?;
+            says(&ended, &[&format!("unpaused Host {}/other", self.namespace)])?;
         }
         if self.case.way.starts_with("settle/") && !self.is_held(&self.stage.picture(&self.namespace).await) {
             return Err("it is not held any more".into());

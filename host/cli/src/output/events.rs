@@ -1,0 +1,214 @@
+//! Events as lines: for people, and as JSON for programs. What an engine event says in words, and with which flag, is known
+//! here alone.
+
+use jiff::Timestamp;
+use pivot_core::hooks::Severity;
+use pivot_core::record::Phase;
+use pivot_core::refusal::some_of;
+use pivot_engine::{Danger, Event, LeaseState, Summary, Verb};
+use serde_json::{Map, Value, json};
+
+use super::count;
+
+/// How much attention a line asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Info,
+    Warn,
+    Error,
+}
+
+impl Level {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// The attention that an event asks for.
+pub(super) fn level(event: &Event) -> Level {
+    match event {
+        Event::Warning { .. } | Event::Retrying { .. } => Level::Warn,
+        Event::Finding { severity: Severity::Note, .. } => Level::Info,
+        Event::Finding { .. } => Level::Warn,
+        _ => Level::Info,
+    }
+}
+
+/// Whether people see an event that is not in the way of bars. What stopped a move is the error at its end; a phase that is
+/// done shows by the next.
+pub(super) fn shown(event: &Event, verbose: bool) -> bool {
+    match event {
+        Event::PhaseDone { .. } | Event::Finding { severity: Severity::Stop, .. } => false,
+        Event::Throttled { .. } | Event::Lease { state: LeaseState::Taken, .. } => verbose,
+        _ => true,
+    }
+}
+
+/// An event in words. What is a warning is not called one: that is for those who write it.
+pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
+    match event {
+        Event::Looking { side } => format!("reading the {side}"),
+        Event::Planned { summary, .. } => headed("Planned", &head(summary, source, target)),
+        Event::Accepted { danger, kinds } => {
+            let (option, what) = accepted(*danger);
+            let kinds = if kinds.is_empty() { String::new() } else { format!(" {}", some_of(kinds, 8)) };
+            format!("accepted: {what} ({option}{kinds})")
+        }
+        Event::PhaseBegun { phase, objects } => headed(&phase.to_string(), &doing(*phase, *objects)),
+        Event::PhaseDone { phase, milliseconds } => {
+            headed(&phase.to_string(), &format!("done in {:.1}s", seconds(*milliseconds)))
+        }
+        Event::Object { verb: Verb::Used, object, side, .. } => {
+            format!("left {object} in the {side} as it is")
+        }
+        Event::Object { verb, object, side, .. } => format!("{} {object} in the {side}", done(*verb)),
+        Event::Finding { plugin, severity, text, remedy, .. } => {
+            let note = if *severity == Severity::Note { "note: " } else { "" };
+            let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+            format!("{note}{plugin}: {text}{remedy}")
+        }
+        Event::Waiting { awaited, more, seconds_left } => {
+            let shown: Vec<String> = awaited.iter().take(3).map(ToString::to_string).collect();
+            let rest = awaited.len() - shown.len() + more;
+            let rest = if rest == 0 { String::new() } else { format!(" and {rest} more") };
+            let shown = if rest.is_empty() { some_of(&shown, 3) } else { shown.join(", ") };
+            format!("waiting, {seconds_left}s left: {shown}{rest}")
+        }
+        Event::Retrying { side, error, .. } => {
+            format!("the {side} does not take a request; trying again ({error})")
+        }
+        Event::Throttled { side, requests, .. } => {
+            format!("the {side} asks for fewer requests ({requests} turned away so far)")
+        }
+        Event::Lease { side, object, holder, state: LeaseState::Taken, .. } => {
+            format!("took {object} in the {side} as {holder}")
+        }
+        Event::Lease { holder, state: LeaseState::Waiting, seconds_left, .. } => {
+            let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
+            format!(
+                "waiting{left}: the lease of another run ({holder}), which may be dead; --take-over skips this wait"
+            )
+        }
+        Event::Lease { object, state: LeaseState::TakenOver, seconds_left, .. } => {
+            let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
+            format!("waiting{left}: the run that held {object} must have noticed that it was taken over")
+        }
+        Event::Note { text, .. } => format!("note: {text}"),
+        Event::Warning { text, .. } => text.clone(),
+    }
+}
+
+/// An event for programs: its fields, when, and what people would read.
+pub(super) fn json(event: &Event, message: &str) -> String {
+    let fields = match serde_json::to_value(event) {
+        Ok(Value::Object(fields)) => fields,
+        // Its keys are strings and its values plain: there is nothing that JSON can't hold.
+        _ => Map::new(),
+    };
+    let option = match event {
+        Event::Accepted { danger, .. } => Some(("option", json!(accepted(*danger).0))),
+        _ => None,
+    };
+    let fields = fields.into_iter().chain(option.map(|(name, value)| (name.to_owned(), value)));
+    json_line(level(event), fields.collect(), message)
+}
+
+/// A line that is no engine event: the program's own words.
+pub(super) fn json_words(level: Level, message: &str) -> String {
+    let fields = Map::from_iter([("event".to_owned(), json!("message"))]);
+    json_line(level, fields, message)
+}
+
+fn json_line(level: Level, mut fields: Map<String, Value>, message: &str) -> String {
+    fields.insert("time".to_owned(), json!(Timestamp::now().to_string()));
+    fields.insert("level".to_owned(), json!(level.word()));
+    fields.insert("message".to_owned(), json!(message));
+    Value::Object(fields).to_string()
+}
+
+/// One sentence: how many objects, of them Clusters and ClusterClasses, from where to where.
+pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
+    let Summary { objects, kept, clusters, cluster_classes, .. } = *summary;
+    let mut of_them = Vec::new();
+    for (number, what) in [(clusters, "Cluster"), (cluster_classes, "ClusterClass")] {
+        if number > 0 {
+            of_them.push(count(number, what));
+        }
+    }
+    let of_them = if of_them.is_empty() { String::new() } else { format!(" ({})", of_them.join(", ")) };
+    let kept = if kept == 0 { String::new() } else { format!(", {kept} of them kept in the source too") };
+    format!("{}{of_them}{kept}, from {source} to {target}", count(objects, "object"))
+}
+
+/// A line of the table that phases make.
+pub(super) fn headed(head: &str, text: &str) -> String {
+    format!("{:<10} {text}", format!("{head}:"))
+}
+
+pub(super) fn seconds(milliseconds: u64) -> f64 {
+    std::time::Duration::from_millis(milliseconds).as_secs_f64()
+}
+
+pub(super) fn doing(phase: Phase, objects: usize) -> String {
+    let objects = count(objects, "object");
+    match phase {
+        Phase::Checked => format!("checking what could speak against moving {objects}"),
+        Phase::Paused => format!("pausing what is responsible for {objects}"),
+        Phase::Copied => format!("creating {objects} in the target"),
+        Phase::Committed => format!("comparing {objects} with the source once more"),
+        Phase::Live => "resuming in the target, and waiting for its controllers".to_owned(),
+        Phase::Released => format!("deleting {objects} from the source"),
+        Phase::Settled => "unpausing what is still held".to_owned(),
+    }
+}
+
+fn done(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Paused => "paused",
+        Verb::Held => "held",
+        Verb::Created => "created",
+        Verb::Updated => "updated",
+        Verb::Used => "used",
+        Verb::Resumed => "resumed",
+        Verb::Kept => "kept and resumed",
+        Verb::Deleted => "deleted",
+        Verb::Settled => "unpaused",
+        Verb::Removed => "removed",
+    }
+}
+
+/// The flag that accepts a danger, and what it means.
+fn accepted(danger: Danger) -> (&'static str, &'static str) {
+    match danger {
+        Danger::OwnersDropped => ("--drop-owner", "copies may lack owners that do not move"),
+        Danger::DependentsLost => {
+            ("--accept-loss", "what depends on deleted objects may be garbage-collected")
+        }
+        Danger::NoPlugin => ("--without-plugin-for", "kinds that are dangerous to move have no plugin"),
+        Danger::AlreadyPaused => {
+            ("--move-paused", "Clusters that somebody else paused move, and stay paused")
+        }
+        Danger::NotProvisioned => {
+            ("--accept-unprovisioned", "Clusters and Machines that are not provisioned move")
+        }
+        Danger::ExistingDiffers => {
+            ("--use-existing", "shared objects of the target are used although they differ")
+        }
+        Danger::PauseUnconfirmed => {
+            ("--assume-paused", "the source's controllers need not acknowledge the pause")
+        }
+        Danger::TargetUnconfirmed => {
+            ("--no-wait", "the target's controllers need not report that they took over")
+        }
+        Danger::LeaseTakenOver => ("--take-over", "the lease of another run is taken over at once"),
+        Danger::PluginsChanged => {
+            ("--accept-plugin-change", "the plugins may differ from those the move was begun with")
+        }
+        Danger::SourceGone => ("--source-gone", "the move is finished without its source"),
+        Danger::TargetGone => ("--target-gone", "the move is rolled back without its target"),
+    }
+}

@@ -1,0 +1,195 @@
+//! Events survive a link, and `docs/events.md` knows them all.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::{fmt, fs};
+
+use pivot_core::hooks::Severity;
+use pivot_core::scope::{Namespaces, Scope};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::options::Options;
+
+const DOCS: &str = include_str!("../../../../docs/events.md");
+
+fn machine() -> Key {
+    Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("ns"), "m")
+}
+
+fn object(verb: Verb) -> Event {
+    Event::Object { verb, object: machine(), side: Side::Target, phase: Phase::Copied }
+}
+
+/// One of each kind, with all its fields.
+fn samples() -> Vec<Event> {
+    let finding = Finding {
+        severity: Severity::Warn,
+        code: "not-ready".into(),
+        message: "it is not ready".into(),
+        object: Some(machine()),
+        remedy: "wait".into(),
+    };
+    let text = || "a sentence".to_owned();
+    let summary = Summary { objects: 5, moved: 4, kept: 1, clusters: 1, cluster_classes: 1, stay: 3 };
+    let awaited = Awaited { side: Some(Side::Source), ..Awaited::plugin("readiness", &finding) };
+    vec![
+        Event::Looking { side: Side::Source },
+        Event::Planned { summary, plan: Arc::default() },
+        Event::Accepted {
+            danger: Danger::NoPlugin,
+            kinds: vec![GroupKind::new("metal3.io", "BareMetalHost")],
+        },
+        Event::PhaseBegun { phase: Phase::Copied, objects: 5 },
+        Event::PhaseDone { phase: Phase::Copied, milliseconds: 17 },
+        object(Verb::Created),
+        Event::finding("readiness", &finding),
+        Event::waiting(vec![awaited; AWAITED + 1], 42),
+        Event::Retrying { side: Side::Target, attempt: 3, error: text() },
+        Event::Throttled { side: Side::Source, requests: 7, after_milliseconds: 1000 },
+        Event::Lease {
+            side: Side::Source,
+            object: machine(),
+            holder: "pivot-host/1".into(),
+            state: LeaseState::Waiting,
+            seconds_left: Some(12),
+        },
+        Event::Note { code: "namespace-kept".into(), object: Some(machine()), text: text() },
+        Event::Warning { code: "undo-lost".into(), object: Some(machine()), text: text() },
+    ]
+}
+
+fn name(event: &Event) -> String {
+    serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned()
+}
+
+/// Fails to compile for a kind of event that is new: `samples` needs one, too.
+fn place(event: &Event) -> usize {
+    match event {
+        Event::Looking { .. } => 0,
+        Event::Planned { .. } => 1,
+        Event::Accepted { .. } => 2,
+        Event::PhaseBegun { .. } => 3,
+        Event::PhaseDone { .. } => 4,
+        Event::Object { .. } => 5,
+        Event::Finding { .. } => 6,
+        Event::Waiting { .. } => 7,
+        Event::Retrying { .. } => 8,
+        Event::Throttled { .. } => 9,
+        Event::Lease { .. } => 10,
+        Event::Note { .. } => 11,
+        Event::Warning { .. } => 12,
+    }
+}
+
+#[test]
+fn an_event_of_each_kind_survives_a_link() {
+    for (index, event) in samples().into_iter().enumerate() {
+        assert_eq!(place(&event), index);
+        let text = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event, "{text}");
+    }
+}
+
+#[test]
+fn the_least_of_each_kind_is_read_too() {
+    let note = json!({"event": "note", "code": "c", "text": "t", "message": "note: t", "time": "", "new": 1});
+    assert_eq!(serde_json::from_value::<Event>(note).unwrap(), Event::note("c", "t"));
+    let waiting = json!({"event": "waiting", "awaited": [{"what": "rain"}], "secondsLeft": 1});
+    let Event::Waiting { awaited, more: 0, .. } = serde_json::from_value(waiting).unwrap() else { panic!() };
+    assert_eq!(awaited[0].to_string(), "rain");
+}
+
+#[test]
+fn a_wait_for_thousands_names_the_first_and_counts_the_rest() {
+    let awaited = Awaited::object(&machine(), Side::Source, "not paused yet");
+    assert_eq!(awaited.to_string(), "Machine ns/m in the source: not paused yet");
+    let Event::Waiting { awaited, more, .. } = Event::waiting(vec![awaited; 1_000], 1) else { panic!() };
+    assert_eq!((awaited.len(), more), (AWAITED, 1_000 - AWAITED));
+}
+
+#[test]
+fn what_is_accepted_is_reported_by_danger_and_kind() {
+    let mut scope = Scope::new(Namespaces::All);
+    assert_eq!(accepted(&Options::new(scope.clone())), []);
+    scope.accept_loss.extend([GroupKind::new("b", "B"), GroupKind::new("a", "A")]);
+    scope.move_paused = true;
+    let options = Options { no_wait: true, ..Options::new(scope) };
+    let of = |danger, kinds| Event::Accepted { danger, kinds };
+    assert_eq!(
+        accepted(&options),
+        [
+            of(Danger::DependentsLost, vec![GroupKind::new("a", "A"), GroupKind::new("b", "B")]),
+            of(Danger::AlreadyPaused, Vec::new()),
+            of(Danger::TargetUnconfirmed, Vec::new()),
+        ]
+    );
+}
+
+/// The row of the table that an event has.
+fn row(name: &str) -> &'static str {
+    DOCS.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).unwrap_or_else(|| panic!("{name}"))
+}
+
+#[test]
+fn the_table_of_events_has_each_with_its_fields() {
+    for event in samples() {
+        let row = row(&name(&event));
+        let Value::Object(fields) = serde_json::to_value(&event).unwrap() else { panic!() };
+        for field in fields.keys().filter(|field| *field != "event") {
+            assert!(row.contains(&format!("`{field}`")), "{field} is not in: {row}");
+        }
+    }
+    let names: BTreeSet<String> = samples().iter().map(name).collect();
+    let rows = DOCS.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    assert_eq!(rows.map(str::to_owned).collect::<BTreeSet<_>>(), names);
+}
+
+#[test]
+fn the_examples_are_events_one_of_each_kind() {
+    let examples = DOCS.lines().filter(|line| line.starts_with('{'));
+    let events: Vec<Event> = examples.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names = |events: &[Event]| events.iter().map(name).collect::<BTreeSet<_>>();
+    assert_eq!(names(&events), names(&samples()));
+}
+
+/// The words of an enum, as serde refuses an unknown one by naming them all.
+fn words<T: serde::de::DeserializeOwned + fmt::Debug>() -> Vec<String> {
+    let refusal = serde_json::from_value::<T>(json!("?")).unwrap_err().to_string();
+    let (_, known) = refusal.split_once("expected ").unwrap();
+    known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn verbs_dangers_and_states_are_in_the_docs() {
+    let words = [words::<Verb>(), words::<Danger>(), words::<LeaseState>()];
+    assert_eq!(words.each_ref().map(Vec::len), [10, 12, 2]);
+    for word in words.concat() {
+        assert!(DOCS.contains(&format!("`{word}`")), "{word}");
+    }
+}
+
+/// Codes are literals where events are made: those of this crate are all in the docs.
+#[test]
+fn the_codes_of_notes_and_warnings_are_in_the_docs() {
+    let mut found = 0;
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if !path.ends_with("tests.rs") {
+            let text = fs::read_to_string(path).unwrap();
+            for made in ["Event::note(", "Event::warning(", "Event::Note {", "Event::Warning {"] {
+                for rest in text.split(made).skip(1) {
+                    let rest = rest.trim_start().trim_start_matches("code:").trim_start();
+                    let Some(code) = rest.strip_prefix('"').and_then(|rest| rest.split('"').next()) else {
+                        continue;
+                    };
+                    assert!(DOCS.contains(&format!("`{code}`")), "{code}");
+                    found += 1;
+                }
+            }
+        }
+    }
+    assert!(found >= 10, "{found}");
+}

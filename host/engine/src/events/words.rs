@@ -1,0 +1,71 @@
+//! What happens to objects and leases, and which dangers there are: words that programs may compare.
+
+use serde::{Deserialize, Serialize};
+
+/// What was done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// Paused as Cluster API has it.
+    Paused,
+    /// Held by a plugin's patch.
+    Held,
+    /// Created from the source's.
+    Created,
+    /// Brought up to date: an earlier run, or a controller, had created it.
+    Updated,
+    /// Found, and used as it is.
+    Used,
+    /// Un-paused, or no longer held.
+    Resumed,
+    /// Un-paused in the source, where it stays beside its copy.
+    Kept,
+    /// Deleted from the source.
+    Deleted,
+    /// Un-paused as the last step, after plugins had their way with it.
+    Settled,
+    /// Removed from the target by a rollback.
+    Removed,
+}
+
+/// A danger that users accept by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Danger {
+    /// Copies lack references to owners of these kinds.
+    OwnersDropped,
+    /// Objects of these kinds are garbage-collected with what is deleted.
+    DependentsLost,
+    /// Kinds that are dangerous to move have no plugin.
+    NoPlugin,
+    /// What somebody else paused is moved.
+    AlreadyPaused,
+    /// Clusters and Machines that are not provisioned are moved.
+    NotProvisioned,
+    /// Shared objects of the target are used although they differ.
+    ExistingDiffers,
+    /// The source's controllers are not waited for.
+    PauseUnconfirmed,
+    /// The target's controllers are not waited for.
+    TargetUnconfirmed,
+    /// Another run's lease is not waited for.
+    LeaseTakenOver,
+    /// The plugins are not those that the move was begun with.
+    PluginsChanged,
+    /// The move is finished without its source.
+    SourceGone,
+    /// The move is rolled back without its target.
+    TargetGone,
+}
+
+/// What a run does about a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeaseState {
+    /// It has it.
+    Taken,
+    /// Another run has it, which may be dead.
+    Waiting,
+    /// It was taken from another run, which must have noticed before anything else is done.
+    TakenOver,
+}
