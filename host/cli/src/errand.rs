@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pivot_core::Side;
 use pivot_core::plan::Plan;
 use pivot_engine::run;
-use pivot_engine::{Exit, Failure, Halter, Hooks, MoveStatus, Options, Report, Setup, Status, Stop};
+use pivot_engine::{Exit, Failure, Halter, Hooks, MoveStatus, Next, Options, Report, Setup, Status, Stop};
 
 use crate::args::{Choices, OutputFormat, TargetEnd};
 use crate::ends::{self, OpenError, Opened};
 use crate::exit;
-use crate::next::Next;
+use crate::next::Commands;
 use crate::output::{
     self, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument, StatusDocument, Told,
 };
@@ -29,19 +29,24 @@ pub(crate) enum Going {
 /// One task, and what it needs.
 pub(crate) struct Errand<'a> {
     choices: &'a Choices,
-    next: Next,
+    commands: Commands,
     output: &'a Arc<Output>,
     halter: Halter,
 }
 
 impl<'a> Errand<'a> {
-    pub(crate) fn new(choices: &'a Choices, next: Next, output: &'a Arc<Output>, halter: Halter) -> Self {
-        Self { choices, next, output, halter }
+    pub(crate) fn new(
+        choices: &'a Choices,
+        commands: Commands,
+        output: &'a Arc<Output>,
+        halter: Halter,
+    ) -> Self {
+        Self { choices, commands, output, halter }
     }
 
-    /// The line to type for a verb about the same two sides.
-    pub(crate) fn line(&self, verb: &str) -> String {
-        self.next.line(verb)
+    /// The lines to type about the same two sides.
+    pub(crate) fn lines(&self, next: &[Next]) -> Vec<String> {
+        next.iter().map(|next| self.commands.line(*next)).collect()
     }
 
     pub(crate) async fn plan(&self) -> u8 {
@@ -192,8 +197,8 @@ impl<'a> Errand<'a> {
     /// The lines that may be typed next about one of the moves that are under way.
     fn ways(&self, status: &Status, one: &MoveStatus) -> Vec<String> {
         let silent = status.silent.as_ref().map(|(side, _)| *side);
-        let line = |verb: &&str| {
-            let line = self.next.line(verb);
+        let line = |next: &Next| {
+            let line = self.commands.line(*next);
             if status.moves.len() > 1 { format!("{line} --move {}", one.record.move_id) } else { line }
         };
         ways(silent, one).iter().map(line).collect()
@@ -211,7 +216,7 @@ impl<'a> Errand<'a> {
 
     /// Says why the engine stopped.
     fn stopped(&self, stop: &Stop, told: Told) -> u8 {
-        let next: Vec<String> = stop.next.iter().map(|verb| self.next.line(verb)).collect();
+        let next = self.lines(&stop.next);
         if told == Told::Nothing && self.output.manner().format != OutputFormat::Text {
             self.output.result(String::new, &ErrorDocument::stop(stop, next.clone()));
         }
@@ -226,14 +231,14 @@ impl<'a> Errand<'a> {
 }
 
 /// What may be typed next about a move.
-fn ways(silent: Option<Side>, one: &MoveStatus) -> &'static [&'static str] {
+fn ways(silent: Option<Side>, one: &MoveStatus) -> &'static [Next] {
     match (silent, one.record.phase.committed()) {
         _ if one.elsewhere => &[],
-        _ if one.orphaned => &["rollback"],
-        (None, true) => &["resume"],
-        (None, false) => &["resume", "rollback"],
-        (Some(Side::Source), _) => &["resume --source-gone"],
-        (Some(Side::Target), false) => &["rollback --target-gone"],
+        _ if one.orphaned => &[Next::Rollback],
+        (None, true) => &[Next::Resume],
+        (None, false) => &[Next::Resume, Next::Rollback],
+        (Some(Side::Source), _) => &[Next::ResumeWithoutSource],
+        (Some(Side::Target), false) => &[Next::RollbackWithoutTarget],
         // The target decides, and is not there.
         (Some(Side::Target), true) => &[],
     }
@@ -264,18 +269,18 @@ mod tests {
             };
             ways(silent, &one)
         };
-        assert_eq!(of(Phase::Copied, None), ["resume", "rollback"]);
-        assert_eq!(of(Phase::Live, None), ["resume"]);
-        assert_eq!(of(Phase::Copied, Some(Side::Target)), ["rollback --target-gone"]);
-        assert_eq!(of(Phase::Committed, Some(Side::Target)), [""; 0]);
-        assert_eq!(of(Phase::Live, Some(Side::Source)), ["resume --source-gone"]);
+        assert_eq!(of(Phase::Copied, None), [Next::Resume, Next::Rollback]);
+        assert_eq!(of(Phase::Live, None), [Next::Resume]);
+        assert_eq!(of(Phase::Copied, Some(Side::Target)), [Next::RollbackWithoutTarget]);
+        assert_eq!(of(Phase::Committed, Some(Side::Target)), []);
+        assert_eq!(of(Phase::Live, Some(Side::Source)), [Next::ResumeWithoutSource]);
         let one = |elsewhere, orphaned| MoveStatus {
             decides: Side::Target,
             record: record(Phase::Live),
             elsewhere,
             orphaned,
         };
-        assert_eq!(ways(None, &one(true, false)), [""; 0]);
-        assert_eq!(ways(None, &one(false, true)), ["rollback"]);
+        assert_eq!(ways(None, &one(true, false)), []);
+        assert_eq!(ways(None, &one(false, true)), [Next::Rollback]);
     }
 }

@@ -1,12 +1,13 @@
 //! The command to type next, with the flags that name the same two sides.
 
 use pivot_core::shell::quoted;
+use pivot_engine::Next;
 
 use super::args::{Connection, With};
 
 /// How this program was called, and between what it works.
 #[derive(Clone, Debug)]
-pub(crate) struct Next {
+pub(crate) struct Commands {
     program: String,
     /// What names the two sides.
     both: Vec<String>,
@@ -14,7 +15,7 @@ pub(crate) struct Next {
     going_on: Vec<String>,
 }
 
-impl Next {
+impl Commands {
     /// `decided` are the flags of this run that a later one needs to go on in the same way.
     pub(crate) fn new(program: &str, connection: &Connection, with: &With, decided: &[&str]) -> Self {
         let both = flags(connection);
@@ -29,10 +30,17 @@ impl Next {
         Self { program: program.to_owned(), both, going_on: flags }
     }
 
-    /// The line for one verb.
-    pub(crate) fn line(&self, verb: &str) -> String {
+    /// The line for one command.
+    pub(crate) fn line(&self, next: Next) -> String {
+        let (verb, goes_on) = match next {
+            Next::Status => ("status", false),
+            Next::Resume => ("resume", true),
+            Next::Rollback => ("rollback", false),
+            Next::ResumeWithoutSource => ("resume --source-gone", true),
+            Next::RollbackWithoutTarget => ("rollback --target-gone", false),
+        };
         let mut line = format!("{} {verb}", self.program);
-        let going_on = self.going_on.iter().filter(|_| verb.starts_with("resume"));
+        let going_on = self.going_on.iter().filter(|_| goes_on);
         for word in self.both.iter().chain(going_on) {
             line.push(' ');
             line.push_str(&quoted(word));
@@ -88,7 +96,7 @@ mod tests {
             ..Connection::default()
         };
         assert_eq!(
-            Next::new("kubectl pivot", &connection, &With::default(), &[]).line("resume"),
+            Commands::new("kubectl pivot", &connection, &With::default(), &[]).line(Next::Resume),
             r"kubectl pivot resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
         );
     }
@@ -97,7 +105,7 @@ mod tests {
     fn what_is_the_default_is_not_repeated() {
         let connection = Connection { record_namespace: "kube-system".into(), ..Connection::default() };
         assert_eq!(
-            Next::new("pivot-host", &connection, &With::default(), &[]).line("status"),
+            Commands::new("pivot-host", &connection, &With::default(), &[]).line(Next::Status),
             "pivot-host status"
         );
     }
@@ -105,13 +113,16 @@ mod tests {
     #[test]
     fn what_goes_on_with_a_move_names_its_plugins() {
         let with = With { plugins: Some("./plugins".into()), unlocked: true };
-        let next = Next::new(
+        let next = Commands::new(
             "pivot-host",
             &Connection { record_namespace: "kube-system".into(), ..Connection::default() },
             &with,
             &["--no-wait"],
         );
-        assert_eq!(next.line("resume"), "pivot-host resume --plugins ./plugins --unlocked --no-wait");
-        assert_eq!(next.line("rollback"), "pivot-host rollback");
+        assert_eq!(next.line(Next::Resume), "pivot-host resume --plugins ./plugins --unlocked --no-wait");
+        assert_eq!(next.line(Next::Rollback), "pivot-host rollback");
+        assert_eq!(next.line(Next::RollbackWithoutTarget), "pivot-host rollback --target-gone");
+        let without = "pivot-host resume --source-gone --plugins ./plugins --unlocked --no-wait";
+        assert_eq!(next.line(Next::ResumeWithoutSource), without);
     }
 }

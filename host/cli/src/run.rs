@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anstream::{AutoStream, ColorChoice};
-use pivot_engine::{Exit, Halter};
+use pivot_engine::{Exit, Halter, Next};
 use serde_json::json;
 
 use crate::args::{self, Choices, Color, LogFormat, OutputFormat, PluginVerb, Task};
 use crate::errand::{Errand, Going};
-use crate::next::Next;
+use crate::next::Commands;
 use crate::output::{Document, Manner, Output};
 use crate::signals::{self, Cut};
 use crate::{exit, logging, plugins};
@@ -101,8 +101,8 @@ fn dispatch(task: &Task, program: &str, output: &Arc<Output>) -> u8 {
         | Task::Rollback(choices) => choices,
     };
     let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
-    let next = Next::new(program, &choices.connection, &choices.with, &choices.decided());
-    let code = runtime.block_on(until_cut(task, choices, next, output));
+    let commands = Commands::new(program, &choices.connection, &choices.with, &choices.decided());
+    let code = runtime.block_on(until_cut(task, choices, commands, output));
     // A cut run must not wait for a request that hangs.
     runtime.shutdown_background();
     code
@@ -123,7 +123,7 @@ fn threads(output: &Output) -> Option<tokio::runtime::Runtime> {
     }
 }
 
-async fn until_cut(task: &Task, choices: &Choices, next: Next, output: &Arc<Output>) -> u8 {
+async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &Arc<Output>) -> u8 {
     let changes = matches!(task, Task::Move(_) | Task::Resume(_) | Task::Rollback(_));
     let halter = Halter::default();
     let cut = match signals::listen(halter.clone(), output.clone(), changes) {
@@ -133,7 +133,7 @@ async fn until_cut(task: &Task, choices: &Choices, next: Next, output: &Arc<Outp
             return exit::code(Exit::Unexpected);
         }
     };
-    let errand = Errand::new(choices, next, output, halter);
+    let errand = Errand::new(choices, commands, output, halter);
     let work = async {
         match task {
             Task::Plan(_) => errand.plan().await,
@@ -150,7 +150,7 @@ async fn until_cut(task: &Task, choices: &Choices, next: Next, output: &Arc<Outp
             Cut::Reading(signal) => 128 + signal,
             Cut::Forced => {
                 output.fail("ended at once, as asked");
-                output.standing("not known", &[errand.line("status"), errand.line("resume")]);
+                output.standing("not known", &errand.lines(&[Next::Status, Next::Resume]));
                 exit::code(Exit::Unexpected)
             }
         },

@@ -9,6 +9,7 @@ use crate::discovery::kinds::Kinds;
 use crate::events::{self, Event, Verb, Watcher};
 use crate::options::Options;
 use crate::outcome::failure::Failure;
+use crate::outcome::tally::Tally;
 use crate::plugins::hooks::Hooks;
 use crate::plugins::services::Answers;
 use crate::requests::halt::Halter;
@@ -30,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) move_id: String,
     /// Held from the beginning to the end; none where the source has no Leases.
     pub(crate) locks: Option<Arc<Locks>>,
+    /// What was done so far.
+    pub(crate) tally: Tally,
 }
 
 impl Job {
@@ -63,6 +66,7 @@ impl Job {
     }
 
     pub(crate) fn tell(&self, event: Event) {
+        self.tally.heed(&event);
         self.watcher.event(event);
     }
 

@@ -5,3 +5,4 @@ pub(crate) mod remedies;
 pub(crate) mod report;
 pub(crate) mod stop;
 pub(crate) mod stopping;
+pub(crate) mod tally;

@@ -1,16 +1,18 @@
 //! Results for programs. Each says its version and kind first, as Kubernetes objects do, so that it can change.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use pivot_core::hooks::Finding;
 use pivot_core::plan::{Note, Plan, Stay, Step};
 use pivot_core::record::{Finished, Phase, Record};
 use pivot_core::refusal::Refusal;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Side};
-use pivot_engine::{Exit, LockStatus, MoveStatus, Report, Status, Stop, Summary};
+use pivot_engine::{Exit, Failure, LockStatus, MoveStatus, Remedy, Report, Status, Stop, Summary, Verb};
 use serde::Serialize;
 
-use super::stop::{failure_text, refusals};
+use super::stop::{failure_text, refusals, remedy_text};
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
 
@@ -79,6 +81,19 @@ struct PhaseTime {
     milliseconds: u64,
 }
 
+fn phase_times(times: &[(Phase, Duration)]) -> Vec<PhaseTime> {
+    let time = |(phase, time): &(Phase, Duration)| PhaseTime {
+        phase: *phase,
+        milliseconds: time.as_millis().try_into().unwrap_or(u64::MAX),
+    };
+    times.iter().map(time).collect()
+}
+
+/// Counts of kinds as users write them.
+fn named(counts: &BTreeMap<GroupKind, usize>) -> BTreeMap<String, usize> {
+    counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect()
+}
+
 impl ReportDocument {
     /// A move, or a copy into a directory, that came to its end.
     pub(crate) fn done(
@@ -87,19 +102,12 @@ impl ReportDocument {
         (source, target): (&str, &str),
     ) -> Document<Self> {
         let Report { move_id, done, times } = report;
-        let named = |counts: &BTreeMap<GroupKind, usize>| {
-            counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect()
-        };
-        let phases = times.iter().map(|(phase, time)| PhaseTime {
-            phase: *phase,
-            milliseconds: time.as_millis().try_into().unwrap_or(u64::MAX),
-        });
         let content = Self {
             outcome,
             move_id: Some(move_id.clone()),
             moved: named(&done.moved),
             kept: named(&done.kept),
-            phases: phases.collect(),
+            phases: phase_times(times),
             ..Self::between(source, target)
         };
         Document::new("Report", content)
@@ -193,13 +201,48 @@ pub(crate) struct ErrorDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<Phase>,
     state: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<Found>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remedies: Vec<Way>,
     next: Vec<String>,
+    /// What the run did before it stopped, by verb and kind.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    done: BTreeMap<Verb, BTreeMap<String, usize>>,
+    /// The phases that it finished.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    phases: Vec<PhaseTime>,
+}
+
+/// What a plugin's check found that stopped the move.
+#[derive(Debug, Serialize)]
+struct Found {
+    plugin: String,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
+/// One way out, and what it is in words.
+#[derive(Debug, Serialize)]
+struct Way {
+    #[serde(flatten)]
+    remedy: Remedy,
+    text: String,
 }
 
 impl ErrorDocument {
     /// Of a stop of the engine.
     pub(crate) fn stop(stop: &Stop, next: Vec<String>) -> Document<Self> {
-        let Stop { failure, phase, exit, standing, next: _ } = stop;
+        let Stop { failure, phase, exit, standing, next: _, times, done } = stop;
+        let findings = match failure {
+            Failure::Gate(findings) => findings.as_slice(),
+            _ => &[],
+        };
+        let found = |(plugin, finding): &(String, Finding)| Found {
+            plugin: plugin.clone(),
+            finding: finding.clone(),
+        };
+        let way = |remedy: Remedy| Way { text: remedy_text(&remedy), remedy };
         let content = Self {
             exit_code: crate::exit::code(*exit),
             reason: format!("{exit:?}"),
@@ -207,7 +250,11 @@ impl ErrorDocument {
             refusals: refusals(failure).to_vec(),
             phase: *phase,
             state: standing.clone(),
+            findings: findings.iter().map(found).collect(),
+            remedies: stop.remedies().into_iter().map(way).collect(),
             next,
+            done: done.iter().map(|(verb, counts)| (*verb, named(counts))).collect(),
+            phases: phase_times(times),
         };
         Document::new("Error", content)
     }
@@ -221,7 +268,11 @@ impl ErrorDocument {
             refusals: Vec::new(),
             phase: None,
             state: state.to_owned(),
+            findings: Vec::new(),
+            remedies: Vec::new(),
             next: Vec::new(),
+            done: BTreeMap::new(),
+            phases: Vec::new(),
         };
         Document::new("Error", content)
     }

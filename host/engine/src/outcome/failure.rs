@@ -177,7 +177,7 @@ impl fmt::Display for Failure {
             Self::Halted(Halt::LeaseLost(why)) => write!(f, "stopped, because the lease is lost: {why}"),
             Self::Stale(evidence) => write!(
                 f,
-                "{evidence}: it was finished without this source (--source-gone), which is now a stale copy; keep its \
+                "{evidence}: it was finished without this source, which is now a stale copy; keep its \
                  Clusters paused, take the finalizers off its objects, dependents first, and delete them: without their \
                  finalizers nothing is torn down for them"
             ),

@@ -1,55 +1,86 @@
 //! What can be done about a plugin that stopped a move. That depends on how far the move is: from the first pause on its record
-//! names the plugins, and a run that takes it up needs the same, past the commit unless `--accept-plugin-change` is given.
+//! names the plugins, and a run that resumes it needs the same, past the commit unless the change is accepted.
 
 use std::collections::BTreeSet;
 
 use pivot_core::hooks::Hook;
+use serde::{Deserialize, Serialize};
 
 use crate::outcome::failure::{Exit, Failure};
 
-/// What to do about a stop that plugins made, as it follows what failed.
-pub(crate) fn of(failure: &Failure, exit: Exit) -> Option<String> {
+/// One way out. Where there are several, each of them is one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "remedy", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Remedy {
+    /// Resume: what failed is asked again.
+    ResumeAgain,
+    /// Fix the plugin, then begin again: nothing is left of this attempt.
+    Fix {
+        /// Which plugin.
+        plugin: String,
+    },
+    /// Switch the plugin off, then begin again.
+    SwitchOff {
+        /// Which plugin.
+        plugin: String,
+    },
+    /// Let failing checks of the plugin pass, and resume: what an operator decides is no part of the digest that a record pins.
+    LetCheckPass {
+        /// Which plugin.
+        plugin: String,
+    },
+    /// Roll back, which needs no plugin; fix the plugin, and move again.
+    RollBackThenFix {
+        /// Which plugin.
+        plugin: String,
+    },
+    /// Roll back, which needs no plugin; switch the plugin off, and move again.
+    RollBackThenSwitchOff {
+        /// Which plugin.
+        plugin: String,
+    },
+    /// Fix these plugins (all that took part, where none is named), and resume accepting that they changed.
+    FixThenAcceptChange {
+        /// Which plugin.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plugin: Option<String>,
+    },
+    /// Resolve what the plugins found, and resume.
+    ResolveThenResume,
+    /// Switch these plugins off, and resume accepting that: what they hold is then released without them.
+    SwitchOffThenAcceptChange {
+        /// Which plugins.
+        plugins: Vec<String>,
+    },
+}
+
+/// What to do about a stop that plugins made.
+pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     match (failure, exit) {
-        (Failure::Hook { plugin, hook: Hook::Check, .. }, Exit::PartWay) => Some(format!(
-            "; resume asks it again; {}; or roll back, mend it, and move again",
-            let_pass(plugin)
-        )),
-        (Failure::Hook { plugin, hook: Hook::Check, .. }, Exit::PastCommit) => Some(format!(
-            "; resume asks it again; {}; or mend it, and resume with --accept-plugin-change",
-            let_pass(plugin)
-        )),
-        (Failure::Hook { plugin, .. }, Exit::PartWay) => Some(format!(
-            "; roll back, which needs no plugin; then mend it, or {}, and move again (a resume needs the plugins that the \
-             move was begun with)",
-            switch_off(plugin)
-        )),
-        (Failure::Hook { .. }, Exit::PastCommit) => {
-            Some("; mend it, and resume with --accept-plugin-change".to_owned())
-        }
-        (Failure::Hook { plugin, .. }, _) => Some(format!("; mend it, or {}", switch_off(plugin))),
+        (Failure::Hook { plugin, hook, .. }, _) => of_hook(plugin.clone(), *hook, exit),
         (Failure::Gate(findings), Exit::PastCommit) => {
-            let plugins: BTreeSet<&str> = findings.iter().map(|(plugin, _)| plugin.as_str()).collect();
-            let off: Vec<String> = plugins.into_iter().map(switch_off).collect();
-            Some(format!(
-                "\nresolve that and resume; or, to go on without, {}, and resume with --accept-plugin-change: what it holds is \
-                 then let go of without it",
-                off.join(", ")
-            ))
+            let plugins: BTreeSet<String> = findings.iter().map(|(plugin, _)| plugin.clone()).collect();
+            let plugins = plugins.into_iter().collect();
+            vec![Remedy::ResolveThenResume, Remedy::SwitchOffThenAcceptChange { plugins }]
         }
         (Failure::Unsettled(_), _) => {
-            Some("\nresume asks again; plugins that were mended need --accept-plugin-change".to_owned())
+            vec![Remedy::ResumeAgain, Remedy::FixThenAcceptChange { plugin: None }]
         }
-        _ => None,
+        _ => Vec::new(),
     }
 }
 
-fn switch_off(plugin: &str) -> String {
-    format!("switch it off (enabled = false below [plugins.{plugin}] in plugins.toml)")
-}
-
-/// What an operator decides is no part of the digest that a record pins.
-fn let_pass(plugin: &str) -> String {
-    format!(
-        "to let its failing checks pass, on-failure = {{ check = \"warn\" }} below [plugins.{plugin}] in plugins.toml"
-    )
+fn of_hook(plugin: String, hook: Hook, exit: Exit) -> Vec<Remedy> {
+    let check_again = || vec![Remedy::ResumeAgain, Remedy::LetCheckPass { plugin: plugin.clone() }];
+    match (exit, hook) {
+        (Exit::PartWay, Hook::Check) => [check_again(), vec![Remedy::RollBackThenFix { plugin }]].concat(),
+        (Exit::PastCommit, Hook::Check) => {
+            [check_again(), vec![Remedy::FixThenAcceptChange { plugin: Some(plugin) }]].concat()
+        }
+        (Exit::PartWay, _) => {
+            vec![Remedy::RollBackThenFix { plugin: plugin.clone() }, Remedy::RollBackThenSwitchOff { plugin }]
+        }
+        (Exit::PastCommit, _) => vec![Remedy::FixThenAcceptChange { plugin: Some(plugin) }],
+        _ => vec![Remedy::Fix { plugin: plugin.clone() }, Remedy::SwitchOff { plugin }],
+    }
 }

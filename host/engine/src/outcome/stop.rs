@@ -1,11 +1,30 @@
 //! How a run ended that did not finish its move.
 
 use std::fmt;
+use std::time::Duration;
 
 use pivot_core::record::Phase;
+use serde::{Deserialize, Serialize};
 
 use crate::outcome::failure::{Exit, Failure};
-use crate::outcome::remedies;
+use crate::outcome::remedies::{self, Remedy};
+use crate::outcome::tally::Counts;
+
+/// A command that makes sense after a stop, for the same two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Next {
+    /// See how far the move is.
+    Status,
+    /// Go on.
+    Resume,
+    /// Undo it.
+    Rollback,
+    /// Go on without the source, if that is lost for good.
+    ResumeWithoutSource,
+    /// Undo it without the target, if that is lost for good.
+    RollbackWithoutTarget,
+}
 
 /// How a run ended that did not get to its end.
 #[derive(Debug)]
@@ -18,13 +37,24 @@ pub struct Stop {
     pub exit: Exit,
     /// How both sides stand now.
     pub standing: String,
-    /// Commands that make sense now: `resume`, `rollback`, `move`.
-    pub next: Vec<&'static str>,
+    /// What makes sense now, best first.
+    pub next: Vec<Next>,
+    /// How long each phase took that this run finished.
+    pub times: Vec<(Phase, Duration)>,
+    /// What this run did to objects, undoing included.
+    pub done: Counts,
+}
+
+impl Stop {
+    /// What can be done about what failed, where that is more than what [`Stop::next`] says; each is a way of its own.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        remedies::of(&self.failure, self.exit)
+    }
 }
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.failure, remedies::of(&self.failure, self.exit).unwrap_or_default())
+        self.failure.fmt(f)
     }
 }
 

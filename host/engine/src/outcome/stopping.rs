@@ -4,7 +4,7 @@ use pivot_core::record::Phase;
 use pivot_places::PlaceError;
 
 use crate::outcome::failure::{Exit, Failure};
-use crate::outcome::stop::Stop;
+use crate::outcome::stop::{Next, Stop};
 use crate::phases::sequence::ActiveMove;
 use crate::requests::halt::Halt;
 use crate::state::expiry::RUN_ACTIVE;
@@ -23,14 +23,14 @@ pub(crate) fn unknown(failure: Failure) -> Stop {
         Failure::Orphan(_) => ORPHAN,
         _ => "nothing is changed on either side by this command; a move begun earlier stands where it stood",
     };
-    Stop { failure, phase: None, exit, standing: standing.to_owned(), next }
+    stop_with(failure, None, exit, standing, next)
 }
 
 /// The same for a command about a move.
 pub(crate) fn unread(failure: Failure) -> Stop {
     let mut stop = unknown(failure);
     if stop.next.is_empty() && !matches!(stop.failure, Failure::Stale(_)) {
-        stop.next = vec!["status"];
+        stop.next = vec![Next::Status];
     }
     stop
 }
@@ -43,10 +43,10 @@ fn untouched(failure: Failure) -> Stop {
 /// A command that can't be meant for the move under way: the command changed nothing, the move stands where it stood.
 fn declined(failure: Failure, phase: Phase, move_id: &str) -> Stop {
     let exit = exit_untouched(&failure);
-    let next = if phase.committed() { vec!["resume"] } else { vec!["resume", "rollback"] };
+    let next = if phase.committed() { vec![Next::Resume] } else { vec![Next::Resume, Next::Rollback] };
     let standing =
         format!("this command changed nothing; move {move_id} stands at {phase}: {}", standing(phase));
-    Stop { failure, phase: Some(phase), exit, standing, next }
+    stop_with(failure, Some(phase), exit, standing, next)
 }
 
 /// Between places that keep no record: what was written shows only in the target, and the same command goes on with it.
@@ -57,17 +57,17 @@ fn unwritten(failure: Failure, phase: Phase) -> Stop {
     };
     let standing = "the source is as it was; the target holds a part of the copy: type the same command again to go on, or \
                     delete it";
-    stop_with(failure, phase, exit, standing.to_owned(), Vec::new())
+    stop_with(failure, Some(phase), exit, standing.to_owned(), Vec::new())
 }
 
-fn next_untouched(failure: &Failure) -> Vec<&'static str> {
+fn next_untouched(failure: &Failure) -> Vec<Next> {
     match failure {
-        Failure::Declined(_) | Failure::Record(_) | Failure::Several(_) => vec!["status"],
-        Failure::Orphan(_) => vec!["rollback"],
+        Failure::Declined(_) | Failure::Record(_) | Failure::Several(_) => vec![Next::Status],
+        Failure::Orphan(_) => vec![Next::Rollback],
         // What the side that answers knows of a move is worth a look; and how far the other run is.
-        Failure::Place { error: PlaceError::Unavailable(_), .. } => vec!["status"],
+        Failure::Place { error: PlaceError::Unavailable(_), .. } => vec![Next::Status],
         Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == RUN_ACTIVE) => {
-            vec!["status"]
+            vec![Next::Status]
         }
         _ => Vec::new(),
     }
@@ -106,8 +106,13 @@ fn exit_untouched(failure: &Failure) -> Exit {
     }
 }
 
-/// A failure on the way: puts back what can be put back, and says how things stand.
+/// A failure on the way: puts back what can be put back, and says how things stand and what was done.
 pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
+    let stop = undone(active, failure).await;
+    Stop { times: active.times.clone(), done: active.job.tally.counts(), ..stop }
+}
+
+async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     let lease_lost = matches!(failure, Failure::Halted(Halt::LeaseLost(_)));
     let signal = match &failure {
         Failure::Halted(Halt::Signal(15)) => Some(Exit::Terminated),
@@ -130,7 +135,7 @@ pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
     if matches!(failure, Failure::Undecided(_)) {
         let standing =
             "whether the move is committed is not known; both sides are complete, and paused by this move";
-        return stop_with(failure, phase, Exit::PastCommit, standing.into(), vec!["resume"]);
+        return stop_with(failure, Some(phase), Exit::PastCommit, standing, vec![Next::Resume]);
     }
     // Refusing to do something to a move is not a stop of that move.
     if matches!(failure, Failure::Declined(_) | Failure::Plugins(_) | Failure::NoMove) {
@@ -139,41 +144,49 @@ pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
     if phase.committed() {
         return stop_with(
             failure,
-            phase,
+            Some(phase),
             signal.unwrap_or(Exit::PastCommit),
-            standing(phase).into(),
-            vec!["resume"],
+            standing(phase),
+            vec![Next::Resume],
         );
     }
     if phase >= Phase::Copied {
-        let next = vec!["resume", "rollback"];
-        return stop_with(failure, phase, signal.unwrap_or(Exit::PartWay), standing(phase).into(), next);
+        let next = vec![Next::Resume, Next::Rollback];
+        return stop_with(failure, Some(phase), signal.unwrap_or(Exit::PartWay), standing(phase), next);
     }
     if lease_lost {
         return stop_with(
             failure,
-            phase,
+            Some(phase),
             Exit::PartWay,
-            standing(phase).into(),
-            vec!["status", "resume", "rollback"],
+            standing(phase),
+            vec![Next::Status, Next::Resume, Next::Rollback],
         );
     }
     match active.take_back().await {
         Ok(_) => {
             let timed_out = matches!(failure, Failure::TimedOut(_));
             let exit = signal.unwrap_or(if timed_out { Exit::Timeout } else { Exit::Refused });
-            let standing = "the source was paused and is un-paused again; nothing is in the target".into();
-            stop_with(failure, phase, exit, standing, Vec::new())
+            let standing = "the source was paused and is un-paused again; nothing is in the target";
+            stop_with(failure, Some(phase), exit, standing, Vec::new())
         }
         Err(trouble) => {
             let standing = format!(
                 "the source is complete, and part of it is still paused: un-pausing it failed too ({trouble}); nothing is in the target"
             );
-            stop_with(failure, phase, Exit::PartWay, standing, vec!["rollback", "resume"])
+            stop_with(failure, Some(phase), Exit::PartWay, standing, vec![Next::Rollback, Next::Resume])
         }
     }
 }
 
-fn stop_with(failure: Failure, phase: Phase, exit: Exit, standing: String, next: Vec<&'static str>) -> Stop {
-    Stop { failure, phase: Some(phase), exit, standing, next }
+/// A stop that did nothing: what was done is known to the run alone.
+fn stop_with(
+    failure: Failure,
+    phase: Option<Phase>,
+    exit: Exit,
+    standing: impl Into<String>,
+    next: Vec<Next>,
+) -> Stop {
+    let standing = standing.into();
+    Stop { failure, phase, exit, standing, next, times: Vec::new(), done: Default::default() }
 }

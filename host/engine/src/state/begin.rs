@@ -87,6 +87,7 @@ pub(crate) fn begin(
         watcher,
         move_id,
         locks,
+        tally: Default::default(),
     };
     let journal = Journal::new(record, records, at);
     Ok(ActiveMove { job: Arc::new(job), journal, orphaned, times: Vec::new(), began: Instant::now() })

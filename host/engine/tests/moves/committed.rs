@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use pivot_core::record::Phase;
 use pivot_core::{KindLabels, Side, names};
 use pivot_engine::Setup;
-use pivot_engine::{Event, Exit, Stop, Watcher, run};
+use pivot_engine::{Event, Exit, Next, Stop, Watcher, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
@@ -67,7 +67,7 @@ async fn a_wrong_target_says_nothing_of_a_committed_move() {
         for stop in stops {
             assert_eq!(stop.exit, Exit::Refused, "{stop}");
             assert!(stop.to_string().contains("another target than the one given: name that one"), "{stop}");
-            assert_eq!(stop.next, ["status"], "{stop}");
+            assert_eq!(stop.next, [Next::Status], "{stop}");
         }
         assert!(under_way(stage.setup()).await.unwrap().elsewhere);
         assert_eq!(picture(&stage.source), before);
@@ -88,7 +88,7 @@ async fn a_status_is_had_from_the_side_that_answers() {
         "{status:?}"
     );
     let stop = run::resume(stage.setup()).await.unwrap_err();
-    assert_eq!((stop.exit, stop.next), (Exit::Unexpected, vec!["status"]));
+    assert_eq!((stop.exit, stop.next), (Exit::Unexpected, vec![Next::Status]));
 
     stage.target.on_call(|_, _| None);
     unreachable(&stage.source);
@@ -219,7 +219,7 @@ async fn a_move_that_was_rolled_back_without_its_target_is_not_taken_up_there() 
     let source = picture(&stage.source);
 
     let is_orphan = |stop: Stop| {
-        assert_eq!((stop.exit, stop.next.as_slice()), (Exit::Refused, ["rollback"].as_slice()), "{stop}");
+        assert_eq!((stop.exit, stop.next.as_slice()), (Exit::Refused, [Next::Rollback].as_slice()), "{stop}");
         assert!(stop.to_string().contains("rolled back while this target could not be reached"), "{stop}");
     };
     assert!(under_way(stage.setup()).await.unwrap().orphaned);
@@ -255,7 +255,7 @@ async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
         }
     });
     let stop = run::start(stage.setup()).await.unwrap_err();
-    assert_eq!((stop.exit, stop.next.as_slice()), (Exit::PastCommit, ["resume"].as_slice()), "{stop}");
+    assert_eq!((stop.exit, stop.next.as_slice()), (Exit::PastCommit, [Next::Resume].as_slice()), "{stop}");
     assert!(stop.standing.contains("whether the move is committed is not known"), "{}", stop.standing);
     stage.source.on_call(|_, _| None);
     stage.target.on_call(|_, _| None);

@@ -1,12 +1,13 @@
-//! What a run reports while it works.
+//! What a run reports while it works, and what of it a stop keeps.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pivot_core::record::Phase;
 use pivot_core::{Key, Side};
-use pivot_engine::{Event, Exit, LeaseState, Setup, Verb, Watcher, run};
+use pivot_engine::{Counts, Event, Exit, LeaseState, Setup, Verb, Watcher, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use tokio::time::Instant;
@@ -47,6 +48,14 @@ impl Recorder {
     fn count(&self, verb: Verb) -> usize {
         self.objects().iter().filter(|(done, ..)| *done == verb).count()
     }
+
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::new();
+        for (verb, _, key) in self.objects() {
+            *counts.entry(verb).or_default().entry(key.group_kind).or_default() += 1;
+        }
+        counts
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,11 +81,10 @@ async fn a_move_reports_its_phases_in_order_and_each_object_once() {
     assert_eq!(done, report.times.iter().map(|(phase, _)| *phase).collect::<Vec<_>>());
     assert_eq!(done.len(), 7);
 
-    for (verb, number) in
-        [(Verb::Paused, 3), (Verb::Created, 12), (Verb::Resumed, 3), (Verb::Deleted, 12), (Verb::Kept, 0)]
-    {
-        assert_eq!(recorder.count(verb), number, "{verb:?}");
-    }
+    let counts: BTreeMap<Verb, usize> =
+        recorder.counts().iter().map(|(verb, kinds)| (*verb, kinds.values().sum())).collect();
+    let expected = [(Verb::Paused, 3), (Verb::Created, 12), (Verb::Resumed, 3), (Verb::Deleted, 12)];
+    assert_eq!(counts, expected.into());
     let events = recorder.events();
     let planned = |event: &Event| matches!(event, Event::Planned { summary, plan } if summary.objects == 12 && plan.steps.len() == 12);
     assert!(events.iter().any(planned));
@@ -93,20 +101,36 @@ fn refuse(place: &MemoryPlace, verb: &'static str, name: &'static str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rollback_reports_what_it_undoes() {
+async fn a_stop_in_the_middle_keeps_times_and_counts() {
     let stage = Stage::new();
     refuse(&stage.target, "create", "m1-bootstrap");
     let (recorder, setup) = Recorder::of(&stage);
     let stop = run::start(setup).await.unwrap_err();
     assert_eq!(stop.exit, Exit::PartWay, "{stop}");
+    let phases: Vec<Phase> = stop.times.iter().map(|(phase, _)| *phase).collect();
+    assert_eq!(phases, [Phase::Checked, Phase::Paused]);
+    assert_eq!(stop.done, recorder.counts());
     let created = recorder.count(Verb::Created);
     assert!((6..12).contains(&created), "{created}");
     assert!(!recorder.objects().contains(&(Verb::Created, Side::Target, key("", "Secret", "m1-bootstrap"))));
 
+    // The way back is reported too.
     let (undone, setup) = Recorder::of(&stage);
     let taken = run::rollback(setup).await.unwrap();
     assert_eq!((undone.count(Verb::Removed), undone.count(Verb::Resumed)), (taken.removed, taken.resumed));
     assert_eq!((taken.removed, taken.resumed), (created, recorder.count(Verb::Paused)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_was_undone_counts_that_too() {
+    let stage = Stage::new();
+    refuse(&stage.source, "patch", "p");
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    assert!(!stop.done[&Verb::Paused].is_empty());
+    assert_eq!(stop.done[&Verb::Paused], stop.done[&Verb::Resumed]);
+    let refused = run::resume(stage.setup()).await.unwrap_err();
+    assert!(refused.done.is_empty() && refused.times.is_empty(), "{refused}");
 }
 
 #[tokio::test(start_paused = true)]

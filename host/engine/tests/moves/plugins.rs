@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, run};
+use pivot_engine::{Exit, Remedy, run};
 use serde_json::{Value, json};
 
 use crate::stage::{INFRA, Stage, body, key, picture};
@@ -185,29 +185,30 @@ async fn a_check_that_says_stop_stops_with_the_exit_of_its_point() {
 /// What a resume refuses is no way out.
 #[tokio::test(start_paused = true)]
 async fn a_failing_plugin_is_mended_in_the_way_that_its_moment_leaves_open() {
+    let plugin = || "hosts".to_owned();
+    let begin_again = || vec![Remedy::Fix { plugin: plugin() }, Remedy::SwitchOff { plugin: plugin() }];
+    let back = Remedy::RollBackThenFix { plugin: plugin() };
+    let pass = Remedy::LetCheckPass { plugin: plugin() };
     for (failing, ways) in [
-        (Hook::Check, &["mend it, or switch it off (enabled = false below [plugins.hosts]"][..]),
-        (Hook::Adapt, &["mend it, or switch it off"]),
-        (Hook::Restore, &["roll back", "then mend it, or switch it off", "move again"]),
-        (Hook::Settle, &["mended need --accept-plugin-change"]),
+        (Hook::Check, begin_again()),
+        (Hook::Adapt, begin_again()),
+        (Hook::Restore, vec![back.clone(), Remedy::RollBackThenSwitchOff { plugin: plugin() }]),
+        (Hook::Settle, vec![Remedy::ResumeAgain, Remedy::FixThenAcceptChange { plugin: None }]),
     ] {
         let keeper = Arc::new(HostKeeper { failing: Some(failing), ..HostKeeper::new() });
         let stop = run::start(stage(&keeper).setup()).await.unwrap_err();
-        for way in ways {
-            assert!(stop.to_string().contains(way), "{failing}: {stop}");
-        }
+        assert_eq!(stop.remedies(), ways, "{failing}: {stop}");
     }
+    let change = Remedy::FixThenAcceptChange { plugin: Some(plugin()) };
     for (point, ways) in [
-        (Point::BeforePause, &["mend it, or switch it off"][..]),
-        (Point::AfterPause, &["mend it, or switch it off"]),
-        (Point::BeforeCommit, &["check = \"warn\"", "or roll back, mend it, and move again"]),
-        (Point::AfterResume, &["check = \"warn\"", "or mend it, and resume with --accept-plugin-change"]),
+        (Point::BeforePause, begin_again()),
+        (Point::AfterPause, begin_again()),
+        (Point::BeforeCommit, vec![Remedy::ResumeAgain, pass.clone(), back]),
+        (Point::AfterResume, vec![Remedy::ResumeAgain, pass, change]),
     ] {
         let keeper = Arc::new(HostKeeper { fails_at: Some(point), ..HostKeeper::new() });
         let stop = run::start(stage(&keeper).setup()).await.unwrap_err();
-        for way in ways {
-            assert!(stop.to_string().contains(way), "{point:?}: {stop}");
-        }
+        assert_eq!(stop.remedies(), ways, "{point:?}: {stop}");
     }
 }
 
@@ -215,11 +216,9 @@ async fn a_failing_plugin_is_mended_in_the_way_that_its_moment_leaves_open() {
 async fn a_check_that_stops_after_the_commit_names_a_way_out_that_is_open() {
     let keeper = Arc::new(HostKeeper { stop_at: Some(Point::AfterResume), ..HostKeeper::new() });
     let mut stage = stage(&keeper);
-    let told = run::start(stage.setup()).await.unwrap_err().to_string();
-    for way in ["resolve that and resume", "below [plugins.hosts] in plugins.toml", "--accept-plugin-change"]
-    {
-        assert!(told.contains(way), "{told}");
-    }
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    let off = Remedy::SwitchOffThenAcceptChange { plugins: vec!["hosts".into()] };
+    assert_eq!(stop.remedies(), [Remedy::ResolveThenResume, off]);
     // Switched off.
     stage.plugins = Vec::new();
     stage.options.accept_plugin_change = true;

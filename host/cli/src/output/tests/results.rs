@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use pivot_core::hooks::{Finding, Hook};
 use pivot_core::record::{Pin, Record};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Exit, Failure, Stop};
-use pivot_engine::{Report, Status};
+use pivot_engine::{Exit, Failure, HookError, Next, Remedy, Report, Status, Stop};
 
 use super::*;
 
@@ -15,7 +15,9 @@ fn stop(failure: Failure) -> Stop {
         phase: Some(Phase::Copied),
         exit: Exit::PartWay,
         standing: "the source is the truth".into(),
-        next: vec!["resume", "rollback"],
+        next: vec![Next::Resume, Next::Rollback],
+        times: vec![(Phase::Checked, Duration::from_millis(120))],
+        done: [(Verb::Paused, [(GroupKind::new("cluster.x-k8s.io", "Cluster"), 2)].into())].into(),
     }
 }
 
@@ -91,9 +93,99 @@ fn an_error_document_has_what_the_text_has() {
               "state": "the source is the truth",
               "next": [
                 "pivot-host resume"
+              ],
+              "done": {
+                "paused": {
+                  "Cluster.cluster.x-k8s.io": 2
+                }
+              },
+              "phases": [
+                {
+                  "phase": "Checked",
+                  "milliseconds": 120
+                }
               ]
             }"#]],
     );
+}
+
+fn broken(hook: Hook) -> Failure {
+    let error = HookError { code: "trap".into(), message: "it broke".into() };
+    Failure::Hook { plugin: "hosts".into(), hook, object: None, error }
+}
+
+#[test]
+fn a_stop_that_a_plugin_made_names_the_ways_out() {
+    check(
+        &shown(&stop(broken(Hook::Restore)), Told::Nothing),
+        &expect![[r#"
+        error: plugin hosts failed in restore: trap: it broke
+        fix:   roll back, which needs no plugin; fix plugin hosts, and move again
+           or  roll back, switch plugin hosts off (enabled = false below [plugins.hosts] in plugins.toml), and move again
+        state: the source is the truth
+        next:  pivot-host resume
+           or  pivot-host rollback
+    "#]],
+    );
+    let past = Stop { exit: Exit::PastCommit, ..stop(broken(Hook::Check)) };
+    check(
+        &shown(&past, Told::Nothing),
+        &expect![[r#"
+            error: plugin hosts failed in check: trap: it broke
+            fix:   resume, and it is asked again
+               or  let failing checks of plugin hosts pass (on-failure = { check = "warn" } below [plugins.hosts] in plugins.toml), then resume
+               or  fix plugin hosts, and resume with --accept-plugin-change
+            state: the source is the truth
+            next:  pivot-host resume
+               or  pivot-host rollback
+        "#]],
+    );
+    let before = Stop { exit: Exit::Refused, ..stop(broken(Hook::Adapt)) };
+    check(
+        &shown(&before, Told::Nothing),
+        &expect![[r#"
+        error: plugin hosts failed in adapt: trap: it broke
+        fix:   fix plugin hosts, then run this command again
+           or  switch plugin hosts off (enabled = false below [plugins.hosts] in plugins.toml), then run this command again
+        state: the source is the truth
+        next:  pivot-host resume
+           or  pivot-host rollback
+    "#]],
+    );
+    let unsettled = Failure::Unsettled(vec!["Host ns/a: it broke".into()]);
+    check(
+        &shown(&Stop { exit: Exit::PastCommit, ..stop(unsettled) }, Told::Nothing),
+        &expect![[r#"
+            error: moved, but these objects could not be let go of and stay paused:
+              - Host ns/a: it broke
+            fix:   resume, and it is asked again
+               or  fix the plugins, and resume with --accept-plugin-change
+            state: the source is the truth
+            next:  pivot-host resume
+               or  pivot-host rollback
+        "#]],
+    );
+}
+
+#[test]
+fn a_stopping_check_is_a_value_in_the_error_document() {
+    let finding = Finding {
+        severity: Severity::Stop,
+        code: "not-ready".into(),
+        message: "it is not ready".into(),
+        object: Some(capi("Cluster", "edge")),
+        remedy: "wait".into(),
+    };
+    let gate = Failure::Gate(vec![("readiness".into(), finding)]);
+    let stop = Stop { exit: Exit::PastCommit, ..stop(gate) };
+    let document = serde_json::to_value(ErrorDocument::stop(&stop, Vec::new())).unwrap();
+    let found = &document["findings"][0];
+    assert_eq!((&found["plugin"], &found["code"]), (&"readiness".into(), &"not-ready".into()));
+    assert_eq!((&found["severity"], &found["object"]["name"]), (&"stop".into(), &"edge".into()));
+    let ways: Vec<Remedy> = serde_json::from_value(document["remedies"].clone()).unwrap();
+    assert_eq!(ways, stop.remedies());
+    let mut texts = document["remedies"].as_array().unwrap().iter().map(|way| way["text"].as_str().unwrap());
+    assert!(texts.next_back().unwrap().contains("--accept-plugin-change"), "{document}");
 }
 
 fn record(phase: Phase) -> Record {

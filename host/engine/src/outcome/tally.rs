@@ -1,0 +1,30 @@
+//! What was done to objects so far, for a run that stops before its end.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use pivot_core::GroupKind;
+
+use crate::events::{Event, Verb};
+
+/// How many objects of which kind each verb was done to.
+pub type Counts = BTreeMap<Verb, BTreeMap<GroupKind, usize>>;
+
+/// Counts while a run is at work.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(Mutex<Counts>);
+
+impl Tally {
+    /// Counts an event that reports something done to an object.
+    pub(crate) fn heed(&self, event: &Event) {
+        if let Event::Object { verb, object, .. } = event {
+            let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *counts.entry(*verb).or_default().entry(object.group_kind.clone()).or_default() += 1;
+        }
+    }
+
+    /// The counts so far.
+    pub(crate) fn counts(&self) -> Counts {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
