@@ -5,9 +5,10 @@
 //! come about as fast as the fastest ones did, shrinks while they queue, and is halved when the server says so.
 
 use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;

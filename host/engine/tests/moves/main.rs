@@ -13,6 +13,8 @@ mod plugins;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod round_trips;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod trouble;

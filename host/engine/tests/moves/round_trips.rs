@@ -1,0 +1,135 @@
+//! How many round trips of a move follow one another: what it costs where both API servers are far away.
+//!
+//! Each request takes the same time of a clock that stands still otherwise, so the time of a whole move is a number of round
+//! trips, the same in each run. `docs/round-trips.md` says what each of them is for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use pivot_core::{Key, Kind, Object};
+use pivot_engine::{Report, Setup, Sides, run};
+use pivot_places::{
+    Access, Change, Event, Identity, Listing, MemoryPlace, MetaListing, Patch, Place, PlaceKind,
+    Preconditions, Result,
+};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::stage::{CLUSTERS, INFRA, Stage, body};
+
+/// Half a round trip.
+const ONE_WAY: Duration = Duration::from_millis(10);
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+
+/// A server at the end of a long line.
+struct Distant(MemoryPlace);
+
+impl Distant {
+    async fn ask<T>(&self, answer: impl Future<Output = T>) -> T {
+        sleep(ONE_WAY).await;
+        let answer = answer.await;
+        sleep(ONE_WAY).await;
+        answer
+    }
+}
+
+#[async_trait]
+impl Place for Distant {
+    fn label(&self) -> &str {
+        self.0.label()
+    }
+
+    fn sort(&self) -> PlaceKind {
+        self.0.sort()
+    }
+
+    async fn identify(&self) -> Result<Identity> {
+        self.ask(self.0.identify()).await
+    }
+
+    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
+        self.ask(self.0.kinds()).await
+    }
+
+    async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
+        self.ask(self.0.list(kind, namespace)).await
+    }
+
+    async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        self.ask(self.0.list_meta(kind, namespace)).await
+    }
+
+    async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
+        self.ask(self.0.get(kind, key)).await
+    }
+
+    async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
+        self.ask(self.0.create(kind, body, change)).await
+    }
+
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: Patch<'_>) -> Result<Object> {
+        self.ask(self.0.patch(kind, key, patch)).await
+    }
+
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: Preconditions) -> Result<()> {
+        self.ask(self.0.delete(kind, key, preconditions)).await
+    }
+
+    async fn watch(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        resource_version: &str,
+    ) -> Result<BoxStream<'static, Result<Event>>> {
+        self.ask(self.0.watch(kind, namespace, resource_version)).await
+    }
+
+    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        self.ask(self.0.denied(asked)).await
+    }
+}
+
+fn trips(time: Duration) -> u128 {
+    time.as_millis() / ROUND_TRIP.as_millis()
+}
+
+/// Round trips of a whole move, and of its phases in words.
+async fn moved(stage: &Stage) -> (u128, String) {
+    let sides = Sides {
+        source: Arc::new(Distant(stage.source.clone())),
+        target: Arc::new(Distant(stage.target.clone())),
+    };
+    let begun = Instant::now();
+    let report: Report = run::start(Setup { sides, ..stage.setup() }).await.unwrap();
+    let all = trips(begun.elapsed());
+    let phases: u128 = report.times.iter().map(|(_, time)| trips(*time)).sum();
+    let mut told: Vec<String> =
+        report.times.iter().map(|(phase, time)| format!("{phase} {}", trips(*time))).collect();
+    told.push(format!("opening and closing {}", all - phases));
+    (all, told.join(", "))
+}
+
+/// The stage's owners are four deep: class, Cluster, Machine, and what belongs to a Machine. Each level costs a round trip to
+/// create and one to delete.
+#[tokio::test(start_paused = true)]
+async fn few_round_trips_of_a_move_follow_one_another() {
+    let (all, told) = moved(&Stage::new()).await;
+    assert!(all <= 34, "{all}: {told}");
+}
+
+/// Nothing here owns anything, and there is no class.
+#[tokio::test(start_paused = true)]
+async fn fewer_where_nothing_is_owned() {
+    let stage = Stage::empty();
+    let mut cluster = body(CLUSTERS, "Cluster", "c", None);
+    cluster["status"] = json!({"initialization": {"infrastructureProvisioned": true},
+        "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}]});
+    stage.source.insert(cluster).unwrap();
+    for name in ["p", "q"] {
+        stage.source.insert(body(INFRA, "Pool", name, None)).unwrap();
+    }
+    let (all, told) = moved(&stage).await;
+    assert!(all <= 26, "{all}: {told}");
+}
