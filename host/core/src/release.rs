@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin, `u` the target had it
-//! before: it is used there and nothing is done to it.
+//! before: it is used there and nothing is done to it; `n` it had no finalizers when it was copied. Where a list written
+//! before there was an `n` says nothing of them, there may be some.
 //!
 //! The digest says what the object's content was when it was copied, so that a later run can tell a change of
 //! content from a controller's touch. Secrets have none: a digest of secret data would let a reader of the record
@@ -79,6 +80,8 @@ pub struct Entry {
     pub quiet: Quiet,
     /// Whether the target had it before: it is somebody else's there.
     pub used: bool,
+    /// Whether it is known to have had no finalizers when it was copied.
+    pub no_finalizers: bool,
     /// Entries that must be gone first: its dependents.
     pub after: Vec<usize>,
 }
@@ -155,18 +158,26 @@ impl ReleaseList {
 }
 
 impl Entry {
+    /// Whether its delete, bound to the state that was copied, says everything. Only an object of the core group can be
+    /// released like that: webhooks of Cluster API's providers refuse to delete some objects but for the annotation that
+    /// says that they are being moved, and controllers of theirs put finalizers back.
+    pub fn deletes_as_it_is(&self) -> bool {
+        self.no_finalizers && self.key.group_kind.group.is_empty()
+    }
+
     fn line(&self, kind: usize) -> String {
-        let Self { kind: _, key, uid, resource_version, fate, digest, with_status, quiet, used, after } =
-            self;
+        let Self { kind: _, key, uid, resource_version, fate, digest, after, .. } = self;
         let namespace = key.namespace.as_deref().unwrap_or("-");
         let fate = if *fate == Fate::Delete { "d" } else { "k" };
         let digest = digest.as_deref().unwrap_or("-");
-        let quiet = match quiet {
+        let quiet = match self.quiet {
             Quiet::Untouched => "",
             Quiet::Paused => "p",
             Quiet::Held => "h",
         };
-        let flags = [if *with_status { "s" } else { "" }, quiet, if *used { "u" } else { "" }].concat();
+        let flag = |is: bool, letter: &'static str| if is { letter } else { "" };
+        let flags = [flag(self.with_status, "s"), quiet, flag(self.used, "u"), flag(self.no_finalizers, "n")]
+            .concat();
         let flags = if flags.is_empty() { "-" } else { &flags };
         let mut line =
             format!("o {kind} {namespace} {} {uid} {resource_version} {fate} {digest} {flags} ", key.name);
@@ -210,6 +221,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
         with_status: false,
         quiet: Quiet::Untouched,
         used: false,
+        no_finalizers: false,
         after: Vec::new(),
     };
     let flags = words.next()?;
@@ -221,6 +233,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
             _ => Quiet::Untouched,
         },
         used: flags.contains('u'),
+        no_finalizers: flags.contains('n'),
         after: match words.next()? {
             "-" => Vec::new(),
             list => list.split(',').map(|n| n.parse().ok()).collect::<Option<_>>()?,
@@ -295,6 +308,7 @@ mod tests {
             with_status: name == "b",
             quiet: if name == "b" { Quiet::Held } else { Quiet::Paused },
             used: name == "c",
+            no_finalizers: name == "a",
             after,
         };
         ReleaseList {
@@ -322,6 +336,23 @@ mod tests {
         assert_eq!(ReleaseList::parse([old.as_str()]).unwrap(), list());
         let newer = text.replacen("v 2\n", "v 3\n", 1);
         assert_eq!(ReleaseList::parse([newer.as_str()]), Err(ListError::Newer(3)));
+    }
+
+    #[test]
+    fn an_older_list_says_nothing_of_finalizers() {
+        let older = "k /v1 secrets Secret\no 0 n a u 1 d - s -";
+        let list = ReleaseList::parse([older]).unwrap();
+        assert!(!list.entries[0].no_finalizers && !list.entries[0].deletes_as_it_is());
+    }
+
+    #[test]
+    fn only_objects_of_the_core_group_are_deleted_as_they_are() {
+        let mut list = list();
+        let as_it_is =
+            |list: &ReleaseList| list.entries.iter().map(Entry::deletes_as_it_is).collect::<Vec<_>>();
+        assert_eq!(as_it_is(&list), [true, false, false]);
+        list.entries.iter_mut().for_each(|entry| entry.no_finalizers = true);
+        assert_eq!(as_it_is(&list), [true, false, false]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The least that any move has to send: each object's create, release patch and delete, and nothing else.
+//! The least that any move has to send: each object's create, release patch and delete, and nothing else. Secrets and ConfigMaps
+//! without finalizers need no release patch.
 //!
 //! Bodies are made before the clock starts, nothing is read, nothing waits for an owner or for an answer to something else;
 //! as many requests run side by side as turned out best. A move that verifies what it does can't be faster than this; how
@@ -67,8 +68,12 @@ impl Floor {
                 "annotations": {"clusterctl.cluster.x-k8s.io/delete-for-move": ""},
             }});
             let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
+            // Of the core group.
+            let core = list.starts_with("/api/");
+            if !core || object.pointer("/metadata/finalizers").is_some() {
+                patches.push(ask(Method::PATCH, path.clone(), "application/merge-patch+json", &release));
+            }
             creates.push(ask(Method::POST, list, "application/json", &creation(object)));
-            patches.push(ask(Method::PATCH, path.clone(), "application/merge-patch+json", &release));
             deletes.push(ask(Method::DELETE, path, "application/json", &options));
         }
         Ok(Self { creates: creates.into(), patches: patches.into(), deletes: deletes.into() })

@@ -223,6 +223,7 @@ pub(crate) fn release_list(job: &Job, base: &Base, copies: &Copies) -> Result<Re
             with_status,
             quiet: pausing::quiet(job, object),
             used: copied.used,
+            no_finalizers: object.meta.finalizers.is_empty(),
             after,
         })
     });

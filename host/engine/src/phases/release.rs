@@ -2,7 +2,9 @@
 //!
 //! Two requests an object: a merge patch that takes the finalizers off and says why, bound to the state that was
 //! copied; then a delete bound to the state that patch made. In between nothing can happen to the object unnoticed. Both
-//! go from the dependents to their owners, each as soon as it may.
+//! go from the dependents to their owners, each as soon as it may; the patch no sooner than it has to, for a run that dies
+//! leaves objects without their finalizers behind, and controllers put them back. Secrets and ConfigMaps without finalizers
+//! need no patch: the delete, bound to the state that was copied, says it all.
 //!
 //! Controllers of a paused Cluster still put their finalizers back at times. Then the object is deleted with them on,
 //! its pause in place, and they are taken off while it waits: on an object that is being deleted a server refuses new
@@ -21,23 +23,28 @@ use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
-use crate::requests::dataflow;
+use crate::requests::dataflow::{self, Part, Parts};
 
 /// How often an object may change under our hands.
 const ROUNDS: usize = 5;
+/// How many objects may be patched whose delete was not sent yet.
+const AHEAD: usize = 64;
 
 /// Releases the whole list. An object's patch waits for those of its dependents, its delete for their deletes: the two
 /// requests of an owner and of what it owns overlap, and still no owner is deleted before its dependents.
 pub(crate) async fn all(job: &Arc<Job>, list: &Arc<ReleaseList>) -> Result<(), Failure> {
     let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
+    let mut parts = Parts { of: Vec::with_capacity(2 * list.entries.len()), most: AHEAD };
     for (index, entry) in list.entries.iter().enumerate() {
+        let patched = entry.fate == Fate::Delete && !entry.deletes_as_it_is();
+        parts.of.extend(if patched { [Part::Begin, Part::End] } else { [Part::Whole; 2] });
         after.push(entry.after.iter().map(|&dependent| patch(dependent)).collect());
         let dependents = entry.after.iter().map(|&dependent| delete(dependent));
         after.push(dependents.chain([patch(index)]).collect());
     }
     let ready: Arc<Vec<OnceLock<Ready>>> = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
-    dataflow::run(&after, job.limiter(Side::Source), &job.halter, |node| {
+    dataflow::run_parts(&after, &parts, job.limiter(Side::Source), &job.halter, |node| {
         let (job, list, ready) = (job.clone(), list.clone(), ready.clone());
         async move {
             let bug = || Failure::Bug(format!("no entry {}", node / 2));
@@ -54,7 +61,7 @@ pub(crate) async fn all(job: &Arc<Job>, list: &Arc<ReleaseList>) -> Result<(), F
     .await
 }
 
-/// What the patch made of an object.
+/// What the patch made of an object, or the state that was copied where no patch is needed.
 enum Ready {
     /// It is gone already.
     Gone,
@@ -90,10 +97,13 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the finalizers off and says why, bound to the state that was copied.
+/// Takes the finalizers off and says why, bound to the state that was copied, where there is a need for that.
 async fn make_ready(job: &Job, entry: &Entry) -> Result<Ready, Failure> {
     let kind = kind_of(job, entry);
     let mut resource_version = entry.resource_version.clone();
+    if entry.deletes_as_it_is() {
+        return Ok(Ready::At { resource_version, finalizers_back: false });
+    }
     for _ in 0..ROUNDS {
         let patch = json!({"metadata": {
             "uid": entry.uid,
@@ -142,7 +152,7 @@ async fn delete_ready(job: &Job, entry: &Entry, ready: &Ready) -> Result<(), Fai
             Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry).await? {
                 None => return Ok(()),
                 Some(now) => {
-                    finalizers_back = true;
+                    finalizers_back = !now.meta.finalizers.is_empty();
                     resource_version = now.meta.resource_version;
                 }
             },

@@ -3,7 +3,10 @@
 //! No barriers between layers: one slow object holds up what depends on it and nothing else. How many run side by
 //! side adapts. Too few waste the round trip, too many only queue in the API server: the limit grows while answers
 //! come about as fast as the fastest ones did, shrinks while they queue, and is halved when the server says so.
+//!
+//! Where what one node begins another has to end, ends go first, and only so many beginnings are open at a time.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 
@@ -14,10 +17,47 @@ use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
 use crate::requests::limiter::Limiter;
 
+/// What a node is to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Nothing.
+    #[default]
+    Whole,
+    /// It begins something.
+    Begin,
+    /// It ends what another began.
+    End,
+}
+
+/// Nodes that begin and end something.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    /// By node; those that are not there are [`Part::Whole`]. To each beginning belongs an end that waits for it, and a
+    /// beginning waits for those of everything that its end waits for: so there is always an end that can run.
+    pub(crate) of: Vec<Part>,
+    /// How many beginnings may be without the start of their end.
+    pub(crate) most: usize,
+}
+
 /// Runs every node once, each after those it waits for. Returns the first failure, once everything that was under way
 /// has ended; a stop that is asked for counts as one.
 pub(crate) async fn run<S, F>(
     after: &[Vec<usize>],
+    limiter: Limiter,
+    halter: &Halter,
+    start: S,
+) -> Result<(), Failure>
+where
+    S: FnMut(usize) -> F,
+    F: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    run_parts(after, &Parts::default(), limiter, halter, start).await
+}
+
+/// Runs every node once, see [`run`], with an eye on how many beginnings are open.
+pub(crate) async fn run_parts<S, F>(
+    after: &[Vec<usize>],
+    parts: &Parts,
     mut limiter: Limiter,
     halter: &Halter,
     mut start: S,
@@ -36,9 +76,8 @@ where
                 .push(node);
         }
     }
-    // First come, first served: whole subtrees become free early, and memory of the run stays bounded.
-    let mut ready: std::collections::VecDeque<usize> =
-        (0..after.len()).filter(|&node| waits.get(node) == Some(&0)).collect();
+    let mut ready = Ready::new(parts);
+    (0..after.len()).filter(|&node| waits.get(node) == Some(&0)).for_each(|node| ready.push(node));
     let mut running: JoinSet<(usize, Duration, Result<(), Failure>)> = JoinSet::new();
     let mut first_failure = None;
     let mut done = 0;
@@ -48,7 +87,7 @@ where
                 first_failure = Some(Failure::Halted(halt));
                 break;
             }
-            let Some(node) = ready.pop_front() else { break };
+            let Some(node) = ready.pop() else { break };
             let work = start(node);
             running.spawn(async move {
                 let begun = Instant::now();
@@ -66,7 +105,7 @@ where
                     if let Some(count) = waits.get_mut(dependent) {
                         *count -= 1;
                         if *count == 0 {
-                            ready.push_back(dependent);
+                            ready.push(dependent);
                         }
                     }
                 }
@@ -82,6 +121,41 @@ where
         None => {
             Err(Failure::Bug(format!("{} of {} nodes wait for each other", after.len() - done, after.len())))
         }
+    }
+}
+
+/// Nodes that wait for nothing any more. First come, first served: whole subtrees become free early, and memory of the run
+/// stays bounded.
+struct Ready<'a> {
+    parts: &'a Parts,
+    begins: VecDeque<usize>,
+    others: VecDeque<usize>,
+    /// Beginnings that were started, and their ends not.
+    open: usize,
+}
+
+impl<'a> Ready<'a> {
+    fn new(parts: &'a Parts) -> Self {
+        Self { parts, begins: VecDeque::new(), others: VecDeque::new(), open: 0 }
+    }
+
+    fn part(&self, node: usize) -> Part {
+        self.parts.of.get(node).copied().unwrap_or_default()
+    }
+
+    fn push(&mut self, node: usize) {
+        let queue = if self.part(node) == Part::Begin { &mut self.begins } else { &mut self.others };
+        queue.push_back(node);
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        let Some(node) = self.others.pop_front() else {
+            let node = if self.open < self.parts.most { self.begins.pop_front() } else { None };
+            self.open += usize::from(node.is_some());
+            return node;
+        };
+        self.open -= usize::from(self.part(node) == Part::End);
+        Some(node)
     }
 }
 
@@ -112,6 +186,38 @@ mod tests {
         let order = order.lock().unwrap().clone();
         let at = |node| order.iter().position(|n| *n == node).unwrap();
         assert!(at(0) < at(1) && at(1) < at(2) && order.len() == 4);
+    }
+
+    /// Ten things to begin and to end, each of which owns the one before it, and three at a time.
+    #[tokio::test]
+    async fn what_is_begun_is_ended_before_too_much_is_open() {
+        for owned in [false, true] {
+            let mut after = Vec::new();
+            for thing in 0..10_usize {
+                let before = thing.checked_sub(1).filter(|_| owned);
+                after.push(before.map(|before| 2 * before).into_iter().collect());
+                after.push(before.map(|before| 2 * before + 1).into_iter().chain([2 * thing]).collect());
+            }
+            let parts = Parts { of: [Part::Begin, Part::End].repeat(10), most: 3 };
+            let open = Arc::new(Mutex::new((0, 0)));
+            run_parts(&after, &parts, limiter(), &Halter::default(), |node| {
+                let open = open.clone();
+                {
+                    let mut open = open.lock().unwrap();
+                    open.0 += if node % 2 == 0 { 1 } else { -1 };
+                    open.1 = open.0.max(open.1);
+                }
+                async move {
+                    tokio::task::yield_now().await;
+                    Ok(())
+                }
+            })
+            .await
+            .unwrap();
+            let (left, most) = *open.lock().unwrap();
+            assert_eq!(left, 0);
+            assert_eq!(most, if owned { 2 } else { 3 });
+        }
     }
 
     #[tokio::test]

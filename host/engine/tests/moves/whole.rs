@@ -1,5 +1,7 @@
 //! Moves that go well.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pivot_engine::{Exit, run};
 use serde_json::json;
 
@@ -37,7 +39,7 @@ async fn there_and_back_again_is_where_it_began() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn three_writes_an_object_and_a_fixed_handful_for_the_move() {
+async fn three_writes_an_object_two_a_secret_and_a_fixed_handful_for_the_move() {
     let stage = Stage::new();
     run::start(stage.setup()).await.unwrap();
     let real = |place: &pivot_places::MemoryPlace| {
@@ -50,8 +52,8 @@ async fn three_writes_an_object_and_a_fixed_handful_for_the_move() {
     };
     let (source, source_own) = real(&stage.source);
     let (target, target_own) = real(&stage.target);
-    // 12 objects; paused and resumed: the class, the Cluster, the pool.
-    assert_eq!(source + target, 3 * 12 + 3 + 3);
+    // 12 objects, 3 of them Secrets without finalizers; paused and resumed: the class, the Cluster, the pool.
+    assert_eq!(source + target, 3 * 9 + 2 * 3 + 3 + 3);
     assert!(source_own + target_own <= 20, "{source_own} + {target_own}");
 }
 
@@ -107,4 +109,31 @@ async fn a_controllers_finalizer_that_comes_back_does_not_hold_up_the_release() 
     });
     run::start(stage.setup()).await.unwrap();
     assert!(stage.source.body(&cluster).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_changes_under_its_delete_is_looked_at_again() {
+    for (touch, moved) in [("annotations", true), ("finalizers", true), ("data", false)] {
+        let stage = Stage::new();
+        let source = stage.source.clone();
+        let secret = key("", "Secret", "m0-bootstrap");
+        let (theirs, touched) = (secret.clone(), AtomicBool::new(false));
+        stage.source.on_call(move |verb, key| {
+            if verb == "delete" && *key == theirs && !touched.swap(true, Ordering::SeqCst) {
+                let change = |body: &mut serde_json::Value| match touch {
+                    "annotations" => body["metadata"]["annotations"] = json!({"seen": "yes"}),
+                    "finalizers" => body["metadata"]["finalizers"] = json!(["mine/too"]),
+                    _ => body["data"]["value"] = json!("bmV3"),
+                };
+                source.edit(&theirs, change).unwrap();
+            }
+            None
+        });
+        let result = run::start(stage.setup()).await;
+        assert_eq!(result.is_ok(), moved, "{touch}");
+        assert_eq!(stage.source.body(&secret).is_none(), moved, "{touch}");
+        let patches =
+            stage.source.journal().iter().filter(|call| call.key == secret && call.verb == "patch").count();
+        assert_eq!(patches, usize::from(touch == "finalizers"), "{touch}");
+    }
 }
