@@ -36,8 +36,16 @@ pub(crate) struct Ahead {
     pub(crate) namespaces: Namespaces,
 }
 
+/// What the first reading of the source gave beside the plan.
+pub(crate) struct Beside {
+    /// The source's providers.
+    pub(crate) providers: Vec<Provider>,
+    /// Namespaces of the target, asked for at the same time.
+    pub(crate) namespaces: Namespaces,
+}
+
 /// Asks everything.
-pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -> Result<Ahead, Failure> {
+pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead, Failure> {
     let mut refusals = base.plan.refusals.clone();
     let handled = cared_for(job, base);
     refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
@@ -52,7 +60,8 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
     rehearse(job, base).await?;
     let nothing_known = BTreeSet::new();
     let target = async {
-        let namespaces = Namespaces::of(job, base).await?;
+        let mut namespaces = beside.namespaces.clone();
+        namespaces.look(job, base).await?;
         let missing = namespaces.missing();
         let (rights, unfit) = tokio::try_join!(
             rights::missing(job, base, !missing.is_empty()),
@@ -61,7 +70,7 @@ pub(crate) async fn all(job: &Job, base: &Base, source_providers: &[Provider]) -
         Ok((namespaces, rights, unfit))
     };
     let (providers, bystanders, (namespaces, rights, unfit), (used, foreign), node) = tokio::try_join!(
-        target_providers(job, base, source_providers),
+        target_providers(job, base, &beside.providers),
         bystanders(job, base),
         target,
         existing::look(job, base),
@@ -102,9 +111,13 @@ pub(crate) async fn newcomers(job: &Job, base: &Base, known: &BTreeSet<Key>) -> 
     let handled = cared_for(job, base);
     refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
     if refusals.is_empty() && base.plan.steps.iter().any(|step| !known.contains(&step.key)) {
-        refusals.extend(existing::look(job, base).await?.1);
-        let missing = Namespaces::of(job, base).await?.missing();
-        refusals.extend(dry_run::ask(job, base, known, &missing).await?);
+        let unfit = async {
+            let missing = Namespaces::of(job, base).await?.missing();
+            dry_run::ask(job, base, known, &missing).await
+        };
+        let ((_, foreign), unfit) = tokio::try_join!(existing::look(job, base), unfit)?;
+        refusals.extend(foreign);
+        refusals.extend(unfit);
     }
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use futures::FutureExt;
+
 use pivot_core::plan::{Fate, Step};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::shell::kubectl;
@@ -15,7 +17,7 @@ use crate::base::Base;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::requests::listing;
-use crate::requests::side_by_side::LISTS;
+use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 
 /// Objects that need not be created: they are there and stay as they are.
 pub(crate) type Used = BTreeMap<Key, Uid>;
@@ -24,17 +26,24 @@ pub(crate) type Used = BTreeMap<Key, Uid>;
 pub(crate) async fn look(job: &Job, base: &Base) -> Result<(Used, Vec<Refusal>), Failure> {
     let there = metas(job, base, Side::Target).await?;
     let (mut used, mut refusals) = (Used::new(), Vec::new());
-    for step in &base.plan.steps {
-        let Some(meta) = there.get(&step.key) else { continue };
-        if meta.marked(&job.move_id) {
-            continue;
+    let taken = base.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
+    let theirs = taken.filter(|(_, meta)| !meta.marked(&job.move_id));
+    let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, Verdict)> {
+        async move {
+            let verdict = if shareable(base, step) {
+                judge(job, base, step).await?
+            } else {
+                Verdict::Foreign(foreign(&step.key, meta))
+            };
+            Ok((&step.key, verdict))
         }
-        if !shareable(base, step) {
-            refusals.push(foreign(&step.key, meta));
-            continue;
-        }
-        match judge(job, base, step).await? {
-            Verdict::Use(uid) => drop(used.insert(step.key.clone(), uid)),
+        .boxed()
+    });
+    let mut verdicts = side_by_side::all(OBJECTS, verdicts.collect()).await?;
+    verdicts.sort_by_key(|(key, _)| *key);
+    for (key, verdict) in verdicts {
+        match verdict {
+            Verdict::Use(uid) => drop(used.insert(key.clone(), uid)),
             Verdict::Gone => {}
             Verdict::Foreign(refusal) => refusals.push(refusal),
         }

@@ -13,7 +13,7 @@ use pivot_core::providers::Provider;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::select::is_read;
 use pivot_core::soft;
-use pivot_core::{GroupKind, Kind, Object, Side};
+use pivot_core::{GroupKind, Key, Kind, Object, Side};
 use pivot_places::{Listing, PlaceError};
 
 use crate::outcome::failure::Failure;
@@ -50,7 +50,7 @@ pub(crate) async fn discover(
     let (lists, clusters, (providers, provider_secrets)) = tokio::try_join!(
         side_by_side::all(LISTS, lists.collect()),
         read_clusters(handle, kinds.get(&cluster), namespace),
-        read_providers(handle, kinds)
+        read_providers(handle, kinds, namespace)
     )?;
     let Clusters { here, elsewhere, caution } = clusters;
     let mut objects: Vec<Object> = lists.into_iter().flatten().collect();
@@ -115,6 +115,7 @@ async fn read_clusters(
 async fn read_providers(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
+    namespace: Option<&str>,
 ) -> Result<(Vec<Provider>, Vec<Object>), Failure> {
     let Some(kind) = kinds.get(&GroupKind::new(GROUP_CLUSTERCTL, "Provider")) else {
         return Ok((Vec::new(), Vec::new()));
@@ -133,15 +134,21 @@ async fn read_providers(
         .map(|provider| provider.namespace.as_str())
         .collect();
     let mut secrets = Vec::new();
-    if let (Some(secret), Side::Source) = (kinds.get(&GroupKind::new("", "Secret")), handle.side) {
-        for namespace in namespaces {
-            match list_or_nothing(handle, secret, Some(namespace)).await {
-                Ok(listing) => secrets.extend(listing.objects),
-                // Not everyone who may move a namespace may read a provider's credentials.
-                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {}
-                Err(failure) => return Err(failure),
+    // Of all namespaces they are read already.
+    let more = namespace.is_some() && handle.side == Side::Source;
+    if let Some(secret) = kinds.get(&GroupKind::new("", "Secret")).filter(|_| more) {
+        let lists = namespaces.into_iter().map(|namespace| -> Work<'_, Vec<Object>> {
+            async move {
+                match list_or_nothing(handle, secret, Some(namespace)).await {
+                    Ok(listing) => Ok(listing.objects),
+                    // Not everyone who may move a namespace may read a provider's credentials.
+                    Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
+                    Err(failure) => Err(failure),
+                }
             }
-        }
+            .boxed()
+        });
+        secrets = side_by_side::all(LISTS, lists.collect()).await?.into_iter().flatten().collect();
     }
     Ok((providers, secrets))
 }
@@ -157,23 +164,25 @@ async fn with_distant_classes(
     if wanted.is_empty() {
         return Ok(inventory);
     }
-    let mut found: Vec<Object> = Vec::new();
-    let mut seen = BTreeSet::new();
-    for class in wanted {
-        let Some(kind) = kinds.get(&class.group_kind) else { continue };
-        // One that is nowhere is the plan's to refuse, with all the rest.
-        let Some(object) = handle.get(kind, &class).await? else { continue };
-        let templates =
-            soft::template_references(&object).map_err(|error| Failure::Object(handle.side, error))?;
-        for template in templates {
-            let key = template.key();
-            let Some(kind) = kinds.get(&key.group_kind) else { continue };
-            if seen.insert(key.clone()) {
-                found.extend(handle.get(kind, &key).await?);
-            }
-        }
-        found.push(object);
+    // One that is nowhere is the plan's to refuse, with all the rest.
+    let mut found = each_by_name(handle, kinds, wanted).await?;
+    let mut templates = BTreeSet::new();
+    for class in &found {
+        let named = soft::template_references(class).map_err(|error| Failure::Object(handle.side, error))?;
+        templates.extend(named.iter().map(|template| template.key()));
     }
+    found.extend(each_by_name(handle, kinds, templates).await?);
     found.extend(inventory.objects().iter().cloned());
     Ok(Inventory::new(found))
+}
+
+/// Those of these objects that are there.
+async fn each_by_name(
+    handle: &Handle,
+    kinds: &BTreeMap<GroupKind, Arc<Kind>>,
+    keys: impl IntoIterator<Item = Key>,
+) -> Result<Vec<Object>, Failure> {
+    let known = keys.into_iter().filter_map(|key| Some((kinds.get(&key.group_kind)?, key)));
+    let looks = known.map(|(kind, key)| async move { handle.get(kind, &key).await }.boxed());
+    Ok(side_by_side::all(LISTS, looks.collect()).await?.into_iter().flatten().collect())
 }

@@ -22,7 +22,8 @@ use crate::requests::{listing, wait};
 /// Source objects by key: as they were copied, or, in a run that takes a move up, as they are now.
 pub(crate) type Known = BTreeMap<Key, Object>;
 
-/// Un-pauses the copies: classes first, a Cluster can't be reconciled without its class. `copied` saves reading them.
+/// Un-pauses the copies: classes first, a Cluster can't be reconciled without its class, and each write to a Cluster waits up
+/// to two seconds in Cluster API's webhook for a class that is not reconciled yet. `copied` saves reading them.
 pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>) -> Result<(), Failure> {
     let paused = || list.entries.iter().filter(|entry| entry.quiet == Quiet::Paused && !entry.used);
     for classes in [true, false] {

@@ -1,11 +1,14 @@
 //! The target's namespaces: which are there, and making those that are not.
 //!
-//! Each is looked at once: before the pause, or when an object of it first appears.
+//! Each is looked at once: beside the first reading of the source those that it is likely to name, the others when the plan is
+//! made, or when an object of theirs first appears.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::{Key, Side, names};
+use pivot_core::scope::Namespaces as Scoped;
+use pivot_core::{Key, Kind, Side, names};
 use pivot_places::{Change, PlaceError};
 use serde_json::json;
 
@@ -17,9 +20,37 @@ use crate::requests::side_by_side::{self, NAMESPACES, Work};
 
 /// Those that were looked at, and whether they are there.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Namespaces(BTreeMap<String, bool>);
+pub(crate) struct Namespaces {
+    looked_at: BTreeMap<String, bool>,
+    /// Those that were not looked at are not there.
+    complete: bool,
+}
 
 impl Namespaces {
+    /// Those that a plan is likely to name, before there is one: the one that was asked for, or all that there are.
+    pub(crate) async fn likely(job: &Job) -> Result<Self, Failure> {
+        let mut likely = Self::default();
+        if !job.target.can().judges {
+            return Ok(likely);
+        }
+        let kind = job.core_kind(Side::Target, "", "Namespace")?;
+        match &job.options.scope.namespaces {
+            Scoped::One(name) => {
+                likely.looked_at.insert(name.clone(), is_there(job, kind, name).await?);
+            }
+            Scoped::All => match job.target.list_meta(kind, None).await {
+                Ok(metas) => {
+                    likely.looked_at.extend(metas.into_iter().map(|meta| (meta.name, true)));
+                    likely.complete = true;
+                }
+                // Then each is asked for by name.
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {}
+                Err(failure) => return Err(failure),
+            },
+        }
+        Ok(likely)
+    }
+
     /// Those of a plan.
     pub(crate) async fn of(job: &Job, base: &Base) -> Result<Self, Failure> {
         let mut all = Self::default();
@@ -33,28 +64,37 @@ impl Namespaces {
             return Ok(());
         }
         let kind = job.core_kind(Side::Target, "", "Namespace")?;
-        let unknown = base.namespaces().into_iter().filter(|name| !self.0.contains_key(name));
+        let unknown = base.namespaces().into_iter().filter(|name| !self.looked_at.contains_key(name));
+        if self.complete {
+            let absent: Vec<_> = unknown.map(|name| (name, false)).collect();
+            self.looked_at.extend(absent);
+            return Ok(());
+        }
         let asked = unknown.map(|name| -> Work<'_, (String, bool)> {
             async move {
-                let key = Key::new(kind.group_kind.clone(), None, &name);
-                let there = match job.target.get(kind, &key).await {
-                    Ok(there) => there.is_some(),
-                    // A namespace's user who may not read it: creating in it will tell.
-                    Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => true,
-                    Err(failure) => return Err(failure),
-                };
+                let there = is_there(job, kind, &name).await?;
                 Ok((name, there))
             }
             .boxed()
         });
         let found = side_by_side::all(NAMESPACES, asked.collect()).await?;
-        self.0.extend(found);
+        self.looked_at.extend(found);
         Ok(())
     }
 
     /// Those that are to be made.
     pub(crate) fn missing(&self) -> BTreeSet<String> {
-        self.0.iter().filter(|(_, there)| !**there).map(|(name, _)| name.clone()).collect()
+        self.looked_at.iter().filter(|(_, there)| !**there).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+async fn is_there(job: &Job, kind: &Arc<Kind>, name: &str) -> Result<bool, Failure> {
+    let key = Key::new(kind.group_kind.clone(), None, name);
+    match job.target.get(kind, &key).await {
+        Ok(there) => Ok(there.is_some()),
+        // A namespace's user who may not read it: creating in it will tell.
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(true),
+        Err(failure) => Err(failure),
     }
 }
 

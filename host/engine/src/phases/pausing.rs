@@ -1,7 +1,8 @@
 //! Pausing and holding source objects, waiting until that is heeded, and taking it back on either side.
 //!
-//! Clusters first: with them every controller below comes to rest. Then ClusterClasses, then what no Cluster pauses
-//! (unowned roots of providers' kinds) and what plugins hold.
+//! Side by side: Clusters, with which every controller below comes to rest, ClusterClasses, and what no Cluster pauses
+//! (unowned roots of providers' kinds). Each pause is a matter between an object and its own controllers. What plugins hold
+//! comes after them, because the controllers of a Cluster that is not paused may still write to it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,22 +34,13 @@ use crate::requests::wait;
 /// How often an object may change under our hands before we give up on it.
 const ROUNDS: usize = 5;
 
-/// In which wave an object is paused; none where it is not paused by itself.
-fn wave(step: &Step) -> Option<usize> {
+/// Whether an object is paused by itself.
+pub(crate) fn pauses(step: &Step) -> bool {
     let gk = &step.key.group_kind;
     let global = matches!(step.fate, Fate::Keep(KeepReason::Global));
-    match () {
-        () if is_cluster(gk) => Some(0),
-        () if is_cluster_class(gk) => Some(1),
-        // Core objects have no controller that heeds a pause; global ones serve others, too.
-        () if step.after.is_empty() && !gk.group.is_empty() && !global => Some(2),
-        () => None,
-    }
-}
-
-/// Whether a step's object is paused by itself.
-pub(crate) fn pauses(step: &Step) -> bool {
-    wave(step).is_some()
+    // Core objects have no controller that acknowledges a pause; global ones serve others, too.
+    let root = || step.after.is_empty() && !gk.group.is_empty() && !global;
+    is_cluster(gk) || is_cluster_class(gk) || root()
 }
 
 /// What the move did to an object, as it says itself.
@@ -63,11 +55,10 @@ pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
 /// Pauses and holds what the plan says; says how many objects that changed.
 pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> {
     let mut changed = 0;
-    for turn in 0..=2 {
+    for held in [false, true] {
         let steps = base.plan.steps.iter().filter(|step| {
-            let held = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind));
-            let turns = wave(step);
-            if held { turn == 2 } else { turns == Some(turn) }
+            let holds = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind));
+            if held { holds } else { !holds && pauses(step) }
         });
         let work = steps.map(|step| pause_one(job, base, step, pauses(step)).boxed());
         let done = side_by_side::all(OBJECTS, work.collect()).await?;
@@ -280,7 +271,7 @@ pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, F
             Err(failure) => drop(first_failure.get_or_insert(failure)),
         }
     }
-    // In the opposite order of pausing: what plugins held before the Cluster whose controllers would act on it.
+    // What plugins held before the Cluster whose controllers would act on it, and classes before Clusters: see `live::resume`.
     ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(turn(kind)), key.clone()));
     let mut count = 0;
     for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {

@@ -18,6 +18,7 @@ use pivot_core::release::{Entry, Fate, Quiet, ReleaseList, content, digest};
 use pivot_core::{Kind, Object, Side, body, names};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::events::Verb;
 use crate::job::Job;
@@ -31,8 +32,13 @@ const ROUNDS: usize = 5;
 const AHEAD: usize = 64;
 
 /// Releases the whole list. An object's patch waits for those of its dependents, its delete for their deletes: the two
-/// requests of an owner and of what it owns overlap, and still no owner is deleted before its dependents.
-pub(crate) async fn all(job: &Arc<Job>, list: &Arc<ReleaseList>) -> Result<(), Failure> {
+/// requests of an owner and of what it owns overlap, and still no owner is deleted before its dependents. Nothing is deleted
+/// nor un-paused before `may_delete` says so.
+pub(crate) async fn all(
+    job: &Arc<Job>,
+    list: &Arc<ReleaseList>,
+    may_delete: Permission,
+) -> Result<(), Failure> {
     let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
     let mut parts = Parts { of: Vec::with_capacity(2 * list.entries.len()), most: AHEAD };
@@ -45,11 +51,17 @@ pub(crate) async fn all(job: &Arc<Job>, list: &Arc<ReleaseList>) -> Result<(), F
     }
     let ready: Arc<Vec<OnceLock<Ready>>> = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
     dataflow::run_parts(&after, &parts, job.limiter(Side::Source), &job.halter, |node| {
-        let (job, list, ready) = (job.clone(), list.clone(), ready.clone());
+        let (job, list, ready, mut may_delete) =
+            (job.clone(), list.clone(), ready.clone(), may_delete.clone());
         async move {
             let bug = || Failure::Bug(format!("no entry {}", node / 2));
             let entry = list.entries.get(node / 2).ok_or_else(bug)?;
             let slot = ready.get(node / 2).ok_or_else(bug)?;
+            if node % 2 == 1 && may_delete.wait_for(|may| *may).await.is_err() {
+                return Err(Failure::Bug(
+                    "nothing was released, because that could not be written down".into(),
+                ));
+            }
             match (entry.fate, node % 2) {
                 (Fate::Keep, 0) => Ok(()),
                 (Fate::Keep, _) => keep(&job, entry).await,
@@ -60,6 +72,9 @@ pub(crate) async fn all(job: &Arc<Job>, list: &Arc<ReleaseList>) -> Result<(), F
     })
     .await
 }
+
+/// Becomes true once it is written down that the move deletes.
+pub(crate) type Permission = watch::Receiver<bool>;
 
 /// What the patch made of an object, or the state that was copied where no patch is needed.
 enum Ready {

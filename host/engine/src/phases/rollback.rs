@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::FutureExt;
 use pivot_core::pause;
 use pivot_core::record::{Phase, Record};
 use pivot_core::soft::is_cluster;
@@ -16,7 +17,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit;
 use crate::phases::pausing;
-use crate::requests::side_by_side::{EMPTY_LISTS, LISTS};
+use crate::requests::side_by_side::{self, EMPTY_LISTS, LISTS};
 use crate::requests::{dataflow, listing};
 
 /// What a rollback did.
@@ -54,8 +55,9 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
     if !job.target.can().has_controllers || job.options.target_gone {
         return Ok(());
     }
-    for namespace in &record.touched {
-        for cluster in job.target.list(kind, Some(namespace)).await?.objects {
+    let lists = record.touched.iter().map(|namespace| job.target.list(kind, Some(namespace)).boxed());
+    for listing in side_by_side::all(LISTS, lists.collect()).await? {
+        for cluster in listing.objects {
             let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(Side::Target, error))?;
             if cluster.meta.marked(&job.move_id) && !paused {
                 let key = cluster.key();

@@ -14,7 +14,7 @@ use pivot_places::{Closing, PlaceError};
 use tokio::time::Instant;
 
 use crate::base::Base;
-use crate::checks::before_pause::{self, Ahead};
+use crate::checks::before_pause::{self, Ahead, Beside};
 use crate::discovery::objects::discover;
 use crate::discovery::planning;
 use crate::events::{self, Event, Summary};
@@ -23,7 +23,7 @@ use crate::outcome::failure::Failure;
 use crate::phases::commit::{self, Look};
 use crate::phases::copy::{self, Copies};
 use crate::phases::live::{self, Known};
-use crate::phases::namespaces;
+use crate::phases::namespaces::{self, Namespaces};
 use crate::phases::new_dependents;
 use crate::phases::pausing;
 use crate::phases::release;
@@ -101,9 +101,9 @@ impl ActiveMove {
 
     async fn check(&mut self) -> Result<(Base, Ahead, BTreeSet<Key>), Failure> {
         let job = self.job.clone();
-        let (base, providers) = look(&job).await?;
+        let (base, beside) = look(&job).await?;
         job.tell(Event::PhaseBegun { phase: Phase::Checked, objects: base.plan.steps.len() });
-        let ahead = before_pause::all(&job, &base, &providers).await?;
+        let ahead = before_pause::all(&job, &base, &beside).await?;
         job.safe_point()?;
         self.lap(Phase::Checked);
         let keys = base.plan.steps.iter().map(|step| step.key.clone()).collect();
@@ -264,8 +264,19 @@ impl ActiveMove {
                 pausing::still_paused(&job, &list),
                 new_dependents::none(&job, &list, self.journal.begun()),
             )?;
-            self.journal.advance(Phase::Released).await?;
-            release::all(&job, &list).await?;
+            // Nothing is deleted before that is written; what comes first of all does no harm without it.
+            let (written, may_delete) = tokio::sync::watch::channel(false);
+            let advance = async {
+                let advanced = self.journal.advance(Phase::Released).await;
+                if advanced.is_ok() {
+                    written.send_replace(true);
+                }
+                // Dropped, it says to those who wait that nothing will be written.
+                drop(written);
+                advanced
+            };
+            let (advanced, released) = tokio::join!(advance, release::all(&job, &list, may_delete));
+            advanced.and(released)?;
             self.lap(Phase::Released);
         }
         self.journal.advance(Phase::Settled).await?;
@@ -381,11 +392,14 @@ async fn read(job: &Job) -> Result<Base, Failure> {
 }
 
 /// Reads the source for the first time, and tells what would move.
-pub(crate) async fn look(job: &Job) -> Result<(Base, Vec<pivot_core::providers::Provider>), Failure> {
+pub(crate) async fn look(job: &Job) -> Result<(Base, Beside), Failure> {
     job.tell(Event::Looking { side: Side::Source });
     before_pause::definitions_readable(&job.kinds)?;
     let wished = planning::wished(&job.plugins);
-    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
+    let (sight, namespaces) = tokio::try_join!(
+        discover(&job.source, &job.kinds.source, &job.options.scope, &wished),
+        Namespaces::likely(job),
+    )?;
     for caution in &sight.cautions {
         job.tell(Event::warning("classes-unreadable", caution.as_str()));
     }
@@ -405,5 +419,6 @@ pub(crate) async fn look(job: &Job) -> Result<(Base, Vec<pivot_core::providers::
         });
         return Err(Failure::Empty(why));
     }
-    Ok((Base { inventory: sight.inventory, plan, relations }, sight.providers))
+    let beside = Beside { providers: sight.providers, namespaces };
+    Ok((Base { inventory: sight.inventory, plan, relations }, beside))
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use pivot_core::hooks::{Finding, Hook, Settlement};
 use pivot_core::record::Phase;
 use pivot_core::release::{Entry, Quiet, ReleaseList};
-use pivot_core::{Key, Side, names};
+use pivot_core::{Key, Kind, Object, Side, names};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -81,9 +82,9 @@ impl Patience {
         names.into_iter().find(|name| self.vain.get(*name).is_some_and(|times| *times >= IN_VAIN))
     }
 
-    fn heed(&mut self, plugin: &str, result: &Result<(), Failure>) {
+    fn heed<T>(&mut self, plugin: &str, result: &Result<T, Failure>) {
         match result {
-            Ok(()) => drop(self.vain.remove(plugin)),
+            Ok(_) => drop(self.vain.remove(plugin)),
             Err(Failure::TimedOut(_)) => {
                 // Two hundred hosts that all wait for the same thing need not each wait for as long.
                 self.each = self.each.min(AFTER_TIMEOUT);
@@ -104,23 +105,31 @@ async fn one(
     services: &Arc<dyn Services>,
     patience: &mut Patience,
 ) -> Result<(), Failure> {
+    let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+    // As the last plugin that had nothing more to change saw it: it need not be read again.
+    let mut seen = None;
     for plugin in settlers {
         let settled = with_plugin(job, &entry.key, *plugin, services, patience.each).await;
         patience.heed(&plugin.describe().name, &settled);
-        settled?;
+        seen = settled?;
     }
-    let kind = job.kind(Side::Target, &entry.key.group_kind)?;
-    pausing::take_back(&job.target, kind, &entry.key, &job.move_id, None).await?;
-    forget(job, &entry.key).await
+    let seen = match seen {
+        Some(object) => Some(object),
+        None => job.target.get(kind, &entry.key).await?,
+    };
+    let Some(object) = seen else { return Ok(()) };
+    pausing::take_back(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
+    forget(job, kind, &object).await
 }
 
+/// Settles an object with one plugin; gives it as it was when the plugin had nothing more to change.
 async fn with_plugin(
     job: &Job,
     key: &Key,
     plugin: &dyn Hooks,
     services: &Arc<dyn Services>,
     patience: Duration,
-) -> Result<(), Failure> {
+) -> Result<Option<Object>, Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let name = &plugin.describe().name;
     let refuse = |error| Failure::Hook {
@@ -132,9 +141,9 @@ async fn with_plugin(
     let deadline = Instant::now() + patience;
     let mut patches: BTreeMap<String, usize> = BTreeMap::new();
     loop {
-        let Some(object) = job.target.get(kind, key).await? else { return Ok(()) };
+        let Some(object) = job.target.get(kind, key).await? else { return Ok(None) };
         match plugin.settle(&object, services.clone()).await.map_err(refuse)? {
-            Settlement::Done => return Ok(()),
+            Settlement::Done => return Ok(Some(object)),
             Settlement::Stop(finding) => return Err(Failure::Gate(vec![(name.clone(), finding)])),
             Settlement::Wait(finding) => wait(job, name, &finding, deadline).await?,
             Settlement::Patch(patch) => {
@@ -174,9 +183,7 @@ async fn wait(job: &Job, plugin: &str, finding: &Finding, deadline: Instant) -> 
 }
 
 /// Removes what plugins remembered on an object.
-async fn forget(job: &Job, key: &Key) -> Result<(), Failure> {
-    let kind = job.kind(Side::Target, &key.group_kind)?;
-    let Some(object) = job.target.get(kind, key).await? else { return Ok(()) };
+async fn forget(job: &Job, kind: &Arc<Kind>, object: &Object) -> Result<(), Failure> {
     let theirs = |name: &str| {
         let prefix = name.split_once('/').map_or("", |(prefix, _)| prefix);
         job.plugins.iter().any(|plugin| prefix == names::memory_prefix(&plugin.describe().name))
@@ -191,6 +198,9 @@ async fn forget(job: &Job, key: &Key) -> Result<(), Failure> {
     if nulls.is_empty() {
         return Ok(());
     }
-    let result = job.target.patch(kind, key, &json!({"metadata": {"annotations": nulls}})).await;
-    result.map(drop).map_err(|error| job.target.failed("tidying up", Some(key), error))
+    let (key, patch) = (object.key(), json!({"metadata": {"annotations": nulls}}));
+    match job.target.patch(kind, &key, &patch).await {
+        Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
+        Err(error) => Err(job.target.failed("tidying up", Some(&key), error)),
+    }
 }

@@ -261,3 +261,23 @@ async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
     stage.target.on_call(|_, _| None);
     run::resume(stage.setup()).await.unwrap();
 }
+
+/// Objects may be made ready meanwhile; that alone harms none of them.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_deleted_before_it_is_written_down_that_the_move_deletes() {
+    let stage = Stage::new();
+    let before = stage.source.keys();
+    stage.target.on_call(|verb, key| {
+        // The first change of the target's record is the one to Released.
+        let released = verb == "patch" && key.name.starts_with("pivot-host-target");
+        released.then(|| Fault::Before(PlaceError::Forbidden("not now".into())))
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::PastCommit, Some(Phase::Live)), "{stop}");
+    assert!(stop.to_string().contains("not now"), "{stop}");
+    assert!(before.iter().all(|key| stage.source.body(key).is_some()));
+    assert!(paused(&stage.source));
+    stage.target.on_call(|_, _| None);
+    run::resume(stage.setup()).await.unwrap();
+    assert_eq!(picture(&stage.source).into_keys().collect::<Vec<_>>(), ["Secret ns/pull"]);
+}
