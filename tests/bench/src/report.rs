@@ -13,8 +13,8 @@ const PAGE: &str = include_str!("page.md");
 /// The table, as Markdown.
 pub(crate) fn table(all: &[Measured]) -> String {
     let mut table = String::from(
-        "| | wall, s | × floor | clusterctl ÷ it | mutating / object | lease and record | reading / object | CPU, s | peak RSS, MiB |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        "| | wall, s | pause window, s | × floor | clusterctl ÷ it | mutating / object | lease and record | reading / object | CPU, s | peak RSS, MiB |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for measured in all {
         let floor = wall(&measured.floor);
@@ -24,14 +24,15 @@ pub(crate) fn table(all: &[Measured]) -> String {
         let name = format!("floor, {} side by side", measured.side_by_side);
         let mut rows = vec![(name.as_str(), &measured.floor)];
         rows.extend(measured.contenders.iter().map(|(agent, runs)| (*agent, runs)));
-        let _ = writeln!(table, "| **{objects} objects, {}** | | | | | | | | |", measured.scenario.name);
+        let _ = writeln!(table, "| **{objects} objects, {}** | | | | | | | | | |", measured.scenario.name);
         for (who, runs) in rows {
             let wall = wall(runs);
             let ratio = peer.map_or_else(|| "–".to_owned(), |peer| format!("{:.1}", peer / wall));
             let each = |count: f64| format!("{:.2}", count / objects as f64);
             let _ = writeln!(
                 table,
-                "| {who} | {wall:.2} | {:.2} | {ratio} | {} | {} | {} | {} | {} |",
+                "| {who} | {wall:.2} | {} | {:.2} | {ratio} | {} | {} | {} | {} | {} |",
+                window(runs),
                 wall / floor,
                 each(median(runs.iter().map(|run| run.tally.mutating as f64))),
                 median(runs.iter().map(|run| (run.tally.lease + run.tally.record) as f64)),
@@ -105,6 +106,12 @@ fn wall(runs: &[Run]) -> f64 {
     median(runs.iter().map(|run| Duration::as_secs_f64(&run.took.wall)))
 }
 
+/// How long nobody reconciled; the floor pauses nothing.
+fn window(runs: &[Run]) -> String {
+    let paused: Vec<f64> = runs.iter().filter_map(|run| Some(run.paused?.as_secs_f64())).collect();
+    if paused.is_empty() { "–".to_owned() } else { format!("{:.2}", median(paused.into_iter())) }
+}
+
 /// Something of the process itself; the floor is none.
 fn own(runs: &[Run], of: impl Fn(&Took) -> f64, digits: usize) -> String {
     match median(runs.iter().map(|run| of(&run.took))) {
@@ -125,6 +132,13 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pause_window_is_that_of_the_runs_that_pause() {
+        let run = |paused| Run { paused, ..Run::default() };
+        assert_eq!(window(&[run(None)]), "–");
+        assert_eq!(window(&[run(None), run(Some(Duration::from_millis(1500)))]), "1.50");
+    }
 
     #[test]
     fn a_median_is_not_moved_by_one_bad_run() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use pivot_lab::audit::Tally;
-use pivot_lab::{FaultProxy, Pair, say};
+use pivot_lab::{Audit, FaultProxy, Pair, say};
 
 use crate::contender::{Contender, Took};
 use crate::floor::{self, Floor};
@@ -30,6 +30,8 @@ pub(crate) struct Run {
     pub(crate) took: Took,
     /// Requests to both servers.
     pub(crate) tally: Tally,
+    /// From the first pause in the source to the last resume in the target; none of the floor.
+    pub(crate) paused: Option<Duration>,
 }
 
 /// All runs of a scenario.
@@ -74,10 +76,11 @@ pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Res
         for (contender, (agent, runs)) in contenders.iter().zip(&mut measured.contenders) {
             let run = ground.contender(contender, &format!("{agent}-{round}")).await?;
             say(format_args!(
-                "{}, round {}: {agent} {:.2?} {:?} {:?}",
+                "{}, round {}: {agent} {:.2?}, paused {:.2?} {:?} {:?}",
                 measured.scenario.name,
                 round + 1,
                 run.took.wall,
+                run.paused.unwrap_or_default(),
                 run.took.phases,
                 run.tally
             ));
@@ -138,15 +141,15 @@ impl Ground {
         let Pair { source, target } = &self.pair;
         let marks = (source.audit_mark().await?, target.audit_mark().await?);
         let took = run.await?;
-        let there = source.audit_since(marks.0).await?.of(agent).tally();
-        let here = target.audit_since(marks.1).await?.of(agent).tally();
+        let there = source.audit_since(marks.0).await?.of(agent);
+        let here = target.audit_since(marks.1).await?.of(agent);
         let count = async |server: &pivot_lab::Server| {
             let dump = server.dump(&[namespace]).await?;
             anyhow::Ok(dump.keys().filter(|key| key.namespace == namespace).count())
         };
         let left = (count(source).await?, count(target).await?);
         ensure!(left == (0, self.objects), "{agent} left {} objects and made {}", left.0, left.1);
-        Ok(Run { took, tally: sum(there, here) })
+        Ok(Run { took, tally: sum(there.tally(), here.tally()), paused: Audit::pause_window(&there, &here) })
     }
 }
 

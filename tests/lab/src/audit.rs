@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::Server;
 use crate::kinds::group_kind;
@@ -42,6 +44,33 @@ pub struct Request {
     pub code: u16,
     /// It was asked to change nothing.
     pub dry_run: bool,
+    /// When it arrived and when it was answered, by the server's clock.
+    pub times: Option<(Timestamp, Timestamp)>,
+    /// Whether it pauses a Cluster, a class or a host, or resumes it.
+    pub pausing: Option<Pausing>,
+}
+
+/// What a patch does to a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pausing {
+    /// It pauses.
+    Pauses,
+    /// It takes a pause back.
+    Resumes,
+}
+
+impl Pausing {
+    /// By the merge patch: `spec.paused`, or an annotation of that name, whoever's it is.
+    fn of(patch: &Value) -> Option<Self> {
+        let annotations = patch.pointer("/metadata/annotations").and_then(Value::as_object);
+        let annotation = annotations.into_iter().flatten().find(|(name, _)| name.ends_with("/paused"));
+        let pauses = match (patch.pointer("/spec/paused"), annotation) {
+            (Some(paused), _) => paused.as_bool().unwrap_or_default(),
+            (None, Some((_, value))) => !value.is_null(),
+            (None, None) => return None,
+        };
+        Some(if pauses { Self::Pauses } else { Self::Resumes })
+    }
 }
 
 impl Request {
@@ -128,6 +157,19 @@ impl Audit {
         tally
     }
 
+    /// From the arrival of the first pause in the source to the answer to the last resume in the target: the time in which
+    /// nobody reconciles. None where nothing was paused, or nothing resumed.
+    #[must_use]
+    pub fn pause_window(source: &Self, target: &Self) -> Option<Duration> {
+        let times = |audit: &Self, what| -> Vec<(Timestamp, Timestamp)> {
+            let wanted = |request: &&Request| request.pausing == Some(what) && request.code < 300;
+            audit.requests.iter().filter(wanted).filter_map(|request| request.times).collect()
+        };
+        let first = times(source, Pausing::Pauses).into_iter().map(|(arrived, _)| arrived).min()?;
+        let last = times(target, Pausing::Resumes).into_iter().map(|(_, answered)| answered).max()?;
+        Duration::try_from(last.duration_since(first)).ok()
+    }
+
     fn parse(log: &str) -> Result<Self> {
         let mut requests = Vec::new();
         for line in log.lines() {
@@ -206,6 +248,13 @@ struct Event {
     object_ref: Option<ObjectRef>,
     #[serde(default)]
     response_status: Status,
+    #[serde(default)]
+    request_received_timestamp: Option<Timestamp>,
+    #[serde(default)]
+    stage_timestamp: Option<Timestamp>,
+    /// Only of patches, and only where the policy asks for it.
+    #[serde(default)]
+    request_object: Value,
 }
 
 #[derive(Debug, Deserialize)]
@@ -255,12 +304,16 @@ impl Event {
             namespace: object.namespace,
             name: object.name,
             code: self.response_status.code,
+            times: self.request_received_timestamp.zip(self.stage_timestamp),
+            pausing: Pausing::of(&self.request_object),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const LOG: &str = r#"{"stage":"ResponseComplete","requestURI":"/apis/x.io/v1/namespaces/n/things/t/status?dryRun=All&a=b","verb":"patch","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"things","namespace":"n","name":"t","apiGroup":"x.io","apiVersion":"v1","subresource":"status"},"responseStatus":{"code":200}}
@@ -285,5 +338,37 @@ mod tests {
         assert_eq!(own.counts().get(&key("patch", "things.x.io/status")), None);
         assert_eq!(own.counts()[&key("delete", "secrets")], 1);
         assert_eq!(audit.only(|request| request.resource == "/apis").requests.len(), 1);
+    }
+
+    /// Patches, each with the seconds of its arrival and its answer.
+    fn patches(all: &[(u32, u32, Value)]) -> Audit {
+        let line = |(arrived, answered, body): &(u32, u32, Value)| {
+            let event = json!({
+                "stage": "ResponseComplete", "requestURI": "/apis/x.io/v1/namespaces/n/things/t", "verb": "patch", "user": {},
+                "responseStatus": {"code": 200}, "requestObject": body,
+                "requestReceivedTimestamp": format!("2026-01-01T00:00:{arrived:02}.000000Z"),
+                "stageTimestamp": format!("2026-01-01T00:00:{answered:02}.500000Z"),
+            });
+            event.to_string()
+        };
+        Audit::parse(&all.iter().map(line).collect::<Vec<_>>().join("\n")).unwrap()
+    }
+
+    #[test]
+    fn a_window_is_from_the_first_pause_to_the_last_resume() {
+        let annotation = |name: &str, value: Value| json!({"metadata": {"annotations": {name: value}}});
+        let source = patches(&[
+            (1, 1, annotation("note", json!("x"))),
+            (3, 4, annotation("cluster.x-k8s.io/paused", json!(""))),
+            (2, 5, json!({"spec": {"paused": true}})),
+            (30, 31, json!({"spec": {"paused": false}})),
+        ]);
+        let target = patches(&[
+            (10, 11, json!({"spec": {"paused": null}})),
+            (12, 13, annotation("baremetalhost.metal3.io/paused", Value::Null)),
+            (40, 41, json!({"metadata": {"finalizers": null}})),
+        ]);
+        assert_eq!(Audit::pause_window(&source, &target), Some(Duration::from_millis(11_500)));
+        assert_eq!(Audit::pause_window(&target, &source), None);
     }
 }

@@ -14,6 +14,12 @@ apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+# Whether a patch pauses only its body says. These hold no secrets.
+- level: Request
+  verbs: [patch]
+  resources:
+  - {group: cluster.x-k8s.io, resources: [clusters, clusterclasses]}
+  - {group: metal3.io, resources: [baremetalhosts]}
 - level: Metadata
 "#;
 
