@@ -4,7 +4,7 @@
 //! (unowned roots of providers' kinds). Each pause is a matter between an object and its own controllers. What plugins hold
 //! comes after them, because the controllers of a Cluster that is not paused may still write to it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate as ListFate, Quiet, ReleaseList};
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Key, Kind, Object, Side, Uid, merge, names};
+use pivot_core::{GroupKind, Key, Kind, Object, Side, Uid, merge, names};
 use pivot_places::PlaceError;
 use serde_json::json;
 
@@ -153,29 +153,41 @@ pub(crate) async fn let_leavers_go(job: &Job, base: &Base) -> Result<(), Failure
     Ok(())
 }
 
-/// Makes sure that what was paused still is: someone (a GitOps tool, say) may have put it back.
+/// Makes sure that what was paused still is: someone (a GitOps tool, say) may have undone it. A list a kind and namespace: there
+/// may be hundreds of Clusters or hosts.
 pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let quiet =
         list.entries.iter().filter(|entry| entry.quiet != Quiet::Untouched && entry.fate == ListFate::Delete);
-    let looks = quiet.map(|entry| -> Work<'_, Option<Key>> {
+    let mut places: BTreeMap<(&GroupKind, Option<&str>), BTreeMap<&Uid, &Entry>> = BTreeMap::new();
+    for entry in quiet {
+        let place = (&entry.key.group_kind, entry.key.namespace.as_deref());
+        places.entry(place).or_default().insert(&entry.uid, entry);
+    }
+    let looks = places.into_iter().map(|((group_kind, namespace), entries)| -> Work<'_, Vec<Key>> {
         async move {
-            let kind = job.kind(Side::Source, &entry.key.group_kind)?;
-            let Some(now) = job.source.get(kind, &entry.key).await?.filter(|now| now.meta.uid == entry.uid)
-            else {
-                return Ok(None);
+            let objects = match job.source.list(job.kind(Side::Source, group_kind)?, namespace).await {
+                // Gone with its definition.
+                Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => Vec::new(),
+                other => other?.objects,
             };
-            let paused = pause::is_paused(&now).map_err(|error| Failure::Object(Side::Source, error))?;
-            let ours = || pause::is_ours(&now.meta, &job.move_id);
-            // Only what is paused in Cluster API's own way shows it without our annotation.
-            let still = match entry.quiet {
-                Quiet::Held => ours(),
-                _ => paused || pause::is_nudge(&now.meta, &job.move_id),
-            };
-            Ok((!still).then(|| entry.key.clone()))
+            let mut awake = Vec::new();
+            for now in &objects {
+                let Some(entry) = entries.get(&now.meta.uid) else { continue };
+                let paused = pause::is_paused(now).map_err(|error| Failure::Object(Side::Source, error))?;
+                // Only what is paused in Cluster API's own way shows it without our annotation.
+                let still = match entry.quiet {
+                    Quiet::Held => pause::is_ours(&now.meta, &job.move_id),
+                    _ => paused || pause::is_nudge(&now.meta, &job.move_id),
+                };
+                if !still {
+                    awake.push(entry.key.clone());
+                }
+            }
+            Ok(awake)
         }
         .boxed()
     });
-    let awake = side_by_side::all(OBJECTS, looks.collect()).await?;
+    let awake = side_by_side::all(LISTS, looks.collect()).await?;
     let awake: Vec<Key> = awake.into_iter().flatten().collect();
     match awake.first() {
         None => Ok(()),

@@ -13,7 +13,7 @@ pub(crate) const LISTS: usize = 24;
 /// Lists of which most are empty and cost a round trip each.
 pub(crate) const EMPTY_LISTS: usize = 64;
 /// Single objects: looks, pauses, resumes.
-pub(crate) const OBJECTS: usize = 32;
+pub(crate) const OBJECTS: usize = 64;
 /// Dry runs: admission takes a server some time.
 pub(crate) const DRY_RUNS: usize = 24;
 /// Namespaces: a whole management cluster has many.
