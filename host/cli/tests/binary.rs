@@ -110,10 +110,13 @@ mod example {
         assert_eq!(code(&again), 0, "{}", err(&again));
         assert_eq!(json(&again)["summary"]["objects"], 121);
 
-        // Nothing in it is overwritten.
-        let second = of_example("move", &["--to-directory", to]);
-        assert_eq!(code(&second), 3);
-        assert!(err(&second).contains("belongs to move"), "{}", err(&second));
+        // The same command again ends as the first did; nothing else gets in.
+        let second = of_example("move", &["--to-directory", to, "-o", "json"]);
+        assert_eq!(code(&second), 0, "{}", err(&second));
+        assert_eq!(json(&second)["moveId"], report["moveId"]);
+        let other = of_example("move", &["--to-directory", to, "--accept-unprovisioned"]);
+        assert_eq!(code(&other), 3);
+        assert!(err(&other).contains("belongs to move"), "{}", err(&other));
     }
 
     #[test]
@@ -137,8 +140,8 @@ mod example {
             ["Checked", "Copied"]
         );
 
-        // Again, into what is now another move's.
-        let stopped = of_example("move", &flags);
+        // Another move, into what is now this one's.
+        let stopped = of_example("move", &[flags.as_slice(), &["--accept-unprovisioned"]].concat());
         assert_eq!(code(&stopped), 3);
         let last: Value = serde_json::from_str(err(&stopped).lines().last().unwrap()).unwrap();
         assert_eq!((&last["event"], &last["level"]), (&"message".into(), &"info".into()), "{last}");

@@ -159,6 +159,7 @@ fn list(case: &Case) -> ReleaseList {
         fate: if step.fate == crate::plan::Fate::Move { Fate::Delete } else { Fate::Keep },
         digest: None,
         with_status: false,
+        no_finalizers: false,
         quiet: Quiet::Untouched,
         used: false,
         after: Vec::new(),

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use pivot_core::hooks::{Finding, Hook};
-use pivot_core::record::{Pin, Record};
+use pivot_core::record::{Finished, Pin, Record};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Exit, Failure, HookError, Next, Remedy, Report, Status, Stop};
+use pivot_engine::{Exit, Failure, HookError, LockStatus, MoveStatus, Next, Remedy, Report, Status, Stop};
 
 use super::*;
 
@@ -190,6 +190,9 @@ fn a_stopping_check_is_a_value_in_the_error_document() {
 
 fn record(phase: Phase) -> Record {
     Record {
+        format: Default::default(),
+        written_by: "0.1.0".into(),
+        by: "jane@laptop".into(),
         move_id: "1234".into(),
         phase,
         scope: Scope::new(Namespaces::One("ns".into())),
@@ -205,27 +208,53 @@ fn record(phase: Phase) -> Record {
     }
 }
 
+fn one(phase: Phase, decides: Side) -> MoveStatus {
+    MoveStatus { decides, record: record(phase), elsewhere: false, orphaned: false }
+}
+
 #[test]
 fn a_status_says_who_decides_and_what_to_type() {
     let status = Status {
-        record: Some((Side::Source, record(Phase::Copied))),
-        holder: Some("pivot-host/7".into()),
+        moves: vec![one(Phase::Copied, Side::Source)],
+        locks: vec![LockStatus {
+            name: "pivot-host.ns.ns".into(),
+            holder: "pivot-host/7".into(),
+            move_id: Some("1234".into()),
+        }],
+        finished: vec![Finished {
+            format: Default::default(),
+            move_id: "1233".into(),
+            by: "jane@laptop".into(),
+            started: "2026-08-20T10:00:00Z".into(),
+            ended: "2026-08-20T10:00:09Z".into(),
+            from: "old".into(),
+            to: "kind-boot".into(),
+            moved: 12,
+            kept: 1,
+            plugins: Vec::new(),
+            accepted: Vec::new(),
+        }],
         ..Status::default()
     };
-    let next = ["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()];
+    let next = [vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()]];
     check(
         &crate::output::status(&status, SIDES, &next),
         &expect![[r#"
-        Move: 1234, from kind-boot to prod
+            Move: 1234, from kind-boot to prod
 
-          phase    Copied (forward or back; the record in the source decides)
-          what     namespace ns
-          started  2026-08-21T10:00:00Z
-          plugins  metal3 0.3.1
-          lease    held by pivot-host/7
-          next     pivot-host resume
-          or       pivot-host rollback
-    "#]],
+              phase    Copied (forward or back; the record in the source decides)
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              lease    pivot-host.ns.ns held by pivot-host/7
+              next     pivot-host resume
+              or       pivot-host rollback
+
+            The last moves:
+
+              ENDED                 MOVED  KEPT  BY           FROM  TO         MOVE
+              2026-08-20T10:00:09Z  12     1     jane@laptop  old   kind-boot  1233
+        "#]],
     );
     check(
         &crate::output::status(&Status::default(), SIDES, &[]),
@@ -238,23 +267,27 @@ fn a_status_says_who_decides_and_what_to_type() {
 #[test]
 fn a_status_says_which_side_is_missing_and_what_that_means() {
     let silent = |side| Some((side, "no route to 10.0.0.1".to_owned()));
-    let of =
-        |phase, side, silent| Status { record: Some((side, record(phase))), silent, ..Status::default() };
+    let of = |phase, side, silent| Status { moves: vec![one(phase, side)], silent, ..Status::default() };
     let lost_target = of(Phase::Copied, Side::Source, silent(Side::Target));
-    let text = crate::output::status(&lost_target, SIDES, &["pivot-host rollback --target-gone".to_owned()]);
+    let text =
+        crate::output::status(&lost_target, SIDES, &[vec!["pivot-host rollback --target-gone".to_owned()]]);
     assert!(text.contains(
         "the target does not answer (no route to 10.0.0.1); resume when it does; only if it is lost"
     ));
     assert!(text.contains("next     pivot-host rollback --target-gone"), "{text}");
     let decided = of(Phase::Committed, Side::Source, silent(Side::Target));
-    assert!(crate::output::status(&decided, SIDES, &[]).contains("the source is the last copy"));
+    assert!(crate::output::status(&decided, SIDES, &[Vec::new()]).contains("the source is the last copy"));
     let lost_source = Status { silent: silent(Side::Source), ..Status::default() };
     assert!(
         crate::output::status(&lost_source, SIDES, &[])
             .contains("where a move is under way it is not committed")
     );
-    let elsewhere = Status { elsewhere: true, ..of(Phase::Live, Side::Source, None) };
-    assert!(crate::output::status(&elsewhere, SIDES, &[]).contains("not the target that the move goes to"));
+    let mut elsewhere = of(Phase::Live, Side::Source, None);
+    elsewhere.moves.iter_mut().for_each(|one| one.elsewhere = true);
+    assert!(
+        crate::output::status(&elsewhere, SIDES, &[Vec::new()])
+            .contains("not the target that the move goes to")
+    );
 }
 
 #[test]
