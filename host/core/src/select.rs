@@ -22,7 +22,7 @@ use crate::{GroupKind, Kind, Object};
 
 /// Whether objects of the kind are read, whatever plugins wish for: its definition is labelled, or it is one of the two
 /// core kinds that Clusters use.
-pub fn takes_part(kind: &Kind) -> bool {
+pub(crate) fn takes_part(kind: &Kind) -> bool {
     kind.labels.discover || kind.group_kind.is("", "Secret") || kind.group_kind.is("", "ConfigMap")
 }
 

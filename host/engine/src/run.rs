@@ -197,9 +197,10 @@ fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
 async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
     let opened = open(&setup).await.map_err(|failure| verb.before(failure))?;
     let id = new_id(&setup, &opened);
-    let locks = take_locks(&setup, &opened, verb, &id).await.map_err(|failure| verb.before(failure))?;
+    let taken = take_locks(&setup, &opened, verb, &id).await.map_err(|failure| verb.before(failure))?;
+    let (locks, moves) = taken.unzip();
     let locks = locks.map(Arc::new);
-    let (result, ended) = match ready(setup, opened, verb, id, locks.clone()).await {
+    let (result, ended) = match ready(setup, opened, verb, id, (locks.clone(), moves)).await {
         Err(failure) => (Err(verb.before(failure)), true),
         Ok((mut active, begun)) => {
             let span = tracing::info_span!("move", id = %active.job.move_id);
@@ -225,10 +226,12 @@ async fn ready(
     opened: Opened,
     verb: Verb,
     id: String,
-    locks: Option<Arc<Locks>>,
+    (locks, moves): (Option<Arc<Locks>>, Option<Moves>),
 ) -> Result<(ActiveMove, bool), Failure> {
-    // Only now: what another run wrote while we waited for its lease counts.
-    let mut moves = opened.moves().await?;
+    let mut moves = match moves {
+        Some(moves) => moves,
+        None => opened.moves().await?,
+    };
     let mut found = verb.choose(&setup, &moves)?;
     if let (Some(locks), Some(record)) = (&locks, found.as_ref().and_then(Found::record)) {
         if verb == Verb::Start {
@@ -255,7 +258,12 @@ async fn ready(
 }
 
 /// Takes the locks of the scope: the one asked for, or that of the move that is meant.
-async fn take_locks(setup: &Setup, opened: &Opened, verb: Verb, id: &str) -> Result<Option<Locks>, Failure> {
+async fn take_locks(
+    setup: &Setup,
+    opened: &Opened,
+    verb: Verb,
+    id: &str,
+) -> Result<Option<(Locks, Moves)>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(None) };
     let (scope, move_id) = match verb {
         Verb::Start => (setup.options.scope.clone(), id.to_owned()),
@@ -278,7 +286,7 @@ async fn take_locks(setup: &Setup, opened: &Opened, verb: Verb, id: &str) -> Res
         halter: setup.halter.clone(),
         watcher: setup.watcher.clone(),
     };
-    Locks::take(asking, &wanted).await.map(Some)
+    Locks::take(asking, &wanted, opened).await.map(Some)
 }
 
 /// Commands can run on any thread, and many of them in one process.

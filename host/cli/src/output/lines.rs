@@ -58,6 +58,15 @@ fn colour(text: &str) -> &str {
     if fine { text.get(..end + 3).unwrap_or_default() } else { "" }
 }
 
+/// `1 object`, `2 objects`.
+pub(super) fn count(number: usize, one: &str) -> String {
+    let plural = match one.strip_suffix('s') {
+        Some(_) => format!("{one}es"),
+        None => format!("{one}s"),
+    };
+    format!("{number} {}", if number == 1 { one } else { &plural })
+}
+
 /// Indents all lines of a text but the first.
 pub(super) fn hanging(text: &str, indent: &str) -> String {
     text.replace('\n', &format!("\n{indent}"))

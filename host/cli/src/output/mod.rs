@@ -153,15 +153,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `1 object`, `2 objects`.
-fn count(number: usize, one: &str) -> String {
-    let plural = match one.strip_suffix('s') {
-        Some(_) => format!("{one}es"),
-        None => format!("{one}s"),
-    };
-    format!("{number} {}", if number == 1 { one } else { &plural })
-}
-
 #[cfg(test)]
 pub(crate) mod testing {
     //! Writers that a test can read.

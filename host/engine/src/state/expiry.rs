@@ -10,10 +10,8 @@ use tokio::time::Instant;
 use crate::events::{LeaseState, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
-use crate::state::lease::{Leases, Seen};
+use crate::state::lease::{DURATION, Leases, Seen};
 
-/// How long a lease is good for without renewal.
-pub(crate) const DURATION: Duration = Duration::from_secs(15);
 /// The code of a refusal because of another run.
 pub(crate) const RUN_ACTIVE: &str = "run-active";
 

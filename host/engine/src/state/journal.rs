@@ -64,19 +64,19 @@ impl Journal {
     pub(crate) async fn enter(&mut self, phase: Phase) -> Result<(), Failure> {
         let record = Record { phase: phase.max(self.record.phase), ..self.record.clone() };
         match self.first() {
-            Some(side) => self.write(side, &record).await?,
+            Some(side) => self.write(side, &record, None).await?,
             None => self.entered = Some(record.phase),
         }
         self.record = record;
         Ok(())
     }
 
-    async fn write(&mut self, side: Side, record: &Record) -> Result<(), Failure> {
+    async fn write(&mut self, side: Side, record: &Record, list: Option<String>) -> Result<(), Failure> {
         let Some(records) = self.records.of(side) else { return Err(no_record()) };
         let written = match self.at.of(side) {
-            Some(stored) if stored.record == *record => return Ok(()),
-            Some(stored) => records.update(stored, record).await?,
-            None => records.create(record).await?,
+            Some(stored) if stored.record == *record && list.is_none() => return Ok(()),
+            Some(stored) => records.update(stored, record, list).await?,
+            None => records.create(record, list).await?,
         };
         *self.at.of_mut(side) = Some(written);
         Ok(())
@@ -85,7 +85,9 @@ impl Journal {
     /// The point of no return: the list and the target's record, then the source's by compare-and-swap.
     pub(crate) async fn commit(&mut self, list: &ReleaseList, base: &Base) -> Result<(), Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
-        let chunks = list.chunks(CHUNK);
+        let mut chunks = list.chunks(CHUNK);
+        // One that is short enough lies in the record itself: one write, and never one without the other.
+        let inline = if chunks.len() == 1 { chunks.pop() } else { None };
         let mut record =
             Record { phase: Phase::Committed, release_chunks: chunks.len(), ..self.record.clone() };
         record.kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
@@ -97,9 +99,11 @@ impl Journal {
         }
         // The list first: with the source gone the record alone decides, and must not be there without it.
         target.write_list(&chunks, &record.move_id).await?;
-        self.write(Side::Target, &live).await.map_err(|failure| self.undecided(Side::Target, failure))?;
+        self.write(Side::Target, &live, inline)
+            .await
+            .map_err(|failure| self.undecided(Side::Target, failure))?;
         if self.records.source.is_some() {
-            self.write(Side::Source, &record)
+            self.write(Side::Source, &record, None)
                 .await
                 .map_err(|failure| self.undecided(Side::Source, failure))?;
         }
@@ -127,16 +131,18 @@ impl Journal {
             return Ok(());
         }
         let record = Record { phase, ..self.record.clone() };
-        self.write(Side::Target, &record).await?;
+        self.write(Side::Target, &record, None).await?;
         self.record = record;
         Ok(())
     }
 
     /// The list of a committed move; none where it is being closed.
     pub(crate) async fn release_list(&self) -> Result<Option<ReleaseList>, Failure> {
-        let target = self.records.target.as_ref().ok_or_else(no_record)?;
-        let Record { move_id, release_chunks, phase, .. } = &self.record;
-        match target.read_list(move_id, *release_chunks).await? {
+        let (Some(target), Some(stored)) = (&self.records.target, &self.at.target) else {
+            return Err(no_record());
+        };
+        let Record { move_id, phase, .. } = &self.record;
+        match target.read_list(stored).await? {
             None if *phase < Phase::Settled => Err(target.list_missing(move_id)),
             list => Ok(list),
         }
@@ -158,14 +164,17 @@ impl Journal {
                 Side::Source => Ok(()),
             }
         };
-        let (source, list) = tokio::join!(source, list);
-        source.and(list)?;
-        if let (Some(records), Some(stored)) = (self.records.of(last), self.at.of(last)) {
-            records.finish(stored, finished).await?;
+        let forget = async {
+            let Some(records) = self.records.of(last) else { return };
             // A failure costs nothing: the next move that ends tries again.
             if let Err(failure) = records.forget_old().await {
                 tracing::debug!(%failure, "what old moves left behind was not removed");
             }
+        };
+        let (source, list, ()) = tokio::join!(source, list, forget);
+        source.and(list)?;
+        if let (Some(records), Some(stored)) = (self.records.of(last), self.at.of(last)) {
+            records.finish(stored, finished).await?;
         }
         self.at = Both::default();
         self.entered = None;

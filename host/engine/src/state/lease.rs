@@ -4,6 +4,7 @@
 //! not taken for somebody else's to pause; a run that dies leaves its name, too.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use pivot_core::refusal::Refusal;
@@ -15,8 +16,9 @@ use serde_json::{Value, json};
 use crate::events::{Event, LeaseState};
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
-use crate::state::expiry::DURATION;
 
+/// How long a lease is good for without renewal.
+pub(crate) const DURATION: Duration = Duration::from_secs(15);
 /// Found by this in a list.
 const LABEL: &str = "pivot-host.io/lock";
 const CLAIM: &str = "pivot-host.io/claim";

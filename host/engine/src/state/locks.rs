@@ -20,7 +20,9 @@ use crate::events::{LeaseState, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::{FENCE, Halt, Halter};
 use crate::state::expiry;
+use crate::state::found::Moves;
 use crate::state::lease::{Leases, Seen, Taker};
+use crate::state::open::Opened;
 use crate::state::records::Records;
 
 const RENEW: Duration = Duration::from_secs(4);
@@ -112,8 +114,13 @@ fn now() -> (std::time::Instant, std::time::SystemTime) {
 }
 
 impl Locks {
-    /// Takes all of them, waiting for those of dead runs to expire; none is held meanwhile.
-    pub(crate) async fn take(asking: Asking, wanted: &BTreeSet<Lock>) -> Result<Self, Failure> {
+    /// Takes all of them, waiting for those of dead runs to expire; none is held meanwhile. Gives the moves under way as the
+    /// records tell of them once the locks are held: what another run wrote before counts.
+    pub(crate) async fn take(
+        asking: Asking,
+        wanted: &BTreeSet<Lock>,
+        opened: &Opened,
+    ) -> Result<(Self, Moves), Failure> {
         let held = Arc::new(Held {
             holder: format!("pivot-host/{}", uuid::Uuid::new_v4()),
             claim: Mutex::new(asking.move_id.clone()),
@@ -123,14 +130,17 @@ impl Locks {
         });
         let Asking { leases, halter, watcher, .. } = &held.asking;
         let mut dead: BTreeMap<String, String> = BTreeMap::new();
-        let taken_at = loop {
+        let (taken_at, moves) = loop {
             let begun = now();
-            let blocked = match held.try_each(wanted, &dead).await {
-                Ok(None) => held.look_at_other(wanted, &dead).await,
-                other => other,
+            let (blocked, moves) = match held.try_each(wanted, &dead).await {
+                Ok(None) => {
+                    let (blocked, moves) = tokio::join!(held.look_at_other(wanted, &dead), opened.moves());
+                    (blocked, Some(moves))
+                }
+                other => (other, None),
             };
             let seen = match blocked {
-                Ok(None) => break begun,
+                Ok(None) => break (begun, moves),
                 Ok(Some(Blocked::Held(seen))) => seen,
                 Ok(Some(Blocked::Claimed(record))) => {
                     held.back_off().await;
@@ -149,13 +159,24 @@ impl Locks {
         halter.renewed(Some(taken_at));
         let renewal = tokio::spawn(held.clone().renew());
         let locks = Self { shared: held.clone(), renewal };
+        let robbed = held.robbed.load(Ordering::Relaxed);
         for name in locked(&held.each).keys() {
             watcher.event(leases.event(name, &held.holder, LeaseState::Taken, None));
         }
-        if held.robbed.load(Ordering::Relaxed) {
+        if robbed {
             locks.outlast_the_robbed(halter, &**watcher).await?;
         }
-        Ok(locks)
+        let moves = match moves.filter(|_| !robbed) {
+            Some(moves) => moves,
+            None => opened.moves().await,
+        };
+        match moves {
+            Ok(moves) => Ok((locks, moves)),
+            Err(failure) => {
+                locks.shared.back_off().await;
+                Err(failure)
+            }
+        }
     }
 
     /// A run whose lease was taken writes until it notices, or until it has not renewed for so long that it stops by itself.

@@ -26,6 +26,9 @@ const LABEL: &str = "pivot-host.io/record";
 const FINISHED: &str = "pivot-host.io/finished";
 /// How many of those are kept.
 const KEPT: usize = 10;
+/// The record, and the list, in a ConfigMap's data.
+const RECORD: &str = "record.json";
+const LIST: &str = "list";
 
 /// Where one side keeps its records.
 #[derive(Clone)]
@@ -43,12 +46,14 @@ pub(crate) struct Stored {
     resource_version: String,
     /// When it was first written, by the server's clock.
     pub(crate) created: Option<String>,
+    /// The release list, where it lies in the record itself.
+    pub(crate) list: Option<String>,
 }
 
 impl Stored {
-    fn new(record: Record, meta: Meta) -> Self {
+    fn new(record: Record, list: Option<String>, meta: Meta) -> Self {
         let Meta { name, resource_version, creation_timestamp, .. } = meta;
-        Self { record, name, resource_version, created: creation_timestamp }
+        Self { record, name, resource_version, created: creation_timestamp, list }
     }
 }
 
@@ -79,11 +84,11 @@ impl Records {
         Key::new(GroupKind::new("", "ConfigMap"), Some(&self.namespace), name)
     }
 
-    fn body(&self, name: &str, labels: Value, key: &str, text: &str) -> Value {
+    fn body(&self, name: &str, labels: Value, data: Value) -> Value {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "namespace": self.namespace, "labels": labels},
-            "data": {key: text},
+            "data": data,
         })
     }
 
@@ -105,9 +110,11 @@ impl Records {
 
     fn stored(&self, object: &Object) -> Result<Stored, Failure> {
         let name = &object.meta.name;
-        let text = self.text(object, "record.json")?;
-        let record = Record::parse(&text).map_err(|error| self.unreadable(name, &error))?;
-        Ok(Stored::new(record, object.meta.clone()))
+        let view: View = object.view().map_err(|error| self.unreadable(name, &error))?;
+        let text =
+            view.data.get(RECORD).ok_or_else(|| self.unreadable(name, &format!("it has no {RECORD}")))?;
+        let record = Record::parse(text).map_err(|error| self.unreadable(name, &error))?;
+        Ok(Stored::new(record, view.data.get(LIST).cloned(), object.meta.clone()))
     }
 
     fn text(&self, object: &Object, key: &str) -> Result<String, Failure> {
@@ -123,15 +130,15 @@ impl Records {
         ))
     }
 
-    /// Writes a first record.
-    pub(crate) async fn create(&self, record: &Record) -> Result<Stored, Failure> {
+    /// Writes a first record; with it, where it is short enough, the release list.
+    pub(crate) async fn create(&self, record: &Record, list: Option<String>) -> Result<Stored, Failure> {
         let name = self.name(&record.move_id);
-        let body = self.body(&name, json!({LABEL: self.role()}), "record.json", &text(record)?);
+        let body = self.body(&name, json!({LABEL: self.role()}), data(record, list.as_deref())?);
         match self.handle.create(&self.kind, &body, Change::Real).await {
-            Ok(object) => Ok(Stored::new(record.clone(), object.meta)),
+            Ok(object) => Ok(Stored::new(record.clone(), list, object.meta)),
             // Our own write, whose answer got lost; or another run of the same move.
             Err(PlaceError::AlreadyExists(_)) => match self.read(&name).await? {
-                Some(stored) => self.update(&stored, record).await,
+                Some(stored) => self.update(&stored, record, list).await,
                 None => Err(Failure::Record(format!(
                     "the record in the {} came and went; run the command again",
                     self.handle.side
@@ -142,14 +149,19 @@ impl Records {
     }
 
     /// Replaces the record, if it is still as it was last seen.
-    pub(crate) async fn update(&self, stored: &Stored, record: &Record) -> Result<Stored, Failure> {
+    pub(crate) async fn update(
+        &self,
+        stored: &Stored,
+        record: &Record,
+        list: Option<String>,
+    ) -> Result<Stored, Failure> {
         let key = self.key(&stored.name);
         let patch = json!({
             "metadata": {"resourceVersion": stored.resource_version},
-            "data": {"record.json": text(record)?},
+            "data": data(record, list.as_deref())?,
         });
         match self.handle.patch(&self.kind, &key, &patch).await {
-            Ok(object) => Ok(Stored::new(record.clone(), object.meta)),
+            Ok(object) => Ok(Stored::new(record.clone(), list.or_else(|| stored.list.clone()), object.meta)),
             Err(PlaceError::Conflict(why)) => match self.read(&stored.name).await? {
                 // Our own write, whose answer got lost.
                 Some(now) if now.record == *record => Ok(now),
@@ -163,10 +175,10 @@ impl Records {
     pub(crate) async fn write_list(&self, chunks: &[String], move_id: &str) -> Result<(), Failure> {
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
             let name = list_name(move_id, number);
-            let body = self.body(&name, json!({}), "list", chunk);
+            let body = self.body(&name, json!({}), json!({LIST: chunk}));
             let result = match self.handle.create(&self.kind, &body, Change::Real).await {
                 Err(PlaceError::AlreadyExists(_)) => {
-                    self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {"list": chunk}})).await
+                    self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {LIST: chunk}})).await
                 }
                 other => other,
             };
@@ -175,27 +187,33 @@ impl Records {
         try_join_all(writes).await.map(drop)
     }
 
-    /// Reads the list; none where a piece of it is gone.
-    pub(crate) async fn read_list(
-        &self,
-        move_id: &str,
-        chunks: usize,
-    ) -> Result<Option<ReleaseList>, Failure> {
+    /// Reads the list, in the record or beside it; none where a piece of it is gone.
+    pub(crate) async fn read_list(&self, stored: &Stored) -> Result<Option<ReleaseList>, Failure> {
+        let Record { move_id, release_chunks, .. } = &stored.record;
+        if *release_chunks == 0 {
+            return stored.list.as_deref().map(|list| self.list(move_id, &[list])).transpose();
+        }
+        let chunks = *release_chunks;
         let reads = (0..chunks).map(|number| async move {
             match self.handle.get(&self.kind, &self.key(&list_name(move_id, number))).await? {
-                Some(object) => self.text(&object, "list").map(Some),
+                Some(object) => self.text(&object, LIST).map(Some),
                 None => Ok(None),
             }
         });
         let Some(texts) = try_join_all(reads).await?.into_iter().collect::<Option<Vec<String>>>() else {
             return Ok(None);
         };
-        let list = ReleaseList::parse(texts.iter().map(String::as_str));
-        list.map(Some).map_err(|error| self.unreadable(&self.name(move_id), &error))
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        self.list(move_id, &texts).map(Some)
+    }
+
+    fn list(&self, move_id: &str, texts: &[&str]) -> Result<ReleaseList, Failure> {
+        let list = ReleaseList::parse(texts.iter().copied());
+        list.map_err(|error| self.unreadable(&self.name(move_id), &error))
     }
 
     pub(crate) fn list_missing(&self, move_id: &str) -> Failure {
-        let why = "its release list (ConfigMaps pivot-host-release-…) is missing";
+        let why = "its release list is missing";
         self.unreadable(&self.name(move_id), &why)
     }
 
@@ -248,7 +266,7 @@ impl Records {
                 "resourceVersion": stored.resource_version,
                 "labels": {LABEL: null, FINISHED: self.role()},
             },
-            "data": {"record.json": null, "finished.json": summary},
+            "data": {RECORD: null, LIST: null, "finished.json": summary},
         });
         match self.handle.patch(&self.kind, &key, &patch).await {
             Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
@@ -275,9 +293,9 @@ impl Records {
         Ok(all)
     }
 
-    /// Removes what moves of long ago left behind.
+    /// Removes what moves of long ago left behind, to make room for one more.
     pub(crate) async fn forget_old(&self) -> Result<(), Failure> {
-        let old = self.finished_by_name().await?.into_iter().skip(KEPT);
+        let old = self.finished_by_name().await?.into_iter().skip(KEPT - 1);
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 }
@@ -290,8 +308,13 @@ fn list_prefix(move_id: &str) -> String {
     format!("pivot-host-release-{move_id}-")
 }
 
-fn text(record: &Record) -> Result<String, Failure> {
-    serde_json::to_string_pretty(record).map_err(|error| unwritable(&error))
+/// What a record's ConfigMap holds.
+fn data(record: &Record, list: Option<&str>) -> Result<Value, Failure> {
+    let text = serde_json::to_string_pretty(record).map_err(|error| unwritable(&error))?;
+    Ok(match list {
+        Some(list) => json!({RECORD: text, LIST: list}),
+        None => json!({RECORD: text}),
+    })
 }
 
 fn unwritable(error: &serde_json::Error) -> Failure {
