@@ -39,6 +39,16 @@ pub(super) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// All files of a work tree, but for what is built or hidden.
+pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    visit(root, &mut |file| {
+        found.push(file.to_owned());
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 /// The roots of a crate's targets, as cargo finds them: the library, the binary, the build script, integration tests.
 /// Where one integration test declares the others as its modules, they are found twice, which does no harm.
 pub(super) fn targets(package: &Path) -> Result<Vec<PathBuf>> {

@@ -1,11 +1,13 @@
-//! Checks the structure of the code: no file imports in a circle, and pivot-core offers nothing that nobody uses.
+//! Checks the structure of the code: no file imports in a circle, pivot-core offers nothing that nobody uses, and what the
+//! pages about the code name is there.
 //!
-//! Both read the sources as tokens and resolve names as far as the text alone allows; they don't compile anything, which
-//! is why this stage takes about a second. `imports` and `public` say what they can't see.
+//! All of it reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, which is why
+//! this stage takes about a second. `imports` and `public` say what they can't see.
 
 mod crates;
 mod cycles;
 mod imports;
+mod pages;
 mod public;
 mod source;
 
@@ -17,6 +19,8 @@ use anyhow::{Result, bail};
 const FOLDERS: [&str; 5] = ["host", "sdk", "plugins", "tests", "xtask"];
 /// The crate whose public items must all be used by other crates.
 const CORE: &str = "host/core";
+/// The pages on which every name of a file, function or test must lead somewhere.
+const PAGES: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/maintainers.md", "docs/round-trips.md"];
 
 /// Checks the work tree at `root`; prints every violation before it fails.
 pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
@@ -30,11 +34,16 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     }
     let unused = public::unused(root, CORE, &FOLDERS)?;
     violations.extend(unused.iter().map(|item| format!("no other crate uses {item}")));
+    let stale = pages::violations(root, &PAGES)?;
+    violations.extend(stale.iter().cloned());
     if violations.is_empty() {
         return Ok(());
     }
     violations.iter().for_each(|violation| out(violation));
-    bail!("{cycles} import cycles, {} unused public items in {CORE}", unused.len())
+    let (unused, stale) = (unused.len(), stale.len());
+    bail!(
+        "{cycles} import cycles, {unused} unused public items in {CORE}, {stale} names on pages that lead nowhere"
+    )
 }
 
 #[cfg(test)]

@@ -16,6 +16,9 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     write(&root, "host/cli/Cargo.toml", "[package]\nname = \"pivot-host\"\n");
     write(&root, "host/core/src/lib.rs", "");
     write(&root, "host/cli/src/main.rs", "");
+    for page in PAGES {
+        write(&root, page, "");
+    }
     for (file, text) in files {
         write(&root, file, text);
     }
@@ -167,4 +170,42 @@ no other crate uses const LIMIT (host/core/src/lib.rs:7)
 no other crate uses use memory (host/core/src/lib.rs:8)
 no other crate uses fn never (host/core/src/lib.rs:9)";
     assert_eq!(report(&files), expected);
+}
+
+#[test]
+fn what_a_page_names_and_is_not_there_is_reported() {
+    let page = "`a.rs` `cli/src/a.rs:go` `a.rs:Thing` `a.rs:LIMIT` `host/cli/` `cli: checked`, and in a block
+```
+`gone_from_a_block.rs`
+```
+`gone.rs` `cli/gone/` `a.rs:lost` `src/lib.rs` `core: checked` `cli:
+checked_too` `gone.rs:go`";
+    let a = "pub(crate) struct Thing; impl Thing { const LIMIT: u8 = 1; }
+        pub(crate) fn go() { let lost = 1; }
+        #[cfg(test)] mod tests { #[test] fn checked() {} }";
+    let files = [
+        ("docs/maintainers.md", page),
+        ("host/cli/src/main.rs", "mod a; fn main() {}"),
+        ("host/cli/src/a.rs", a),
+        ("host/cli/src/lib.rs", ""),
+    ];
+    let expected = "docs/maintainers.md names `gone.rs`: no such file or folder
+docs/maintainers.md names `cli/gone/`: no such file or folder
+docs/maintainers.md names `a.rs:lost`: host/cli/src/a.rs defines no lost
+docs/maintainers.md names `src/lib.rs`: which one, host/cli/src/lib.rs or host/core/src/lib.rs?
+docs/maintainers.md names `core: checked`: no function of that name below a folder core
+docs/maintainers.md names `cli: checked_too`: no function of that name below a folder cli
+docs/maintainers.md names `gone.rs:go`: no such file or folder";
+    assert_eq!(report(&files), expected);
+}
+
+#[test]
+fn what_only_looks_like_a_name_is_left_alone() {
+    let page = "`pivot-host.io/move` `../shared/metal3` `.pivot-sdk` `--only unit` `cargo xtask test` `a | b` `Place`
+        `~/.cache/pivot-host` `http://host/a` `w3_…` `phase: Paused, or later` `/status/state` `keeps_state`";
+    assert_eq!(report(&[("ARCHITECTURE.md", page)]), "");
+    assert_eq!(
+        report(&[("ARCHITECTURE.md", "`one` `two")]),
+        "ARCHITECTURE.md has a code span that doesn't end"
+    );
 }

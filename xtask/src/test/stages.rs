@@ -44,7 +44,9 @@ impl Stage {
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::Fmt => "is everything formatted?",
-            Self::Structure => "does a file import in a circle, or does pivot-core offer what nobody uses?",
+            Self::Structure => {
+                "does a file import in a circle, pivot-core offer what nobody uses, or a page name what is not there?"
+            }
             Self::Clippy => "what does the linter say? (any warning is an error)",
             Self::Docs => "does the documentation build, with links that lead somewhere?",
             Self::Unit => "tests that need no server",

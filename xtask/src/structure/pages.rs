@@ -1,0 +1,180 @@
+//! The pages that explain the code name files, functions and tests; this checks that all of them exist.
+//!
+//! A page names them in code spans:
+//!
+//! - `engine/src/phases/commit.rs`: a file or a folder, by the end of its path; exactly one path may end so;
+//! - `phases/commit.rs:release_list`: something that this file defines: a function, a type, a constant;
+//! - `engine: the_same_cluster_twice`: a function, mostly a test, in a file below a folder called `engine`.
+//!
+//! Anything else in a code span (commands, annotations, types) is ignored, and so are fenced blocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::crates::files;
+use super::source::tokens;
+
+/// What may come before the name of something that a file defines.
+const KEYWORDS: [&str; 7] = ["fn", "struct", "enum", "trait", "type", "const", "static"];
+/// How the names of files end that pages speak of.
+const ENDINGS: [&str; 7] = [".rs", ".md", ".toml", ".wit", ".json", ".lock", ".yaml"];
+
+/// What a code span names.
+#[derive(Debug, PartialEq, Eq)]
+enum Named<'a> {
+    Path(&'a str),
+    /// A file, and what it defines.
+    Item(&'a str, &'a str),
+    /// A folder, and a function somewhere below it.
+    Below(&'a str, &'a str),
+}
+
+/// A line for each name on these pages that leads nowhere.
+pub(super) fn violations(root: &Path, pages: &[&str]) -> Result<Vec<String>> {
+    let tree = Tree::read(root)?;
+    let mut found = Vec::new();
+    for page in pages {
+        let text = fs::read_to_string(root.join(page)).with_context(|| format!("read {page}"))?;
+        if text.matches('`').count() % 2 == 1 {
+            found.push(format!("{page} has a code span that doesn't end"));
+        }
+        for span in spans(&text) {
+            if let Some(named) = named(&span) {
+                let wrong = tree.wrong(&named)?;
+                found.extend(wrong.map(|why| format!("{page} names `{span}`: {why}")));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The code spans of a page, in order, line breaks in them as spaces.
+fn spans(page: &str) -> Vec<String> {
+    let mut text = String::new();
+    let mut fenced = false;
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    let words = |span: &str| span.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.split('`').skip(1).step_by(2).map(words).collect()
+}
+
+fn named(span: &str) -> Option<Named<'_>> {
+    if let Some((folder, name)) = span.split_once(": ") {
+        return (is_word(folder) && is_word(name)).then_some(Named::Below(folder, name));
+    }
+    if let Some((file, name)) = span.split_once(".rs:") {
+        let file = span.get(..file.len() + ".rs".len())?;
+        return (is_path(file) && is_word(name)).then_some(Named::Item(file, name));
+    }
+    is_path(span).then_some(Named::Path(span.trim_end_matches('/')))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether it is a path: by the ending of a file, or by a slash in it. `pivot-host.io/move` is an annotation.
+fn is_path(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    if text.is_empty() || text.starts_with(['.', '-', '/']) || !text.chars().all(plain) {
+        return false;
+    }
+    match text.split_once('/') {
+        Some((first, _)) => !first.contains('.'),
+        None => ENDINGS.iter().any(|ending| text.len() > ending.len() && text.ends_with(ending)),
+    }
+}
+
+/// The files and folders of a work tree, and what its Rust files define.
+struct Tree<'a> {
+    root: &'a Path,
+    /// Relative to the root.
+    paths: BTreeSet<String>,
+    /// In which files a name is that of a function.
+    functions: BTreeMap<String, Vec<String>>,
+}
+
+impl<'a> Tree<'a> {
+    fn read(root: &'a Path) -> Result<Self> {
+        let mut tree = Self { root, paths: BTreeSet::new(), functions: BTreeMap::new() };
+        for file in files(root)? {
+            let relative = file.strip_prefix(root).unwrap_or(&file);
+            let folders = relative.ancestors().filter(|path| !path.as_os_str().is_empty());
+            tree.paths.extend(folders.map(|path| path.display().to_string()));
+            if relative.extension().is_some_and(|end| end == "rs") {
+                let mut names = BTreeSet::new();
+                defined(tokens(&file)?, &["fn"], &mut names);
+                for name in names {
+                    tree.functions.entry(name).or_default().push(relative.display().to_string());
+                }
+            }
+        }
+        Ok(tree)
+    }
+
+    /// What is wrong with a name; none if it leads somewhere.
+    fn wrong(&self, named: &Named<'_>) -> Result<Option<String>> {
+        Ok(match named {
+            Named::Path(path) => self.only(path).err(),
+            Named::Item(file, name) => match self.only(file) {
+                Err(why) => Some(why),
+                Ok(file) => {
+                    let mut names = BTreeSet::new();
+                    defined(tokens(&self.root.join(file))?, &KEYWORDS, &mut names);
+                    (!names.contains(*name)).then(|| format!("{file} defines no {name}"))
+                }
+            },
+            Named::Below(folder, name) => {
+                let files = self.functions.get(*name).map(Vec::as_slice).unwrap_or_default();
+                let below = |file: &String| file.split('/').any(|part| part == *folder);
+                (!files.iter().any(below))
+                    .then(|| format!("no function of that name below a folder {folder}"))
+            }
+        })
+    }
+
+    /// The one path that is named by its end, or why there is not one.
+    fn only(&self, named: &str) -> Result<&str, String> {
+        if let Some(path) = self.paths.get(named) {
+            return Ok(path);
+        }
+        let end = format!("/{named}");
+        let mut found = self.paths.iter().filter(|path| path.ends_with(&end));
+        match (found.next(), found.next()) {
+            (Some(one), None) => Ok(one),
+            (Some(one), Some(other)) => Err(format!("which one, {one} or {other}?")),
+            (None, _) => Err("no such file or folder".to_owned()),
+        }
+    }
+}
+
+/// The names that come after one of these keywords, tests included.
+fn defined(tokens: TokenStream, keywords: &[&str], names: &mut BTreeSet<String>) {
+    let mut before: Option<String> = None;
+    for token in tokens {
+        let word = match token {
+            TokenTree::Group(group) => {
+                defined(group.stream(), keywords, names);
+                None
+            }
+            TokenTree::Ident(word) => Some(word.to_string()),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => None,
+        };
+        if let (Some(before), Some(name)) = (&before, &word)
+            && keywords.contains(&before.as_str())
+        {
+            names.insert(name.clone());
+        }
+        before = word;
+    }
+}
