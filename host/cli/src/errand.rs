@@ -45,8 +45,8 @@ impl<'a> Errand<'a> {
     }
 
     /// The lines to type about the same two sides.
-    pub(crate) fn lines(&self, next: &[Next]) -> Vec<String> {
-        next.iter().map(|next| self.commands.line(*next)).collect()
+    pub(crate) fn lines(&self, next: &[Next], move_id: Option<&str>) -> Vec<String> {
+        next.iter().map(|next| self.commands.line(*next, move_id)).collect()
     }
 
     pub(crate) async fn plan(&self) -> u8 {
@@ -197,11 +197,8 @@ impl<'a> Errand<'a> {
     /// The lines that may be typed next about one of the moves that are under way.
     fn ways(&self, status: &Status, one: &MoveStatus) -> Vec<String> {
         let silent = status.silent.as_ref().map(|(side, _)| *side);
-        let line = |next: &Next| {
-            let line = self.commands.line(*next);
-            if status.moves.len() > 1 { format!("{line} --move {}", one.record.move_id) } else { line }
-        };
-        ways(silent, one).iter().map(line).collect()
+        let several = status.moves.len() > 1;
+        self.lines(ways(silent, one), Some(one.record.move_id.as_str()).filter(|_| several))
     }
 
     /// Says what went wrong outside the engine.
@@ -216,7 +213,7 @@ impl<'a> Errand<'a> {
 
     /// Says why the engine stopped.
     fn stopped(&self, stop: &Stop, told: Told) -> u8 {
-        let next = self.lines(&stop.next);
+        let next = self.lines(&stop.next, stop.move_id.as_deref());
         if told == Told::Nothing && self.output.manner().format != OutputFormat::Text {
             self.output.result(String::new, &ErrorDocument::stop(stop, next.clone()));
         }

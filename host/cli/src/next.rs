@@ -30,8 +30,8 @@ impl Commands {
         Self { program: program.to_owned(), both, going_on: flags }
     }
 
-    /// The line for one command.
-    pub(crate) fn line(&self, next: Next) -> String {
+    /// The line for one command, about one move where several may be under way.
+    pub(crate) fn line(&self, next: Next, move_id: Option<&str>) -> String {
         let (verb, goes_on) = match next {
             Next::Status => ("status", false),
             Next::Resume => ("resume", true),
@@ -40,8 +40,9 @@ impl Commands {
             Next::RollbackWithoutTarget => ("rollback --target-gone", false),
         };
         let mut line = format!("{} {verb}", self.program);
-        let going_on = self.going_on.iter().filter(|_| goes_on);
-        for word in self.both.iter().chain(going_on) {
+        let going_on = self.going_on.iter().filter(|_| goes_on).map(String::as_str);
+        let which = move_id.filter(|_| next != Next::Status).into_iter().flat_map(|id| ["--move", id]);
+        for word in self.both.iter().map(String::as_str).chain(going_on).chain(which) {
             line.push(' ');
             line.push_str(&quoted(word));
         }
@@ -96,7 +97,7 @@ mod tests {
             ..Connection::default()
         };
         assert_eq!(
-            Commands::new("kubectl pivot", &connection, &With::default(), &[]).line(Next::Resume),
+            Commands::new("kubectl pivot", &connection, &With::default(), &[]).line(Next::Resume, None),
             r"kubectl pivot resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
         );
     }
@@ -105,7 +106,7 @@ mod tests {
     fn what_is_the_default_is_not_repeated() {
         let connection = Connection { record_namespace: "kube-system".into(), ..Connection::default() };
         assert_eq!(
-            Commands::new("pivot-host", &connection, &With::default(), &[]).line(Next::Status),
+            Commands::new("pivot-host", &connection, &With::default(), &[]).line(Next::Status, None),
             "pivot-host status"
         );
     }
@@ -119,10 +120,14 @@ mod tests {
             &with,
             &["--no-wait"],
         );
-        assert_eq!(next.line(Next::Resume), "pivot-host resume --plugins ./plugins --unlocked --no-wait");
-        assert_eq!(next.line(Next::Rollback), "pivot-host rollback");
-        assert_eq!(next.line(Next::RollbackWithoutTarget), "pivot-host rollback --target-gone");
+        assert_eq!(
+            next.line(Next::Resume, None),
+            "pivot-host resume --plugins ./plugins --unlocked --no-wait"
+        );
+        assert_eq!(next.line(Next::Rollback, None), "pivot-host rollback");
+        assert_eq!(next.line(Next::Rollback, Some("1234")), "pivot-host rollback --move 1234");
+        assert_eq!(next.line(Next::RollbackWithoutTarget, None), "pivot-host rollback --target-gone");
         let without = "pivot-host resume --source-gone --plugins ./plugins --unlocked --no-wait";
-        assert_eq!(next.line(Next::ResumeWithoutSource), without);
+        assert_eq!(next.line(Next::ResumeWithoutSource, None), without);
     }
 }

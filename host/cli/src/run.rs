@@ -150,7 +150,7 @@ async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &
             Cut::Reading(signal) => 128 + signal,
             Cut::Forced => {
                 output.fail("ended at once, as asked");
-                output.standing("not known", &errand.lines(&[Next::Status, Next::Resume]));
+                output.standing("not known", &errand.lines(&[Next::Status, Next::Resume], None));
                 exit::code(Exit::Unexpected)
             }
         },

@@ -21,7 +21,7 @@ use crate::phases::sequence::{ActiveMove, Done, look};
 use crate::setup::Setup;
 use crate::state::begin::{begin, new_id};
 use crate::state::found::{Found, Moves};
-use crate::state::locks::{Asking, Lock, Locks};
+use crate::state::locks::{Asking, Left, Lock, Locks};
 use crate::state::open::{Opened, open};
 
 /// What would move, and whether anything speaks against it. Changes nothing.
@@ -200,8 +200,8 @@ async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
     let taken = take_locks(&setup, &opened, verb, &id).await.map_err(|failure| verb.before(failure))?;
     let (locks, moves) = taken.unzip();
     let locks = locks.map(Arc::new);
-    let (result, ended) = match ready(setup, opened, verb, id, (locks.clone(), moves)).await {
-        Err(failure) => (Err(verb.before(failure)), true),
+    let (result, left) = match ready(setup, opened, verb, id, (locks.clone(), moves)).await {
+        Err(failure) => (Err(verb.before(failure)), Left::AsItWas),
         Ok((mut active, begun)) => {
             let span = tracing::info_span!("move", id = %active.job.move_id);
             active.job.tell_accepted();
@@ -210,12 +210,12 @@ async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
                 Ok(did) => Ok(did),
                 Err(failure) => Err(stopped(&mut active, failure).instrument(span).await),
             };
-            let ended = !active.journal.is_written();
-            (result.map(|did| (active, did)), ended)
+            let left = if active.journal.is_written() { Left::UnderWay } else { Left::Nothing };
+            (result.map(|did| (active, did)), left)
         }
     };
     if let Some(locks) = locks {
-        locks.give_back(ended).await;
+        locks.give_back(left).await;
     }
     result
 }

@@ -41,6 +41,7 @@
 //! the first step that breaks the promise: what follows it is no part of the matter. Where a promise of invariant 10 is
 //! broken, the last state is one from which the same command, typed again, does not end.
 
+pub mod handover;
 mod locks;
 pub mod pair;
 mod phases;
@@ -53,9 +54,8 @@ pub mod state;
 pub mod steps;
 mod turn;
 
-pub use pair::{Item, Items, Lock, Move, Pair, PerLock, Run};
+pub use handover::{Action, Handover, Rescue};
+pub use pair::{Content, Item, Items, Lock, Move, Pair, PerLock, Run};
 pub use process::*;
-pub use rescue::Rescue;
 pub use rules::{Config, Rules, Scope};
 pub use state::*;
-pub use steps::{Action, Handover};

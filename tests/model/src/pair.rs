@@ -141,3 +141,6 @@ impl<T> IndexMut<Lock> for PerLock<T> {
         }
     }
 }
+
+/// The content of an object: how often users edited it.
+pub type Content = u8;

@@ -1,7 +1,6 @@
 //! One run: what it was started for, where it is, what it remembers.
 
-use crate::pair::{Item, Items, Lock, Move, Pair, PerLock};
-use crate::state::Content;
+use crate::pair::{Content, Item, Items, Lock, Move, Pair, PerLock};
 
 /// What somebody typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

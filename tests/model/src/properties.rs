@@ -2,11 +2,11 @@
 
 use stateright::Property;
 
+use crate::handover::Handover;
 use crate::pair::{Item, Move, OneOfTwo, Run};
 use crate::process::{Command, Step, Why, works_in};
 use crate::rescue::Way;
 use crate::state::{End, State};
-use crate::steps::Handover;
 
 /// Invariant 1.
 pub const EXISTS: &str = "1: each object exists on at least one side";

@@ -5,16 +5,15 @@
 //! it is typed again (or rolled back), until there is nothing left to do. The state at the end is then judged. Ways from
 //! different states soon run together, and a state that is known to end well is not walked from again.
 
-use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use stateright::Model;
 
+use crate::handover::{Action, Handover};
 use crate::pair::{Item, Lock, Move, OneOfTwo, Run};
 use crate::process::{Command, Step};
 use crate::state::{Faults, Holder, Phase, State};
-use crate::steps::{Action, Handover};
 
 /// How somebody tries to come to an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +22,6 @@ pub enum Way {
     Forward,
     /// `rollback`, and `move` where that is refused.
     Back,
-}
-
-/// States from which a way is known to end well.
-#[derive(Default)]
-pub struct Rescue {
-    forward: Mutex<BTreeSet<u64>>,
-    back: Mutex<BTreeSet<u64>>,
 }
 
 /// More steps than any way has.

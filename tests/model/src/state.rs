@@ -1,6 +1,6 @@
 //! What there is at one moment: both sides, both runs, and how much may still go wrong.
 
-use crate::pair::{Items, Lock, Move, OneOfTwo, Pair, PerLock, Run};
+use crate::pair::{Content, Items, Lock, Move, OneOfTwo, Pair, PerLock, Run};
 use crate::process::{Process, Step};
 
 /// Everything that counts at one moment.
@@ -54,9 +54,6 @@ impl State {
         }
     }
 }
-
-/// The content of an object: how often users edited it.
-pub type Content = u8;
 
 /// The source's API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -233,7 +233,7 @@ struct Way {
 impl ErrorDocument {
     /// Of a stop of the engine.
     pub(crate) fn stop(stop: &Stop, next: Vec<String>) -> Document<Self> {
-        let Stop { failure, phase, exit, standing, next: _, times, done } = stop;
+        let Stop { failure, phase, exit, standing, next: _, move_id: _, times, done } = stop;
         let findings = match failure {
             Failure::Gate(findings) => findings.as_slice(),
             _ => &[],

@@ -8,7 +8,7 @@ use pivot_core::refusal::some_of;
 use pivot_engine::{Danger, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};
 
-use super::count;
+use super::lines::count;
 
 /// How much attention a line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use pivot_core::plan::Plan;
 use pivot_core::record::Phase;
 use pivot_engine::{Event, Watcher};
 
-use super::{Output, count, events, lines, lock, plan};
+use super::lines::count;
+use super::{Output, events, lines, lock, plan};
 use crate::args::LogFormat;
 
 /// Shows events as they come, and keeps the plan for who wants it afterwards.

@@ -9,7 +9,8 @@ use pivot_core::{GroupKind, Side};
 use pivot_engine::TakenBack;
 use pivot_engine::{LockStatus, MoveStatus, Report, Status};
 
-use super::{STRONG, count, lines};
+use super::lines::count;
+use super::{STRONG, lines};
 
 /// A move that came to its end.
 pub(crate) fn moved(report: &Report, (source, target): (&str, &str)) -> String {

@@ -39,6 +39,8 @@ pub struct Stop {
     pub standing: String,
     /// What makes sense now, best first.
     pub next: Vec<Next>,
+    /// The move that is meant by that; none where no move is under way.
+    pub move_id: Option<String>,
     /// How long each phase took that this run finished.
     pub times: Vec<(Phase, Duration)>,
     /// What this run did to objects, undoing included.

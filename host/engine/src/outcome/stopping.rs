@@ -109,7 +109,8 @@ fn exit_untouched(failure: &Failure) -> Exit {
 /// A failure on the way: puts back what can be put back, and says how things stand and what was done.
 pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
     let stop = undone(active, failure).await;
-    Stop { times: active.times.clone(), done: active.job.tally.counts(), ..stop }
+    let move_id = active.journal.is_written().then(|| active.job.move_id.clone());
+    Stop { times: active.times.clone(), done: active.job.tally.counts(), move_id, ..stop }
 }
 
 async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
@@ -188,5 +189,6 @@ fn stop_with(
     next: Vec<Next>,
 ) -> Stop {
     let standing = standing.into();
-    Stop { failure, phase, exit, standing, next, times: Vec::new(), done: Default::default() }
+    let (times, done, move_id) = (Vec::new(), Default::default(), None);
+    Stop { failure, phase, exit, standing, next, move_id, times, done }
 }

@@ -72,6 +72,17 @@ pub(crate) struct Asking {
     pub(crate) watcher: Arc<dyn Watcher>,
 }
 
+/// What a run leaves of the moves that its locks are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// It did nothing: who claimed a lease before still does.
+    AsItWas,
+    /// Its move stopped midway, and claims what is locked.
+    UnderWay,
+    /// Its move has ended, or never began.
+    Nothing,
+}
+
 /// Why a lease was not had.
 enum Blocked {
     /// Somebody holds it.
@@ -194,7 +205,7 @@ impl Locks {
         tokio::select! {
             () = tokio::time::sleep(FENCE) => Ok(()),
             halt = halter.wait() => {
-                self.give_back(true).await;
+                self.give_back(Left::AsItWas).await;
                 Err(Failure::Halted(halt))
             }
         }
@@ -220,10 +231,16 @@ impl Locks {
         self.shared.renew_each().await.map_err(|why| Failure::Halted(Halt::LeaseLost(why)))
     }
 
-    /// Lets go of them. `ended`: the move has ended, or never began, and claims nothing any more.
-    pub(crate) async fn give_back(&self, ended: bool) {
+    /// Lets go of them.
+    pub(crate) async fn give_back(&self, left: Left) {
         self.renewal.abort();
-        self.shared.give_back(|_| (!ended).then(|| locked(&self.shared.claim).clone())).await;
+        self.shared
+            .give_back(|one| match left {
+                Left::AsItWas => one.before.clone(),
+                Left::UnderWay => Some(locked(&self.shared.claim).clone()),
+                Left::Nothing => None,
+            })
+            .await;
         self.shared.asking.halter.renewed(None);
     }
 }

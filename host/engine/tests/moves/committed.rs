@@ -11,7 +11,7 @@ use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
 
-use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, claims, is_record, key, kind, picture, under_way};
 use crate::trouble::{code, half_committed, live};
 
 fn unreachable(place: &MemoryPlace) {
@@ -58,6 +58,8 @@ async fn a_wrong_target_says_nothing_of_a_committed_move() {
             stage.target = live().await.target;
         }
         let before = picture(&stage.source);
+        let claimed = claims(&stage.source);
+        assert_eq!(claimed.len(), 1);
         let stops = [
             run::resume(stage.setup()).await.unwrap_err(),
             run::rollback(stage.setup()).await.unwrap_err(),
@@ -71,6 +73,7 @@ async fn a_wrong_target_says_nothing_of_a_committed_move() {
         }
         assert!(under_way(stage.setup()).await.unwrap().elsewhere);
         assert_eq!(picture(&stage.source), before);
+        assert_eq!(claims(&stage.source), claimed, "the move still keeps others out");
         stage.target = right;
         assert!(!under_way(stage.setup()).await.unwrap().elsewhere);
         run::resume(stage.setup()).await.unwrap();

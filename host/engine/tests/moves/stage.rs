@@ -166,6 +166,14 @@ pub(crate) fn is_record(key: &Key, side: &str) -> bool {
     key.group_kind.is("", "ConfigMap") && key.name.starts_with(&format!("pivot-host-{side}"))
 }
 
+/// The moves that claim a lock of a server.
+pub(crate) fn claims(place: &MemoryPlace) -> Vec<String> {
+    let leases = place.keys().into_iter().filter(|key| key.group_kind.kind == "Lease");
+    let claim =
+        |key| Some(place.body(&key)?["metadata"]["annotations"]["pivot-host.io/claim"].as_str()?.to_owned());
+    leases.filter_map(claim).collect()
+}
+
 /// The one move that is under way, if there is one.
 pub(crate) async fn under_way(setup: Setup) -> Option<MoveStatus> {
     let status = run::status(setup).await.unwrap();

@@ -16,6 +16,7 @@ fn stop(failure: Failure) -> Stop {
         exit: Exit::PartWay,
         standing: "the source is the truth".into(),
         next: vec![Next::Resume, Next::Rollback],
+        move_id: None,
         times: vec![(Phase::Checked, Duration::from_millis(120))],
         done: [(Verb::Paused, [(GroupKind::new("cluster.x-k8s.io", "Cluster"), 2)].into())].into(),
     }
