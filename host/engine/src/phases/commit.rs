@@ -4,9 +4,9 @@
 //! was not copied would be lost.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use pivot_core::plan::Fate as PlanFate;
+use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::Phase;
 use pivot_core::release::{self, Entry, Fate, ReleaseKind, ReleaseList};
 use pivot_core::{Key, Meta, Object, Side, Uid};
@@ -31,20 +31,19 @@ pub(crate) enum Look {
 }
 
 /// Compares both sides with what was copied.
-pub(crate) async fn look(job: &Job, base: &Base, copies: &Copies) -> Result<Look, Failure> {
+pub(crate) async fn look(job: &Job, copies: &Copies) -> Result<Look, Failure> {
+    let base = &copies.base;
     let (source, target) =
         tokio::try_join!(existing::metas(job, base, Side::Source), existing::metas(job, base, Side::Target))?;
-    whole(base, copies, &target)?;
+    whole(copies, &target)?;
     Ok(if unchanged(job, base, &source)? { Look::Same } else { Look::Moved })
 }
 
 /// Whether every copy is there, is the one that was made, lives, and has owners that are there.
-fn whole(base: &Base, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
+fn whole(copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
     let uids: BTreeSet<&Uid> = here.values().map(|meta| &meta.uid).collect();
-    for (step, copied) in base.plan.steps.iter().zip(copies.iter()) {
-        let Some(copied) = copied.get() else {
-            return Err(Failure::Bug(format!("{} was not copied", step.key)));
-        };
+    for step in &copies.base.plan.steps {
+        let copied = copies.made(step)?;
         let lost = |what: &str| Failure::Lost { object: step.key.clone(), fields: vec![what.to_owned()] };
         match here.get(&step.key) {
             None => return Err(lost("the whole object: it is gone")),
@@ -82,76 +81,50 @@ fn unchanged(job: &Job, base: &Base, there: &BTreeMap<Key, Meta>) -> Result<bool
     Ok(there.keys().filter(asked_for).all(|key| base.inventory.by_key(key).is_some()))
 }
 
-/// Brings the copy of an old reading of the source up to date with a new one. Says whether anything but versions had
+/// Brings the copies of an old reading of the source up to date with a new one. Says whether anything but versions had
 /// changed.
 pub(crate) async fn again(
     job: &Arc<Job>,
-    old: &Base,
+    old: &Copies,
     base: &Arc<Base>,
-    copies: &Copies,
-) -> Result<(Copies, bool), Failure> {
-    let known: BTreeSet<Key> = old.plan.steps.iter().map(|step| step.key.clone()).collect();
+) -> Result<(Arc<Copies>, bool), Failure> {
+    let known: BTreeSet<Key> = old.base.plan.steps.iter().map(|step| step.key.clone()).collect();
     before_pause::newcomers(job, base, &known).await?;
 
-    let made: BTreeMap<&Uid, (usize, &Copied)> = old
-        .plan
-        .steps
-        .iter()
-        .zip(copies.iter())
-        .enumerate()
-        .filter_map(|(index, (step, copied))| Some((&step.uid, (index, copied.get()?))))
-        .collect();
     let kept: BTreeSet<&Uid> = base.plan.steps.iter().map(|step| &step.uid).collect();
     // Gone from the source: gone from the copy, dependents first.
     let mut changed = false;
-    for step in old.plan.steps.iter().rev().filter(|step| !kept.contains(&step.uid)) {
-        if let Some((_, copied)) = made.get(&step.uid)
-            && !copied.used
-        {
+    for step in old.base.plan.steps.iter().rev().filter(|step| !kept.contains(&step.uid)) {
+        if let Some(copied) = old.of(&step.uid).filter(|copied| !copied.used) {
             remove(job, &step.key, &copied.uid).await?;
             job.tell_object(Phase::Copied, Verb::Removed, &step.key, Side::Target);
             changed = true;
         }
     }
-    let fresh: Vec<OnceLock<Copied>> = base
-        .plan
-        .steps
-        .iter()
-        .map(|step| {
-            let slot = OnceLock::new();
-            if let Some((index, copied)) = made.get(&step.uid)
-                && (copied.used || !content_changed(old, *index, base, step, copied)?)
-            {
-                slot.get_or_init(|| (*copied).clone());
-            }
-            Ok(slot)
-        })
-        .collect::<Result<_, Failure>>()?;
-    changed |= fresh.iter().any(|slot| slot.get().is_none());
-    let fresh: Copies = Arc::new(fresh);
-    let used: Arc<Used> = Arc::new(
-        base.plan
-            .steps
-            .iter()
-            .filter_map(|step| {
-                made.get(&step.uid).filter(|(_, c)| c.used).map(|(_, c)| (step.key.clone(), c.uid.clone()))
-            })
-            .collect(),
-    );
-    copy::all(job, base, &used, &fresh).await?;
+    let before: BTreeMap<&Uid, &Step> = old.base.plan.steps.iter().map(|step| (&step.uid, step)).collect();
+    let mut still = BTreeMap::new();
+    let mut used = Used::new();
+    for step in &base.plan.steps {
+        let (Some(then), Some(copied)) = (before.get(&step.uid), old.of(&step.uid)) else { continue };
+        if copied.used {
+            used.insert(step.key.clone(), copied.uid.clone());
+        }
+        if copied.used || !content_changed((&old.base, then), (base, step), copied)? {
+            still.insert(step.uid.clone(), copied.clone());
+        }
+    }
+    let fresh = Arc::new(Copies::new(base, still));
+    changed |= fresh.incomplete();
+    copy::all(job, &fresh, &Arc::new(used)).await?;
     Ok((fresh, changed))
 }
 
 fn content_changed(
-    old: &Base,
-    index: usize,
-    new: &Base,
-    step: &pivot_core::plan::Step,
+    (old, then): (&Base, &Step),
+    (new, step): (&Base, &Step),
     copied: &Copied,
 ) -> Result<bool, Failure> {
-    let bug = || Failure::Bug(format!("no step {index}"));
-    let before = old.object(old.plan.steps.get(index).ok_or_else(bug)?)?;
-    let now = new.object(step)?;
+    let (before, now) = (old.object(then)?, new.object(step)?);
     if before.meta.resource_version == now.meta.resource_version {
         return Ok(false);
     }
@@ -191,7 +164,8 @@ pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failur
 }
 
 /// What is released, in which state and order.
-pub(crate) fn release_list(job: &Job, base: &Base, copies: &Copies) -> Result<ReleaseList, Failure> {
+pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Failure> {
+    let base = &copies.base;
     let last = base.plan.steps.len().saturating_sub(1);
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); base.plan.steps.len()];
     for (index, step) in base.plan.steps.iter().enumerate() {
@@ -201,11 +175,11 @@ pub(crate) fn release_list(job: &Job, base: &Base, copies: &Copies) -> Result<Re
             }
         }
     }
-    let steps = base.plan.steps.iter().zip(copies.iter()).zip(dependents).rev();
-    let entries = steps.map(|((step, copied), mut after)| {
+    let steps = base.plan.steps.iter().zip(dependents).rev();
+    let entries = steps.map(|(step, mut after)| {
         let object = base.object(step)?;
         let kind = job.kind(Side::Source, &step.key.group_kind)?;
-        let copied = copied.get().ok_or_else(|| Failure::Bug(format!("{} was not copied", step.key)))?;
+        let copied = copies.made(step)?;
         let with_status = copied.restored;
         let value = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
         after.sort_unstable();

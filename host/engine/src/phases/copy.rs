@@ -17,7 +17,7 @@ use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::plugins::calls::{self, Authors};
-use crate::requests::dataflow;
+use crate::requests::{ROUNDS, dataflow};
 
 /// What a copy became.
 #[derive(Clone, Debug)]
@@ -30,8 +30,36 @@ pub(crate) struct Copied {
     pub(crate) used: bool,
 }
 
-/// What became of each step, by its place in the plan.
-pub(crate) type Copies = Arc<Vec<OnceLock<Copied>>>;
+/// What was read of the source, and what became of it in the target.
+pub(crate) struct Copies {
+    pub(crate) base: Arc<Base>,
+    /// By the source's ids: what a dependent's owner became is found by what the dependent calls it.
+    made: BTreeMap<Uid, OnceLock<Copied>>,
+}
+
+impl Copies {
+    /// Those of a reading, as far as they are made already.
+    pub(crate) fn new(base: &Arc<Base>, mut known: BTreeMap<Uid, Copied>) -> Self {
+        let mut slot = |uid: &Uid| known.remove(uid).map_or_else(OnceLock::new, OnceLock::from);
+        let made = base.plan.steps.iter().map(|step| (step.uid.clone(), slot(&step.uid))).collect();
+        Self { base: base.clone(), made }
+    }
+
+    /// What became of a step's object, or of any that was read with it.
+    pub(crate) fn of(&self, uid: &Uid) -> Option<&Copied> {
+        self.made.get(uid)?.get()
+    }
+
+    /// The same, once all are made.
+    pub(crate) fn made(&self, step: &Step) -> Result<&Copied, Failure> {
+        self.of(&step.uid).ok_or_else(|| Failure::Bug(format!("{} was not copied", step.key)))
+    }
+
+    /// Whether some are still to be made.
+    pub(crate) fn incomplete(&self) -> bool {
+        self.made.values().any(|copied| copied.get().is_none())
+    }
+}
 
 /// The body that creates an object's copy, with what plugins change, and which plugins do.
 pub(crate) async fn body_of(
@@ -51,33 +79,20 @@ pub(crate) async fn body_of(
     Ok((body, wanted.map(|wanted| wanted.by)))
 }
 
-/// Copies that are still to be made.
-pub(crate) fn none_yet(base: &Base) -> Copies {
-    Arc::new(base.plan.steps.iter().map(|_| OnceLock::new()).collect())
-}
-
 /// Copies every step of the plan that is not copied yet.
-pub(crate) async fn all(
-    job: &Arc<Job>,
-    base: &Arc<Base>,
-    used: &Arc<Used>,
-    copies: &Copies,
-) -> Result<(), Failure> {
-    let by_uid: Arc<BTreeMap<Uid, usize>> =
-        Arc::new(base.plan.steps.iter().enumerate().map(|(index, step)| (step.uid.clone(), index)).collect());
-    let after: Vec<Vec<usize>> = base.plan.steps.iter().map(|step| step.after.clone()).collect();
+pub(crate) async fn all(job: &Arc<Job>, copies: &Arc<Copies>, used: &Arc<Used>) -> Result<(), Failure> {
+    let after: Vec<Vec<usize>> = copies.base.plan.steps.iter().map(|step| step.after.clone()).collect();
     dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
-        let (job, base, used, copies, by_uid) =
-            (job.clone(), base.clone(), used.clone(), copies.clone(), by_uid.clone());
+        let (job, used, copies) = (job.clone(), used.clone(), copies.clone());
         async move {
             let bug = || Failure::Bug(format!("no step {index}"));
-            if copies.get(index).is_some_and(|copy| copy.get().is_some()) {
+            let step = copies.base.plan.steps.get(index).ok_or_else(bug)?;
+            if copies.of(&step.uid).is_some() {
                 return Ok(());
             }
-            let step = base.plan.steps.get(index).ok_or_else(bug)?;
-            let owners = owners(&job, &base, step, &copies, &by_uid)?;
-            let (copied, verb) = one(&job, &base, step, &owners, &copies, &used).await?;
-            copies.get(index).ok_or_else(bug)?.get_or_init(|| copied);
+            let owners = owners(&job, step, &copies)?;
+            let (copied, verb) = one(&job, step, &owners, &copies, &used).await?;
+            copies.made.get(&step.uid).ok_or_else(bug)?.get_or_init(|| copied);
             job.tell_object(Phase::Copied, verb, &step.key, Side::Target);
             Ok(())
         }
@@ -86,19 +101,15 @@ pub(crate) async fn all(
 }
 
 /// The owner references of a copy: the source's, with the target's UIDs. Owners outside the set are left out.
-pub(crate) fn owners(
-    job: &Job,
-    base: &Base,
-    step: &Step,
-    copies: &Copies,
-    by_uid: &BTreeMap<Uid, usize>,
-) -> Result<Vec<OwnerReference>, Failure> {
-    let object = base.object(step)?;
+fn owners(job: &Job, step: &Step, copies: &Copies) -> Result<Vec<OwnerReference>, Failure> {
+    let object = copies.base.object(step)?;
     let mut owners = Vec::new();
     for reference in &object.meta.owner_references {
         let dropped = step.dropped_owners.iter().any(|owner| owner.uid == reference.uid);
-        let Some(&index) = by_uid.get(&reference.uid).filter(|_| !dropped) else { continue };
-        let Some(copied) = copies.get(index).and_then(OnceLock::get) else {
+        if dropped || !copies.made.contains_key(&reference.uid) {
+            continue;
+        }
+        let Some(copied) = copies.of(&reference.uid) else {
             return Err(Failure::Bug(format!("{} is copied before its owner {}", step.key, reference.name)));
         };
         let kind = job.kind(Side::Target, &reference.group_kind())?;
@@ -113,7 +124,6 @@ pub(crate) fn owners(
 
 async fn one(
     job: &Job,
-    base: &Base,
     step: &Step,
     owners: &[OwnerReference],
     copies: &Copies,
@@ -123,19 +133,17 @@ async fn one(
         return Ok((Copied { uid: uid.clone(), restored: false, used: true }, Verb::Used));
     }
     let kind = job.kind(Side::Target, &step.key.group_kind)?;
-    let object = base.object(step)?;
+    let object = copies.base.object(step)?;
     let (body, adapted) = body_of(job, object, owners).await?;
     let creating =
         || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
     let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
     let (created, verb) = match job.target.create(kind, &body, Change::Real).await {
         Ok(created) => (created, Verb::Created),
-        Err(PlaceError::AlreadyExists(_)) => {
-            match over_existing(job, base, step, &body, copies, &quoting).await? {
-                Existing::Brought(object) => (*object, Verb::Updated),
-                Existing::Used(uid) => return Ok((Copied { uid, restored: false, used: true }, Verb::Used)),
-            }
-        }
+        Err(PlaceError::AlreadyExists(_)) => match over_existing(job, step, &body, copies, &quoting).await? {
+            Existing::Brought(object) => (*object, Verb::Updated),
+            Existing::Used(uid) => return Ok((Copied { uid, restored: false, used: true }, Verb::Used)),
+        },
         Err(error) => return Err(job.target.failed(creating(), Some(&step.key), quoting(error))),
     };
     let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
@@ -164,14 +172,13 @@ enum Existing {
 /// target below one of our objects, or by a stranger.
 async fn over_existing(
     job: &Job,
-    base: &Base,
     step: &Step,
     body: &Value,
     copies: &Copies,
     quoting: &impl Fn(PlaceError) -> PlaceError,
 ) -> Result<Existing, Failure> {
     let kind = job.kind(Side::Target, &step.key.group_kind)?;
-    for _ in 0..5 {
+    for _ in 0..ROUNDS {
         let Some(there) = job.target.get(kind, &step.key).await? else {
             match job.target.create(kind, body, Change::Real).await {
                 Ok(created) => return Ok(Existing::Brought(Box::new(created))),
@@ -181,12 +188,16 @@ async fn over_existing(
         };
         let below_ours = || {
             let ours = |uid: &Uid| {
-                copies.iter().filter_map(OnceLock::get).any(|copied| !copied.used && copied.uid == *uid)
+                copies
+                    .made
+                    .values()
+                    .filter_map(OnceLock::get)
+                    .any(|copied| !copied.used && copied.uid == *uid)
             };
             there.meta.owner_references.iter().any(|owner| ours(&owner.uid))
         };
         if !there.meta.marked(&job.move_id) && !below_ours() {
-            return match existing::judge(job, base, step).await? {
+            return match existing::judge(job, &copies.base, step).await? {
                 Verdict::Use(uid) => Ok(Existing::Used(uid)),
                 Verdict::Gone => continue,
                 Verdict::Foreign(refusal) => Err(Failure::refused(refusal)),

@@ -26,13 +26,10 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::requeue;
 use crate::plugins::calls;
-use crate::requests::listing;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::requests::wait;
-
-/// How often an object may change under our hands before we give up on it.
-const ROUNDS: usize = 5;
+use crate::requests::{ROUNDS, listing};
 
 /// Whether an object is paused by itself.
 pub(crate) fn pauses(step: &Step) -> bool {

@@ -24,10 +24,9 @@ use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
+use crate::requests::ROUNDS;
 use crate::requests::dataflow::{self, Part, Parts};
 
-/// How often an object may change under our hands.
-const ROUNDS: usize = 5;
 /// How many objects may be patched whose delete was not sent yet.
 const AHEAD: usize = 64;
 

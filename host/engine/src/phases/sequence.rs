@@ -31,11 +31,9 @@ use crate::phases::rollback::{self, TakenBack};
 use crate::phases::settle;
 use crate::plugins::calls;
 use crate::plugins::scene::Scene;
+use crate::requests::ROUNDS;
 use crate::state::journal::Journal;
 use crate::state::locks::Lock;
-
-/// How often the source may change before we give up on it coming to rest.
-const ROUNDS: usize = 5;
 
 /// A move under way.
 pub(crate) struct ActiveMove {
@@ -95,7 +93,7 @@ impl ActiveMove {
         if !self.job.target.can().has_controllers {
             return self.let_source_go(&base).await;
         }
-        let (list, known) = self.commit(base, copies).await?;
+        let (list, known) = self.commit(copies).await?;
         self.finish(list, Seen::Copied(known)).await
     }
 
@@ -152,7 +150,7 @@ impl ActiveMove {
         }
     }
 
-    async fn copy(&mut self, base: &Arc<Base>, ahead: Ahead) -> Result<Copies, Failure> {
+    async fn copy(&mut self, base: &Arc<Base>, ahead: Ahead) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
         let Ahead { used, mut namespaces } = ahead;
         namespaces.look(&job, base).await?;
@@ -167,8 +165,8 @@ impl ActiveMove {
         entered?;
         job.tell(Event::PhaseBegun { phase: Phase::Copied, objects: base.plan.steps.len() });
         namespaces::create(&job, labelled).await?;
-        let copies = copy::none_yet(base);
-        copy::all(&job, base, &Arc::new(used), &copies).await?;
+        let copies = Arc::new(Copies::new(base, BTreeMap::new()));
+        copy::all(&job, &copies, &Arc::new(used)).await?;
         self.lap(Phase::Copied);
         Ok(copies)
     }
@@ -189,45 +187,38 @@ impl ActiveMove {
     }
 
     /// Asks the plugins and compares, in this order: what changes while a plugin makes the move wait is seen.
-    async fn verified(
-        &mut self,
-        mut base: Arc<Base>,
-        mut copies: Copies,
-    ) -> Result<(Arc<Base>, Copies), Failure> {
+    async fn verified(&mut self, mut copies: Arc<Copies>) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
-        calls::gate(&job, &base.scene(), Point::BeforeCommit).await?;
+        calls::gate(&job, &copies.base.scene(), Point::BeforeCommit).await?;
         for _ in 0..ROUNDS {
             let (look, ()) =
-                tokio::try_join!(commit::look(&job, &base, &copies), before_pause::nobody_lost(&job, &base))?;
+                tokio::try_join!(commit::look(&job, &copies), before_pause::nobody_lost(&job, &copies.base))?;
             if let Look::Same = look {
-                return Ok((base, copies));
+                return Ok(copies);
             }
             let now = Arc::new(self.settle_source(read(&job).await?).await?);
-            let (brought, changed) = commit::again(&job, &base, &now, &copies).await?;
-            (base, copies) = (now, brought);
+            let (brought, changed) = commit::again(&job, &copies, &now).await?;
+            copies = brought;
             if !changed {
                 // Versions moved, contents did not: controllers touch the status of what is paused, too.
-                return Ok((base, copies));
+                return Ok(copies);
             }
-            calls::gate(&job, &base.scene(), Point::BeforeCommit).await?;
+            calls::gate(&job, &copies.base.scene(), Point::BeforeCommit).await?;
         }
         let error =
             PlaceError::Conflict(format!("it changed in each of {ROUNDS} looks although it is paused"));
         Err(job.source.failed("comparing the copy with the source", None, error))
     }
 
-    async fn commit(
-        &mut self,
-        base: Arc<Base>,
-        copies: Copies,
-    ) -> Result<(Arc<ReleaseList>, Known), Failure> {
+    async fn commit(&mut self, copies: Arc<Copies>) -> Result<(Arc<ReleaseList>, Known), Failure> {
         let job = self.job.clone();
-        job.tell(Event::PhaseBegun { phase: Phase::Committed, objects: base.plan.steps.len() });
-        let (base, copies) = self.verified(base, copies).await?;
-        let list = commit::release_list(&job, &base, &copies)?;
+        job.tell(Event::PhaseBegun { phase: Phase::Committed, objects: copies.base.plan.steps.len() });
+        let copies = self.verified(copies).await?;
+        let base = &copies.base;
+        let list = commit::release_list(&job, &copies)?;
         // The last moment in which nothing is decided.
         job.safe_point()?;
-        self.journal.commit(&list, &base).await?;
+        self.journal.commit(&list, base).await?;
         self.lap(Phase::Committed);
         let known =
             base.inventory.keys().iter().cloned().zip(base.inventory.objects().iter().cloned()).collect();
