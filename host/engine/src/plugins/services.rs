@@ -4,7 +4,7 @@
 //! what moves, which only the plan knows: no question is answered before there is one.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
@@ -31,7 +31,8 @@ pub(crate) struct Answers {
     target: Handle,
     kinds: Arc<Kinds>,
     scope: Scope,
-    here: Option<Here>,
+    /// Made when it is first asked for: it reads the machine's certificates, and most moves probe nothing from here.
+    here: OnceLock<Option<Here>>,
 }
 
 /// The same, for one plan.
@@ -45,14 +46,12 @@ struct Within {
 
 impl Answers {
     pub(crate) fn new(source: &Handle, target: &Handle, kinds: &Arc<Kinds>, scope: &Scope) -> Self {
-        // Without certificates to trust nothing is probed from here; a probe then says so.
-        let here = Here::new().ok();
         Self {
             source: source.clone(),
             target: target.clone(),
             kinds: kinds.clone(),
             scope: scope.clone(),
-            here,
+            here: OnceLock::new(),
         }
     }
 
@@ -162,7 +161,8 @@ impl Answers {
     async fn probe(&self, probe: Probe) -> Result<Answer, ServiceError> {
         let side = match probe.vantage {
             Vantage::Here => {
-                let here = self.here.as_ref();
+                // Without certificates to trust nothing is probed from here.
+                let here = self.here.get_or_init(|| Here::new().ok()).as_ref();
                 let here =
                     here.ok_or_else(|| ServiceError::new("unreachable", "no certificates to trust here"))?;
                 return here.probe(&probe).await;
