@@ -15,6 +15,8 @@ mod refusals;
 #[cfg(test)]
 mod round_trips;
 #[cfg(test)]
+mod simulated;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod trouble;

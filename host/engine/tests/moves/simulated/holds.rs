@@ -1,0 +1,46 @@
+//! A plugin that holds hosts, and releases them at once when it is asked to.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pivot_core::hooks::{Description, Hook, Settlement};
+use pivot_core::{GroupKind, Object};
+use pivot_engine::hooks::{HookError, Hooks, Services};
+use serde_json::{Value, json};
+
+use crate::stage::INFRA;
+
+/// What it holds them by.
+pub(super) const HELD: &str = "hosts.example.org/paused";
+
+pub(super) struct Holds(Description);
+
+impl Holds {
+    pub(super) fn hosts() -> Self {
+        Self(Description {
+            name: "holds".into(),
+            kinds: vec![GroupKind::new(INFRA, "Host")],
+            hooks: vec![Hook::Hold, Hook::Settle],
+            ..Description::default()
+        })
+    }
+}
+
+#[async_trait]
+impl Hooks for Holds {
+    fn describe(&self) -> &Description {
+        &self.0
+    }
+
+    fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
+        self.0.wants(hook, kind)
+    }
+
+    async fn hold(&self, _object: &Object) -> Result<Option<Value>, HookError> {
+        Ok(Some(json!({"metadata": {"annotations": {HELD: ""}}})))
+    }
+
+    async fn settle(&self, _object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
+        Ok(Settlement::Done)
+    }
+}
