@@ -11,7 +11,7 @@ use pivot_places::{MemoryPlace, PlaceError};
 use crate::stage::{Stage, picture, under_way};
 
 /// From the n-th writing call on, counted over both servers, nothing gets through any more.
-fn die_at(stage: &Stage, n: usize, acted: bool) -> Arc<AtomicUsize> {
+pub(crate) fn die_at(stage: &Stage, n: usize, acted: bool) -> Arc<AtomicUsize> {
     let calls = Arc::new(AtomicUsize::new(0));
     for place in [&stage.source, &stage.target] {
         let calls = calls.clone();
@@ -32,7 +32,7 @@ fn die_at(stage: &Stage, n: usize, acted: bool) -> Arc<AtomicUsize> {
     calls
 }
 
-fn revive(stage: &Stage) {
+pub(crate) fn revive(stage: &Stage) {
     for place in [&stage.source, &stage.target] {
         place.on_call(|_, _| None);
     }

@@ -9,6 +9,8 @@ mod crash;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod plugins;
 #[cfg(test)]
 mod refusals;
