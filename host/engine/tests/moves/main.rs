@@ -7,6 +7,8 @@ mod committed;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod directories;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod formats;

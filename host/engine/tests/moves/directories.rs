@@ -1,0 +1,331 @@
+//! A directory as target, cut dead at every write: the same command again ends with the same directory, and nobody takes
+//! a part for the whole in between.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use pivot_core::{Key, Kind, Object, names};
+use pivot_engine::{Exit, Setup, run};
+use pivot_places::memory::Fault;
+use pivot_places::{
+    Access, Capabilities, Change, Closing, DirectoryPlace, Event, Identity, Listing, MemoryPlace,
+    MetaListing, Opening, Patch, Place, PlaceError, Preconditions, Result,
+};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, is_record, picture};
+
+/// Counts the writes of a run, and lets none through after the last.
+#[derive(Clone)]
+struct Life {
+    writes: Arc<AtomicUsize>,
+    last: usize,
+    /// Whether the last write still acts.
+    acts: bool,
+}
+
+impl Life {
+    fn of(last: usize, acts: bool) -> Self {
+        Self { writes: Arc::default(), last, acts }
+    }
+
+    fn died(&self) -> bool {
+        self.writes.load(Ordering::SeqCst) >= self.last
+    }
+
+    /// What becomes of the next write.
+    fn fault(&self) -> Option<Fault> {
+        let dead = || PlaceError::Forbidden("dead".into());
+        match (self.writes.fetch_add(1, Ordering::SeqCst) + 1).cmp(&self.last) {
+            std::cmp::Ordering::Less => None,
+            std::cmp::Ordering::Equal if self.acts => Some(Fault::After(dead())),
+            _ => Some(Fault::Before(dead())),
+        }
+    }
+
+    fn ends(&self, place: &MemoryPlace) {
+        let life = self.clone();
+        place.on_call(
+            move |verb, _| {
+                if ["create", "patch", "delete"].contains(&verb) { life.fault() } else { None }
+            },
+        );
+    }
+}
+
+/// A directory that is written by a run that dies.
+struct Mortal {
+    directory: DirectoryPlace,
+    life: Life,
+}
+
+impl Mortal {
+    async fn write<T>(&self, act: impl Future<Output = Result<T>>) -> Result<T> {
+        match self.life.fault() {
+            None => act.await,
+            Some(Fault::Before(error)) => Err(error),
+            Some(Fault::After(error)) => act.await.and(Err(error)),
+        }
+    }
+}
+
+#[async_trait]
+impl Place for Mortal {
+    fn label(&self) -> &str {
+        self.directory.label()
+    }
+
+    fn can(&self) -> Capabilities {
+        self.directory.can()
+    }
+
+    async fn identify(&self) -> Result<Identity> {
+        self.directory.identify().await
+    }
+
+    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
+        self.directory.kinds().await
+    }
+
+    async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
+        self.directory.list(kind, namespace).await
+    }
+
+    async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
+        self.directory.list_labelled(kind, namespace, label).await
+    }
+
+    async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        self.directory.list_meta(kind, namespace).await
+    }
+
+    async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
+        self.directory.get(kind, key).await
+    }
+
+    async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
+        self.write(self.directory.create(kind, body, change)).await
+    }
+
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
+        self.write(self.directory.patch(kind, key, patch)).await
+    }
+
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
+        self.write(self.directory.delete(kind, key, preconditions)).await
+    }
+
+    async fn watch(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        resource_version: &str,
+    ) -> Result<BoxStream<'static, Result<Event>>> {
+        self.directory.watch(kind, namespace, resource_version).await
+    }
+
+    async fn learn(&self, kinds: &[Arc<Kind>]) -> Result<()> {
+        self.directory.learn(kinds).await
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<()> {
+        self.write(self.directory.open(opening)).await
+    }
+
+    async fn close(&self, closing: &Closing) -> Result<()> {
+        self.write(self.directory.close(closing)).await
+    }
+
+    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        self.directory.denied(asked).await
+    }
+}
+
+/// The objects in a directory, without what differs from one move to the next.
+fn objects(path: &Path) -> BTreeMap<String, Value> {
+    let mut objects = BTreeMap::new();
+    for entry in std::fs::read_dir(path).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.starts_with('.') || name == "manifest.json" {
+            continue;
+        }
+        let text = std::fs::read_to_string(path.join(&name)).unwrap();
+        let body: Value = serde_json::from_str(&text).unwrap();
+        // The notes on how to take a pause back name the move, too.
+        let move_id = body["metadata"]["annotations"][names::MARK].as_str().unwrap();
+        let mut body: Value = serde_json::from_str(&text.replace(move_id, "a move's")).unwrap();
+        let metadata = body["metadata"].as_object_mut().unwrap();
+        for field in ["uid", "resourceVersion", "creationTimestamp", "generation"] {
+            metadata.remove(field);
+        }
+        for owner in metadata.get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten() {
+            owner["uid"] = json!("its owner's");
+        }
+        objects.insert(name, body);
+    }
+    objects
+}
+
+/// Whether a reader takes the directory for complete; then it must be, and it must say so.
+fn is_whole(path: &Path, whole: &BTreeMap<String, Value>, at: &str) -> bool {
+    let Ok(read) = DirectoryPlace::to_read(path) else { return false };
+    if std::fs::read_dir(path).unwrap().next().is_none() {
+        return false;
+    }
+    let manifest = read.manifest().unwrap_or_else(|| panic!("{at}: read without a manifest"));
+    assert_eq!((manifest.count, manifest.handover), (whole.len(), false), "{at}");
+    assert_eq!(objects(path), *whole, "{at}");
+    true
+}
+
+/// What a kill in the middle of a file leaves: a part of it under a name of its own, at its first byte, in between, or
+/// complete. And what one leaves between the manifest and the end of the move's own mark.
+fn half_a_write(path: &Path, n: usize) {
+    if std::fs::read_dir(path).unwrap().next().is_none() {
+        return;
+    }
+    let parts: [&[u8]; 3] =
+        [b"", b"{\"apiVersion\": \"v1\", \"ki", b"{\"apiVersion\": \"v1\", \"kind\": \"Secret\"}\n"];
+    std::fs::write(path.join(format!(".tmp-{n}")), parts[n % 3]).unwrap();
+    if let Ok(manifest) = std::fs::read(path.join("manifest.json")) {
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        let mark = json!({"moveId": manifest["moveId"]}).to_string();
+        std::fs::write(path.join(".pivot-host.json"), mark).unwrap();
+    }
+}
+
+fn into(setup: Setup, path: &Path, life: &Life) -> Setup {
+    let mut setup = setup;
+    let directory = DirectoryPlace::to_write(path).unwrap();
+    setup.sides.target = Arc::new(Mortal { directory, life: life.clone() });
+    setup
+}
+
+fn finished(place: &MemoryPlace) -> bool {
+    let left =
+        |key: &Key| place.body(key).unwrap()["metadata"]["labels"].get("pivot-host.io/finished").is_some();
+    place.keys().iter().any(left)
+}
+
+const FOREVER: usize = usize::MAX;
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_from_a_server_that_dies_at_any_write_ends_with_the_same_directory() {
+    let stage = Stage::new();
+    let before = picture(&stage.source);
+    let dir = tempfile::tempdir().unwrap();
+    run::start(into(stage.setup(), dir.path(), &Life::of(FOREVER, true))).await.unwrap();
+    let whole = objects(dir.path());
+    assert!(is_whole(dir.path(), &whole, "undisturbed"));
+    assert_eq!(picture(&stage.source), before);
+    let (mut partial, mut complete, mut marked_only) = (0, 0, 0);
+    for (acts, half) in [(false, false), (true, false), (true, true)] {
+        for n in 1.. {
+            let at = format!("write {n}, acted {acts}, half a file {half}");
+            let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
+            let life = Life::of(n, acts);
+            life.ends(&stage.source);
+            let _ = run::start(into(stage.setup(), dir.path(), &life)).await;
+            if !life.died() {
+                break;
+            }
+            if half {
+                half_a_write(dir.path(), n);
+            }
+            if is_whole(dir.path(), &whole, &at) {
+                complete += 1
+            } else {
+                partial += 1
+            }
+
+            stage.source.on_call(|_, _| None);
+            let over = finished(&stage.source);
+            let begun = stage.source.keys().iter().any(|key| is_record(key, "source"));
+            let again = run::start(into(stage.setup(), dir.path(), &Life::of(FOREVER, true))).await;
+            if let Err(stop) = again {
+                assert_eq!(stop.exit, Exit::Refused, "{at}: {stop}");
+                assert!(stop.to_string().contains("belongs to move"), "{at}: {stop}");
+                // Between the mark on the directory and the record in the source, the move's id is known to the directory
+                // alone. Nothing was copied or paused yet; without the mark the same command begins anew.
+                if !begun {
+                    marked_only += 1;
+                    assert!(objects(dir.path()).is_empty(), "{at}");
+                    assert_eq!(picture(&stage.source), before, "{at}");
+                    std::fs::remove_dir_all(dir.path()).unwrap();
+                    run::start(into(stage.setup(), dir.path(), &Life::of(FOREVER, true))).await.unwrap();
+                } else {
+                    // The first run had ended but for its lease: this is another move, and the directory is the first one's.
+                    assert!(over, "{at}: {stop}");
+                }
+            }
+            assert!(is_whole(dir.path(), &whole, &at), "{at}");
+            assert_eq!(picture(&stage.source), before, "{at}");
+        }
+    }
+    assert!(partial > 40 && complete > 10, "{partial} {complete}");
+    // Killed after it was marked, and before or in the middle of the next write.
+    assert_eq!(marked_only, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_from_a_directory_that_dies_at_any_write_ends_with_the_same_directory() {
+    let first = tempfile::tempdir().unwrap();
+    let stage = Stage::new();
+    run::start(into(stage.setup(), first.path(), &Life::of(FOREVER, true))).await.unwrap();
+    un_pause(first.path());
+    let before = bytes(first.path());
+    let setup = |path: &Path, life: &Life| {
+        let mut setup = into(stage.setup(), path, life);
+        setup.sides.source = Arc::new(DirectoryPlace::to_read(first.path()).unwrap());
+        setup
+    };
+    let second = tempfile::tempdir().unwrap();
+    run::start(setup(second.path(), &Life::of(FOREVER, true))).await.unwrap();
+    let whole = objects(second.path());
+    assert!(is_whole(second.path(), &whole, "undisturbed"));
+    let mut deaths = 0;
+    for (acts, half) in [(false, false), (true, false), (true, true)] {
+        for n in 1.. {
+            let at = format!("write {n}, acted {acts}, half a file {half}");
+            let dir = tempfile::tempdir().unwrap();
+            let life = Life::of(n, acts);
+            let _ = run::start(setup(dir.path(), &life)).await;
+            if !life.died() {
+                break;
+            }
+            deaths += 1;
+            if half {
+                half_a_write(dir.path(), n);
+            }
+            is_whole(dir.path(), &whole, &at);
+            run::start(setup(dir.path(), &Life::of(FOREVER, true))).await.unwrap();
+            assert!(is_whole(dir.path(), &whole, &at), "{at}");
+            assert_eq!(bytes(first.path()), before, "{at}");
+        }
+    }
+    assert!(deaths > 40, "{deaths}");
+}
+
+/// Takes the pauses of the move that wrote a directory out of it: a source that is paused by a move is refused.
+fn un_pause(path: &Path) {
+    for name in objects(path).keys() {
+        let mut body: Value = serde_json::from_slice(&std::fs::read(path.join(name)).unwrap()).unwrap();
+        let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
+        annotations.retain(|annotation, _| annotation != names::UNDO && annotation != names::PAUSED);
+        if body["kind"] == "Cluster" {
+            body["spec"]["paused"] = json!(false);
+        }
+        std::fs::write(path.join(name), body.to_string()).unwrap();
+    }
+}
+
+fn bytes(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
+    entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+        .collect()
+}
