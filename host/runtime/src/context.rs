@@ -16,7 +16,7 @@ use crate::tally::{MOST_LINES, Tally};
 use crate::text;
 use crate::trust::Grants;
 
-/// Who a plugin is and what it may do; the same for all its calls.
+/// Who a plugin is and what it may do; the same for all its calls in one run.
 pub(crate) struct Card {
     pub(crate) name: String,
     pub(crate) who: Arc<Who>,
@@ -29,6 +29,12 @@ impl Card {
     /// A plugin that has not said who it is.
     pub(crate) fn stranger(who: Who) -> Self {
         Self { name: who.file.clone(), who: Arc::new(who), admitted: None, tally: Tally::default() }
+    }
+
+    /// The same for another run, which begins with nothing used.
+    pub(crate) fn unused(&self) -> Self {
+        let Self { name, who, admitted, tally: _ } = self;
+        Self { name: name.clone(), who: Arc::clone(who), admitted: admitted.clone(), tally: Tally::default() }
     }
 
     /// What a call may use. A stranger gets the defaults.

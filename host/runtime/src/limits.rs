@@ -22,7 +22,7 @@ pub struct Limits {
     pub input: usize,
     /// Questions to the host: each query and each probe counts, and each line of log.
     pub host_calls: u32,
-    /// Wall clock of all calls together in which it may not ask: a little for each of a thousand objects is a lot.
+    /// Wall clock of all calls of one run together in which it may not ask: a little for each of a thousand objects is a lot.
     pub total: Duration,
 }
 

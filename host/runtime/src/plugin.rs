@@ -45,9 +45,17 @@ pub(crate) struct HookSet {
 
 /// A plugin: vetted, compiled, ready to be called from many tasks at once.
 ///
+/// What its calls use up together, time and lines of log, counts for this value. Each run calls one of its own
+/// ([`Plugin::for_run`]), so that no run spends what is another's.
+///
 /// A hook that it lacks, or that it did not declare for the object's kind, answers "nothing" without a call.
 pub struct Plugin {
     card: Arc<Card>,
+    loaded: Arc<Loaded>,
+}
+
+/// What stays as it was loaded; all runs share it.
+struct Loaded {
     declaration: Declaration,
     grants: Grants,
     description: Description,
@@ -57,7 +65,7 @@ pub struct Plugin {
 
 impl std::fmt::Debug for Plugin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plugin").field("description", &self.description).finish_non_exhaustive()
+        f.debug_struct("Plugin").field("description", self.description()).finish_non_exhaustive()
     }
 }
 
@@ -83,22 +91,29 @@ impl Plugin {
         pre: InstancePre<Ctx>,
         hooks: HookSet,
     ) -> Self {
-        Self { card: Arc::new(card), declaration, grants, description, pre, hooks }
+        let loaded = Loaded { declaration, grants, description, pre, hooks };
+        Self { card: Arc::new(card), loaded: Arc::new(loaded) }
+    }
+
+    /// The same plugin, of which nothing has been used up yet. It is not compiled again.
+    #[must_use]
+    pub fn for_run(&self) -> Self {
+        Self { card: Arc::new(self.card.unused()), loaded: Arc::clone(&self.loaded) }
     }
 
     /// What it is, as the engine needs to know it. The digest covers component and configuration.
     pub fn description(&self) -> &Description {
-        &self.description
+        &self.loaded.description
     }
 
     /// What it says of itself.
     pub fn declaration(&self) -> &Declaration {
-        &self.declaration
+        &self.loaded.declaration
     }
 
     /// What it is granted.
     pub fn grants(&self) -> &Grants {
-        &self.grants
+        &self.loaded.grants
     }
 
     /// SHA-256 of its file.
@@ -113,14 +128,14 @@ impl Plugin {
 
     /// How an object belongs together with others.
     pub async fn relate(&self, object: &Object) -> Result<Vec<Relation>, CallError> {
-        let Some(hook) = &self.hooks.relate else { return Ok(Vec::new()) };
-        if !self.declaration.kinds.iter().any(|kind| kind.covers(&object.kind.group_kind)) {
+        let Some(hook) = &self.loaded.hooks.relate else { return Ok(Vec::new()) };
+        if !self.loaded.declaration.kinds.iter().any(|kind| kind.covers(&object.kind.group_kind)) {
             return Ok(Vec::new());
         }
         let call = self.call(Hook::Relate, Some(object), None);
         let text = self.text(Hook::Relate, object)?;
         let reader = self.reader();
-        call.run(&self.pre, ask!(hook, call_relate(text)), |said| reader.relations(said)).await
+        call.run(&self.loaded.pre, ask!(hook, call_relate(text)), |said| reader.relations(said)).await
     }
 
     /// Whether the move may go on. Where the operator said so, a failure is a warning among the findings.
@@ -130,7 +145,7 @@ impl Plugin {
         context: &MoveContext,
         services: Arc<dyn Services>,
     ) -> Result<Vec<Finding>, CallError> {
-        let Some(hook) = &self.hooks.check else { return Ok(Vec::new()) };
+        let Some(hook) = &self.loaded.hooks.check else { return Ok(Vec::new()) };
         let said = types::MoveContext {
             move_id: context.move_id.clone(),
             namespaces: context.namespaces.clone(),
@@ -139,10 +154,11 @@ impl Plugin {
         let point = point.as_str();
         let call = self.call(Hook::Check, None, Some(services));
         let reader = Reader { codes: self.card.codes(), given: &context.objects };
-        let answer =
-            call.run(&self.pre, ask!(hook, call_check(point, said)), |said| reader.findings(said)).await;
+        let answer = call
+            .run(&self.loaded.pre, ask!(hook, call_check(point, said)), |said| reader.findings(said))
+            .await;
         match answer {
-            Err(error) if self.grants.check_fails == OnFailure::Warn => Ok(vec![Finding {
+            Err(error) if self.loaded.grants.check_fails == OnFailure::Warn => Ok(vec![Finding {
                 severity: Severity::Warn,
                 code: error.code.clone(),
                 message: error.to_string(),
@@ -155,29 +171,33 @@ impl Plugin {
 
     /// The provider's own pause of a source object: a merge patch, or nothing.
     pub async fn hold(&self, object: &Object) -> Result<Option<Value>, CallError> {
-        let Some(hook) = self.changing(Hook::Hold, object, &self.hooks.hold) else { return Ok(None) };
+        let Some(hook) = self.changing(Hook::Hold, object, &self.loaded.hooks.hold) else { return Ok(None) };
         let text = self.text(Hook::Hold, object)?;
         let call = self.call(Hook::Hold, Some(object), None);
         let reader = self.reader();
-        call.run(&self.pre, ask!(hook, call_hold(text)), |said| reader.patch(said)).await
+        call.run(&self.loaded.pre, ask!(hook, call_hold(text)), |said| reader.patch(said)).await
     }
 
     /// A merge patch for an object about to be created, or nothing.
     pub async fn adapt(&self, object: &Object) -> Result<Option<Value>, CallError> {
-        let Some(hook) = self.changing(Hook::Adapt, object, &self.hooks.adapt) else { return Ok(None) };
+        let Some(hook) = self.changing(Hook::Adapt, object, &self.loaded.hooks.adapt) else {
+            return Ok(None);
+        };
         let text = self.text(Hook::Adapt, object)?;
         let call = self.call(Hook::Adapt, Some(object), None);
         let reader = self.reader();
-        call.run(&self.pre, ask!(hook, call_adapt(text)), |said| reader.patch(said)).await
+        call.run(&self.loaded.pre, ask!(hook, call_adapt(text)), |said| reader.patch(said)).await
     }
 
     /// A merge patch for the status of an object just created, or nothing.
     pub async fn restore(&self, source: &Object, created: &Object) -> Result<Option<Value>, CallError> {
-        let Some(hook) = self.changing(Hook::Restore, source, &self.hooks.restore) else { return Ok(None) };
+        let Some(hook) = self.changing(Hook::Restore, source, &self.loaded.hooks.restore) else {
+            return Ok(None);
+        };
         let (before, now) = (self.text(Hook::Restore, source)?, self.text(Hook::Restore, created)?);
         let call = self.call(Hook::Restore, Some(source), None);
         let reader = self.reader();
-        call.run(&self.pre, ask!(hook, call_restore(before, now)), |said| reader.patch(said)).await
+        call.run(&self.loaded.pre, ask!(hook, call_restore(before, now)), |said| reader.patch(said)).await
     }
 
     /// What is still to be done before an object is let go of.
@@ -186,32 +206,32 @@ impl Plugin {
         object: &Object,
         services: Arc<dyn Services>,
     ) -> Result<Settlement, CallError> {
-        let Some(hook) = self.changing(Hook::Settle, object, &self.hooks.settle) else {
+        let Some(hook) = self.changing(Hook::Settle, object, &self.loaded.hooks.settle) else {
             return Ok(Settlement::Done);
         };
         let text = self.text(Hook::Settle, object)?;
         let call = self.call(Hook::Settle, Some(object), Some(services));
         let given = [object.key()];
         let reader = Reader { codes: self.card.codes(), given: &given };
-        call.run(&self.pre, ask!(hook, call_settle(text)), |said| reader.settlement(said)).await
+        call.run(&self.loaded.pre, ask!(hook, call_settle(text)), |said| reader.settlement(said)).await
     }
 
     /// Whether a hook is called for objects of a kind. `check` is called for none in particular.
     pub fn answers(&self, hook: Hook, kind: &GroupKind) -> bool {
-        let sees = || self.declaration.kinds.iter().any(|seen| seen.covers(kind));
-        self.description.hooks.contains(&hook)
+        let sees = || self.loaded.declaration.kinds.iter().any(|seen| seen.covers(kind));
+        self.loaded.description.hooks.contains(&hook)
             && match hook {
                 Hook::Relate => sees(),
                 Hook::Check => false,
                 Hook::Hold | Hook::Adapt | Hook::Restore | Hook::Settle => {
-                    self.declaration.changes(hook, kind)
+                    self.loaded.declaration.changes(hook, kind)
                 }
             }
     }
 
     /// A hook that was declared, and so granted, to change the object's kind.
     fn changing<'a, T>(&self, hook: Hook, object: &Object, indices: &'a Option<T>) -> Option<&'a T> {
-        indices.as_ref().filter(|_| self.declaration.changes(hook, &object.kind.group_kind))
+        indices.as_ref().filter(|_| self.loaded.declaration.changes(hook, &object.kind.group_kind))
     }
 
     fn call(&self, hook: Hook, object: Option<&Object>, services: Option<Arc<dyn Services>>) -> Call<'_> {

@@ -1,4 +1,4 @@
-//! What a plugin uses over all its calls. What is little for one object is a lot for a thousand.
+//! What a plugin uses over all its calls in one run. What is little for one object is a lot for a thousand.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-/// How many calls of one plugin run side by side. Each may use all of its memory; more threads than these a component
-/// that computes would not get anyway.
+/// How many calls of one plugin run side by side in one run. Each may use all of its memory; more threads than these a
+/// component that computes would not get anyway. Another run has as many of its own: it must not wait for slow calls of
+/// this one.
 const SIDE_BY_SIDE: usize = 8;
 /// How many lines a plugin may log in one run.
 pub(crate) const MOST_LINES: usize = 1_000;
@@ -23,7 +24,7 @@ pub struct Used {
     pub peak_memory: usize,
 }
 
-/// Watches all calls of one plugin.
+/// Watches all calls of one plugin in one run.
 pub(crate) struct Tally {
     pub(crate) turns: Semaphore,
     lines: AtomicUsize,

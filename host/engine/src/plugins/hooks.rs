@@ -28,6 +28,12 @@ pub trait Hooks: Send + Sync + 'static {
     /// What it is.
     fn describe(&self) -> &Description;
 
+    /// The same plugin for one run, where calls use up what a plugin may use in all: no run spends what is another's. None: it
+    /// has nothing to use up, and can be shared.
+    fn for_run(&self) -> Option<Arc<dyn Hooks>> {
+        None
+    }
+
     /// Whether it changes objects of a kind in a hook. A plugin may want to see more kinds than it changes.
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.describe().wants(hook, kind)
@@ -81,6 +87,10 @@ impl From<CallError> for HookError {
 impl Hooks for pivot_runtime::Plugin {
     fn describe(&self) -> &Description {
         self.description()
+    }
+
+    fn for_run(&self) -> Option<Arc<dyn Hooks>> {
+        Some(Arc::new(Self::for_run(self)))
     }
 
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {

@@ -42,6 +42,7 @@ pub(crate) fn begin(
 ) -> Result<ActiveMove, Failure> {
     let Setup { sides: _, mut options, plugins, watcher, halter } = setup;
     let Opened { sides, kinds, records, identities, .. } = opened;
+    let plugins: Vec<_> = plugins.into_iter().map(|plugin| plugin.for_run().unwrap_or(plugin)).collect();
     let into_directory = !sides.target.can().keeps_state;
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();

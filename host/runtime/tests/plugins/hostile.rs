@@ -67,6 +67,31 @@ async fn calls_that_add_up_are_ended() {
     plugin.check(Point::BeforePause, &moving(""), asked()).await.unwrap();
 }
 
+/// What one run uses up is not another's, nor are the turns that its slow calls wait for.
+#[tokio::test]
+async fn a_run_that_uses_its_plugin_up_takes_nothing_from_another() {
+    let text = format!("{}\nlimits = {{ time = '400ms', total = '600ms' }}", grants("hostile"));
+    let loaded = Place::with(&["hostile"], &text).await.plugin().await;
+    let (one, other) = (loaded.for_run(), loaded.for_run());
+    let (looping, fine) = (in_mode("loop"), in_mode(""));
+    let using_up = futures::future::join_all((0..17).map(|_| one.hold(&looping)));
+    let beside = async {
+        let begun = Instant::now();
+        for _ in 0..10 {
+            other.hold(&fine).await.unwrap();
+        }
+        begun.elapsed()
+    };
+    let (used_up, took) = tokio::join!(using_up, beside);
+    assert!(used_up.into_iter().all(|answer| answer.unwrap_err().code == "timeout"));
+    assert!(took < Duration::from_millis(400), "{took:?}");
+    // It has nothing left, not even for what takes no time; the other and the next have all of it.
+    assert_eq!(one.hold(&fine).await.unwrap_err().message, "its calls together took longer than 600ms");
+    other.hold(&fine).await.unwrap();
+    loaded.for_run().hold(&fine).await.unwrap();
+    assert_eq!((other.take_used().calls, loaded.take_used().calls), (11, 0));
+}
+
 /// Each may use all the memory it is granted; together they may not use all there is.
 #[tokio::test]
 async fn calls_side_by_side_take_turns() {
