@@ -19,5 +19,5 @@ pub use crate::kube::{ConnectError, ConnectOptions, KubePlace};
 pub use crate::memory::MemoryPlace;
 pub use place::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
-    PlaceError, Preconditions, Result, ServicePath, Subresource,
+    PlaceError, Preconditions, Result, ServicePath, Subresource, Throttled,
 };

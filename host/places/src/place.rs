@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -234,6 +235,9 @@ impl PlaceError {
     }
 }
 
+/// How many requests a place asked to slow down for, counted by those who sent them.
+pub type Throttled = Arc<AtomicU64>;
+
 /// A path of a service inside a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicePath {
@@ -258,6 +262,12 @@ pub trait Place: Send + Sync + 'static {
 
     /// What it can do; known before anything is asked of it.
     fn can(&self) -> Capabilities;
+
+    /// The count of requests that it turned away. It is the place's and not a run's: runs that were given the same place slow
+    /// down together. A place that never asks to slow down needs none to share.
+    fn throttled(&self) -> Throttled {
+        Throttled::default()
+    }
 
     /// Which place it is.
     async fn identify(&self) -> Result<Identity>;

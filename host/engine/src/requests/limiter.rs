@@ -2,12 +2,10 @@
 //! grows while answers come about as fast as the fastest ones did, shrinks while they queue, and is halved when the
 //! server says so.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Requests a server asked us to slow down for, counted where they are sent.
-pub(crate) type Throttled = Arc<AtomicU64>;
+use pivot_places::Throttled;
 
 /// How many requests run side by side.
 #[derive(Debug)]

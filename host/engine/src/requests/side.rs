@@ -11,7 +11,7 @@ use std::time::Duration;
 use pivot_core::{Both, Key, Kind, Meta, Object, Side};
 use pivot_places::{
     Access, Capabilities, Change, Closing, Listing, Opening, Patch, Place, PlaceError, Preconditions,
-    Subresource,
+    Subresource, Throttled,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -19,7 +19,6 @@ use tokio::time::Instant;
 use crate::events::{Event, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
-use crate::requests::limiter::Throttled;
 
 /// How long a request is tried again before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,25 +41,33 @@ pub type Sides = Both<Arc<dyn Place>>;
 pub(crate) struct Handle {
     pub(crate) side: Side,
     pub(crate) place: Arc<dyn Place>,
+    /// The place's own: every run that it was given to slows down.
     pub(crate) throttled: Throttled,
     answered: Arc<AtomicBool>,
     /// Whether people were told that it does not answer; many requests wait at once.
     told: Arc<AtomicBool>,
-    /// When they were last told that it asks for fewer requests.
-    throttling_told: Arc<Mutex<Option<Instant>>>,
+    turned_away: Arc<Mutex<TurnedAway>>,
     halter: Halter,
     watcher: Arc<dyn Watcher>,
+}
+
+/// What this run was asked to slow down for.
+#[derive(Default)]
+struct TurnedAway {
+    requests: u64,
+    /// When people were last told of it.
+    told: Option<Instant>,
 }
 
 impl Handle {
     pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter, watcher: Arc<dyn Watcher>) -> Self {
         Self {
             side,
+            throttled: place.throttled(),
             place,
-            throttled: Throttled::default(),
             answered: Arc::default(),
             told: Arc::default(),
-            throttling_told: Arc::default(),
+            turned_away: Arc::default(),
             halter,
             watcher,
         }
@@ -224,9 +231,9 @@ impl Handle {
             };
             let wait = match error {
                 PlaceError::TooManyRequests { retry_after } => {
-                    let requests = self.throttled.fetch_add(1, Ordering::Relaxed) + 1;
+                    self.throttled.fetch_add(1, Ordering::Relaxed);
                     let wait = retry_after.unwrap_or(pause).min(PATIENCE);
-                    self.tell_throttled(requests, wait);
+                    self.tell_throttled(wait);
                     wait
                 }
                 _ => {
@@ -247,12 +254,14 @@ impl Handle {
     }
 
     /// Many requests are turned away at once: one event a second tells of them all.
-    fn tell_throttled(&self, requests: u64, wait: Duration) {
-        let mut told = self.throttling_told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_some_and(|at| at.elapsed() < THROTTLING_TOLD) {
+    fn tell_throttled(&self, wait: Duration) {
+        let mut turned_away = self.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
+        turned_away.requests += 1;
+        if turned_away.told.is_some_and(|at| at.elapsed() < THROTTLING_TOLD) {
             return;
         }
-        *told = Some(Instant::now());
+        turned_away.told = Some(Instant::now());
+        let requests = turned_away.requests;
         let after_milliseconds = wait.as_millis().try_into().unwrap_or(u64::MAX);
         self.watcher.event(Event::Throttled { side: self.side, requests, after_milliseconds });
     }
@@ -264,6 +273,7 @@ mod tests {
 
     use super::*;
     use crate::events::Nobody;
+    use crate::requests::limiter::Limiter;
 
     async fn patience(handle: &Handle) -> u64 {
         let begun = Instant::now();
@@ -279,6 +289,34 @@ mod tests {
         assert!((8..15).contains(&patience(&handle).await));
         handle.clone().retry(|| async { Ok(()) }).await.unwrap();
         assert!((60..70).contains(&patience(&handle).await));
+    }
+
+    /// Whatever the two runs use it as.
+    #[tokio::test(start_paused = true)]
+    async fn runs_that_were_given_the_same_place_slow_down_together() {
+        let place = MemoryPlace::new("shared");
+        let run = |side, place: &MemoryPlace| {
+            Handle::new(side, Arc::new(place.clone()), Halter::default(), Arc::new(Nobody))
+        };
+        let (one, other) = (run(Side::Source, &place), run(Side::Target, &place));
+        let elsewhere = run(Side::Target, &MemoryPlace::new("elsewhere"));
+        let limiters = || [&one, &other, &elsewhere].map(|handle| Limiter::new(handle.throttled.clone()));
+        let room = |mut limiter: Limiter| {
+            limiter.finished(Duration::from_millis(20));
+            limiter.room(40)
+        };
+        assert_eq!(limiters().map(room), [true, true, true]);
+        let under_way = limiters();
+        let turned_away = AtomicBool::new(false);
+        one.retry(|| async {
+            match turned_away.swap(true, Ordering::Relaxed) {
+                false => Err(PlaceError::TooManyRequests { retry_after: None }),
+                true => Ok(()),
+            }
+        })
+        .await
+        .unwrap();
+        assert_eq!(under_way.map(room), [false, false, true]);
     }
 
     #[test]

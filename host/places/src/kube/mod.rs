@@ -27,7 +27,7 @@ pub use connect::{ConnectError, ConnectOptions};
 
 use crate::place::{
     Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,
-    Preconditions, Result, ServicePath, Subresource,
+    Preconditions, Result, ServicePath, Subresource, Throttled,
 };
 use list::object;
 use status::Quote;
@@ -36,12 +36,13 @@ use transport::{Ask, JSON, MERGE_PATCH, Transport};
 /// Access reviews under way at a time.
 const REVIEWS: usize = 16;
 
-/// An API server.
+/// An API server. Clones share its connections, and how often it asked to slow down.
 #[derive(Clone)]
 pub struct KubePlace {
     label: String,
     default_namespace: String,
     transport: Transport,
+    throttled: Throttled,
 }
 
 impl KubePlace {
@@ -57,7 +58,8 @@ impl KubePlace {
 
     fn new(client: ::kube::Client, label: String, credentials: String) -> Self {
         let default_namespace = client.default_namespace().to_owned();
-        Self { label, default_namespace, transport: Transport::new(client, credentials) }
+        let transport = Transport::new(client, credentials);
+        Self { label, default_namespace, transport, throttled: Throttled::default() }
     }
 
     async fn review(&self, access: &Access) -> Result<bool> {
@@ -97,6 +99,10 @@ impl Place for KubePlace {
 
     fn can(&self) -> Capabilities {
         Capabilities::API_SERVER
+    }
+
+    fn throttled(&self) -> Throttled {
+        Arc::clone(&self.throttled)
     }
 
     async fn identify(&self) -> Result<Identity> {

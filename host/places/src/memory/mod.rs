@@ -23,7 +23,7 @@ pub use schema::Schema;
 pub use state::Call;
 
 use crate::builtin::builtin_kinds;
-use crate::place::{Access, Change, PlaceError, Result};
+use crate::place::{Access, Change, PlaceError, Result, Throttled};
 use state::State;
 
 /// A failure a test asks for.
@@ -47,6 +47,7 @@ struct Shared {
     label: String,
     state: Mutex<State>,
     on_call: Mutex<Option<Arc<OnCall>>>,
+    throttled: Throttled,
     /// Says that there is something new to see for watches.
     news: watch::Sender<()>,
 }
@@ -59,6 +60,7 @@ impl MemoryPlace {
                 label: label.into(),
                 state: Mutex::new(State::default()),
                 on_call: Mutex::new(None),
+                throttled: Throttled::default(),
                 news: watch::Sender::new(()),
             }),
         };

@@ -11,7 +11,7 @@ use super::MemoryPlace;
 use crate::body::{key_of, text};
 use crate::place::{
     Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, Preconditions, Result,
-    Subresource,
+    Subresource, Throttled,
 };
 
 fn collection(kind: &Kind, namespace: Option<&str>) -> Key {
@@ -26,6 +26,10 @@ impl Place for MemoryPlace {
 
     fn can(&self) -> Capabilities {
         Capabilities::API_SERVER
+    }
+
+    fn throttled(&self) -> Throttled {
+        Arc::clone(&self.shared.throttled)
     }
 
     async fn identify(&self) -> Result<Identity> {
