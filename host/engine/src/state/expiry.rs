@@ -46,11 +46,13 @@ pub(crate) async fn wait(
 
 /// The refusal because of a run that is at work.
 pub(crate) fn active(leases: &Leases, seen: &Seen) -> Failure {
+    let (holder, lease) = (&seen.holder, leases.key(&seen.name));
+    let claim = seen.claim.as_ref().map(|id| format!(" for move {id}")).unwrap_or_default();
     Failure::refused(Refusal {
         code: RUN_ACTIVE,
         side: leases.handle.side,
-        object: Some(leases.key(&seen.name)),
-        message: format!("another run is at work on this source ({})", seen.holder),
+        message: format!("another run is at work on this source: {holder} holds {lease}{claim}"),
+        object: Some(lease),
         remedy: "wait for it to end; `pivot-host status` shows how far it is".into(),
     })
 }
