@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pivot_core::Side;
 use pivot_core::plan::Plan;
 use pivot_places::PlaceError;
-use tracing::Instrument;
+use tracing::{Instrument, Span, field, info_span};
 
 use crate::checks::before_pause;
 use crate::outcome::failure::Failure;
@@ -193,8 +193,14 @@ fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
     )))
 }
 
-/// Runs a command that writes: under its locks, with the records as they are then.
+/// Runs a command that writes. Whatever it does, in whichever task, is in one span, which gets the move's id once that is
+/// known.
 async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
+    under_locks(setup, verb).instrument(info_span!("move", id = field::Empty)).await
+}
+
+/// The same: under its locks, with the records as they are then.
+async fn under_locks(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
     let opened = open(&setup).await.map_err(|failure| verb.before(failure))?;
     let id = new_id(&setup, &opened);
     let taken = take_locks(&setup, &opened, verb, &id).await.map_err(|failure| verb.before(failure))?;
@@ -203,12 +209,10 @@ async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
     let (result, left) = match ready(setup, opened, verb, id, (locks.clone(), moves)).await {
         Err(failure) => (Err(verb.before(failure)), Left::AsItWas),
         Ok((mut active, begun)) => {
-            let span = tracing::info_span!("move", id = %active.job.move_id);
             active.job.tell_accepted();
-            let worked = verb.work(&mut active, begun).instrument(span.clone()).await;
-            let result = match worked {
+            let result = match verb.work(&mut active, begun).await {
                 Ok(did) => Ok(did),
-                Err(failure) => Err(stopped(&mut active, failure).instrument(span).await),
+                Err(failure) => Err(stopped(&mut active, failure).await),
             };
             let left = if active.journal.is_written() { Left::UnderWay } else { Left::Nothing };
             (result.map(|did| (active, did)), left)
@@ -233,6 +237,8 @@ async fn ready(
         None => opened.moves().await?,
     };
     let mut found = verb.choose(&setup, &moves)?;
+    let move_id = found.as_ref().and_then(Found::record).map_or(&id, |record| &record.move_id);
+    Span::current().record("id", field::display(move_id));
     if let (Some(locks), Some(record)) = (&locks, found.as_ref().and_then(Found::record)) {
         if verb == Verb::Start {
             locks.claim(&record.move_id).await?;

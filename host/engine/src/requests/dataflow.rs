@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
@@ -89,11 +90,12 @@ where
             }
             let Some(node) = ready.pop() else { break };
             let work = start(node);
-            running.spawn(async move {
+            let timed = async move {
                 let begun = Instant::now();
                 let result = work.await;
                 (node, begun.elapsed(), result)
-            });
+            };
+            running.spawn(timed.in_current_span());
         }
         let Some(finished) = running.join_next().await else { break };
         let (node, took, result) = finished.map_err(|e| Failure::Bug(e.to_string()))?;

@@ -15,6 +15,7 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_places::PlaceError;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::events::{LeaseState, Watcher};
 use crate::outcome::failure::Failure;
@@ -168,7 +169,7 @@ impl Locks {
             }
         };
         halter.renewed(Some(taken_at));
-        let renewal = tokio::spawn(held.clone().renew());
+        let renewal = tokio::spawn(held.clone().renew().in_current_span());
         let locks = Self { shared: held.clone(), renewal };
         let robbed = held.robbed.load(Ordering::Relaxed);
         for name in locked(&held.each).keys() {

@@ -38,7 +38,7 @@ pub(crate) fn revive(stage: &Stage) {
     }
 }
 
-fn nothing_of_ours(place: &MemoryPlace) -> bool {
+pub(crate) fn nothing_of_ours(place: &MemoryPlace) -> bool {
     place.keys().iter().all(|key| {
         let body = place.body(key).unwrap();
         let left_behind = body["metadata"]["labels"].get("pivot-host.io/finished").is_some();
