@@ -12,12 +12,19 @@ use pivot_lab::{Dump, Server, normalise};
 use serde_json::{Value, json};
 
 const MARK: &str = "pivot-host.io/move";
+/// What is left of a move that ended has this: a summary, for `status`.
+const FINISHED: &str = "pivot-host.io/finished";
 
 /// What must be the same at both ends of a move: all but status, the mark, and what no two servers have in common.
-/// Owners are by name; one that does not exist says so.
+/// Owners are by name; one that does not exist says so. Where records are kept beside what moves, the summary that a move
+/// leaves there is left out.
 #[must_use]
 pub fn carried(dump: Dump) -> Dump {
     let mut dump = normalise(dump);
+    let is_summary = |object: &Value| {
+        object.pointer("/metadata/labels").is_some_and(|labels| labels.get(FINISHED).is_some())
+    };
+    dump.retain(|_, object| !is_summary(object));
     for object in dump.values_mut() {
         if let Some(fields) = object.as_object_mut() {
             fields.remove("status");
@@ -84,13 +91,14 @@ pub fn touched(dump: &Dump) -> Vec<String> {
     ours.map(|(key, _)| key.to_string()).collect()
 }
 
-/// What a move kept for itself on a server: its lease, its records, its probes.
+/// What a move keeps for itself on a server while it is under way: its leases, its records, its probes.
 pub async fn belongings(server: &Server) -> Result<Vec<String>> {
     let all = ListParams::default();
     let maps = Api::<ConfigMap>::all(server.client()).list(&all).await?;
     let leases = Api::<Lease>::all(server.client()).list(&all).await?;
     let maps = maps
         .iter()
+        .filter(|map| !map.labels().contains_key(FINISHED))
         .map(|map| format!("ConfigMap {}/{}", map.namespace().unwrap_or_default(), map.name_any()));
     let leases = leases
         .iter()

@@ -102,9 +102,9 @@ async fn users_who_may_not_do_everything() {
     assert!(all(target, &["shop"]).await.is_empty());
     assert_eq!(state::belongings(target).await.unwrap(), Vec::<String>::new());
     // Who may not delete has to leave the lease behind, but free.
-    assert_eq!(state::belongings(source).await.unwrap(), ["Lease kube-system/pivot-host"]);
+    assert_eq!(state::belongings(source).await.unwrap(), ["Lease kube-system/pivot-host.ns.shop"]);
     let status = stage.host.run(&["status"]).await.unwrap().done().unwrap();
-    assert!(status["leaseHolder"].is_null(), "{status}");
+    assert_eq!(status["locks"], json!([{ "name": "pivot-host.ns.shop", "holder": "" }]), "{status}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

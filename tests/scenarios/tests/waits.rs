@@ -72,8 +72,11 @@ async fn waits_end_where_they_should() {
     assert!(second.stderr.contains("another run is at work"), "{}", second.stderr);
     assert!(second.stderr.contains("pivot-host status"), "{}", second.stderr);
     let status = wired.host.run(&["status"]).await.unwrap().done().unwrap();
-    assert_eq!(status["record"]["phase"], "Paused");
-    assert!(status["leaseHolder"].is_string(), "{status}");
+    assert_eq!(status["moves"][0]["record"]["phase"], "Paused");
+    let lock = &status["locks"][0];
+    assert_eq!(lock["name"], "pivot-host.ns.shop");
+    assert!(lock["holder"].as_str().is_some_and(|holder| !holder.is_empty()), "{status}");
+    assert_eq!(lock["moveId"], status["moves"][0]["record"]["moveId"]);
     for _ in 0..3 {
         wired.source.faults().cut_open_watches();
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
