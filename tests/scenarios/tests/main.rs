@@ -9,6 +9,8 @@ mod faults;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod many;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod rights;
