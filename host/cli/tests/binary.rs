@@ -110,13 +110,13 @@ mod example {
         assert_eq!(code(&again), 0, "{}", err(&again));
         assert_eq!(json(&again)["summary"]["objects"], 121);
 
-        // The same command again ends as the first did; nothing else gets in.
-        let second = of_example("move", &["--to-directory", to, "-o", "json"]);
-        assert_eq!(code(&second), 0, "{}", err(&second));
-        assert_eq!(json(&second)["moveId"], report["moveId"]);
-        let other = of_example("move", &["--to-directory", to, "--accept-unprovisioned"]);
-        assert_eq!(code(&other), 3);
-        assert!(err(&other).contains("belongs to move"), "{}", err(&other));
+        // Nothing in it is overwritten.
+        for flags in [&["--to-directory", to][..], &["--to-directory", to, "--accept-unprovisioned"]] {
+            let second = of_example("move", flags);
+            assert_eq!(code(&second), 3);
+            assert!(err(&second).contains("belongs to move"), "{}", err(&second));
+        }
+        assert_eq!(code(&host(&["plan", "--from-directory", to])), 0, "it is as complete as before");
     }
 
     #[test]

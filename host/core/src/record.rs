@@ -65,6 +65,9 @@ impl From<&Description> for Pin {
     }
 }
 
+/// A list of a million objects has some 300 pieces.
+const MOST_CHUNKS: usize = 10_000;
+
 /// The version of the record's format.
 pub const FORMAT: u32 = 2;
 
@@ -147,9 +150,23 @@ impl Record {
         let written_by = written_by.unwrap_or_else(|| "of an unknown version".to_owned());
         match head {
             Some(Head { format, .. }) if format > FORMAT => Err(RecordError::Newer { format, written_by }),
-            _ => serde_json::from_str(text)
-                .map_err(|error| RecordError::Unreadable { reason: error.to_string(), written_by }),
+            _ => {
+                let unreadable = |reason| RecordError::Unreadable { reason, written_by: written_by.clone() };
+                let record: Self =
+                    serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+                record.believable().map_err(|what| unreadable(format!("its {what} can't be right")))?;
+                Ok(record)
+            }
         }
+    }
+
+    /// Who may write ConfigMaps may write nonsense: what names and counts are made of is bounded before it is used.
+    fn believable(&self) -> Result<(), &'static str> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if self.move_id.is_empty() || self.move_id.len() > 64 || !self.move_id.chars().all(plain) {
+            return Err("moveId");
+        }
+        if self.release_chunks > MOST_CHUNKS { Err("releaseChunks") } else { Ok(()) }
     }
 }
 
@@ -201,6 +218,12 @@ mod tests {
             Record::parse(newer).unwrap_err(),
             RecordError::Newer { format: 3, written_by: "9.1.0".into() }
         );
+        for (from, to) in
+            [("\"m\"", "\"../m\""), ("\"releaseChunks\":0", "\"releaseChunks\":18446744073709551615")]
+        {
+            let error = Record::parse(&old.replacen(from, to, 1)).unwrap_err();
+            assert!(error.to_string().contains("can't be right"), "{error}");
+        }
         for (from, to) in [
             ("\"moveId\"", "\"only\":\"x\",\"moveId\""),
             ("{\"one\":\"a\"}", "{\"one\":\"a\"},\"only\":[\"c\"]"),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use pivot_core::Side;
 use pivot_core::plan::Plan;
+use pivot_core::record::Record;
 use pivot_places::PlaceError;
 use tracing::{Instrument, Span, field, info_span};
 
@@ -102,7 +103,12 @@ fn move_status(found: &Found) -> Option<MoveStatus> {
 
 async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(Vec::new()) };
-    let all = leases.all().await?.into_iter();
+    let all = match leases.all().await {
+        // Who may not list them still learns of the moves.
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
+        other => other?,
+    };
+    let all = all.into_iter();
     Ok(all.map(|seen| LockStatus { name: seen.name, holder: seen.holder, move_id: seen.claim }).collect())
 }
 
@@ -245,7 +251,7 @@ async fn ready(
         }
         // An earlier run of it may have worked in more namespaces than the scope's; once those are locked, too, the records
         // are looked at again.
-        let touched = record.touched.iter().cloned().map(Lock::Namespace).collect();
+        let touched = touched(record, &opened);
         if locks.also(&touched).await? {
             moves = opened.moves().await?;
             found = verb.choose(&setup, &moves)?;
@@ -261,6 +267,16 @@ async fn ready(
     }
     let active = begin(setup, opened, found, id, locks)?;
     Ok((active, begun.is_some()))
+}
+
+/// What earlier runs of a move may have worked in.
+fn touched(record: &Record, opened: &Opened) -> BTreeSet<Lock> {
+    let mut touched: BTreeSet<Lock> = record.touched.iter().cloned().map(Lock::Namespace).collect();
+    let cluster_scoped = |gk| opened.kinds.source.get(gk).is_some_and(|kind| !kind.namespaced);
+    if record.kinds.iter().any(cluster_scoped) {
+        touched.insert(Lock::ClusterScoped);
+    }
+    touched
 }
 
 /// Takes the locks of the scope: the one asked for, or that of the move that is meant.

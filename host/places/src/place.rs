@@ -60,6 +60,8 @@ impl Capabilities {
 pub struct Opening {
     /// The move's id.
     pub move_id: String,
+    /// Whether a record says that it is under way.
+    pub begun: bool,
 }
 
 /// How a move that wrote to a place is done with it.

@@ -40,6 +40,16 @@ pub(crate) fn pauses(step: &Step) -> bool {
     is_cluster(gk) || is_cluster_class(gk) || root()
 }
 
+/// Whether a plugin holds objects of a step's kind.
+fn holds(job: &Job, step: &Step) -> bool {
+    job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind))
+}
+
+/// Whether an object is paused by itself or held: what is neither is not written to before its copy is made.
+pub(crate) fn works_on(job: &Job, step: &Step) -> bool {
+    pauses(step) || holds(job, step)
+}
+
 /// What the move did to an object, as it says itself.
 pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
     if !pause::is_ours(&object.meta, &job.move_id) {
@@ -53,10 +63,11 @@ pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
 pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> {
     let mut changed = 0;
     for held in [false, true] {
-        let steps = base.plan.steps.iter().filter(|step| {
-            let holds = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind));
-            if held { holds } else { !holds && pauses(step) }
-        });
+        let steps = base
+            .plan
+            .steps
+            .iter()
+            .filter(|step| if held { holds(job, step) } else { !holds(job, step) && pauses(step) });
         let work = steps.map(|step| pause_one(job, base, step, pauses(step)).boxed());
         let done = side_by_side::all(OBJECTS, work.collect()).await?;
         changed += done.into_iter().filter(|changed| *changed).count();

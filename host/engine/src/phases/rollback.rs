@@ -146,7 +146,7 @@ async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> 
     for ((kind, _), listed) in listing::metas(&job.target, EMPTY_LISTS, wanted).await? {
         let other = |meta: &&Meta| {
             !always.contains(&(kind.group_kind.kind.as_str(), meta.name.as_str()))
-                && !meta.annotated(names::MARK)
+                && !meta.marked(&job.move_id)
         };
         if let Some(meta) = listed.required()?.iter().find(other) {
             return Ok(Some(listing::key(&kind, meta)));

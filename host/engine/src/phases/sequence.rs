@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pivot_core::hooks::Point;
-use pivot_core::plan::{Fate as PlanFate, Note};
+use pivot_core::plan::{Fate as PlanFate, Note, Step};
 use pivot_core::record::{Finished, Phase};
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::{GroupKind, Key, Side};
@@ -83,7 +83,7 @@ impl ActiveMove {
             let known = self.known_again(&list).await?;
             return self.finish(list, Seen::Again(known)).await;
         }
-        self.job.target.open(&self.job.move_id).await?;
+        self.job.target.open(&self.job.move_id, self.journal.is_written()).await?;
         if self.journal.phase() == Some(Phase::Copied) {
             rollback::copies_at_rest(&self.job, &self.journal.record).await?;
         }
@@ -130,7 +130,7 @@ impl ActiveMove {
         loop {
             // The record names what is about to be paused before it is: a rollback must find it. What is not locked is not
             // touched.
-            self.lock(locks_of(&base)).await?;
+            self.lock(locks_of(&job, &base)).await?;
             self.journal.note(&base);
             self.journal.enter(Phase::Paused).await?;
             let changed = pausing::pause_all(&job, &base).await?;
@@ -288,8 +288,9 @@ impl ActiveMove {
         // A commit that got half-way wrote the target's record already. It goes first of all: left behind alone, it
         // would decide, and a resume would delete a source whose copy is gone.
         let (job, record) = (self.job.clone(), self.journal.record.clone());
-        if !job.options.target_gone {
-            job.target.open(&job.move_id).await?;
+        // Before that nothing was written there: whatever became of it keeps nothing in the source paused.
+        if !job.options.target_gone && record.phase >= Phase::Copied {
+            job.target.open(&job.move_id, true).await?;
         }
         // The target's record is written by the commit alone; a target that can't be reached must not keep the source
         // paused.
@@ -298,7 +299,9 @@ impl ActiveMove {
             self.journal.forget_target().await?;
         }
         let taken = rollback::all(&self.job, &self.journal.record).await?;
-        self.abandon().await?;
+        if let Err(trouble) = self.abandon().await {
+            tracing::warn!(%trouble, "the target still says that a move is writing it");
+        }
         self.journal.forget().await?;
         Ok(taken)
     }
@@ -363,9 +366,9 @@ impl ActiveMove {
 }
 
 /// What a run must have locked to pause and delete what a plan says.
-fn locks_of(base: &Base) -> BTreeSet<Lock> {
-    let worked_on =
-        base.plan.steps.iter().filter(|step| step.fate == PlanFate::Move || pausing::pauses(step));
+fn locks_of(job: &Job, base: &Base) -> BTreeSet<Lock> {
+    let works_on = |step: &&Step| step.fate == PlanFate::Move || pausing::works_on(job, step);
+    let worked_on = base.plan.steps.iter().filter(works_on);
     worked_on
         .map(|step| match &step.key.namespace {
             Some(namespace) => Lock::Namespace(namespace.clone()),

@@ -78,8 +78,8 @@ impl Handle {
     }
 
     /// A move is about to write.
-    pub(crate) async fn open(&self, move_id: &str) -> Result<(), Failure> {
-        let opening = Opening { move_id: move_id.to_owned() };
+    pub(crate) async fn open(&self, move_id: &str, begun: bool) -> Result<(), Failure> {
+        let opening = Opening { move_id: move_id.to_owned(), begun };
         let opened = self.retry(|| self.place.open(&opening)).await;
         opened.map_err(|error| self.failed("opening for this move", None, error))
     }

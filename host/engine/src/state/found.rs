@@ -66,7 +66,7 @@ impl Moves {
         }
         for stored in records.target {
             let from_here = identities.source.is_some() && stored.record.source == identities.source;
-            let from_nowhere = stored.record.source.is_none();
+            let from_nowhere = identities.source.is_none() && stored.record.source.is_none();
             if by_id.contains_key(&stored.record.move_id) || from_here || from_nowhere || !source_answers {
                 let id = stored.record.move_id.clone();
                 by_id.entry(id).or_default().target = Some(stored);
@@ -116,8 +116,7 @@ impl Moves {
 fn found(at: Both<Option<Stored>>, identities: &Both<Option<Uid>>, source_answers: bool) -> Found {
     let mut found = Found { at, orphaned: false, elsewhere: false };
     if let Some((side, record)) = found.deciding() {
-        let known = record.source.is_some();
-        let orphaned = source_answers && known && found.at.source.is_none();
+        let orphaned = source_answers && found.at.source.is_none();
         let orphaned = orphaned && side == Side::Target && record.phase <= Phase::Live;
         let elsewhere = elsewhere(record, &identities.target);
         (found.orphaned, found.elsewhere) = (orphaned, elsewhere);

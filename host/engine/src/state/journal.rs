@@ -183,6 +183,11 @@ impl Journal {
 
     /// Takes back what a commit that did not happen wrote into the target.
     pub(crate) async fn forget_target(&mut self) -> Result<(), Failure> {
+        if self.at.source.is_none() && self.at.target.is_some() {
+            // The only record there is: it stays until what it speaks of is gone, and decides nothing meanwhile.
+            let copied = Record { phase: Phase::Copied, ..self.record.clone() };
+            return self.write(Side::Target, &copied, None).await;
+        }
         // The record first: what it decides must be gone before anything that it speaks of.
         remove(&self.records.target, &self.at.target).await?;
         self.at.target = None;
@@ -194,6 +199,9 @@ impl Journal {
 
     /// Forgets a move that was rolled back.
     pub(crate) async fn forget(&mut self) -> Result<(), Failure> {
+        if let (Some(target), Some(_)) = (&self.records.target, &self.at.target) {
+            target.remove_lists(&self.record.move_id).await?;
+        }
         remove(&self.records.target, &self.at.target).await?;
         remove(&self.records.source, &self.at.source).await?;
         self.at = Both::default();

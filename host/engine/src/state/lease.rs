@@ -108,23 +108,23 @@ impl Leases {
     /// One renewal, past the retries of [`Handle`]: an attempt that hangs must not outlive the lease. A conflict means
     /// that someone else has it.
     pub(crate) async fn renew(&self, name: &str, version: &str, taker: &Taker) -> Result<String, PlaceError> {
-        let patch = Patch {
-            body: at_version(taken_by(taker), version),
-            subresource: Subresource::None,
-            change: Change::Real,
-        };
         let key = self.key(name);
-        match self.handle.place.patch(&self.kind, &key, &patch).await {
-            Ok(object) => Ok(object.meta.resource_version),
-            Err(error @ (PlaceError::Conflict(_) | PlaceError::NotFound(_))) => {
-                // An earlier attempt may have got through without an answer.
-                let now = self.handle.place.get(&self.kind, &key).await?.as_ref().map(seen);
-                match now.filter(|now| now.holder == taker.holder) {
-                    Some(now) => Ok(now.resource_version),
-                    None => Err(PlaceError::Conflict(error.to_string())),
+        let mut version = version.to_owned();
+        loop {
+            let body = at_version(taken_by(taker), &version);
+            let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
+            match self.handle.place.patch(&self.kind, &key, &patch).await {
+                Ok(object) => return Ok(object.meta.resource_version),
+                Err(error @ (PlaceError::Conflict(_) | PlaceError::NotFound(_))) => {
+                    // An earlier attempt may have got through without an answer. That is no renewal: it may be long ago.
+                    let now = self.handle.place.get(&self.kind, &key).await?.as_ref().map(seen);
+                    match now.filter(|now| now.holder == taker.holder && now.resource_version != version) {
+                        Some(now) => version = now.resource_version,
+                        None => return Err(PlaceError::Conflict(error.to_string())),
+                    }
                 }
+                Err(error) => return Err(error),
             }
-            Err(error) => Err(error),
         }
     }
 

@@ -19,6 +19,7 @@ use tracing::Instrument;
 
 use crate::events::{LeaseState, Watcher};
 use crate::outcome::failure::Failure;
+use crate::requests::ROUNDS;
 use crate::requests::halt::{FENCE, Halt, Halter};
 use crate::state::expiry;
 use crate::state::found::Moves;
@@ -84,12 +85,23 @@ pub(crate) enum Left {
     Nothing,
 }
 
+/// Which runs count as dead.
+#[derive(Default)]
+struct Dead {
+    /// Leases that stood still for their duration, and the version at which they did.
+    stood_still: BTreeMap<String, String>,
+    /// Whoever ran this move before.
+    runs_of_this_move: bool,
+    /// Everybody: somebody said so.
+    take_over: bool,
+}
+
 /// Why a lease was not had.
 enum Blocked {
     /// Somebody holds it.
-    Held(Seen),
+    Held(Box<Seen>),
     /// A move that has not ended claims it.
-    Claimed(Record),
+    Claimed(Box<Record>),
 }
 
 /// Locks that are held, and renewed.
@@ -141,7 +153,7 @@ impl Locks {
             asking,
         });
         let Asking { leases, halter, watcher, .. } = &held.asking;
-        let mut dead: BTreeMap<String, String> = BTreeMap::new();
+        let mut dead = Dead { take_over: held.asking.take_over, ..Dead::default() };
         let (taken_at, moves) = loop {
             let begun = now();
             let (blocked, moves) = match held.try_each(wanted, &dead).await {
@@ -165,7 +177,7 @@ impl Locks {
             };
             held.back_off().await;
             if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
-                dead.insert(still.name, still.resource_version);
+                dead.stood_still.insert(still.name, still.resource_version);
             }
         };
         halter.renewed(Some(taken_at));
@@ -212,24 +224,42 @@ impl Locks {
         }
     }
 
-    /// Takes more, by trying: one that somebody else has is not waited for. Says whether there were any to take.
+    /// Takes more. One that a run of the same move held is free: that run held what we hold now, and is dead. Any other that
+    /// somebody holds must stand still for its duration, which one of a run that lives does not: what a dead run left would
+    /// otherwise keep everybody out for ever. The wait is short and bounded, so that two runs that wait for each other both
+    /// give up. Says whether there were any to take.
     pub(crate) async fn also(&self, more: &BTreeSet<Lock>) -> Result<bool, Failure> {
         let held: BTreeSet<String> = locked(&self.shared.each).keys().cloned().collect();
         if held.contains(&Lock::All.name()) {
             return Ok(false);
         }
         let more: BTreeSet<Lock> = more.iter().filter(|lock| !held.contains(&lock.name())).cloned().collect();
-        match self.shared.try_each(&more, &BTreeMap::new()).await? {
-            None => Ok(!more.is_empty()),
-            Some(Blocked::Held(seen)) => Err(expiry::active(&self.shared.asking.leases, &seen)),
-            Some(Blocked::Claimed(record)) => Err(claimed(&record)),
+        let Asking { leases, halter, watcher, .. } = &self.shared.asking;
+        let mut dead = Dead { runs_of_this_move: true, ..Dead::default() };
+        loop {
+            let seen = match self.shared.try_each(&more, &dead).await? {
+                None => return Ok(!more.is_empty()),
+                Some(Blocked::Held(seen)) => seen,
+                Some(Blocked::Claimed(record)) => return Err(claimed(&record)),
+            };
+            if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
+                dead.stood_still.insert(still.name, still.resource_version);
+            }
         }
     }
 
     /// Says for which move they are held, where that was found out only after they were taken.
     pub(crate) async fn claim(&self, move_id: &str) -> Result<(), Failure> {
         move_id.clone_into(&mut locked(&self.shared.claim));
-        self.shared.renew_each().await.map_err(|why| Failure::Halted(Halt::LeaseLost(why)))
+        let mut renewed = self.shared.renew_each().await;
+        for _ in 0..ROUNDS {
+            match &renewed {
+                Err(why) if why != TAKEN => tokio::time::sleep(RETRY).await,
+                _ => break,
+            }
+            renewed = self.shared.renew_each().await;
+        }
+        renewed.map_err(|why| Failure::Halted(Halt::LeaseLost(why)))
     }
 
     /// Lets go of them.
@@ -258,11 +288,7 @@ impl Held {
     }
 
     /// Takes each, in order; stops at the first that is not to be had.
-    async fn try_each(
-        &self,
-        wanted: &BTreeSet<Lock>,
-        dead: &BTreeMap<String, String>,
-    ) -> Result<Option<Blocked>, Failure> {
+    async fn try_each(&self, wanted: &BTreeSet<Lock>, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         for lock in wanted {
             if let Some(blocked) = self.try_one(&lock.name(), dead).await? {
                 return Ok(Some(blocked));
@@ -271,17 +297,21 @@ impl Held {
         Ok(None)
     }
 
-    async fn try_one(&self, name: &str, dead: &BTreeMap<String, String>) -> Result<Option<Blocked>, Failure> {
+    async fn try_one(&self, name: &str, dead: &Dead) -> Result<Option<Blocked>, Failure> {
+        let mut before = None;
         loop {
-            let (version, before) = match self.asking.leases.create(name, &self.taker()).await? {
-                Some(version) => (Some(version), None),
+            let version = match self.asking.leases.create(name, &self.taker()).await? {
+                Some(version) => Some(version),
                 None => match self.asking.leases.read(name).await? {
-                    None => (None, None),
+                    None => None,
                     // A first attempt whose answer got lost on the way may have taken it.
-                    Some(seen) if seen.holder == self.holder => (Some(seen.resource_version), None),
+                    Some(seen) if seen.holder == self.holder => Some(seen.resource_version),
                     Some(seen) => match self.blocked(seen.clone(), dead).await? {
                         Some(blocked) => return Ok(Some(blocked)),
-                        None => (self.asking.leases.take(&seen, &self.taker()).await?, seen.claim),
+                        None => {
+                            before.clone_from(&seen.claim);
+                            self.asking.leases.take(&seen, &self.taker()).await?
+                        }
                     },
                 },
             };
@@ -293,9 +323,9 @@ impl Held {
     }
 
     /// Whether a lease keeps this run out.
-    async fn blocked(&self, seen: Seen, dead: &BTreeMap<String, String>) -> Result<Option<Blocked>, Failure> {
+    async fn blocked(&self, seen: Seen, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         if !seen.holder.is_empty() && !self.thought_dead(&seen, dead) {
-            return Ok(Some(Blocked::Held(seen)));
+            return Ok(Some(Blocked::Held(Box::new(seen))));
         }
         let (Some(claim), Some(records)) = (&seen.claim, &self.asking.records) else { return Ok(None) };
         if *claim == *locked(&self.claim) {
@@ -303,25 +333,22 @@ impl Held {
         }
         let record = records.all().await?.into_iter().find(|stored| stored.record.move_id == *claim);
         let good = record.map(|stored| stored.record).filter(|record| record.scope != self.asking.scope);
-        Ok(good.map(Blocked::Claimed))
+        Ok(good.map(|record| Blocked::Claimed(Box::new(record))))
     }
 
-    /// Whether whoever holds a lease has stood still for long enough, or is said to be dead.
-    fn thought_dead(&self, seen: &Seen, dead: &BTreeMap<String, String>) -> bool {
-        let stood_still = dead.get(&seen.name) == Some(&seen.resource_version);
-        if self.asking.take_over && !stood_still && !seen.holder.is_empty() {
+    /// Whether whoever holds a lease has stood still for long enough, or is known or said to be dead.
+    fn thought_dead(&self, seen: &Seen, dead: &Dead) -> bool {
+        let ours = dead.runs_of_this_move && seen.claim.as_ref() == Some(&*locked(&self.claim));
+        let known = ours || dead.stood_still.get(&seen.name) == Some(&seen.resource_version);
+        if dead.take_over && !known && !seen.holder.is_empty() {
             self.robbed.store(true, Ordering::Relaxed);
         }
-        stood_still || self.asking.take_over
+        known || dead.take_over
     }
 
     /// A run for all and a run for a namespace take different leases: each looks at the other kind once it has its own, so
     /// that of two that begin at once at least one sees the other.
-    async fn look_at_other(
-        &self,
-        wanted: &BTreeSet<Lock>,
-        dead: &BTreeMap<String, String>,
-    ) -> Result<Option<Blocked>, Failure> {
+    async fn look_at_other(&self, wanted: &BTreeSet<Lock>, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         let others = if wanted.contains(&Lock::All) {
             self.asking.leases.all().await?
         } else {
@@ -332,7 +359,7 @@ impl Held {
                 return Ok(Some(blocked));
             }
             if !seen.holder.is_empty() && !self.asking.leases.set_aside(&seen).await? {
-                return Ok(Some(Blocked::Held(seen)));
+                return Ok(Some(Blocked::Held(Box::new(seen))));
             }
         }
         Ok(None)

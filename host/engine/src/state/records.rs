@@ -96,11 +96,20 @@ impl Records {
     pub(crate) async fn all(&self) -> Result<Vec<Stored>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
         let first_release = format!("pivot-host-{}", self.role());
+        let prefix = self.name("");
         let ours = |object: &&Object| match object.meta.labels.get(LABEL).map(String::as_str) {
             Some("") => object.meta.name == first_release,
-            role => role == Some(self.role()),
+            role => role == Some(self.role()) && object.meta.name.starts_with(&prefix),
         };
-        listing.objects.iter().filter(ours).map(|object| self.stored(object)).collect()
+        let mut all = Vec::new();
+        for object in listing.objects.iter().filter(ours) {
+            let stored = self.stored(object)?;
+            // One that does not have its move's name is nobody's, whatever it says.
+            if stored.name == first_release || stored.name == self.name(&stored.record.move_id) {
+                all.push(stored);
+            }
+        }
+        Ok(all)
     }
 
     async fn read(&self, name: &str) -> Result<Option<Stored>, Failure> {
@@ -164,7 +173,9 @@ impl Records {
             Ok(object) => Ok(Stored::new(record.clone(), list.or_else(|| stored.list.clone()), object.meta)),
             Err(PlaceError::Conflict(why)) => match self.read(&stored.name).await? {
                 // Our own write, whose answer got lost.
-                Some(now) if now.record == *record => Ok(now),
+                Some(now) if now.record == *record && list.is_none_or(|list| now.list == Some(list)) => {
+                    Ok(now)
+                }
                 _ => Err(self.changed(&why)),
             },
             Err(error) => Err(self.handle.failed("writing", Some(&key), error)),
@@ -228,7 +239,11 @@ impl Records {
     pub(crate) async fn remove_lists(&self, move_id: &str) -> Result<(), Failure> {
         let prefix = list_prefix(move_id);
         let metas = self.handle.list_meta(&self.kind, Some(&self.namespace)).await?;
-        let pieces = metas.into_iter().filter(|meta| meta.name.starts_with(&prefix));
+        let piece = |name: &str| {
+            let number = name.strip_prefix(&prefix);
+            number.is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
+        };
+        let pieces = metas.into_iter().filter(|meta| piece(&meta.name));
         try_join_all(pieces.map(|meta| self.remove_named(meta.name))).await.map(drop)
     }
 

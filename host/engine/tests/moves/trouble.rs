@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pivot_core::names;
 use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{GroupKind, Key, names};
 use pivot_engine::{Exit, Failure, run};
 use pivot_places::memory::Fault;
 use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
 
@@ -417,4 +417,68 @@ async fn what_is_used_as_it_is_need_not_be_creatable() {
         asked.then(|| Fault::Before(PlaceError::Forbidden("a policy".into())))
     });
     run::start(stage.setup()).await.unwrap();
+}
+
+/// A move that works in a second namespace locks that, too. Both leases of a run that dies keep its name.
+#[tokio::test(start_paused = true)]
+async fn a_move_that_locked_two_namespaces_goes_on_after_its_run_died() {
+    for back in [false, true] {
+        let mut stage = Stage::new();
+        stage.options.take_over = false;
+        let mut class = body(CLUSTERS, "ClusterClass", "shared", None);
+        class["metadata"]["namespace"] = json!("classes");
+        stage.source.insert(class).unwrap();
+        let uses = |b: &mut Value| {
+            b["spec"]["topology"]["classRef"] = json!({"name": "shared", "namespace": "classes"});
+        };
+        stage.source.edit(&key(CLUSTERS, "Cluster", "c"), uses).unwrap();
+        let before = picture(&stage.source);
+        // Dead for everybody from the first create on, the leases' renewal included.
+        let dead = Arc::new(AtomicUsize::new(0));
+        for (place, is_target) in [(&stage.source, false), (&stage.target, true)] {
+            let dead = dead.clone();
+            place.on_call(move |verb, key| {
+                if is_target && verb == "create" && key.group_kind.kind == "Cluster" {
+                    dead.store(1, Ordering::SeqCst);
+                }
+                (dead.load(Ordering::SeqCst) == 1)
+                    .then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+            });
+        }
+        run::start(stage.setup()).await.unwrap_err();
+        for place in [&stage.source, &stage.target] {
+            place.on_call(|_, _| None);
+        }
+        let held =
+            stage.source.keys().into_iter().filter(|key| key.name.starts_with("pivot-host.ns.")).count();
+        assert_eq!(held, 2, "{:?}", stage.source.keys());
+        if back {
+            run::rollback(stage.setup()).await.unwrap();
+            assert_eq!(picture(&stage.source), before);
+        } else {
+            run::resume(stage.setup()).await.unwrap();
+        }
+        let left = stage.source.keys().into_iter().filter(|key| key.group_kind.kind == "Lease");
+        assert_eq!(left.count(), 0, "{:?}", stage.source.keys());
+    }
+}
+
+/// A namespace that one move made, and another, finished one moved into.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_keeps_a_namespace_in_which_another_moves_objects_live() {
+    let first = Stage::new();
+    first.target.on_call(|verb, key| {
+        (verb == "create" && key.name == "m1").then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    assert_eq!(run::start(first.setup()).await.unwrap_err().exit, Exit::PartWay);
+    first.target.on_call(|_, _| None);
+
+    let mut second = Stage::empty();
+    second.target = first.target.clone();
+    second.source.insert(body(INFRA, "Pool", "theirs", None)).unwrap();
+    run::start(second.setup()).await.unwrap();
+    run::rollback(first.setup()).await.unwrap();
+    let namespace = Key::new(GroupKind::new("", "Namespace"), None, "ns");
+    assert!(first.target.body(&namespace).is_some());
+    assert!(first.target.body(&key(INFRA, "Pool", "theirs")).is_some());
 }

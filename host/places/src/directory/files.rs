@@ -93,12 +93,13 @@ impl Files {
         Ok(())
     }
 
-    /// The first name in the directory, if there is one.
-    pub(super) fn first(&self) -> Result<Option<String>, DirectoryError> {
+    /// The first name in the directory, if there is one beside `mark` and what a write that died left behind.
+    pub(super) fn first(&self, mark: &str) -> Result<Option<String>, DirectoryError> {
         let names = self.dir.entries().and_then(|entries| {
             entries.map(|entry| Ok(entry?.file_name().display().to_string())).collect::<Result<Vec<_>, _>>()
         });
-        Ok(names.map_err(|error| failed(&self.path, &error))?.into_iter().min())
+        let names = names.map_err(|error| failed(&self.path, &error))?.into_iter();
+        Ok(names.filter(|name| name != mark && !name.starts_with(TEMPORARY)).min())
     }
 
     /// A file's content; none if there is no such file.

@@ -16,7 +16,7 @@ use super::files::Files;
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "Manifest";
 const FILE: &str = "manifest.json";
-const UNFINISHED: &str = ".pivot-host.json";
+pub(super) const UNFINISHED: &str = ".pivot-host.json";
 
 /// What the move that wrote a directory says about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -29,7 +29,7 @@ pub use loose::objects_of_file;
 pub use manifest::Manifest;
 
 use crate::body::set;
-use crate::place::{PlaceError, Result};
+use crate::place::{Opening, PlaceError, Result};
 use contents::{Contents, Entry};
 use files::Files;
 
@@ -111,8 +111,9 @@ impl Shared {
         }
     }
 
-    /// Opens it for one move: it is empty, or was begun by the same move before.
-    fn open(&self, move_id: &str) -> Result<(), DirectoryError> {
+    /// Opens it for one move: it is empty, or was begun by the same move before, or by one that died before it wrote anything.
+    fn open(&self, opening: &Opening) -> Result<(), DirectoryError> {
+        let Opening { move_id, begun } = opening;
         let files = &self.files;
         if matches!(&*self.mode(), Mode::Written(opened) if opened == move_id) {
             return Ok(());
@@ -123,11 +124,18 @@ impl Shared {
             None => manifest::unfinished(files)?,
         };
         match owner {
-            Some(found) if found != move_id => {
+            // A copy that is complete is not touched again, but by a move whose record does not know it yet.
+            Some(found) if before.is_some() && !begun => {
+                return Err(DirectoryError::OtherMove { path: files.path().to_owned(), found });
+            }
+            Some(found)
+                if found != *move_id
+                    && (before.is_some() || files.first(manifest::UNFINISHED)?.is_some()) =>
+            {
                 return Err(DirectoryError::OtherMove { path: files.path().to_owned(), found });
             }
             None => {
-                if let Some(found) = files.first()? {
+                if let Some(found) = files.first(manifest::UNFINISHED)? {
                     return Err(DirectoryError::NotEmpty { path: files.path().to_owned(), found });
                 }
             }
@@ -142,7 +150,7 @@ impl Shared {
             contents.kinds.entry(group_kind).or_insert(kind);
         }
         *self.contents() = contents;
-        *self.mode() = Mode::Written(move_id.to_owned());
+        *self.mode() = Mode::Written(move_id.clone());
         Ok(())
     }
 
@@ -167,6 +175,11 @@ impl Shared {
 
     /// Writes an object at a new version.
     fn store(&self, contents: &mut Contents, kind: &Arc<Kind>, key: &Key, mut body: Value) -> Result<Object> {
+        // Two moves may have opened an empty directory at once: the later one has it.
+        let writer = self.writer()?;
+        if manifest::unfinished(&self.files).map_err(unwritten)?.is_none_or(|found| found != writer) {
+            return Err(PlaceError::Invalid(format!("{} was opened by another move meanwhile", self.label)));
+        }
         contents.version += 1;
         set(&mut body, "resourceVersion", contents.version.to_string().into());
         let object = object(kind, &body)?;

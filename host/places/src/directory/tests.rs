@@ -32,7 +32,7 @@ async fn find(place: &DirectoryPlace, name: &str) -> Arc<Kind> {
 /// A directory that a move has opened.
 async fn written(path: &Path, move_id: &str) -> Result<DirectoryPlace> {
     let place = DirectoryPlace::to_write(path).unwrap();
-    place.open(&Opening { move_id: move_id.to_owned() }).await?;
+    place.open(&Opening { move_id: move_id.to_owned(), begun: true }).await?;
     Ok(place)
 }
 
@@ -256,6 +256,20 @@ async fn a_move_that_did_not_come_about_leaves_the_directory_free() {
     second.create(&machines(), &machine("m"), Change::Real).await.unwrap();
     second.close(&Closing::Abandoned).await.unwrap();
     assert!(kept_out(dir.path(), "move-3").await.contains("belongs to move move-2"));
+}
+
+/// A run that dies between its mark on the directory and its record in the source is known to nobody: it must not keep
+/// the same command, which is another move then, out.
+#[tokio::test]
+async fn a_directory_that_is_only_marked_is_free() {
+    let dir = TempDir::new().unwrap();
+    let first = written(dir.path(), "move-1").await.unwrap();
+    fs::write(dir.path().join(".tmp-half"), "{").unwrap();
+    let second = written(dir.path(), "move-2").await.unwrap();
+    let late = first.create(&machines(), &machine("late"), Change::Real).await.unwrap_err();
+    assert!(late.to_string().contains("opened by another move meanwhile"), "{late}");
+    second.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    assert_eq!(complete(&second, false).await.count, 1);
 }
 
 #[tokio::test]

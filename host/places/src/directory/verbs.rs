@@ -35,8 +35,8 @@ impl Place for DirectoryPlace {
     }
 
     async fn open(&self, opening: &Opening) -> Result<()> {
-        let (shared, move_id) = (Arc::clone(&self.shared), opening.move_id.clone());
-        off_thread(move || shared.open(&move_id)).await
+        let (shared, opening) = (Arc::clone(&self.shared), opening.clone());
+        off_thread(move || shared.open(&opening)).await
     }
 
     async fn close(&self, closing: &Closing) -> Result<()> {
