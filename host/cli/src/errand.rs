@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pivot_core::Side;
 use pivot_core::plan::Plan;
 use pivot_engine::run;
-use pivot_engine::{Exit, Failure, Halter, Hooks, MoveStatus, Next, Options, Report, Setup, Status, Stop};
+use pivot_engine::{Exit, Failure, Halter, Hooks, MoveStatus, Next, Options, Setup, Status, Stop};
 
 use crate::args::{Choices, OutputFormat, TargetEnd};
 use crate::ends::{self, OpenError, Opened};
@@ -127,11 +127,10 @@ impl<'a> Errand<'a> {
                 return self.stopped(&stop, Told::Nothing);
             }
         };
-        let (outcome, text): (_, fn(&Report, (&str, &str)) -> String) = match &self.choices.ends.target {
-            TargetEnd::Directory(_) => ("Copied", output::copied),
-            _ => ("Moved", output::moved),
-        };
-        self.output.result(|| text(&report, labels), &ReportDocument::done(outcome, &report, labels));
+        let copied = matches!(self.choices.ends.target, TargetEnd::Directory(_));
+        let outcome = if copied { "Copied" } else { "Moved" };
+        let text = || if copied { output::copied(&report, labels) } else { output::moved(&report, labels) };
+        self.output.result(text, &ReportDocument::done(outcome, &report, labels));
         exit::DONE
     }
 

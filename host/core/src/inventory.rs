@@ -63,7 +63,7 @@ impl Inventory {
     }
 
     /// Where the object with this id is.
-    pub fn by_uid(&self, uid: &Uid) -> Option<usize> {
+    pub(crate) fn by_uid(&self, uid: &Uid) -> Option<usize> {
         self.by_uid.get(uid).copied()
     }
 

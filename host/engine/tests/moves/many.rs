@@ -74,7 +74,7 @@ impl Cut {
     fn drawn(seed: u64) -> Self {
         let draw = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let nth = usize::try_from((draw >> 33) % WRITES).unwrap() + 1;
-        let acted = (draw >> 50) % 2 == 0;
+        let acted = (draw >> 50).is_multiple_of(2);
         Self { nth, acted, writes: Default::default(), reached: Notify::new(), dead: Default::default() }
     }
 

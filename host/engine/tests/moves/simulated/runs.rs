@@ -257,11 +257,11 @@ impl Game {
                 self.world.note("user", &format!("takes the edit of {object} back"));
             }
         }
-        if let Some(key) = self.world.stranger.lock().unwrap().take() {
-            if self.world.target.body(&key).is_some_and(|body| World::is_a_strangers(&body)) {
-                self.world.target.remove(&key).unwrap();
-                self.world.note("stranger", &format!("takes {key} away"));
-            }
+        let stranger = self.world.stranger.lock().unwrap().take();
+        let still = |key: &Key| self.world.target.body(key).is_some_and(|body| World::is_a_strangers(&body));
+        if let Some(key) = stranger.filter(still) {
+            self.world.target.remove(&key).unwrap();
+            self.world.note("stranger", &format!("takes {key} away"));
         }
     }
 

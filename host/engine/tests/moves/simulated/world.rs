@@ -336,10 +336,10 @@ impl World {
                     .iter()
                     .find(|key| key.group_kind.kind == "Cluster")
                     .cloned();
-                if let Some(cluster) = cluster.filter(|_| released && self.source.body(key).is_none()) {
-                    if self.target.remove(&cluster).is_ok() {
-                        self.look(&cluster);
-                    }
+                if let Some(cluster) = cluster.filter(|_| released && self.source.body(key).is_none())
+                    && self.target.remove(&cluster).is_ok()
+                {
+                    self.look(&cluster);
                 }
             }
             _ => {}
