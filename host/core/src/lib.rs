@@ -20,7 +20,7 @@
 //! | [`body`] | what is sent to make a copy, and whether the answer is what was sent |
 //! | [`release`] | which source objects are deleted in the end, in which state, in which order |
 //! | [`readiness`] | what must be seen in the target before anything is deleted |
-//! | [`record`], [`format`] | what must outlive a run, and the version it is written in |
+//! | [`record`], [`mod@format`] | what must outlive a run, and the version it is written in |
 //! | [`hooks`] | what plugins say |
 //! | [`side`] | the two places of a move, and whatever there is one of for each |
 //! | [`refusal`] | how a reason not to go on is told |
