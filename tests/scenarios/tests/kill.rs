@@ -43,13 +43,14 @@ const EARLY: [Point; 9] = [
     target("POST", "/clusters?", 1, Moment::After),
     target("POST", "/machines?", 1, Moment::Instead),
     target("POST", "/secrets?", 4, Moment::After),
-    // Of the release list and the record beside it, written at once, one is there.
+    // The target's record, with the release list in it.
     target("POST", "/configmaps?", 1, Moment::After),
 ];
 
-/// From the moment the target's record and list are there.
+/// From the moment the target's record is there.
 const LATE: [Point; 10] = [
-    target("POST", "/configmaps?", 2, Moment::After),
+    // The commit never arrives.
+    source("PATCH", "/configmaps/", 2, Moment::Instead),
     // The source's record says Committed.
     source("PATCH", "/configmaps/", 2, Moment::After),
     target("PATCH", "/clusters/c", 1, Moment::Before),

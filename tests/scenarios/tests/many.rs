@@ -44,7 +44,7 @@ struct Lot {
 
 impl Lot {
     fn draw(index: u64, dice: &mut Dice) -> Self {
-        let early = index % 4 == 0;
+        let early = index.is_multiple_of(4);
         let moments = [Moment::Before, Moment::Instead, Moment::After];
         let [nth, moment] = [if early { 3 } else { 15 }, 3].map(|end| dice.below(end));
         Self {
@@ -53,7 +53,7 @@ impl Lot {
             in_source: early || dice.below(2) == 0,
             nth: nth + 1,
             moment: moments[usize::try_from(moment).unwrap()],
-            by_id: index % 3 == 0,
+            by_id: index.is_multiple_of(3),
         }
     }
 

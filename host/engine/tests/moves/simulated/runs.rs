@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pivot_core::Side;
 use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, Options, Setup, Sides, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::Value;
