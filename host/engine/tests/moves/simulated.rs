@@ -78,12 +78,14 @@ fn a_seed_plays_the_same_twice() {
 #[test]
 fn a_server_that_breaks_a_rule_is_found_out() {
     for (sabotage, invariant) in [
-        (Sabotage::Copies, "invariant 1"),
-        (Sabotage::Pauses, "invariant 2"),
-        (Sabotage::Preconditions, "invariant 3"),
-        (Sabotage::Names, "invariant 7"),
+        (Sabotage::Copies, "invariant 1:"),
+        (Sabotage::Pauses, "invariant 2:"),
+        (Sabotage::Preconditions, "invariant 3:"),
+        (Sabotage::Names, "invariant 7:"),
     ] {
-        let found = |seed| play(seed, Some(sabotage)).is_err_and(|broken| broken.contains(invariant));
+        // The verdict alone: the trace below it may speak of anything.
+        let verdict = |broken: String| broken.lines().next().is_some_and(|line| line.contains(invariant));
+        let found = |seed| play(seed, Some(sabotage)).is_err_and(verdict);
         assert!((1..=100).any(found), "nobody noticed {sabotage:?}");
     }
 }
