@@ -154,13 +154,22 @@ impl Shared {
         Ok(())
     }
 
-    /// Where nothing was written, the directory is free for another move; otherwise it stays this one's.
+    /// Where nothing was written, the directory is free for another move; otherwise it stays this one's, or that of whoever
+    /// opened it later.
     fn abandon(&self) -> Result<(), DirectoryError> {
-        if matches!(&*self.mode(), Mode::Written(_)) && self.contents().entries.is_empty() {
-            manifest::give_up(&self.files)?;
+        let Ok(writer) = self.writer() else { return Ok(()) };
+        if self.contents().entries.is_empty() {
+            if self.is_of(&writer)? {
+                manifest::give_up(&self.files)?;
+            }
             *self.mode() = Mode::Unopened;
         }
         Ok(())
+    }
+
+    /// Whether the mark is still this move's: two may have opened an empty directory at once, and the later one has it.
+    fn is_of(&self, writer: &str) -> Result<bool, DirectoryError> {
+        Ok(manifest::unfinished(&self.files)?.as_deref() == Some(writer))
     }
 
     /// Says that all is there: writes everything through to the disk, then the manifest.
@@ -175,9 +184,7 @@ impl Shared {
 
     /// Writes an object at a new version.
     fn store(&self, contents: &mut Contents, kind: &Arc<Kind>, key: &Key, mut body: Value) -> Result<Object> {
-        // Two moves may have opened an empty directory at once: the later one has it.
-        let writer = self.writer()?;
-        if manifest::unfinished(&self.files).map_err(unwritten)?.is_none_or(|found| found != writer) {
+        if !self.is_of(&self.writer()?).map_err(unwritten)? {
             return Err(PlaceError::Invalid(format!("{} was opened by another move meanwhile", self.label)));
         }
         contents.version += 1;

@@ -268,6 +268,8 @@ async fn a_directory_that_is_only_marked_is_free() {
     let second = written(dir.path(), "move-2").await.unwrap();
     let late = first.create(&machines(), &machine("late"), Change::Real).await.unwrap_err();
     assert!(late.to_string().contains("opened by another move meanwhile"), "{late}");
+    // Nor does the first take the mark of the second with it.
+    first.close(&Closing::Abandoned).await.unwrap();
     second.create(&machines(), &machine("m"), Change::Real).await.unwrap();
     assert_eq!(complete(&second, false).await.count, 1);
 }
