@@ -202,8 +202,13 @@ fn parse_kind(rest: &str) -> Option<ReleaseKind> {
     Some(ReleaseKind { group_kind, version: version.to_owned(), plural })
 }
 
+/// An entry without an empty word: a write that is bound to an empty UID or version would be bound to nothing.
 fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
-    let mut words = rest.split(' ');
+    let words: Vec<&str> = rest.split(' ').collect();
+    if words.contains(&"") {
+        return None;
+    }
+    let mut words = words.into_iter();
     let kind: &ReleaseKind = kinds.get(words.next()?.parse::<usize>().ok()?)?;
     let namespace = Some(words.next()?).filter(|n| *n != "-");
     let key = Key::new(kind.group_kind.clone(), namespace, words.next()?);
@@ -360,6 +365,17 @@ mod tests {
         for text in ["nonsense", "o 0 n a u 1 d - - -", "k v1 x", "k /v1 secrets Secret\no 0 n a u 1 ? - - -"]
         {
             assert!(ReleaseList::parse([text]).is_err(), "{text}");
+        }
+    }
+
+    /// What it names would be written to whatever its UID and version: an empty one binds nothing.
+    #[test]
+    fn an_entry_without_its_uid_or_version_is_damaged() {
+        let kind = "k /v1 secrets Secret";
+        assert!(ReleaseList::parse([format!("{kind}\no 0 n a u 1 d - - -").as_str()]).is_ok());
+        for entry in ["o 0 n a  1 d - - -", "o 0 n a u  d - - -", "o 0 n  u 1 d - - -"] {
+            let text = format!("{kind}\n{entry}");
+            assert_eq!(ReleaseList::parse([text.as_str()]), Err(ListError::Damaged(2)), "{entry}");
         }
     }
 
