@@ -80,6 +80,12 @@ pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
     take_back(meta, move_id).is_some()
 }
 
+/// Whether some move says how to take back what it did to the object.
+pub fn has_note(meta: &Meta) -> bool {
+    let note = meta.annotations.get(names::UNDO);
+    note.is_some_and(|text| serde_json::from_str::<Undo>(text).is_ok())
+}
+
 /// Whether Cluster API's controllers leave the object alone because of what it says itself.
 pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
     #[derive(Deserialize)]

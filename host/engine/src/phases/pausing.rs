@@ -253,16 +253,37 @@ pub(crate) async fn resume(
         && let Some(now) = handle.get(kind, &entry.key).await?
         && pause::is_paused(&now).map_err(|error| Failure::Object(handle.side, error))?
     {
-        let (key, side, note) = (&entry.key, handle.side, names::UNDO);
-        job.tell(Event::Warning {
-            code: "undo-lost".into(),
-            object: Some(key.clone()),
-            text: format!(
-                "{key} in the {side} is still paused: somebody removed its annotation {note}; un-pause it by hand"
-            ),
-        });
+        tell_undo_lost(job, &entry.key, handle.side);
     }
     Ok(false)
+}
+
+fn tell_undo_lost(job: &Job, key: &Key, side: Side) {
+    let note = names::UNDO;
+    job.tell(Event::Warning {
+        code: "undo-lost".into(),
+        object: Some(key.clone()),
+        text: format!(
+            "{key} in the {side} is still paused: somebody removed its annotation {note}; un-pause it by hand"
+        ),
+    });
+}
+
+/// The Clusters that are still paused, and not by any move that says so. Where a move takes only what runs, none was paused
+/// before it: this move did that, and its note on how to take it back is gone.
+async fn tell_forgotten(job: &Job, record: &Record) -> Result<(), Failure> {
+    let cluster = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.source.get(gk));
+    let Some(cluster) = cluster.filter(|_| !record.scope.move_paused) else { return Ok(()) };
+    let lists = record.touched.iter().map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
+    for listing in side_by_side::all(LISTS, lists.collect()).await? {
+        for object in listing.objects {
+            let paused = pause::is_paused(&object).map_err(|error| Failure::Object(Side::Source, error))?;
+            if paused && !pause::has_note(&object.meta) {
+                tell_undo_lost(job, &object.key(), Side::Source);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// An object by kind and key.
@@ -312,7 +333,10 @@ pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, F
             }
         }
     }
-    first_failure.map_or(Ok(count), Err)
+    match first_failure {
+        None => tell_forgotten(job, record).await.map(|()| count),
+        Some(failure) => Err(failure),
+    }
 }
 
 fn turn(kind: &Kind) -> usize {

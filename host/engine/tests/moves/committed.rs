@@ -159,6 +159,28 @@ async fn a_copy_that_stays_paused_because_its_notes_are_gone_is_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cluster_that_a_rollback_leaves_paused_because_its_note_is_gone_is_told_of() {
+    let notes: [fn(&mut serde_json::Map<String, serde_json::Value>); 2] = [
+        |annotations| drop(annotations.remove(names::UNDO)),
+        |annotations| drop(annotations.insert(names::UNDO.into(), json!("rewritten"))),
+    ];
+    for lose in notes {
+        let stage = Stage::new();
+        stage.target.on_call(|verb, key| {
+            (verb == "create" && key.name == "m1").then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+        });
+        assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
+        let cluster = key(CLUSTERS, "Cluster", "c");
+        stage.source.edit(&cluster, |b| lose(b["metadata"]["annotations"].as_object_mut().unwrap())).unwrap();
+        let warnings = Arc::new(Warnings::default());
+        run::rollback(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
+        assert!(paused(&stage.source));
+        let told = warnings.0.lock().unwrap().join("\n");
+        assert!(told.contains("Cluster ns/c in the source is still paused"), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_came_below_a_moved_object_after_the_commit_is_not_deleted_with_it() {
     let stage = live().await;
     let mut late = body("", "Secret", "late", Some((CLUSTERS, "Machine", "m1")));
