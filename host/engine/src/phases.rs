@@ -2,6 +2,7 @@
 
 pub(crate) mod commit;
 pub(crate) mod copy;
+pub(crate) mod forgotten;
 pub(crate) mod live;
 pub(crate) mod namespaces;
 pub(crate) mod new_dependents;

@@ -22,6 +22,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit::{self, Look};
 use crate::phases::copy::{self, Copies};
+use crate::phases::forgotten;
 use crate::phases::live::{self, Known};
 use crate::phases::namespaces::{self, Namespaces};
 use crate::phases::new_dependents;
@@ -33,7 +34,7 @@ use crate::plugins::calls;
 use crate::plugins::scene::Scene;
 use crate::requests::ROUNDS;
 use crate::state::journal::Journal;
-use crate::state::locks::Lock;
+use crate::state::locks::{Left, Lock};
 
 /// A move under way.
 pub(crate) struct ActiveMove {
@@ -247,7 +248,9 @@ impl ActiveMove {
             job.safe_point()?;
             self.lap(Phase::Live);
         }
-        if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
+        if self.journal.source_forgot() && !job.options.source_gone {
+            forgotten::nothing_left(&job, &list).await?;
+        } else if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
             job.tell(Event::PhaseBegun { phase: Phase::Released, objects: count });
             // Before it is written down: from Released on nobody asks again whether the target reconciles.
             tokio::try_join!(
@@ -270,7 +273,10 @@ impl ActiveMove {
             advanced.and(released)?;
             self.lap(Phase::Released);
         }
-        self.journal.advance(Phase::Settled).await?;
+        // Where nothing settles, what is left to do is what closes the move: a resume may just as well find it Released.
+        if self.journal.has_list_beside() || settle::any(&job, &list) {
+            self.journal.advance(Phase::Settled).await?;
+        }
         job.tell(Event::PhaseBegun { phase: Phase::Settled, objects: count });
         settle::all(&job, &list).await?;
         let mut done = Done::default();
@@ -315,7 +321,7 @@ impl ActiveMove {
     }
 
     async fn close(&mut self, done: &Done) -> Result<(), Failure> {
-        let (job, record) = (&self.job, &self.journal.record);
+        let (job, record) = (self.job.clone(), &self.journal.record);
         let finished = Finished {
             format: Default::default(),
             move_id: record.move_id.clone(),
@@ -329,7 +335,15 @@ impl ActiveMove {
             plugins: record.plugins.clone(),
             accepted: events::accepted_in_words(&job.options),
         };
-        self.journal.close(&finished).await
+        self.journal.close().await?;
+        // The locks go beside the last write: it is bound to the record as this run wrote it, and to nobody's namespace.
+        let unlock = async {
+            if let Some(locks) = &job.locks {
+                locks.give_back(Left::Nothing).await;
+            }
+        };
+        let (finished, ()) = tokio::join!(self.journal.finish(&finished), unlock);
+        finished
     }
 
     /// Locks more; one that somebody else has is not waited for.

@@ -34,6 +34,21 @@ const IN_VAIN: usize = 3;
 /// More patches than any object needs: one that counts its calls never gives the same twice.
 const MOST_PATCHES: usize = 20;
 
+/// Whether there is anything to settle.
+pub(crate) fn any(job: &Job, list: &ReleaseList) -> bool {
+    list.entries.iter().any(|entry| settles(entry, &settlers(job, entry)))
+}
+
+/// The plugins that settle an object.
+fn settlers<'a>(job: &'a Job, entry: &Entry) -> Vec<&'a dyn Hooks> {
+    let plugins = job.plugins.iter().map(|plugin| &**plugin);
+    plugins.filter(|plugin| plugin.changes(Hook::Settle, &entry.key.group_kind)).collect()
+}
+
+fn settles(entry: &Entry, settlers: &[&dyn Hooks]) -> bool {
+    !entry.used && (!settlers.is_empty() || entry.quiet == Quiet::Held)
+}
+
 /// Settles every object that a plugin settles or holds. What can't be let go of is named in the end.
 pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let mut stuck = Vec::new();
@@ -42,13 +57,8 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     // Owners before dependents: the order of creation.
     for entry in list.entries.iter().rev() {
         job.safe_point()?;
-        let settlers: Vec<&dyn Hooks> = job
-            .plugins
-            .iter()
-            .map(|plugin| &**plugin)
-            .filter(|plugin| plugin.changes(Hook::Settle, &entry.key.group_kind))
-            .collect();
-        if entry.used || (settlers.is_empty() && entry.quiet != Quiet::Held) {
+        let settlers = settlers(job, entry);
+        if !settles(entry, &settlers) {
             continue;
         }
         if let Some(name) = patience.ended(&settlers) {

@@ -60,6 +60,11 @@ impl Journal {
         }
     }
 
+    /// The side whose record decides to the end: the target's, where it keeps any.
+    fn last(&self) -> Side {
+        if self.records.target.is_some() { Side::Target } else { Side::Source }
+    }
+
     /// Writes a phase before the commit; never back to an earlier one.
     pub(crate) async fn enter(&mut self, phase: Phase) -> Result<(), Failure> {
         let record = Record { phase: phase.max(self.record.phase), ..self.record.clone() };
@@ -148,10 +153,20 @@ impl Journal {
         }
     }
 
-    /// Ends a move that is done. The target's record goes last of all, which decides to the end, and turns into what the
-    /// move leaves behind; where the target keeps none, the source's does.
-    pub(crate) async fn close(&mut self, finished: &Finished) -> Result<(), Failure> {
-        let last = if self.records.target.is_some() { Side::Target } else { Side::Source };
+    /// Whether the source keeps records and has none of this move.
+    pub(crate) fn source_forgot(&self) -> bool {
+        self.records.source.is_some() && self.at.source.is_none()
+    }
+
+    /// Whether a resume reads the release list from ConfigMaps of its own. Those are removed before the record is, so that one
+    /// of them may be missing only once the record says that nothing is left to release.
+    pub(crate) fn has_list_beside(&self) -> bool {
+        self.record.release_chunks > 0
+    }
+
+    /// Ends a move that is done: everything but the last write.
+    pub(crate) async fn close(&mut self) -> Result<(), Failure> {
+        let last = self.last();
         let list = async {
             match &self.records.target {
                 Some(target) => target.remove_list(&self.record.move_id, self.record.release_chunks).await,
@@ -172,7 +187,12 @@ impl Journal {
             }
         };
         let (source, list, ()) = tokio::join!(source, list, forget);
-        source.and(list)?;
+        source.and(list)
+    }
+
+    /// The last write: the record that decided to the end turns into what the move leaves behind.
+    pub(crate) async fn finish(&mut self, finished: &Finished) -> Result<(), Failure> {
+        let last = self.last();
         if let (Some(records), Some(stored)) = (self.records.of(last), self.at.of(last)) {
             records.finish(stored, finished).await?;
         }

@@ -256,6 +256,27 @@ async fn a_move_that_was_rolled_back_without_its_target_is_not_taken_up_there() 
     run::start(stage.setup()).await.unwrap();
 }
 
+/// Who may write ConfigMaps in the target has no say over what is deleted in the source.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
+    let stage = half_committed().await;
+    let record = |place: &MemoryPlace, side| place.keys().into_iter().find(|key| is_record(key, side)).unwrap();
+    let (source, target) = (record(&stage.source, "source"), record(&stage.target, "target"));
+    stage.source.remove(&source).unwrap();
+    stage
+        .target
+        .edit(&target, |body| {
+            let text = body["data"]["record.json"].as_str().unwrap().replace("\"Live\"", "\"Released\"");
+            body["data"]["record.json"] = json!(text);
+        })
+        .unwrap();
+    let before = picture(&stage.source);
+    for stop in [run::resume(stage.setup()).await.unwrap_err(), run::start(stage.setup()).await.unwrap_err()] {
+        assert!(stop.to_string().contains("on the word of the target alone"), "{stop}");
+        assert_eq!(picture(&stage.source), before);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
     let stage = Stage::new();

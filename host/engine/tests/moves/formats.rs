@@ -1,19 +1,51 @@
 //! Records of other releases: one of the first is gone on with in each phase, one of the future is refused in each phase.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pivot_core::Key;
+use async_trait::async_trait;
+use pivot_core::hooks::{Description, Hook, Settlement};
+use pivot_core::{GroupKind, Key, Object};
+use pivot_engine::hooks::{HookError, Hooks, Services};
 use pivot_engine::{Exit, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};
-use crate::stage::{Stage, is_record, picture, under_way};
+use crate::stage::{CLUSTERS, Stage, is_record, picture, under_way};
+
+/// Has nothing more to change. A move writes down that it settles only where something does.
+struct Settles(Description);
+
+#[async_trait]
+impl Hooks for Settles {
+    fn describe(&self) -> &Description {
+        &self.0
+    }
+
+    async fn settle(&self, _: &Object, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
+        Ok(Settlement::Done)
+    }
+}
+
+fn stage(settles: bool) -> Stage {
+    let mut stage = Stage::new();
+    if settles {
+        let description = Description {
+            name: "settles".into(),
+            kinds: vec![GroupKind::new(CLUSTERS, "Machine")],
+            hooks: vec![Hook::Settle],
+            ..Description::default()
+        };
+        stage.plugins = vec![Arc::new(Settles(description))];
+    }
+    stage
+}
 
 /// A move that died after its n-th write; none where it has fewer.
-async fn dead_after(n: usize) -> Option<Stage> {
-    let stage = Stage::new();
+async fn dead_after(n: usize, settles: bool) -> Option<Stage> {
+    let stage = stage(settles);
     let calls = die_at(&stage, n, true);
     let _ = run::start(stage.setup()).await;
     revive(&stage);
@@ -115,9 +147,9 @@ async fn a_record_of_the_first_release_is_resumed_and_rolled_back_in_each_phase(
     run::start(whole.setup()).await.unwrap();
     let (source, target) = (picture(&whole.source), picture(&whole.target));
     let (mut resumed, mut rolled_back) = (BTreeSet::new(), BTreeSet::new());
-    for back in [false, true] {
+    for (back, settles) in [(false, false), (false, true), (true, true)] {
         for n in 1.. {
-            let Some(stage) = dead_after(n).await else { break };
+            let Some(stage) = dead_after(n, settles).await else { break };
             let phases = phases(&stage);
             as_of_the_first_release(&stage);
             let Some(found) = under_way(stage.setup()).await else { continue };
@@ -152,6 +184,7 @@ async fn a_record_of_the_first_release_is_resumed_and_rolled_back_in_each_phase(
         both("Committed", "Released"),
         both("Committed", "Settled"),
         both("", "Settled"),
+        both("", "Released"),
     ];
     assert_eq!(resumed, BTreeSet::from(forth.clone()));
     assert_eq!(rolled_back, forth.into_iter().take(3).collect());
@@ -175,7 +208,7 @@ async fn a_record_of_the_future_is_refused_in_each_phase_and_nothing_is_changed(
     ];
     let mut seen = BTreeSet::new();
     for n in 1.. {
-        let Some(stage) = dead_after(n).await else { break };
+        let Some(stage) = dead_after(n, true).await else { break };
         if !seen.insert(phases(&stage)) {
             continue;
         }

@@ -1,0 +1,50 @@
+//! A committed move of which the source has no record any more.
+//!
+//! The source's record is removed when nothing is left to delete, and not before. Without it the target's record, which
+//! somebody may have written who has no business in the source, decides to delete nothing.
+
+use std::collections::BTreeMap;
+
+use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::{Key, Side, Uid};
+
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::requests::listing;
+use crate::requests::side_by_side::LISTS;
+
+/// Refuses where the source still has something that is to be deleted.
+pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let mut wanted = BTreeMap::new();
+    let mut deleted: BTreeMap<&Uid, &Key> = BTreeMap::new();
+    for entry in list.entries.iter().filter(|entry| entry.fate == Fate::Delete) {
+        deleted.insert(&entry.uid, &entry.key);
+        // What is not served has no objects either.
+        if let Some(kind) = job.kinds.source.get(&entry.key.group_kind) {
+            wanted.insert((&entry.key.group_kind, &entry.key.namespace), kind.clone());
+        }
+    }
+    let wanted = wanted.into_iter().map(|((_, namespace), kind)| (kind, namespace.clone())).collect();
+    let mut left: Vec<&Key> = Vec::new();
+    for (_, listed) in listing::metas(&job.source, LISTS, wanted).await? {
+        let there = listed.required()?;
+        left.extend(there.iter().filter(|m| !m.deleting()).filter_map(|m| deleted.get(&m.uid).copied()));
+    }
+    left.sort_unstable();
+    let Some(first) = left.first() else { return Ok(()) };
+    Err(Failure::refused(Refusal {
+        code: "record-removed",
+        side: Side::Source,
+        object: Some((*first).clone()),
+        message: format!(
+            "the source has no record of move {}, which is removed last of all, but still has {}: nothing is deleted on the \
+             word of the target alone",
+            job.move_id,
+            some_of(&left, 5)
+        ),
+        remedy: "find out who removed that record, or wrote the target's; then end the move without the source, and delete there \
+                 by hand what the target has"
+            .into(),
+    }))
+}
