@@ -6,13 +6,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pivot_core::Side;
+use futures::{FutureExt, future};
 use pivot_core::plan::Plan;
 use pivot_core::record::Record;
+use pivot_core::{Both, Side};
 use pivot_places::PlaceError;
 use tracing::{Instrument, Span, field, info_span};
 
 use crate::checks::before_pause;
+use crate::discovery::first_look::FirstLook;
+use crate::discovery::planning;
+use crate::events::Event;
 use crate::outcome::failure::Failure;
 use crate::outcome::report::{LockStatus, MoveStatus, Report, Status};
 use crate::outcome::stop::Stop;
@@ -29,12 +33,12 @@ use crate::state::open::{Opened, open};
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
         let opened = open(&setup).await?;
-        let moves = opened.moves_that_may_be_read().await?;
-        let found = moves.of_scope(&setup.options.scope).cloned();
+        let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_look(&setup, &opened));
+        let found = moves?.of_scope(&setup.options.scope).cloned();
         let id = new_id(&setup, &opened);
         let active = begin(setup, opened, found, id, None)?;
         active.job.tell_accepted();
-        let (base, providers) = look(&active.job).await?;
+        let (base, providers) = look(&active.job, Some(first?)).await?;
         before_pause::all(&active.job, &base, &providers).await?;
         Ok(base.plan)
     };
@@ -93,6 +97,14 @@ pub async fn status(setup: Setup) -> Result<Status, Stop> {
     };
     // It is the command that others name where they know no more: it can't name itself.
     result.await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
+}
+
+/// Reads the source with the scope that was asked for.
+async fn first_look(setup: &Setup, opened: &Opened) -> Result<FirstLook, Failure> {
+    setup.watcher.event(Event::Looking { side: Side::Source });
+    let wished = planning::wished(&setup.plugins);
+    let sides = Both::new(&opened.sides.source, &opened.sides.target);
+    FirstLook::take(sides, &opened.kinds, &setup.options.scope, &wished).await
 }
 
 fn move_status(found: &Found) -> Option<MoveStatus> {
@@ -210,11 +222,14 @@ async fn under_locks(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop
     let opened = open(&setup).await.map_err(|failure| verb.before(failure))?;
     let id = new_id(&setup, &opened);
     let taken = take_locks(&setup, &opened, verb, &id).await.map_err(|failure| verb.before(failure))?;
-    let (locks, moves) = taken.unzip();
-    let locks = locks.map(Arc::new);
+    let (locks, moves, first) = match taken {
+        Some((locks, moves, first)) => (Some(Arc::new(locks)), Some(moves), first),
+        None => (None, None, None),
+    };
     let (result, left) = match ready(setup, opened, verb, id, (locks.clone(), moves)).await {
         Err(failure) => (Err(verb.before(failure)), Left::AsItWas),
         Ok((mut active, begun)) => {
+            active.first = first;
             active.job.tell_accepted();
             let result = match verb.work(&mut active, begun).await {
                 Ok(did) => Ok(did),
@@ -279,13 +294,11 @@ fn touched(record: &Record, opened: &Opened) -> BTreeSet<Lock> {
     touched
 }
 
+/// Locks that are held, and what was read under them: the moves, and the source.
+type Taken = (Locks, Moves, Option<Result<FirstLook, Failure>>);
+
 /// Takes the locks of the scope: the one asked for, or that of the move that is meant.
-async fn take_locks(
-    setup: &Setup,
-    opened: &Opened,
-    verb: Verb,
-    id: &str,
-) -> Result<Option<(Locks, Moves)>, Failure> {
+async fn take_locks(setup: &Setup, opened: &Opened, verb: Verb, id: &str) -> Result<Option<Taken>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(None) };
     let (scope, move_id) = match verb {
         Verb::Start => (setup.options.scope.clone(), id.to_owned()),
@@ -308,7 +321,11 @@ async fn take_locks(
         halter: setup.halter.clone(),
         watcher: setup.watcher.clone(),
     };
-    Locks::take(asking, &wanted, opened).await.map(Some)
+    let look = || match verb {
+        Verb::Start => first_look(setup, opened).map(Some).boxed(),
+        Verb::Resume | Verb::Rollback => future::ready(None).boxed(),
+    };
+    Locks::take(asking, &wanted, opened, look).await.map(Some)
 }
 
 /// Commands can run on any thread, and many of them in one process.

@@ -24,7 +24,7 @@ use crate::discovery::planning;
 use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::namespaces::Namespaces;
+use crate::phases::namespaces::{self, Labels, Namespaces};
 use crate::plugins::calls;
 use crate::requests::listing::{self, Listed};
 use crate::requests::side_by_side::EMPTY_LISTS;
@@ -34,6 +34,8 @@ pub(crate) struct Ahead {
     /// What need not be created.
     pub(crate) used: Used,
     pub(crate) namespaces: Namespaces,
+    /// The labels of those that are to be made.
+    pub(crate) labels: Labels,
 }
 
 /// What the first reading of the source gave beside the plan.
@@ -63,13 +65,14 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
         let mut namespaces = beside.namespaces.clone();
         namespaces.look(job, base).await?;
         let missing = namespaces.missing();
-        let (rights, unfit) = tokio::try_join!(
+        let (rights, unfit, labels) = tokio::try_join!(
             rights::missing(job, base, !missing.is_empty()),
-            dry_run::ask(job, base, &nothing_known, &missing)
+            dry_run::ask(job, base, &nothing_known, &missing),
+            async { Ok(namespaces::labels(job, &missing).await) }
         )?;
-        Ok((namespaces, rights, unfit))
+        Ok((namespaces, labels, rights, unfit))
     };
-    let (providers, bystanders, (namespaces, rights, unfit), (used, foreign), node) = tokio::try_join!(
+    let (providers, bystanders, (namespaces, labels, rights, unfit), (used, foreign), node) = tokio::try_join!(
         target_providers(job, base, &beside.providers),
         bystanders(job, base),
         target,
@@ -95,7 +98,7 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
         return Err(Failure::Refused(refusals));
     }
     calls::gate(job, &base.scene(), Point::BeforePause).await?;
-    Ok(Ahead { used, namespaces })
+    Ok(Ahead { used, namespaces, labels })
 }
 
 /// The kinds that may move without harm. In a directory nothing acts on a copy, which keeps its status, and the source

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::{Key, Side, Uid};
 
 use crate::job::Job;

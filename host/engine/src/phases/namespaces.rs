@@ -7,15 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::scope::Namespaces as Scoped;
-use pivot_core::{Key, Kind, Side, names};
+use pivot_core::scope::{Namespaces as Scoped, Scope};
+use pivot_core::{GroupKind, Key, Kind, Side, names};
 use pivot_places::{Change, PlaceError};
 use serde_json::json;
 
 use crate::base::Base;
+use crate::discovery::kinds::Kinds;
 use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, NAMESPACES, Work};
 
 /// Those that were looked at, and whether they are there.
@@ -28,17 +30,18 @@ pub(crate) struct Namespaces {
 
 impl Namespaces {
     /// Those that a plan is likely to name, before there is one: the one that was asked for, or all that there are.
-    pub(crate) async fn likely(job: &Job) -> Result<Self, Failure> {
+    pub(crate) async fn likely(target: &Handle, kinds: &Kinds, scope: &Scope) -> Result<Self, Failure> {
         let mut likely = Self::default();
-        if !job.target.can().judges {
+        if !target.can().judges {
             return Ok(likely);
         }
-        let kind = job.core_kind(Side::Target, "", "Namespace")?;
-        match &job.options.scope.namespaces {
+        // A server without them is told of when the first is to be made.
+        let Some(kind) = kinds.target.get(&GroupKind::new("", "Namespace")) else { return Ok(likely) };
+        match &scope.namespaces {
             Scoped::One(name) => {
-                likely.looked_at.insert(name.clone(), is_there(job, kind, name).await?);
+                likely.looked_at.insert(name.clone(), is_there(target, kind, name).await?);
             }
-            Scoped::All => match job.target.list_meta(kind, None).await {
+            Scoped::All => match target.list_meta(kind, None).await {
                 Ok(metas) => {
                     likely.looked_at.extend(metas.into_iter().map(|meta| (meta.name, true)));
                     likely.complete = true;
@@ -72,7 +75,7 @@ impl Namespaces {
         }
         let asked = unknown.map(|name| -> Work<'_, (String, bool)> {
             async move {
-                let there = is_there(job, kind, &name).await?;
+                let there = is_there(&job.target, kind, &name).await?;
                 Ok((name, there))
             }
             .boxed()
@@ -88,9 +91,9 @@ impl Namespaces {
     }
 }
 
-async fn is_there(job: &Job, kind: &Arc<Kind>, name: &str) -> Result<bool, Failure> {
+async fn is_there(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<bool, Failure> {
     let key = Key::new(kind.group_kind.clone(), None, name);
-    match job.target.get(kind, &key).await {
+    match target.get(kind, &key).await {
         Ok(there) => Ok(there.is_some()),
         // A namespace's user who may not read it: creating in it will tell.
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(true),
@@ -98,41 +101,32 @@ async fn is_there(job: &Job, kind: &Arc<Kind>, name: &str) -> Result<bool, Failu
     }
 }
 
+/// The labels of namespaces, by name.
+pub(crate) type Labels = BTreeMap<String, BTreeMap<String, String>>;
+
 /// The labels that namespaces have in the source. They go along: pod security and network policies are chosen by them.
-pub(crate) async fn with_labels(
-    job: &Job,
-    names: BTreeSet<String>,
-) -> Vec<(String, BTreeMap<String, String>)> {
-    let labelled = names.into_iter().map(|name| -> Work<'_, (String, BTreeMap<String, String>)> {
-        async move {
-            let labels = match job.core_kind(Side::Source, "", "Namespace") {
-                Ok(kind) => {
-                    let key = Key::new(kind.group_kind.clone(), None, &name);
-                    match job.source.get(kind, &key).await {
-                        Ok(there) => there.map(|there| there.meta.labels),
-                        Err(failure) => {
-                            let text = format!(
-                                "namespace {name} is made without the labels that it has in the source: {failure}"
-                            );
-                            job.tell(Event::warning("namespace-labels", text));
-                            None
-                        }
-                    }
-                }
-                Err(_) => None,
-            };
-            Ok((name, labels.unwrap_or_default()))
-        }
-        .boxed()
+pub(crate) async fn labels(job: &Job, names: &BTreeSet<String>) -> Labels {
+    let labelled = names.iter().map(|name| -> Work<'_, (String, BTreeMap<String, String>)> {
+        async move { Ok((name.clone(), labels_of(job, name).await)) }.boxed()
     });
     side_by_side::each(NAMESPACES, labelled.collect()).await.into_iter().flatten().collect()
 }
 
+async fn labels_of(job: &Job, name: &str) -> BTreeMap<String, String> {
+    let Ok(kind) = job.core_kind(Side::Source, "", "Namespace") else { return BTreeMap::new() };
+    match job.source.get(kind, &Key::new(kind.group_kind.clone(), None, name)).await {
+        Ok(there) => there.map(|there| there.meta.labels).unwrap_or_default(),
+        Err(failure) => {
+            let text =
+                format!("namespace {name} is made without the labels that it has in the source: {failure}");
+            job.tell(Event::warning("namespace-labels", text));
+            BTreeMap::new()
+        }
+    }
+}
+
 /// Makes them, side by side.
-pub(crate) async fn create(
-    job: &Job,
-    labelled: Vec<(String, BTreeMap<String, String>)>,
-) -> Result<(), Failure> {
+pub(crate) async fn create(job: &Job, labelled: Labels) -> Result<(), Failure> {
     let work = labelled.into_iter().map(|(name, labels)| -> Work<'_, ()> {
         async move {
             let kind = job.core_kind(Side::Target, "", "Namespace")?;

@@ -42,6 +42,13 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Fa
         job.tell(Event::warning("copies-left", text));
     }
     let resumed = pausing::take_back_all(job, record).await?;
+    if record.phase < Phase::Copied && !job.options.target_gone {
+        // Made while the phase was written down; empty ones keep nothing in the source paused.
+        if let Err(failure) = clear_namespaces(job, record).await {
+            let text = format!("namespaces that this move made may be left in the target, empty: {failure}");
+            job.tell(Event::warning("namespaces-left", text));
+        }
+    }
     Ok(TakenBack { removed, resumed })
 }
 
@@ -96,10 +103,15 @@ async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure>
         }
     })
     .await?;
+    clear_namespaces(job, record).await?;
+    Ok(marked.len())
+}
+
+async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
     for namespace in &record.namespaces {
         remove_namespace(job, namespace).await?;
     }
-    Ok(marked.len())
+    Ok(())
 }
 
 /// Everything in the target that carries the move's mark.

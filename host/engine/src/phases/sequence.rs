@@ -9,12 +9,13 @@ use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate as PlanFate, Note, Step};
 use pivot_core::record::{Finished, Phase};
 use pivot_core::release::{Fate, ReleaseList};
-use pivot_core::{GroupKind, Key, Side};
+use pivot_core::{Both, GroupKind, Key, Side};
 use pivot_places::{Closing, PlaceError};
 use tokio::time::Instant;
 
 use crate::base::Base;
 use crate::checks::before_pause::{self, Ahead, Beside};
+use crate::discovery::first_look::FirstLook;
 use crate::discovery::objects::discover;
 use crate::discovery::planning;
 use crate::events::{self, Event, Summary};
@@ -24,7 +25,7 @@ use crate::phases::commit::{self, Look};
 use crate::phases::copy::{self, Copies};
 use crate::phases::forgotten;
 use crate::phases::live::{self, Known};
-use crate::phases::namespaces::{self, Namespaces};
+use crate::phases::namespaces;
 use crate::phases::new_dependents;
 use crate::phases::pausing;
 use crate::phases::release;
@@ -42,6 +43,8 @@ pub(crate) struct ActiveMove {
     pub(crate) journal: Journal,
     /// See [`crate::state::found::Found::orphaned`].
     pub(crate) orphaned: bool,
+    /// What was read of the source before it was known how the move stands.
+    pub(crate) first: Option<Result<FirstLook, Failure>>,
     /// How long each phase took.
     pub(crate) times: Vec<(Phase, Duration)>,
     pub(crate) began: Instant,
@@ -89,6 +92,7 @@ impl ActiveMove {
             rollback::copies_at_rest(&self.job, &self.journal.record).await?;
         }
         let (first, ahead, known_keys) = self.check().await?;
+        self.journal.note_namespaces(&ahead.namespaces.missing());
         let base = self.pause(first, &known_keys).await?;
         let copies = self.copy(&base, ahead).await?;
         if !self.job.target.can().has_controllers {
@@ -100,7 +104,8 @@ impl ActiveMove {
 
     async fn check(&mut self) -> Result<(Base, Ahead, BTreeSet<Key>), Failure> {
         let job = self.job.clone();
-        let (base, beside) = look(&job).await?;
+        let first = self.first.take().transpose()?;
+        let (base, beside) = look(&job, first).await?;
         job.tell(Event::PhaseBegun { phase: Phase::Checked, objects: base.plan.steps.len() });
         let ahead = before_pause::all(&job, &base, &beside).await?;
         job.safe_point()?;
@@ -153,19 +158,21 @@ impl ActiveMove {
 
     async fn copy(&mut self, base: &Arc<Base>, ahead: Ahead) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
-        let Ahead { used, mut namespaces } = ahead;
+        let Ahead { used, mut namespaces, mut labels } = ahead;
         namespaces.look(&job, base).await?;
         let missing = namespaces.missing();
+        // Those that the record has named already can be made while the phase is written down.
+        let named = self.journal.named(&missing);
+        labels.retain(|name, _| named.contains(name));
         self.journal.note(base);
-        // A resumed move keeps those that its first run created.
-        self.journal.record.namespaces.extend(missing.iter().cloned());
-        self.journal.record.namespaces.sort();
-        self.journal.record.namespaces.dedup();
-        let (entered, labelled) =
-            tokio::join!(self.journal.enter(Phase::Copied), namespaces::with_labels(&job, missing));
+        self.journal.note_namespaces(&missing);
+        let (entered, made) =
+            tokio::join!(self.journal.enter(Phase::Copied), namespaces::create(&job, labels));
         entered?;
         job.tell(Event::PhaseBegun { phase: Phase::Copied, objects: base.plan.steps.len() });
-        namespaces::create(&job, labelled).await?;
+        made?;
+        let late = missing.difference(&named).cloned().collect();
+        namespaces::create(&job, namespaces::labels(&job, &late).await).await?;
         let copies = Arc::new(Copies::new(base, BTreeMap::new()));
         copy::all(&job, &copies, &Arc::new(used)).await?;
         self.lap(Phase::Copied);
@@ -399,15 +406,17 @@ async fn read(job: &Job) -> Result<Base, Failure> {
     Ok(Base { inventory: sight.inventory, plan, relations })
 }
 
-/// Reads the source for the first time, and tells what would move.
-pub(crate) async fn look(job: &Job) -> Result<(Base, Beside), Failure> {
-    job.tell(Event::Looking { side: Side::Source });
-    before_pause::definitions_readable(&job.kinds)?;
-    let wished = planning::wished(&job.plugins);
-    let (sight, namespaces) = tokio::try_join!(
-        discover(&job.source, &job.kinds.source, &job.options.scope, &wished),
-        Namespaces::likely(job),
-    )?;
+/// Reads the source for the first time, where nobody did yet, and tells what would move.
+pub(crate) async fn look(job: &Job, first: Option<FirstLook>) -> Result<(Base, Beside), Failure> {
+    let FirstLook { sight, namespaces, .. } = match first.filter(|look| look.is_of(&job.options.scope)) {
+        Some(look) => look,
+        None => {
+            job.tell(Event::Looking { side: Side::Source });
+            let wished = planning::wished(&job.plugins);
+            let sides = Both::new(&job.source, &job.target);
+            FirstLook::take(sides, &job.kinds, &job.options.scope, &wished).await?
+        }
+    };
     for caution in &sight.cautions {
         job.tell(Event::warning("classes-unreadable", caution.as_str()));
     }

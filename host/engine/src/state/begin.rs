@@ -91,7 +91,8 @@ pub(crate) fn begin(
         tally: Default::default(),
     };
     let journal = Journal::new(record, records, at);
-    Ok(ActiveMove { job: Arc::new(job), journal, orphaned, times: Vec::new(), began: Instant::now() })
+    let job = Arc::new(job);
+    Ok(ActiveMove { job, journal, orphaned, first: None, times: Vec::new(), began: Instant::now() })
 }
 
 /// Whether the command can be meant for the move that was found.

@@ -4,6 +4,8 @@
 //! moment the source's says so; at the end the source's goes first. Where the source keeps no state the target's record
 //! is the only one, from the first phase on, and one write to it is the commit.
 
+use std::collections::BTreeSet;
+
 use pivot_core::record::{Finished, Phase, Record};
 use pivot_core::release::ReleaseList;
 use pivot_core::{Both, Side};
@@ -49,6 +51,19 @@ impl Journal {
     pub(crate) fn note(&mut self, base: &Base) {
         self.record.kinds.extend(base.plan.steps.iter().map(|step| step.key.group_kind.clone()));
         self.record.touched.extend(base.namespaces());
+    }
+
+    /// Notes namespaces that are about to be made, beside those that earlier runs made.
+    pub(crate) fn note_namespaces(&mut self, missing: &BTreeSet<String>) {
+        let named = std::mem::take(&mut self.record.namespaces).into_iter().chain(missing.iter().cloned());
+        self.record.namespaces = named.collect::<BTreeSet<_>>().into_iter().collect();
+    }
+
+    /// Which of these namespaces a record names that is written: a rollback finds them.
+    pub(crate) fn named(&self, namespaces: &BTreeSet<String>) -> BTreeSet<String> {
+        let written = self.first().and_then(|side| self.at.of(side).as_ref());
+        let written = written.map_or(&[][..], |stored| &stored.record.namespaces);
+        namespaces.iter().filter(|name| written.contains(name)).cloned().collect()
     }
 
     /// The side whose record counts before the commit.

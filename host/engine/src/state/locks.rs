@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use pivot_core::record::Record;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_places::PlaceError;
@@ -139,12 +139,14 @@ fn now() -> (std::time::Instant, std::time::SystemTime) {
 
 impl Locks {
     /// Takes all of them, waiting for those of dead runs to expire; none is held meanwhile. Gives the moves under way as the
-    /// records tell of them once the locks are held: what another run wrote before counts.
-    pub(crate) async fn take(
+    /// records tell of them once the locks are held: what another run wrote before counts. What else is to be read then is
+    /// read beside them; it is lost where they turn out not to be the last word.
+    pub(crate) async fn take<'a, T>(
         asking: Asking,
         wanted: &BTreeSet<Lock>,
         opened: &Opened,
-    ) -> Result<(Self, Moves), Failure> {
+        beside: impl Fn() -> BoxFuture<'a, Option<T>>,
+    ) -> Result<(Self, Moves, Option<T>), Failure> {
         let held = Arc::new(Held {
             holder: format!("pivot-host/{}", uuid::Uuid::new_v4()),
             claim: Mutex::new(asking.move_id.clone()),
@@ -154,17 +156,18 @@ impl Locks {
         });
         let Asking { leases, halter, watcher, .. } = &held.asking;
         let mut dead = Dead { take_over: held.asking.take_over, ..Dead::default() };
-        let (taken_at, moves) = loop {
+        let (taken_at, read) = loop {
             let begun = now();
-            let (blocked, moves) = match held.try_each(wanted, &dead).await {
+            let (blocked, read) = match held.try_each(wanted, &dead).await {
                 Ok(None) => {
-                    let (blocked, moves) = tokio::join!(held.look_at_other(wanted, &dead), opened.moves());
-                    (blocked, Some(moves))
+                    let (blocked, moves, more) =
+                        tokio::join!(held.look_at_other(wanted, &dead), opened.moves(), beside());
+                    (blocked, Some((moves, more)))
                 }
                 other => (other, None),
             };
             let seen = match blocked {
-                Ok(None) => break (begun, moves),
+                Ok(None) => break (begun, read),
                 Ok(Some(Blocked::Held(seen))) => seen,
                 Ok(Some(Blocked::Claimed(record))) => {
                     held.back_off().await;
@@ -190,12 +193,12 @@ impl Locks {
         if robbed {
             locks.outlast_the_robbed(halter, &**watcher).await?;
         }
-        let moves = match moves.filter(|_| !robbed) {
-            Some(moves) => moves,
-            None => opened.moves().await,
+        let (moves, more) = match read.filter(|_| !robbed) {
+            Some(read) => read,
+            None => (opened.moves().await, None),
         };
         match moves {
-            Ok(moves) => Ok((locks, moves)),
+            Ok(moves) => Ok((locks, moves, more)),
             Err(failure) => {
                 locks.shared.back_off().await;
                 Err(failure)

@@ -260,7 +260,8 @@ async fn a_move_that_was_rolled_back_without_its_target_is_not_taken_up_there() 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
     let stage = half_committed().await;
-    let record = |place: &MemoryPlace, side| place.keys().into_iter().find(|key| is_record(key, side)).unwrap();
+    let record =
+        |place: &MemoryPlace, side| place.keys().into_iter().find(|key| is_record(key, side)).unwrap();
     let (source, target) = (record(&stage.source, "source"), record(&stage.target, "target"));
     stage.source.remove(&source).unwrap();
     stage
@@ -271,7 +272,8 @@ async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
         })
         .unwrap();
     let before = picture(&stage.source);
-    for stop in [run::resume(stage.setup()).await.unwrap_err(), run::start(stage.setup()).await.unwrap_err()] {
+    for stop in [run::resume(stage.setup()).await.unwrap_err(), run::start(stage.setup()).await.unwrap_err()]
+    {
         assert!(stop.to_string().contains("on the word of the target alone"), "{stop}");
         assert_eq!(picture(&stage.source), before);
     }
