@@ -236,7 +236,7 @@ impl Turn<'_> {
     }
 
     /// Removes a Lease, if it still is this run's.
-    fn delete_lease(&mut self, lock: Lock) {
+    pub(crate) fn delete_lease(&mut self, lock: Lock) {
         let held = |lease: &Lease| lease.holder == Holder::Run(self.run);
         if self.state.source.leases[lock].as_ref().is_some_and(held) {
             self.state.source.leases[lock] = None;

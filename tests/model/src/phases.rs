@@ -61,16 +61,18 @@ impl Turn<'_> {
                     self.state.source.records[id].is_some_and(|record| record.phase < Phase::Committed);
                 let early = !self.config.rules.resume_after_commit && uncommitted && !self.state.source.lost;
                 let gone = self.me().gone;
-                self.go(match (early, gone) {
+                let next = match (early, gone) {
                     (true, _) => Step::CommitSource,
-                    (_, true) => Step::EnterSettled,
+                    (_, true) => self.settle_or_close(id),
                     (_, false) => Step::StillPaused,
-                });
+                };
+                self.go(next);
             }
             Step::StillPaused => self.still_paused(id),
             Step::EnterReleased => self.write_target(Phase::Released, Step::Release(Item::Host)),
             Step::Release(item) => self.release(id, item),
             Step::EnterSettled => self.write_target(Phase::Settled, Step::Settle(Item::Host)),
+            Step::LookForLeft => self.look_for_left(id),
             Step::Settle(item) => {
                 self.activate(id, item);
                 let gone = self.state.source.lost && self.me().gone;
@@ -78,15 +80,23 @@ impl Turn<'_> {
             }
             Step::CloseSource => {
                 self.state.source.records[id] = None;
-                self.go(Step::CloseList);
+                // A list that lies in the record goes with it.
+                let settled = self.state.target.records[id].is_some_and(|r| r.phase == Phase::Settled);
+                self.go(if settled { Step::CloseList } else { Step::CloseTarget });
             }
             Step::CloseList => {
                 self.state.target.lists[id] = None;
                 self.go(Step::CloseTarget);
             }
+            Step::UnlockBesideClose(lock) => {
+                self.delete_lease(lock);
+                self.go(Step::CloseTarget);
+            }
             Step::CloseTarget => {
                 self.write_target(Phase::Finished, Step::Idle);
-                if self.me().step == Step::Idle {
+                let finished = |record: TargetRecord| record.phase == Phase::Finished;
+                if self.state.target.records[id].is_some_and(finished) {
+                    self.state.target.lists[id] = None;
                     self.state.ended[id] = Some(End::Moved);
                     self.delete_next_lock();
                 }
@@ -129,6 +139,9 @@ impl Turn<'_> {
             Item::BOTH.into_iter().any(|item| to_move[item] && self.state.source.objects[item].is_some());
         match (at_source.map(|record| record.phase), at_target.map(|record| record.phase)) {
             (Some(Phase::Committed), _) if rollback => self.give_back(Why::Committed),
+            (Some(Phase::Committed), Some(Phase::Released)) if !process.gone => {
+                self.go(Step::Release(Item::Host));
+            }
             (Some(Phase::Committed), Some(phase)) => self.take_up(phase),
             (Some(Phase::Committed), None) => self.give_back(Why::Forgotten),
             (Some(_), _) if rollback => self.undo(),
@@ -146,7 +159,8 @@ impl Turn<'_> {
         match phase {
             Phase::Finished => self.delete_next_lock(),
             Phase::Settled => self.go(Step::Settle(Item::Host)),
-            Phase::Released if !self.me().gone => self.go(Step::Release(Item::Host)),
+            // The source's record goes when nothing is left to release.
+            Phase::Released if !self.me().gone => self.go(Step::LookForLeft),
             _ => self.go(Step::Resume(Item::Cluster)),
         }
     }
@@ -283,6 +297,28 @@ impl Turn<'_> {
             }
             *object = None;
         }
-        self.go(if item == Item::Host { Step::Release(Item::Cluster) } else { Step::EnterSettled });
+        let next = self.settle_or_close(id);
+        self.go(if item == Item::Host { Step::Release(Item::Cluster) } else { next });
+    }
+
+    /// A host is held, and settles. Where nothing does, nothing is written down of it.
+    fn settle_or_close(&mut self, id: Move) -> Step {
+        let settles = self.state.target.lists[id].is_some_and(|list| list[Item::Host].is_some());
+        match (settles, self.me().gone && self.state.source.lost) {
+            (true, _) => Step::EnterSettled,
+            (false, true) => Step::CloseTarget,
+            (false, false) => Step::CloseSource,
+        }
+    }
+
+    /// Without a record in the source nothing is deleted there.
+    fn look_for_left(&mut self, id: Move) {
+        let list = self.state.target.lists[id].unwrap_or_default();
+        let left = |item: Item| list[item].is_some() && self.state.source.objects[item].is_some();
+        if Item::BOTH.into_iter().any(left) {
+            return self.give_back(Why::Stopped);
+        }
+        let next = self.settle_or_close(id);
+        self.go(next);
     }
 }

@@ -115,12 +115,15 @@ pub enum Step {
     Resume(Item),
     StillPaused,
     EnterReleased,
+    LookForLeft,
     Release(Item),
     EnterSettled,
     Settle(Item),
     CloseSource,
     CloseList,
     CloseTarget,
+    /// One of the locks goes before the last write, beside which it is given back.
+    UnlockBesideClose(Lock),
     ForgetTarget,
     ForgetList,
     Remove(Item),
@@ -145,6 +148,7 @@ impl Step {
                 | Self::List
                 | Self::Verify
                 | Self::StillPaused
+                | Self::LookForLeft
         )
     }
 

@@ -57,6 +57,10 @@ impl Model for Handover {
                 _ if waits => {}
                 _ => actions.push(Action::Do(run, step)),
             }
+            if step == Step::CloseTarget && !waits {
+                let held = Lock::EACH.into_iter().filter(|lock| process.taken[*lock]);
+                actions.extend(held.map(|lock| Action::Do(run, Step::UnlockBesideClose(lock))));
+            }
             if let Some((lock, Holder::Run(_))) = watched
                 && take_overs > 0
             {
@@ -97,7 +101,10 @@ impl Model for Handover {
         let mut turn = Turn { config: &self.config, state: last.clone(), run: Run::R1 };
         match action {
             Action::Start(run, command) => turn.by(run).start(command),
-            Action::Do(run, _) => turn.by(run).act(),
+            Action::Do(run, step) => {
+                turn.by(run).go(step);
+                turn.act();
+            }
             Action::LoseAnswer(run, _) => {
                 turn.by(run).act();
                 turn.lose_answer(last);

@@ -284,9 +284,13 @@ impl Records {
             "data": {RECORD: null, LIST: null, "finished.json": summary},
         });
         match self.handle.patch(&self.kind, &key, &patch).await {
-            Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
-            // Our own write, whose answer got lost.
-            Err(PlaceError::Conflict(_)) if self.read(&stored.name).await?.is_none() => Ok(()),
+            Ok(_) => Ok(()),
+            // Our own write, whose answer got lost; or a rollback that was told nothing of this run is removing the copies.
+            Err(PlaceError::Conflict(why) | PlaceError::NotFound(why)) => {
+                let there = self.handle.get(&self.kind, &key).await?;
+                let finished = there.is_some_and(|there| there.meta.labelled(FINISHED));
+                if finished { Ok(()) } else { Err(self.changed(&why)) }
+            }
             Err(error) => Err(self.handle.failed("closing", Some(&key), error)),
         }
     }

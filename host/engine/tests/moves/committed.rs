@@ -279,6 +279,23 @@ async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
     }
 }
 
+/// Whoever removes the record that decides takes the move back, and its copies with it.
+#[tokio::test(start_paused = true)]
+async fn a_move_whose_record_is_gone_at_the_end_is_not_said_to_be_done() {
+    let mut stage = half_committed().await;
+    unreachable(&stage.source);
+    stage.options.source_gone = true;
+    let (target, gone) = (stage.target.clone(), AtomicUsize::new(0));
+    stage.target.on_call(move |verb, key| {
+        if verb == "patch" && is_record(key, "target") && gone.fetch_add(1, Ordering::SeqCst) == 0 {
+            target.remove(key).unwrap();
+        }
+        None
+    });
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert!(stop.to_string().contains("changed by another run"), "{stop}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
     let stage = Stage::new();
