@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use contender::Contender;
-use rounds::Scenario;
+use rounds::{Beside, Scenario};
 
 const USAGE: &str = "usage: pivot-bench --pivot-host BINARY [--quick] [--write FILE]";
 const FAR: Duration = Duration::from_millis(20);
@@ -50,11 +50,19 @@ async fn main() -> Result<()> {
     if !quick {
         contenders.push(Contender::Clusterctl(pivot_lab::assets().await?.clusterctl().await?));
     }
-    let (many, rounds) = if quick { (200, 1) } else { (1000, 3) };
-    let scenarios = [
-        Scenario { name: "near", objects: many, delay: None, rounds },
-        Scenario { name: "20 ms", objects: 200, delay: Some(FAR), rounds },
-    ];
+    let near = Scenario { name: "near", objects: 200, delay: None, rounds: 1, beside: Beside::Everybody };
+    let far = Scenario { name: "20 ms", delay: Some(FAR), ..near };
+    let scenarios = if quick {
+        vec![near, far]
+    } else {
+        vec![
+            Scenario { objects: 1000, rounds: 3, ..near },
+            Scenario { rounds: 3, ..far },
+            // clusterctl would need six minutes for each round.
+            Scenario { objects: 1000, rounds: 3, beside: Beside::Floor, ..far },
+            Scenario { objects: 20_000, beside: Beside::Nobody, ..near },
+        ]
+    };
     let mut all = Vec::new();
     for scenario in scenarios {
         all.push(rounds::measure(scenario, &contenders).await?);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::contender::Took;
-use crate::rounds::{Measured, Run};
+use crate::rounds::{Measured, Run, Scenario};
 
 /// What the page says around the numbers.
 const PAGE: &str = include_str!("page.md");
@@ -22,7 +22,10 @@ pub(crate) fn table(all: &[Measured]) -> String {
         let peer = peer.map(|(_, runs)| wall(runs));
         let objects = measured.scenario.objects;
         let name = format!("floor, {} side by side", measured.side_by_side);
-        let mut rows = vec![(name.as_str(), &measured.floor)];
+        let mut rows = Vec::new();
+        if !measured.floor.is_empty() {
+            rows.push((name.as_str(), &measured.floor));
+        }
         rows.extend(measured.contenders.iter().map(|(agent, runs)| (*agent, runs)));
         let _ = writeln!(table, "| **{objects} objects, {}** | | | | | | | | | |", measured.scenario.name);
         for (who, runs) in rows {
@@ -31,9 +34,9 @@ pub(crate) fn table(all: &[Measured]) -> String {
             let each = |count: f64| format!("{:.2}", count / objects as f64);
             let _ = writeln!(
                 table,
-                "| {who} | {wall:.2} | {} | {:.2} | {ratio} | {} | {} | {} | {} | {} |",
+                "| {who} | {wall:.2} | {} | {} | {ratio} | {} | {} | {} | {} | {} |",
                 window(runs),
-                wall / floor,
+                if measured.floor.is_empty() { "–".to_owned() } else { format!("{:.2}", wall / floor) },
                 each(median(runs.iter().map(|run| run.tally.mutating as f64))),
                 median(runs.iter().map(|run| (run.tally.lease + run.tally.record) as f64)),
                 each(median(runs.iter().map(|run| (run.tally.read + run.tally.dry_run) as f64))),
@@ -73,7 +76,7 @@ pub(crate) fn phases(all: &[Measured]) -> String {
 /// The page.
 pub(crate) fn page(all: &[Measured], command: &str) -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let rounds = all.iter().map(|measured| measured.scenario.rounds).min().unwrap_or_default();
+    let rounds = all.iter().map(|measured| measured.scenario.rounds).max().unwrap_or_default();
     let page = PAGE.replace("{rounds}", &rounds.to_string()).replace("{cores}", &cores.to_string());
     let page = page.replace("{command}", command);
     let versions = format!(
@@ -92,11 +95,12 @@ pub(crate) fn page(all: &[Measured], command: &str) -> String {
 fn spread(all: &[Measured]) -> String {
     let mut text = String::new();
     for measured in all {
-        let floor = std::iter::once(("floor", &measured.floor));
+        let floor = std::iter::once(("floor", &measured.floor)).filter(|(_, runs)| !runs.is_empty());
         for (who, runs) in floor.chain(measured.contenders.iter().map(|(agent, runs)| (*agent, runs))) {
             let walls: Vec<_> =
                 runs.iter().map(|run| format!("{:.2}", run.took.wall.as_secs_f64())).collect();
-            let _ = writeln!(text, "- {}, {who}: {} s", measured.scenario.name, walls.join(", "));
+            let Scenario { objects, name, .. } = measured.scenario;
+            let _ = writeln!(text, "- {objects} objects, {name}, {who}: {} s", walls.join(", "));
         }
     }
     text

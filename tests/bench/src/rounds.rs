@@ -14,14 +14,23 @@ use crate::shape;
 /// How many requests side by side are tried for the floor.
 const SIDE_BY_SIDE: [usize; 6] = [8, 16, 32, 64, 128, 256];
 
+/// What pivot-host is measured beside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Everybody,
+    Floor,
+    Nobody,
+}
+
 /// What is measured.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) objects: usize,
     /// Added to every round trip, by a proxy that all go through; none: no proxy.
     pub(crate) delay: Option<Duration>,
     pub(crate) rounds: usize,
+    pub(crate) beside: Beside,
 }
 
 /// One run of one contender.
@@ -58,8 +67,15 @@ pub(crate) struct Ground {
 /// Runs a scenario on servers of its own.
 pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Result<Measured> {
     let ground = Ground::new(&scenario).await?;
+    let contenders: Vec<&Contender> = match scenario.beside {
+        Beside::Everybody => contenders.iter().collect(),
+        Beside::Floor | Beside::Nobody => {
+            contenders.iter().filter(|one| matches!(one, Contender::PivotHost(_))).collect()
+        }
+    };
+    let with_floor = scenario.beside != Beside::Nobody;
     let mut tries = Vec::new();
-    for side_by_side in SIDE_BY_SIDE {
+    for side_by_side in SIDE_BY_SIDE.into_iter().filter(|_| with_floor) {
         let run = ground.floor(&format!("try-{side_by_side}"), side_by_side).await?;
         say(format_args!("{}: floor, {side_by_side} side by side: {:.2?}", scenario.name, run.took.wall));
         tries.push((run.took.wall, side_by_side));
@@ -72,7 +88,9 @@ pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Res
         scenario,
     };
     for round in 0..measured.scenario.rounds {
-        measured.floor.push(ground.floor(&format!("floor-{round}"), side_by_side).await?);
+        if with_floor {
+            measured.floor.push(ground.floor(&format!("floor-{round}"), side_by_side).await?);
+        }
         for (contender, (agent, runs)) in contenders.iter().zip(&mut measured.contenders) {
             let run = ground.contender(contender, &format!("{agent}-{round}")).await?;
             say(format_args!(

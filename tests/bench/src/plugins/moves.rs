@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use pivot_lab::say;
 
 use crate::contender::Contender;
-use crate::rounds::{Ground, Run, Scenario};
+use crate::rounds::{Beside, Ground, Run, Scenario};
 
 /// All runs.
 pub(crate) struct Moves {
@@ -19,7 +19,9 @@ pub(crate) struct Moves {
 
 /// Runs the rounds on servers of their own.
 pub(crate) async fn measure(binary: &Path, plugins: &Path, objects: usize, rounds: usize) -> Result<Moves> {
-    let ground = Ground::new(&Scenario { name: "plugins", objects, delay: None, rounds }).await?;
+    let ground =
+        Ground::new(&Scenario { name: "plugins", objects, delay: None, rounds, beside: Beside::Nobody })
+            .await?;
     let with = |tell| Contender::WithPlugins { binary: binary.to_owned(), plugins: plugins.to_owned(), tell };
     let contenders = [Contender::PivotHost(PathBuf::from(binary)), with(false), with(true)];
     let mut runs: [Vec<Run>; 3] = Default::default();
