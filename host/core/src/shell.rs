@@ -3,14 +3,23 @@
 use std::fmt::Display;
 
 use crate::Key;
+use crate::words::hidden;
 
-/// A word as a shell takes it.
+/// A word as a shell takes it. What can't be seen is written as an escape, which bash and zsh read.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    if !word.chars().any(hidden) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let escaped = |c: char| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if hidden(c) => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+        c => c.to_string(),
+    };
+    format!("$'{}'", word.chars().map(escaped).collect::<String>())
 }
 
 /// A flag and its value: `--accept-loss Secret`.
@@ -46,5 +55,6 @@ mod tests {
         assert_eq!(kubectl("delete", &key, &[]), r"kubectl delete -n '$(id)' 'odd kind' 'it'\''s; rm -rf /'");
         assert_eq!(flag("--drop-owner", &key.group_kind), "--drop-owner 'Odd Kind'");
         assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("it's\n\\n \u{202e}x"), r"$'it\'s\x0a\\n \xe2\x80\xaex'");
     }
 }

@@ -1,13 +1,23 @@
 //! Words that come from elsewhere (a plugin, a server's field names) on their way to a terminal, a log or a document.
 
-/// One line of words: no control characters, at most so many bytes.
+/// Whether a character is anything but ink or a blank: it drives a terminal, turns text around, or can't be seen.
+pub fn hidden(c: char) -> bool {
+    match c {
+        ' '..='~' => false,
+        // Letters, marks and symbols that draw nothing: fillers, joiners of marks, selectors of variants.
+        '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
+        '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}' => true,
+        // Controls, formats, separators, blanks of other widths, private and unassigned characters: the standard library
+        // knows them. It would escape a mark as well, but not behind a letter.
+        _ => format!("a{c}").escape_debug().count() > 2,
+    }
+}
+
+/// One line of words: what is hidden becomes a blank, at most so many bytes. For words of people, as plugins say them.
 pub fn line(words: &str, most: usize) -> String {
     let mut out = String::with_capacity(words.len().min(most));
     for c in words.trim().chars() {
-        // Also what turns text around or hides in it.
-        let hidden = c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-        let c = if hidden { ' ' } else { c };
+        let c = if hidden(c) { ' ' } else { c };
         if out.len() + c.len_utf8() > most {
             out.push('…');
             break;
@@ -17,13 +27,81 @@ pub fn line(words: &str, most: usize) -> String {
     out.trim().to_owned()
 }
 
+/// Words on one line that shows what they are: what is hidden is escaped (`\n`, `\u{202e}`). Of more than so many
+/// characters the middle is left out: what a message begins with says what happened, its end what to do about it.
+pub fn shown(words: &str, most: usize) -> String {
+    if words.len() <= most && words.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return words.to_owned();
+    }
+    let Some(_) = overflow(words.char_indices(), most) else { return escaped(words) };
+    let head = overflow(words.char_indices(), most / 3 * 2).map_or(0, |(at, _)| at);
+    let tail = overflow(words.char_indices().rev(), most / 3).map_or(0, |(at, c)| at + c.len_utf8());
+    let [head, middle, tail] =
+        [words.get(..head), words.get(head..tail), words.get(tail..)].map(Option::unwrap_or_default);
+    format!("{} … {} characters left out … {}", escaped(head), middle.chars().count(), escaped(tail))
+}
+
+/// The first character that doesn't fit any more.
+fn overflow(mut chars: impl Iterator<Item = (usize, char)>, room: usize) -> Option<(usize, char)> {
+    let mut used = 0;
+    chars.find(|(_, c)| {
+        used += if hidden(*c) { c.escape_default().count() } else { 1 };
+        used > room
+    })
+}
+
+fn escaped(words: &str) -> String {
+    let mut out = String::with_capacity(words.len());
+    for c in words.chars() {
+        if hidden(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
-    use super::line;
+    use super::*;
 
     #[test]
     fn words_are_one_bounded_line_without_tricks() {
         assert_eq!(line("a\x1b[31mb\nc\u{202e}d", 100), "a [31mb c d");
         assert_eq!(line("ääää", 5), "ää…");
+    }
+
+    #[test]
+    fn what_can_not_be_seen_is_hidden() {
+        for c in "\0\t\n\r\u{1b}\u{7f}\u{80}\u{85}\u{9b}\u{a0}\u{ad}\u{34f}\u{378}\u{61c}\u{115f}\u{1160}\u{17b4}\u{180b}\u{180e}\
+                  \u{200b}\u{200d}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2060}\u{2066}\u{2069}\u{206f}\u{2800}\u{3000}\
+                  \u{3164}\u{e000}\u{fe0f}\u{feff}\u{ffa0}\u{fff9}\u{ffff}\u{1d173}\u{e0001}\u{e0041}\u{e007f}\u{e0100}"
+            .chars()
+        {
+            assert!(hidden(c), "{c:?}");
+        }
+        for c in " ~aäéß€ςдعא中日本🚀…‹›“”–—\u{301}\u{93f}".chars() {
+            assert!(!hidden(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn words_show_what_they_are() {
+        for (words, seen) in [
+            ("plain words, ‹größer› 中", "plain words, ‹größer› 中"),
+            ("a\nerror: b\r\n\t", "a\\nerror: b\\r\\n\\t"),
+            ("\u{1b}[2J\u{9b}1m", "\\u{1b}[2J\\u{9b}1m"),
+            ("a\u{202e}b\u{3164}\u{e0041}", "a\\u{202e}b\\u{3164}\\u{e0041}"),
+            ("a\\n", "a\\n"),
+        ] {
+            assert_eq!(shown(words, 100), seen);
+        }
+    }
+
+    #[test]
+    fn of_many_words_the_middle_is_left_out() {
+        let long = format!("begin{}end", "x".repeat(3_000_000));
+        assert_eq!(shown(&long, 12), "beginxxx … 2999996 characters left out … xend");
+        let escapes = shown(&"\u{e0041}".repeat(1_000), 90);
+        let piece = |count: usize| "\\u{e0041}".repeat(count);
+        assert_eq!(escapes, format!("{} … 991 characters left out … {}", piece(6), piece(3)));
+        assert_eq!(shown("äöüß", 4), "äöüß");
     }
 }

@@ -1,11 +1,13 @@
 //! The plugin directory, behind a handle that no path and no link leads out of.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use pivot_core::words::shown;
 use sha2::{Digest, Sha256};
 
 use crate::error::{LoadError, Refused, Who};
@@ -38,6 +40,15 @@ impl Artifact {
             file: self.file.clone(),
             digest: Some(self.digest.clone()),
         }
+    }
+}
+
+/// The name of a file. It ends up in messages and in commands to type, so it is one line that shows what it says.
+pub(crate) fn plain(name: &OsStr) -> Result<String, Refused> {
+    match name.to_str() {
+        Some(name) if text::line(name, name.len()) == name => Ok(name.to_owned()),
+        Some(name) => Err(Refused::FileName(shown(name, 300))),
+        None => Err(Refused::FileName(format!("{name:?}"))),
     }
 }
 
@@ -76,13 +87,8 @@ impl PluginDir {
             if !name.as_encoded_bytes().ends_with(b".wasm") {
                 continue;
             }
-            // It ends up in messages and in commands to type, so it is one line that shows what it says. Left out in silence
-            // it would only seem to be loaded.
-            match name.into_string() {
-                Ok(name) if text::line(&name, name.len()) == name => files.push(name),
-                Ok(name) => return Err(Refused::FileName(name.escape_debug().to_string()).of(who())),
-                Err(name) => return Err(Refused::FileName(format!("{name:?}")).of(who())),
-            }
+            // Left out in silence it would only seem to be loaded.
+            files.push(plain(&name).map_err(|refused| refused.of(who()))?);
         }
         files.sort();
         Ok(files)

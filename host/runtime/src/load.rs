@@ -12,7 +12,7 @@ use pivot_core::hooks::{Description, Hook};
 use crate::candidate::Candidate;
 use crate::context::Card;
 use crate::describe::Declaration;
-use crate::directory::{PluginDir, sha256};
+use crate::directory::{PluginDir, plain, sha256};
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused, Who};
 use crate::limits::Limits;
@@ -215,11 +215,11 @@ fn taken(plugins: &[(String, Plugin)]) -> Vec<LoadError> {
 
 /// A file and the directory that stands for all it may reach.
 fn split(path: &Path) -> Result<(PathBuf, String), LoadError> {
-    let file = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    let Some(file) = file else {
-        let who = Who { file: path.display().to_string(), ..Who::default() };
-        return Err(Refused::NotInside("it has no name".into()).of(who));
-    };
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let who = |path: &Path| Who { file: path.display().to_string(), ..Who::default() };
+    let Some(file) = path.file_name() else {
+        return Err(Refused::NotInside("it has no name".into()).of(who(path)));
+    };
+    let file = plain(file).map_err(|refused| refused.of(who(dir)))?;
     Ok((dir.to_owned(), file))
 }

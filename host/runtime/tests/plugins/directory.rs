@@ -115,11 +115,24 @@ async fn a_file_name_is_plain_text() {
         ("it\u{200b}.wasm".as_bytes(), "it\\u{200b}.wasm"),
         ("it\u{2066}.wasm".as_bytes(), "it\\u{2066}.wasm"),
         ("\u{feff}it.wasm".as_bytes(), "\\u{feff}it.wasm"),
+        ("it\u{61c}.wasm".as_bytes(), "it\\u{61c}.wasm"),
+        ("it\u{ad}.wasm".as_bytes(), "it\\u{ad}.wasm"),
+        ("it\u{34f}.wasm".as_bytes(), "it\\u{34f}.wasm"),
+        ("it\u{115f}.wasm".as_bytes(), "it\\u{115f}.wasm"),
+        ("it\u{180e}.wasm".as_bytes(), "it\\u{180e}.wasm"),
+        ("it\u{3164}.wasm".as_bytes(), "it\\u{3164}.wasm"),
+        ("it\u{fff9}.wasm".as_bytes(), "it\\u{fff9}.wasm"),
+        ("it\u{e0041}.wasm".as_bytes(), "it\\u{e0041}.wasm"),
     ] {
         let place = Place::new();
         std::fs::write(place.dir.path().join(std::ffi::OsStr::from_bytes(name)), b"").unwrap();
         let errors = place.refused().await;
         assert_eq!(errors[0].0, "file-name");
         assert!(errors[0].1.contains(&format!("not plain text: {shown};")), "{}", errors[0].1);
+        // Named one by one, too.
+        let path = place.dir.path().join(std::ffi::OsStr::from_bytes(name));
+        assert_eq!(place.runtime.inspect(&path).await.unwrap_err().code(), "file-name");
+        assert_eq!(place.runtime.admit(&path).await.unwrap_err().code(), "file-name");
+        assert!(!place.path("plugins.lock").exists());
     }
 }
