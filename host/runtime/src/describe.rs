@@ -134,14 +134,12 @@ fn is_name(name: &str) -> bool {
 
 fn kind(said: types::GroupKind) -> Result<GroupKind, String> {
     let types::GroupKind { group, kind } = said;
-    let group_fine = group.len() <= 253
-        && group.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.'));
-    let kind_fine = kind == "*"
-        || (!kind.is_empty() && kind.len() <= 63 && kind.chars().all(|c| c.is_ascii_alphanumeric()));
-    if !group_fine || !kind_fine {
+    let named = GroupKind { group, kind };
+    if !text::is_kind(&named) {
+        let GroupKind { group, kind } = named;
         return Err(format!("`{}.{}` is no kind", text::line(&kind, 64), text::line(&group, 64)));
     }
-    Ok(GroupKind { group, kind })
+    Ok(named)
 }
 
 fn change(said: wit::Change) -> Result<Change, String> {
@@ -151,7 +149,7 @@ fn change(said: wit::Change) -> Result<Change, String> {
 }
 
 fn read(said: wit::Read) -> Result<Read, String> {
-    if let Some(namespace) = said.namespace.as_deref().filter(|n| *n != "*" && !text::is_object_name(n)) {
+    if let Some(namespace) = said.namespace.as_deref().filter(|n| *n != "*" && !text::is_label(n)) {
         return Err(format!("`{}` is no namespace", text::line(namespace, 64)));
     }
     Ok(Read { kind: kind(said.kind)?, side: side(&said.side)?, namespace: said.namespace })

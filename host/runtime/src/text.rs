@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 pub(crate) use pivot_core::words::line;
-use pivot_core::{Key, Object, names};
+use pivot_core::{GroupKind, Key, Object, names};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -110,7 +110,29 @@ pub(crate) fn code(word: &str, declared: Option<&Codes>) -> String {
 pub(crate) fn is_object_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 253
+        // Steps, where names are part of a path.
+        && !matches!(name, "." | "..")
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':'))
+}
+
+/// Whether a word is a label as DNS has them, and so the name of a namespace or a Service.
+pub(crate) fn is_label(word: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !word.is_empty()
+        && word.len() <= 63
+        && word.chars().all(inner)
+        && !word.starts_with('-')
+        && !word.ends_with('-')
+}
+
+/// Whether a kind could be one; `*` is every kind of the group.
+pub(crate) fn is_kind(kind: &GroupKind) -> bool {
+    let GroupKind { group, kind } = kind;
+    let group_fine = group.is_empty() || (group.len() <= 253 && group.split('.').all(is_label));
+    let word = kind.starts_with(|c: char| c.is_ascii_uppercase())
+        && kind.len() <= 63
+        && kind.chars().all(|c| c.is_ascii_alphanumeric());
+    group_fine && (kind == "*" || word)
 }
 
 /// Whether a key could be that of an object.
@@ -125,7 +147,7 @@ pub(crate) fn is_key(key: &Key) -> bool {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use pivot_core::{GroupKind, Kind, KindLabels};
+    use pivot_core::{Kind, KindLabels};
     use std::sync::Arc;
 
     fn parsed(kind: &str, raw: &str) -> Object {
@@ -197,6 +219,23 @@ mod tests {
             ["cluster.x-k8s.io/paused", "clusterctl.cluster.x-k8s.io/block-move", "hosts.pivot-host.io/state"]
         {
             assert_eq!(seen(json!({key: "x"})), json!({key: "x"}));
+        }
+    }
+
+    #[test]
+    fn names_are_no_steps_and_labels_are_dns() {
+        for name in ["a", "A.b-c_d:e", "..."] {
+            assert!(is_object_name(name), "{name}");
+        }
+        for name in ["", ".", "..", "a/b", "a\n", "\u{3164}"] {
+            assert!(!is_object_name(name), "{name}");
+        }
+        let long = "a".repeat(64);
+        for label in ["a", "0", "metal3", "a-b", &long[1..]] {
+            assert!(is_label(label), "{label}");
+        }
+        for label in ["", ".", "..", "a.b", "-a", "a-", "A", "a_b", "a b", "\u{e4}", &long] {
+            assert!(!is_label(label), "{label}");
         }
     }
 

@@ -3,6 +3,7 @@
 use http::Uri;
 
 use crate::services::Vantage;
+use crate::text::is_label;
 
 /// Where a probe goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +84,7 @@ fn service(text: &str) -> Result<Endpoint, String> {
     let steps = path
         .split(['/', '?'])
         .any(|step| matches!(step, ".." | ".") || step.contains('%') || step.contains('\\'));
-    if !is_host(namespace) || steps {
+    if !is_label(namespace) || !is_label(&service) || steps {
         return Err(wrong());
     }
     Ok(Endpoint { host: format!("{namespace}/{service}"), port, tls: false, path: format!("/{path}") })
@@ -118,6 +119,17 @@ mod tests {
             (true, Vantage::Here, "ftp://host/"),
             (true, Vantage::Here, "http://user:word@host/"),
             (true, Vantage::Here, "http://host/\r\nX: y"),
+            (true, side, "../ironic:6385/v1"),
+            (true, side, "./ironic:6385/v1"),
+            (true, side, "metal3/..:6385/v1"),
+            (true, side, "metal3/.:6385/v1"),
+            (true, side, "metal3/a.b:6385/v1"),
+            (true, side, "metal_3/ironic:6385/v1"),
+            (true, side, "-metal3/ironic:6385/v1"),
+            (true, side, "metal3-/ironic:6385/v1"),
+            (true, side, "Metal3/ironic:6385/v1"),
+            (true, side, "metal3/[fd00::1]:6385/v1"),
+            (true, side, "metal3/iron\u{3164}ic:6385/v1"),
             (true, side, "metal3/ironic:6385/../../secrets"),
             (true, side, "metal3/ironic:6385/%2e%2e/x"),
             (false, side, "metal3/ironic:6385"),

@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use crate::text::is_label;
+
 /// A set of addresses: `10.0.0.0/8`, or one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
@@ -180,7 +182,7 @@ impl FromStr for Pattern {
         } else if host == "*" {
             Host::Any
         } else if let Some((namespace, service)) = host.split_once('/') {
-            let fine = |w: &str| w == "*" || (word(w) && !w.contains('.'));
+            let fine = |w: &str| w == "*" || is_label(w);
             if !fine(namespace) || !fine(service) {
                 return Err(wrong());
             }
@@ -242,9 +244,23 @@ mod tests {
             assert_eq!(pattern(text).matches(host, port), fits, "{text} {host}:{port}");
             assert_eq!(pattern(&pattern(text).to_string()), pattern(text));
         }
-        for bad in
-            ["", "host", "host:", ":80", "a b:80", "*x:80", "a/b/c:80", "1.2.3.4/33:80", "[x]:80", "h:70000"]
-        {
+        for bad in [
+            "",
+            "host",
+            "host:",
+            ":80",
+            "../a:80",
+            "a/..:80",
+            "a_b/c:80",
+            "a/-b:80",
+            "a/:80",
+            "a b:80",
+            "*x:80",
+            "a/b/c:80",
+            "1.2.3.4/33:80",
+            "[x]:80",
+            "h:70000",
+        ] {
             assert!(bad.parse::<Pattern>().is_err(), "{bad}");
         }
     }
@@ -281,8 +297,14 @@ mod tests {
             assert!(!reachable(address, &named(&["0.0.0.0/0", "::/0"])), "{special}");
         }
         assert!(reachable("10.0.0.1".parse().unwrap(), &[]));
-        for plain in ["2002:a00:1::1", "::ffff:0:10.0.0.1", "64:ff9b::a00:1", "fd20:ce::253", "168.63.129.17"]
-        {
+        for plain in [
+            "2002:a00:1::1",
+            "::ffff:0:10.0.0.1",
+            "64:ff9b::a00:1",
+            "fd20:ce::253",
+            "fd00:42::43",
+            "168.63.129.17",
+        ] {
             assert!(reachable(plain.parse().unwrap(), &[]), "{plain}");
         }
         assert!(reachable("64:ff9b:1::a00:1".parse().unwrap(), &named(&["64:ff9b:1::/96"])));
