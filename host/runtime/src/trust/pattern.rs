@@ -49,7 +49,7 @@ impl FromStr for Network {
 
 /// Where the host itself, its link and its cloud's metadata answer. A pattern reaches them only by naming a network
 /// that lies inside one of these.
-const SPECIAL: [(IpAddr, u32); 14] = [
+const SPECIAL: [(IpAddr, u32); 16] = [
     (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
     (IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8),
     (IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
@@ -59,6 +59,8 @@ const SPECIAL: [(IpAddr, u32); 14] = [
     (IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)), 32),
     (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)), 32),
     (IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)), 128),
+    (IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)), 128),
+    (IpAddr::V6(Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42)), 128),
     (IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)), 128),
     // A site's own translators: where in it the IPv4 address stands, only the site knows.
     (IpAddr::V6(Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0)), 48),
@@ -281,6 +283,8 @@ mod tests {
             "::",
             "fe80::1",
             "fd00:ec2::254",
+            "fd00:ec2::23",
+            "fd00:42::42",
             "fd20:ce::254",
             "::ffff:169.254.169.254",
             "::169.254.169.254",
