@@ -5,6 +5,8 @@ mod grants;
 mod lock;
 mod pattern;
 
+use crate::error::Refused;
+
 pub use grants::{Grants, OnFailure, OperatorFile};
 pub use lock::{Entry, Lock};
 pub(crate) use pattern::reachable;
@@ -12,6 +14,16 @@ pub use pattern::{Network, Pattern};
 
 pub(crate) use gates::{Reach, granted, reach, undeclared};
 pub(crate) use grants::section;
+
+/// What is wrong with an operator's file, and where. Its lines are not quoted: somebody else may have written them.
+fn not_toml(text: &str, error: &toml::de::Error) -> Refused {
+    let place = error.span().and_then(|span| text.get(..span.start)).map(|before| {
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        format!("line {line}, column {column}: ")
+    });
+    Refused::Operator(format!("{}{}", place.unwrap_or_default(), error.message()))
+}
 
 /// The operator's grants, beside the plugins.
 pub const GRANTS_FILE: &str = "plugins.toml";

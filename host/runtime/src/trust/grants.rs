@@ -12,7 +12,8 @@ use serde::Deserialize;
 use crate::describe::{Change, Declaration, Read};
 use crate::error::{LoadError, Refused, Who};
 use crate::limits::{Limits, LimitsText};
-use crate::trust::{GRANTS_FILE, Pattern};
+use crate::text::{is_kind, is_label};
+use crate::trust::{GRANTS_FILE, Pattern, not_toml};
 
 /// What happens when a hook fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -132,10 +133,7 @@ impl OperatorFile {
     /// Reads the file's text.
     pub fn read(text: &str) -> Result<Self, LoadError> {
         let who = || Who { file: GRANTS_FILE.into(), ..Who::default() };
-        let file: FileText = match toml::from_str(text) {
-            Ok(file) => file,
-            Err(error) => return Err(Refused::Operator(error.to_string()).of(who())),
-        };
+        let file: FileText = toml::from_str(text).map_err(|error| not_toml(text, &error).of(who()))?;
         let FileText { order, limits, plugins } = file;
         if let Some(unknown) = order.iter().find(|name| !plugins.contains_key(*name)) {
             let names: Vec<_> = plugins.keys().map(String::as_str).collect();
@@ -163,13 +161,30 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
         hooks,
         changes: changes
             .into_iter()
-            .map(|c| Change { hook: c.hook, kind: kind(&c.kind), side: c.side })
-            .collect(),
+            .enumerate()
+            .map(|(index, ChangeText { hook, kind, side })| {
+                let kind = group_kind(&kind).map_err(|why| format!("changes[{index}].kind: {why}"))?;
+                Ok(Change { hook, kind, side })
+            })
+            .collect::<Result<_, String>>()?,
         reads: reads
             .into_iter()
-            .map(|r| Read { kind: kind(&r.kind), side: r.side, namespace: r.namespace })
-            .collect(),
-        probes: probes.iter().map(|probe| probe.parse()).collect::<Result<_, _>>()?,
+            .enumerate()
+            .map(|(index, ReadText { kind, side, namespace })| {
+                let kind = group_kind(&kind).map_err(|why| format!("reads[{index}].kind: {why}"))?;
+                if let Some(other) = namespace.as_ref().filter(|name| *name != "*" && !is_label(name)) {
+                    return Err(format!(
+                        "reads[{index}].namespace: `{other}` is no namespace, and not `*` for all"
+                    ));
+                }
+                Ok(Read { kind, side, namespace })
+            })
+            .collect::<Result<_, String>>()?,
+        probes: probes
+            .iter()
+            .enumerate()
+            .map(|(index, probe)| probe.parse().map_err(|why| format!("probes[{index}]: {why}")))
+            .collect::<Result<_, String>>()?,
         secret_data,
         check_fails: on_failure.check,
         limits: limits.over(base),
@@ -178,9 +193,16 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
     })
 }
 
-fn kind(text: &str) -> GroupKind {
+fn group_kind(text: &str) -> Result<GroupKind, String> {
     let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-    GroupKind::new(group, kind)
+    let kind = GroupKind::new(group, kind);
+    // A dot with nothing behind it would be lost.
+    if is_kind(&kind) && !text.ends_with('.') {
+        return Ok(kind);
+    }
+    Err(format!(
+        "`{text}` is no kind; write it with its group, as `Machine.cluster.x-k8s.io`, `Secret` or `*.metal3.io`"
+    ))
 }
 
 /// The section of `plugins.toml` that grants a plugin what it asks for: for the operator to review, not to be taken
@@ -261,5 +283,66 @@ mod tests {
             assert!(error.starts_with("plugins.toml: can't be understood: "), "{error}");
             assert!(error.contains(said), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_no_kind_and_no_namespace_is_refused_where_it_stands() {
+        let long = "A".repeat(64);
+        for kind in [
+            "",
+            "*.",
+            "A.",
+            ".metal3.io",
+            "A..io",
+            "A.metal3.io.",
+            "A.-a.io",
+            "A.a_b",
+            "A.B",
+            "A b.metal3.io",
+            "A/b.c",
+            "../a",
+            "*.*",
+            "a*.metal3.io",
+            "hosts.metal3.io",
+            "0A",
+            "A\n.b",
+            "A\u{3164}.b",
+            "A.b\u{e4}",
+            &long,
+        ] {
+            for (from, key) in
+                [("BareMetalHost.metal3.io", "changes[0].kind"), ("*.metal3.io", "reads[0].kind")]
+            {
+                let text = FILE.replacen(&format!("\"{from}\""), &toml::Value::from(kind).to_string(), 1);
+                let error = OperatorFile::read(&text).unwrap_err().to_string();
+                let head = format!(
+                    "plugins.toml: can't be understood: [plugins.hosts]: {key}: `{kind}` is no kind; "
+                );
+                assert!(error.starts_with(&head), "{error}");
+            }
+        }
+        for namespace in
+            ["", ".", "..", "a.b", "a/b", "A", "**", "-a", "a\n", "a\u{ad}", &long.to_lowercase()]
+        {
+            let text = FILE.replacen(
+                "namespace = \"*\"",
+                &format!("namespace = {}", toml::Value::from(namespace)),
+                1,
+            );
+            let error = OperatorFile::read(&text).unwrap_err().to_string();
+            let head = format!("[plugins.hosts]: reads[0].namespace: `{namespace}` is no namespace");
+            assert!(error.contains(&head), "{error}");
+        }
+        for kind in ["Secret", "*", "*.metal3.io", "A1.b", "Machine.cluster.x-k8s.io"] {
+            let text = FILE.replacen("*.metal3.io", kind, 1);
+            assert!(OperatorFile::read(&text).is_ok(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_toml_is_named_by_its_place_and_not_quoted() {
+        let error = OperatorFile::read("[plugins.a]\nhunter2 error: x").unwrap_err().to_string();
+        assert!(error.starts_with("plugins.toml: can't be understood: line 2, column 9: "), "{error}");
+        assert!(!error.contains("hunter2") && !error.contains('\n'), "{error}");
     }
 }

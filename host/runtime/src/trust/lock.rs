@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{LoadError, Refused, Who};
-use crate::trust::LOCK_FILE;
+use crate::trust::{LOCK_FILE, not_toml};
 
 const HEAD: &str =
     "# The plugins that were admitted here. Written by `pivot-host plugin lock`, checked at every start.\n";
@@ -43,10 +43,7 @@ impl Lock {
     /// Reads the file's text.
     pub fn read(text: &str) -> Result<Self, LoadError> {
         let who = Who { file: LOCK_FILE.into(), ..Who::default() };
-        let text: Text = match toml::from_str(text) {
-            Ok(text) => text,
-            Err(error) => return Err(Refused::Operator(error.to_string()).of(who)),
-        };
+        let text: Text = toml::from_str(text).map_err(|error| not_toml(text, &error).of(who.clone()))?;
         if text.format != FORMAT {
             let why = format!("it has format {}, this program reads {FORMAT}", text.format);
             return Err(Refused::Operator(why).of(who));
