@@ -80,6 +80,18 @@ pub enum ConnectError {
         /// What there is.
         known: Vec<String>,
     },
+    /// The context says nothing of who we are, or names a user that isn't there. Going on would be going on as nobody.
+    #[error("kubeconfig {file}, context {context:?}: {}; there are: {}", nobody(.user), listed(.known))]
+    NoUser {
+        /// Which file.
+        file: String,
+        /// Which context.
+        context: String,
+        /// The user that it names.
+        user: Option<String>,
+        /// The users there are.
+        known: Vec<String>,
+    },
     /// The certificate that says who we are is no longer valid.
     #[error("kubeconfig {file}, context {context:?}: the client certificate expired at {end}")]
     Expired {
@@ -104,6 +116,11 @@ pub enum ConnectError {
 
 fn listed(known: &[String]) -> String {
     if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+}
+
+fn nobody(user: &Option<String>) -> String {
+    user.as_ref()
+        .map_or_else(|| "it names no user".to_owned(), |user| format!("its user {user:?} is not there"))
 }
 
 /// What was read, and from where.
@@ -218,19 +235,23 @@ async fn resolve(
     let wanted = [
         ("context", Some(&context), contexts),
         ("cluster", chosen.cluster.as_ref(), clusters),
-        ("user", chosen.user.as_ref(), users),
+        ("user", chosen.user.as_ref(), users.clone()),
     ];
     for (what, name, known) in wanted {
         if let Some(name) = name.filter(|name| !known.contains(name)) {
             return Err(ConnectError::Unknown { file, what, name: name.clone(), known });
         }
     }
-    let cluster = kubeconfig
+    let found = kubeconfig
         .contexts
         .iter()
         .find(|named| named.name == context)
-        .and_then(|named| named.context.as_ref())
-        .map(|found| chosen.cluster.clone().unwrap_or_else(|| found.cluster.clone()));
+        .and_then(|named| named.context.as_ref());
+    let user = found.and_then(|found| found.user.clone()).filter(|user| !user.is_empty());
+    if chosen.user.is_none() && !user.as_ref().is_some_and(|user| users.contains(user)) {
+        return Err(ConnectError::NoUser { file, context, user, known: users });
+    }
+    let cluster = found.map(|found| chosen.cluster.clone().unwrap_or_else(|| found.cluster.clone()));
     let own_proxy = kubeconfig
         .clusters
         .iter()

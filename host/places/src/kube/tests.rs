@@ -398,6 +398,39 @@ async fn an_unknown_context_lists_those_there_are() {
 }
 
 #[tokio::test]
+async fn a_context_without_a_user_is_refused_before_anyone_is_asked() {
+    let with = |context: serde_json::Value, users: serde_json::Value| {
+        let config = json!({
+            "current-context": "one",
+            "contexts": [{"name": "one", "context": context}],
+            "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+            "users": users,
+        });
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(config.to_string().as_bytes()).unwrap();
+        file
+    };
+    let users = json!([{"name": "a", "user": {"token": "hunter2"}}, {"name": "b"}]);
+    for (context, users, why) in [
+        (json!({"cluster": "c"}), users.clone(), "it names no user; there are: a, b"),
+        (json!({"cluster": "c", "user": ""}), users.clone(), "it names no user; there are: a, b"),
+        (json!({"cluster": "c", "user": null}), json!([]), "it names no user; there are: none"),
+        (json!({"cluster": "c", "user": "x"}), users.clone(), "its user \"x\" is not there; there are: a, b"),
+    ] {
+        let file = with(context, users);
+        let error = KubePlace::connect(options(&file)).await.err().unwrap().to_string();
+        let path = file.path().display();
+        assert_eq!(error, format!("kubeconfig {path}, context \"one\": {why}"));
+    }
+    // Another user may be chosen, and an entry may say that nothing has to be proved.
+    let file = with(json!({"cluster": "c"}), users);
+    let user = Some("a".to_owned());
+    assert!(KubePlace::connect(ConnectOptions { user, ..options(&file) }).await.is_ok());
+    let file = with(json!({"cluster": "c", "user": "b"}), json!([{"name": "b", "user": {}}]));
+    assert!(KubePlace::connect(options(&file)).await.is_ok());
+}
+
+#[tokio::test]
 async fn an_expired_certificate_is_named_before_it_is_used() {
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
     params.not_after = rcgen::date_time_ymd(2024, 2, 3);
