@@ -12,7 +12,7 @@ use crate::ends::{self, OpenError, Opened};
 use crate::exit;
 use crate::next::Commands;
 use crate::output::{
-    self, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument, StatusDocument, Told,
+    self, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument, StatusDocument, Text, Told,
 };
 use crate::plugins;
 
@@ -121,7 +121,7 @@ impl<'a> Errand<'a> {
             Ok(report) => report,
             Err(stop) => {
                 if exit::of(&stop, self.choices.allow_empty) == exit::DONE {
-                    self.output.result(|| format!("{stop}\n"), &ReportDocument::nothing(labels));
+                    self.output.result(|| stop.to_string().into(), &ReportDocument::nothing(labels));
                     return exit::DONE;
                 }
                 return self.stopped(&stop, Told::Nothing);
@@ -190,7 +190,7 @@ impl<'a> Errand<'a> {
     }
 
     fn not_opened(&self, error: &OpenError) -> u8 {
-        self.failed(Exit::Refused, &error.to_string(), UNTOUCHED)
+        self.failed(Exit::Refused, &error.to_string().into(), UNTOUCHED)
     }
 
     /// The lines that may be typed next about one of the moves that are under way.
@@ -201,11 +201,11 @@ impl<'a> Errand<'a> {
     }
 
     /// Says what went wrong outside the engine.
-    fn failed(&self, exit: Exit, message: &str, state: &str) -> u8 {
+    fn failed(&self, exit: Exit, message: &Text, state: &str) -> u8 {
         if self.output.manner().format != OutputFormat::Text {
-            self.output.result(String::new, &ErrorDocument::other(exit, message, state));
+            self.output.result(Text::default, &ErrorDocument::other(exit, message, state));
         }
-        self.output.fail(message);
+        self.output.fail(message.clone());
         self.output.standing(state, &[]);
         exit::code(exit)
     }
@@ -214,11 +214,11 @@ impl<'a> Errand<'a> {
     fn stopped(&self, stop: &Stop, told: Told) -> u8 {
         let next = self.lines(&stop.next, stop.move_id.as_deref());
         if told == Told::Nothing && self.output.manner().format != OutputFormat::Text {
-            self.output.result(String::new, &ErrorDocument::stop(stop, next.clone()));
+            self.output.result(Text::default, &ErrorDocument::stop(stop, next.clone()));
         }
         let code = exit::of(stop, self.choices.allow_empty);
         if code == exit::DONE {
-            self.output.say(&stop.to_string());
+            self.output.say(stop.to_string());
         } else {
             self.output.stopped(stop, told, &next);
         }

@@ -4,8 +4,10 @@ use std::process::ExitCode;
 
 use pivot_engine::{Exit, Failure, Stop};
 
+use crate::output::Text;
+
 /// Of a command beside a move: where it fails, how the run ends and what to say.
-pub(crate) type Result<T, E = (Exit, String)> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = (Exit, Text)> = std::result::Result<T, E>;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;

@@ -14,6 +14,8 @@ pub(crate) fn start(look: &Look, output: &Arc<Output>) {
     let output = output.clone();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter(look)))
+        // Colours are made of what is taken out of the words of others.
+        .with_ansi(false)
         .with_writer(BoxMakeWriter::new(move || LogLines(output.clone())));
     // A second start, as in tests, changes nothing.
     let _ = match look.log_format {

@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 
 use crate::args::{PluginVerb, With};
 use crate::exit::{self, Result};
-use crate::output::{Document, Output};
+use crate::output::{Document, Output, Text};
 
 /// The plugins of a move; none where no directory is named. An error is everything that is wrong with them.
-pub(crate) async fn load(with: &With) -> Result<Vec<Arc<dyn Hooks>>, String> {
+pub(crate) async fn load(with: &With) -> Result<Vec<Arc<dyn Hooks>>, Text> {
     let Some(directory) = &with.plugins else { return Ok(Vec::new()) };
     let plugins = read(directory, with.unlocked).await?;
     Ok(plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>).collect())
 }
 
-async fn read(directory: &Path, unlocked: bool) -> Result<Vec<Plugin>, String> {
+async fn read(directory: &Path, unlocked: bool) -> Result<Vec<Plugin>, Text> {
     let options = LoadOptions { unlocked };
     Runtime::new().load(directory, options).await.map_err(|errors| refused::told(directory, &errors))
 }
@@ -39,64 +39,88 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
     match result {
         Ok(()) => exit::DONE,
         Err((code, message)) => {
-            output.fail(&message);
+            output.fail(message);
             exit::code(code)
         }
     }
 }
 
 fn new(name: &str, program: &str, output: &Output) -> Result<()> {
-    let files = pivot_sdk_template::files(name).map_err(|error| (Exit::Usage, error.to_string()))?;
+    let files = pivot_sdk_template::files(name).map_err(|error| (Exit::Usage, error.to_string().into()))?;
     let folder = PathBuf::from(name);
     if folder.exists() {
-        return Err((Exit::Refused, format!("{name} is there already; nothing is written")));
+        return Err((Exit::Refused, format!("{name} is there already; nothing is written").into()));
     }
     for (path, text) in files {
         let path = folder.join(path);
         let written =
             path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| (Exit::Unexpected, format!("writing {}: {error}", path.display())))?;
+        written.map_err(|error| (Exit::Unexpected, format!("writing {}: {error}", path.display()).into()))?;
     }
     let text = || {
-        format!(
-            "{name}/ is written. Next:\n  cd {name}\n  cargo test\n  cargo build --release --target wasm32-wasip2\n  {program} plugin inspect target/wasm32-wasip2/release/{}.wasm\n",
-            name.replace('-', "_")
-        )
+        Text::from_iter([
+            format!("{name}/ is written. Next:"),
+            format!("  cd {name}"),
+            "  cargo test".to_owned(),
+            "  cargo build --release --target wasm32-wasip2".to_owned(),
+            format!(
+                "  {program} plugin inspect target/wasm32-wasip2/release/{}.wasm",
+                name.replace('-', "_")
+            ),
+        ])
     };
     output.result(text, &Document::new("Plugin", json!({"name": name, "folder": name})));
     Ok(())
 }
 
 async fn inspect(file: &Path, output: &Output) -> Result<()> {
-    let inspection = Runtime::new().inspect(file).await.map_err(|error| (Exit::Plugin, error.to_string()))?;
+    let inspection =
+        Runtime::new().inspect(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let text = || {
-        let Inspection { section, .. } = &inspection;
-        format!(
-            "{}\na section of plugins.toml that grants it all; review it:\n\n{section}",
-            facts(&inspection)
-        )
+        let mut text = facts(&inspection);
+        text.gap();
+        text.line("a section of plugins.toml that grants it all; review it:");
+        text.gap();
+        text.append(Text::ours(&inspection.section));
+        text
     };
     output.result(text, &Document::new("Plugin", document(&inspection)));
     Ok(())
 }
 
 async fn lock(file: &Path, output: &Output) -> Result<()> {
-    let admission = Runtime::new().admit(file).await.map_err(|error| (Exit::Plugin, error.to_string()))?;
+    let admission =
+        Runtime::new().admit(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let Admission { inspection, granted, missing } = &admission;
-    let section = &inspection.section;
-    let grants = match granted {
-        Some(section) => format!("plugins.toml grants what it asks for; review it:\n\n{section}"),
-        None if missing.is_empty() => {
-            "plugins.toml has a section for it already, which grants what it asks for and stays as it is\n"
-                .to_owned()
-        }
-        None => format!(
-            "plugins.toml has a section for it already, which stays as it is; a move refuses it for what that \
-             lacks:{}\n\na section that grants it all; review it:\n\n{section}",
-            refused::lines(missing, 2)
-        ),
+    let text = || {
+        let mut text = facts(inspection);
+        text.line("locked as it is now");
+        let section = match granted {
+            Some(section) => {
+                text.line("plugins.toml grants what it asks for; review it:");
+                section
+            }
+            None if missing.is_empty() => {
+                text.line(
+                    "plugins.toml has a section for it already, which grants what it asks for and stays as it is",
+                );
+                return text;
+            }
+            None => {
+                text.line(
+                    "plugins.toml has a section for it already, which stays as it is; a move refuses it for what that \
+                     lacks:",
+                );
+                refused::lines(missing).for_each(|line| text.line(line));
+                text.gap();
+                text.line("a section that grants it all; review it:");
+                &inspection.section
+            }
+        };
+        text.gap();
+        text.append(Text::ours(section));
+        text
     };
-    let text = || format!("{}locked as it is now\n{grants}", facts(inspection));
     let mut content = document(inspection);
     if let Some(fields) = content.as_object_mut() {
         fields.insert("missing".to_owned(), json!(missing));
@@ -114,9 +138,9 @@ async fn list(with: &With, output: &Output) -> Result<()> {
         let description = plugin.description();
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
         let digest: String = plugin.file_digest().chars().take(12).collect();
-        format!("{}  {}  {digest}  {}\n", description.name, description.version, hooks.join(","))
+        format!("{}  {}  {digest}  {}", description.name, description.version, hooks.join(","))
     };
-    let text = || plugins.iter().map(line).collect::<String>();
+    let text = || plugins.iter().map(line).collect::<Text>();
     let items: Vec<Value> = plugins
         .iter()
         .map(|plugin| json!({"description": plugin.description(), "sha256": plugin.file_digest()}))
@@ -132,7 +156,7 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
         Err(errors) => {
             let faults: Vec<Value> = errors.iter().map(refused::fault).collect();
             let document = Document::new("PluginVerification", json!({"admitted": false, "faults": faults}));
-            output.result(String::new, &document);
+            output.result(Text::default, &document);
             return Err((Exit::Plugin, refused::told(directory, &errors)));
         }
     };
@@ -141,13 +165,13 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
         .map(|plugin| format!("{} {}", plugin.description().name, plugin.description().version))
         .collect();
     let text = || {
-        let mut text = format!(
-            "{}: digests, imports, descriptions and grants agree. A move calls, in this order:\n",
+        let mut text = Text::from(format!(
+            "{}: digests, imports, descriptions and grants agree. A move calls, in this order:",
             directory.display()
-        );
-        names.iter().for_each(|name| text.push_str(&format!("  {name}\n")));
+        ));
+        names.iter().for_each(|name| text.line(format!("  {name}")));
         if names.is_empty() {
-            text.push_str("  none: no component is there, or none is enabled\n");
+            text.line("  none: no component is there, or none is enabled");
         }
         text
     };
@@ -158,7 +182,7 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
 }
 
 /// What it is and asks for, in a few lines.
-fn facts(inspection: &Inspection) -> String {
+fn facts(inspection: &Inspection) -> Text {
     let Inspection { digest, size, declaration, hooks, imports, inert, section: _ } = inspection;
     let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     let hooks: Vec<String> = hooks.iter().map(ToString::to_string).collect();
@@ -167,20 +191,24 @@ fn facts(inspection: &Inspection) -> String {
         declaration.changes.iter().map(|c| format!("{} {} ({})", c.hook, c.kind, c.side)).collect();
     let reads: Vec<String> = declaration.reads.iter().map(|r| format!("{} ({})", r.kind, r.side)).collect();
     let probes: Vec<String> = declaration.probes.iter().map(ToString::to_string).collect();
-    format!(
-        "{} {}: {}\n  sha256   {digest}\n  size     {size} bytes\n  hooks    {}\n  sees     {}\n  changes  {}\n  reads    {}\n  probes   {}\n  secrets  {}\n  imports  {}\n  inert    {}\n",
-        declaration.name,
-        declaration.version,
-        declaration.summary,
-        list(&hooks),
-        list(&kinds),
-        list(&changes),
-        list(&reads),
-        list(&probes),
-        if declaration.secret_data { "with their data" } else { "without data" },
-        list(imports),
-        list(inert),
-    )
+    let secrets = if declaration.secret_data { "with their data" } else { "without data" };
+    let mut text =
+        Text::from(format!("{} {}: {}", declaration.name, declaration.version, declaration.summary));
+    for (name, value) in [
+        ("sha256", digest.clone()),
+        ("size", format!("{size} bytes")),
+        ("hooks", list(&hooks)),
+        ("sees", list(&kinds)),
+        ("changes", list(&changes)),
+        ("reads", list(&reads)),
+        ("probes", list(&probes)),
+        ("secrets", secrets.to_owned()),
+        ("imports", list(imports)),
+        ("inert", list(inert)),
+    ] {
+        text.line(format!("  {name:8} {value}"));
+    }
+    text
 }
 
 fn document(inspection: &Inspection) -> Value {

@@ -28,8 +28,9 @@ fn run_typed(typed: &[OsString]) -> u8 {
     let cli = match args::parse(typed) {
         Ok(cli) => cli,
         Err(error) => {
-            output_for(Color::Auto, plain()).usage(&error);
-            return if error.use_stderr() { exit::code(Exit::Usage) } else { exit::DONE };
+            let code = if error.use_stderr() { exit::code(Exit::Usage) } else { exit::DONE };
+            output_for(Color::Auto, plain()).usage(error);
+            return code;
         }
     };
     let look = cli.look.clone();
@@ -47,7 +48,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
     match args::check(cli) {
         Ok(task) => dispatch(&task, &program(typed), &output),
         Err(args::UsageError(text)) => {
-            output.fail(&text);
+            output.fail(text);
             output.say("For more information, try '--help'.");
             exit::code(Exit::Usage)
         }
@@ -84,13 +85,13 @@ fn dispatch(task: &Task, program: &str, output: &Arc<Output>) -> u8 {
         Task::Version => {
             let version = env!("CARGO_PKG_VERSION");
             let document = Document::new("Version", json!({"version": version}));
-            output.result(|| format!("pivot-host {version}\n"), &document);
+            output.result(|| format!("pivot-host {version}").into(), &document);
             return exit::DONE;
         }
         Task::Completion(shell) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut args::command(None), "pivot-host", &mut script);
-            output.text(&String::from_utf8_lossy(&script));
+            output.own(&String::from_utf8_lossy(&script));
             return exit::DONE;
         }
         Task::Plugin(verb) => return plugin(verb, program, output),
@@ -117,7 +118,7 @@ fn threads(output: &Output) -> Option<tokio::runtime::Runtime> {
     match tokio::runtime::Runtime::new() {
         Ok(runtime) => Some(runtime),
         Err(error) => {
-            output.fail(&format!("no threads to work with: {error}"));
+            output.fail(format!("no threads to work with: {error}"));
             None
         }
     }
@@ -129,7 +130,7 @@ async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &
     let cut = match signals::listen(halter.clone(), output.clone(), changes) {
         Ok(cut) => cut,
         Err(error) => {
-            output.fail(&format!("no signals can be listened to: {error}"));
+            output.fail(format!("no signals can be listened to: {error}"));
             return exit::code(Exit::Unexpected);
         }
     };

@@ -13,6 +13,7 @@ use pivot_engine::{Exit, Failure, LockStatus, MoveStatus, Remedy, Report, Status
 use serde::Serialize;
 
 use super::stop::{failure_text, refusals, remedy_text};
+use super::text::Text;
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
 
@@ -246,7 +247,7 @@ impl ErrorDocument {
         let content = Self {
             exit_code: crate::exit::code(*exit),
             reason: format!("{exit:?}"),
-            message: failure_text(stop),
+            message: failure_text(stop).message(),
             refusals: refusals(failure).to_vec(),
             phase: *phase,
             state: standing.clone(),
@@ -260,11 +261,11 @@ impl ErrorDocument {
     }
 
     /// Of what went wrong outside the engine.
-    pub(crate) fn other(exit: Exit, message: &str, state: &str) -> Document<Self> {
+    pub(crate) fn other(exit: Exit, message: &Text, state: &str) -> Document<Self> {
         let content = Self {
             exit_code: crate::exit::code(exit),
             reason: format!("{exit:?}"),
-            message: message.to_owned(),
+            message: message.message(),
             refusals: Vec::new(),
             phase: None,
             state: state.to_owned(),

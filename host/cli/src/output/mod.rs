@@ -1,6 +1,6 @@
 //! The one place that writes: results to stdout, everything for people to stderr.
 //!
-//! Made from two writers, so that a test reads what a user would. A reader that goes away (`| head`) is no error: the
+//! Words of others are in all of it: [`text`] makes them harmless. Made from two writers, so that a test reads what a user would. A reader that goes away (`| head`) is no error: the
 //! work goes on and what is written to it is dropped.
 
 mod document;
@@ -12,6 +12,8 @@ mod result;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod text;
+mod usage;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,13 +27,13 @@ pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument,
 pub(crate) use progress::Progress;
 pub(crate) use result::{copied, moved, status, taken_back};
 pub(crate) use stop::Told;
+pub(crate) use text::Text;
 
 use self::events::Level;
 use crate::args::{LogFormat, OutputFormat};
 
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
-const STRONG: Style = Style::new().bold();
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
@@ -61,77 +63,85 @@ impl Output {
     }
 
     /// A result: the text for people, or the document for programs.
-    pub(crate) fn result(&self, text: impl FnOnce() -> String, document: &impl Serialize) {
+    pub(crate) fn result(&self, text: impl FnOnce() -> Text, document: &impl Serialize) {
         let text = match self.manner.format {
-            OutputFormat::Text => lines::tame(&text()).into_owned(),
+            OutputFormat::Text => text().to_string(),
             OutputFormat::Json => match serde_json::to_string_pretty(document) {
-                Ok(json) => json + "\n",
-                Err(error) => return self.fail(&format!("the result can't be written as JSON: {error}")),
+                Ok(json) => text::json(&json) + "\n",
+                Err(error) => return self.fail(format!("the result can't be written as JSON: {error}")),
             },
-            OutputFormat::Yaml => match serde_saphyr::to_string(document) {
+            OutputFormat::Yaml => match text::yaml(document) {
                 Ok(yaml) => yaml,
-                Err(error) => return self.fail(&format!("the result can't be written as YAML: {error}")),
+                Err(error) => return self.fail(format!("the result can't be written as YAML: {error}")),
             },
         };
-        self.text(&text);
+        self.own(&text);
     }
 
-    /// Text to stdout as it is.
-    pub(crate) fn text(&self, text: &str) {
+    /// Text to stdout as it is: nothing in it is anybody else's.
+    pub(crate) fn own(&self, text: &str) {
         let mut out = lock(&self.out);
         // Whoever read us has gone.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
     /// A line of progress, or a note.
-    pub(crate) fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: impl Into<Text>) {
         self.line(Level::Info, text);
     }
 
     /// A line worth attention.
-    pub(crate) fn warn(&self, text: &str) {
+    pub(crate) fn warn(&self, text: impl Into<Text>) {
         self.line(Level::Warn, text);
     }
 
     /// What went wrong.
-    pub(crate) fn fail(&self, text: &str) {
+    pub(crate) fn fail(&self, text: impl Into<Text>) {
         self.line(Level::Error, text);
     }
 
-    /// A message of the command line's parser, with its own colours.
-    pub(crate) fn usage(&self, error: &clap::Error) {
-        let text = error.render().ansi().to_string();
-        if error.use_stderr() { self.raw(&text) } else { self.text(&text) }
+    /// A message of the command line's parser: help has colours, an error what was typed.
+    pub(crate) fn usage(&self, error: clap::Error) {
+        if !error.use_stderr() {
+            return self.own(&error.render().ansi().to_string());
+        }
+        let text = usage::quoting_harmlessly(error).render().to_string();
+        self.fail(Text::ours(text.strip_prefix("error: ").unwrap_or(&text)));
     }
 
     /// An event for programs.
     fn json_event(&self, event: &Event, message: &str) {
-        self.tamed("", &events::json(event, message));
+        self.above_bars(&text::json(&events::json(event, &Text::from(message).message())));
     }
 
-    fn line(&self, level: Level, text: &str) {
+    fn line(&self, level: Level, text: impl Into<Text>) {
+        let message = text.into().message();
         match (self.manner.log, level) {
-            (LogFormat::Json, _) => self.tamed("", &events::json_words(level, text)),
-            (LogFormat::Text, Level::Info) => self.tamed("", text),
-            (LogFormat::Text, Level::Warn) => self.tamed(&format!("{WARNING}warning:{WARNING:#} "), text),
-            (LogFormat::Text, Level::Error) => self.tamed(&format!("{ERROR}error:{ERROR:#} "), text),
+            (LogFormat::Json, _) => self.above_bars(&text::json(&events::json_words(level, &message))),
+            (LogFormat::Text, Level::Info) => self.above_bars(&message),
+            (LogFormat::Text, Level::Warn) => {
+                self.above_bars(&format!("{WARNING}warning:{WARNING:#} {message}"));
+            }
+            (LogFormat::Text, Level::Error) => self.above_bars(&format!("{ERROR}error:{ERROR:#} {message}")),
         }
     }
 
-    /// Where words of others leave the program.
-    fn tamed(&self, prefix: &str, text: &str) {
-        self.above_bars(&format!("{prefix}{}\n", lines::tame(text)));
+    /// A line of a library's log.
+    fn logged(&self, line: &str) {
+        match self.manner.log {
+            LogFormat::Json => self.above_bars(&text::json(line)),
+            LogFormat::Text => self.above_bars(&text::one_line(line)),
+        }
     }
 
-    /// Text to stderr as it is, without tearing a bar up.
-    fn above_bars(&self, text: &str) {
-        if self.manner.bars { self.bars.suspend(|| self.raw(text)) } else { self.raw(text) }
-    }
-
-    fn raw(&self, text: &str) {
-        let mut err = lock(&self.err);
-        // There is no third place to say that the second is closed.
-        let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    /// Lines to stderr that are harmless already, without tearing a bar up.
+    fn above_bars(&self, lines: &str) {
+        let write = || {
+            let mut err = lock(&self.err);
+            // There is no third place to say that the second is closed.
+            let _ = err.write_all(format!("{lines}\n").as_bytes()).and_then(|()| err.flush());
+        };
+        if self.manner.bars { self.bars.suspend(write) } else { write() }
     }
 }
 
@@ -140,7 +150,9 @@ pub(crate) struct LogLines(pub(crate) Arc<Output>);
 
 impl Write for LogLines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.above_bars(&String::from_utf8_lossy(bytes));
+        // One call is one line.
+        let line = String::from_utf8_lossy(bytes);
+        self.0.logged(line.strip_suffix('\n').unwrap_or(&line));
         Ok(bytes.len())
     }
 

@@ -7,29 +7,35 @@ use pivot_core::plan::{Fate, Plan, Stay, Step};
 
 use super::document::PlanDocument;
 use super::stop::refusal_lines;
-use super::{Document, STRONG, events, lines};
+use super::text::Text;
+use super::{Document, events, lines};
 
 /// How many notes of one sort are shown.
 pub(super) const NOTES: usize = 10;
 
 impl Document<PlanDocument<'_>> {
     /// As people read it; with `all`, each object that stays has a line of its own.
-    pub(crate) fn text(plan: &Plan, source: &str, target: &str, all: bool) -> String {
-        let mut text = format!("{STRONG}Plan:{STRONG:#} {}\n", events::head(&plan.into(), source, target));
+    pub(crate) fn text(plan: &Plan, source: &str, target: &str, all: bool) -> Text {
+        let mut text = Text::default();
+        text.strong("Plan:", events::head(&plan.into(), source, target));
         if !plan.steps.is_empty() {
-            text.push('\n');
-            text.push_str(&namespaces(plan));
-            text.push_str("\nIn the order of creation, each below what it belongs to:\n\n");
-            text.push_str(&tree(&plan.steps));
+            text.gap();
+            text.append(namespaces(plan));
+            text.gap();
+            text.line("In the order of creation, each below what it belongs to:");
+            text.gap();
+            text.append(tree(&plan.steps));
         }
-        text.push_str(&stays(&plan.stays, all));
+        text.append(stays(&plan.stays, all));
         if !plan.notes.is_empty() {
-            text.push_str("\nWorth knowing:\n");
-            notes(plan, all).iter().for_each(|note| text.push_str(&format!("  - {note}\n")));
+            text.gap();
+            text.line("Worth knowing:");
+            notes(plan, all).iter().for_each(|note| text.line(format!("  - {note}")));
         }
         if !plan.refusals.is_empty() {
-            text.push_str(&format!("\nWhat speaks against it ({}):\n", plan.refusals.len()));
-            plan.refusals.iter().for_each(|refusal| text.push_str(&refusal_lines(refusal)));
+            text.gap();
+            text.line(format!("What speaks against it ({}):", plan.refusals.len()));
+            plan.refusals.iter().for_each(|refusal| text.append(refusal_lines(refusal)));
         }
         text
     }
@@ -67,7 +73,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<String> {
     kinds.into_iter().map(|(kind, number)| format!("{number:>6}  {kind}")).collect()
 }
 
-fn namespaces(plan: &Plan) -> String {
+fn namespaces(plan: &Plan) -> Text {
     let mut rows: BTreeMap<String, (usize, Vec<&str>)> = BTreeMap::new();
     for step in &plan.steps {
         let namespace = step.key.namespace.clone().unwrap_or_else(|| "<none>".into());
@@ -85,12 +91,12 @@ fn namespaces(plan: &Plan) -> String {
 }
 
 /// Each step below the last of those that it comes after: that is its nearest owner.
-fn tree(steps: &[Step]) -> String {
+fn tree(steps: &[Step]) -> Text {
     let mut below: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (index, step) in steps.iter().enumerate() {
         below.entry(step.after.iter().copied().max()).or_default().push(index);
     }
-    let mut text = String::new();
+    let mut text = Text::default();
     // Depth first, without recursion: a chain of owners may be long.
     let mut open: Vec<(usize, usize)> = Vec::new();
     let push = |open: &mut Vec<(usize, usize)>, parent: Option<usize>, depth: usize| {
@@ -99,7 +105,7 @@ fn tree(steps: &[Step]) -> String {
     push(&mut open, None, 1);
     while let Some((index, depth)) = open.pop() {
         let Some(step) = steps.get(index) else { continue };
-        text.push_str(&format!("{}{}{}\n", "  ".repeat(depth), step.key, remarks(step)));
+        text.line(format!("{}{}{}", "  ".repeat(depth), step.key, remarks(step)));
         push(&mut open, Some(index), depth + 1);
     }
     text
@@ -116,13 +122,15 @@ fn remarks(step: &Step) -> String {
     if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
 }
 
-fn stays(stays: &[Stay], all: bool) -> String {
+fn stays(stays: &[Stay], all: bool) -> Text {
+    let mut text = Text::default();
     if stays.is_empty() {
-        return String::new();
+        return text;
     }
-    let mut text = format!("\nStays in the source ({}):\n", stays.len());
+    text.gap();
+    text.line(format!("Stays in the source ({}):", stays.len()));
     if all {
-        stays.iter().for_each(|stay| text.push_str(&format!("  {stay}\n")));
+        stays.iter().for_each(|stay| text.line(format!("  {stay}")));
         return text;
     }
     let mut reasons: BTreeMap<String, BTreeSet<&Key>> = BTreeMap::new();
@@ -132,8 +140,8 @@ fn stays(stays: &[Stay], all: bool) -> String {
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
     for (reason, keys) in reasons {
-        text.push_str(&format!("  {:>5}  {reason}\n", keys.len()));
+        text.line(format!("  {:>5}  {reason}", keys.len()));
     }
-    text.push_str("  (-v names them)\n");
+    text.line("  (-v names them)");
     text
 }

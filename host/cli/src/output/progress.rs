@@ -11,7 +11,7 @@ use pivot_core::record::Phase;
 use pivot_engine::{Event, Watcher};
 
 use super::lines::count;
-use super::{Output, events, lines, lock, plan};
+use super::{Output, events, lock, plan, text};
 use crate::args::LogFormat;
 
 /// Shows events as they come, and keeps the plan for who wants it afterwards.
@@ -56,6 +56,12 @@ impl Progress {
         self.lower_bar();
     }
 
+    /// What is written beside the bar.
+    #[cfg(test)]
+    pub(super) fn on_the_bar(&self) -> Option<String> {
+        lock(&self.bar).as_ref().map(|Bar { bar, .. }| bar.message())
+    }
+
     fn lower_bar(&self) {
         if let Some(Bar { bar, .. }) = lock(&self.bar).take() {
             bar.finish_and_clear();
@@ -86,7 +92,7 @@ impl Progress {
             Event::PhaseDone { phase, milliseconds } => self.phase_done(*phase, *milliseconds),
             Event::Object { .. } | Event::Waiting { .. } => self.on_bar(event),
             other if events::shown(other, self.verbose()) => {
-                self.output.line(events::level(other), &self.line(other));
+                self.output.line(events::level(other), self.line(other));
             }
             _ => {}
         }
@@ -100,9 +106,9 @@ impl Progress {
                 if let Event::Object { .. } = event {
                     bar.inc(1);
                 }
-                bar.set_message(lines::tame(&line).into_owned());
+                bar.set_message(text::one_line(&line));
             }
-            None => self.output.say(&line),
+            None => self.output.say(line),
         }
     }
 
@@ -127,15 +133,15 @@ impl Progress {
         if let Some(Bar { bar, objects }) = done {
             bar.finish_and_clear();
             let text = format!("{}, {:.1}s", count(objects, "object"), events::seconds(milliseconds));
-            self.output.say(&events::headed(&phase.to_string(), &text));
+            self.output.say(events::headed(&phase.to_string(), &text));
         }
     }
 
     fn planned(&self, event: &Event, plan: &Plan) {
-        self.output.say(&self.line(event));
+        self.output.say(self.line(event));
         if self.verbose() {
             plan::kinds(plan).iter().for_each(|line| self.output.say(line));
-            plan.stays.iter().for_each(|stay| self.output.say(&format!("stays: {stay}")));
+            plan.stays.iter().for_each(|stay| self.output.say(format!("stays: {stay}")));
         }
     }
 
@@ -151,7 +157,7 @@ impl Progress {
     fn more_notes(&self) {
         for (code, seen) in std::mem::take(&mut *lock(&self.notes)) {
             if let Some(line) = plan::more_notes(&code, seen) {
-                self.output.say(&format!("note: {line}"));
+                self.output.say(format!("note: {line}"));
             }
         }
     }

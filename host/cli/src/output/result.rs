@@ -9,37 +9,42 @@ use pivot_core::{GroupKind, Side};
 use pivot_engine::TakenBack;
 use pivot_engine::{LockStatus, MoveStatus, Report, Status};
 
+use super::lines;
 use super::lines::count;
-use super::{STRONG, lines};
+use super::text::Text;
 
 /// A move that came to its end.
-pub(crate) fn moved(report: &Report, (source, target): (&str, &str)) -> String {
+pub(crate) fn moved(report: &Report, (source, target): (&str, &str)) -> Text {
     let Report { move_id, done, times: _ } = report;
     let kept: usize = done.kept.values().sum();
     let kept = if kept == 0 { String::new() } else { format!(", {kept} kept on both sides") };
     let moved = count(done.moved.values().sum(), "object");
-    let mut text =
-        format!("{STRONG}Moved:{STRONG:#} {moved}{kept}, from {source} to {target} (move {move_id})\n\n");
-    text.push_str(&kinds(&done.moved, &done.kept));
-    text.push_str(&phases(report));
+    let mut text = Text::default();
+    text.strong("Moved:", format!("{moved}{kept}, from {source} to {target} (move {move_id})"));
+    text.gap();
+    text.append(kinds(&done.moved, &done.kept));
+    text.append(phases(report));
     text
 }
 
 /// A copy in a directory.
-pub(crate) fn copied(report: &Report, (source, target): (&str, &str)) -> String {
+pub(crate) fn copied(report: &Report, (source, target): (&str, &str)) -> Text {
     let Report { move_id, done, times: _ } = report;
     let copied = count(done.kept.values().sum(), "object");
-    let mut text = format!(
-        "{STRONG}Copied:{STRONG:#} {copied}, from {source} to {target} (move {move_id}); the source is as it was\n\n"
+    let mut text = Text::default();
+    text.strong(
+        "Copied:",
+        format!("{copied}, from {source} to {target} (move {move_id}); the source is as it was"),
     );
+    text.gap();
     let rows: Vec<Vec<String>> =
         done.kept.iter().map(|(kind, number)| vec![number.to_string(), kind.to_string()]).collect();
-    text.push_str(&lines::columns(&["OBJECTS", "KIND"], &rows));
-    text.push_str(&phases(report));
+    text.append(lines::columns(&["OBJECTS", "KIND"], &rows));
+    text.append(phases(report));
     text
 }
 
-fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>) -> String {
+fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>) -> Text {
     let mut both: BTreeMap<&GroupKind, (usize, usize)> = BTreeMap::new();
     for (kind, number) in moved {
         both.entry(kind).or_default().0 = *number;
@@ -54,54 +59,55 @@ fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>) 
     lines::columns(&["MOVED", "KEPT", "KIND"], &rows)
 }
 
-fn phases(report: &Report) -> String {
+fn phases(report: &Report) -> Text {
     let rows: Vec<Vec<String>> = report
         .times
         .iter()
         .map(|(phase, time)| vec![phase.to_string(), format!("{:.2}s", time.as_secs_f64())])
         .collect();
-    format!("\n{}", lines::columns(&["PHASE", "TIME"], &rows))
+    let mut text = Text::from("");
+    text.append(lines::columns(&["PHASE", "TIME"], &rows));
+    text
 }
 
 /// A move that was taken back.
-pub(crate) fn taken_back(taken: &TakenBack, (source, target): (&str, &str)) -> String {
-    format!(
-        "{STRONG}Rolled back:{STRONG:#} {} resumed in {source}, {} removed from {target}\n",
-        count(taken.resumed, "object"),
-        count(taken.removed, "object"),
-    )
+pub(crate) fn taken_back(taken: &TakenBack, (source, target): (&str, &str)) -> Text {
+    let mut text = Text::default();
+    let (resumed, removed) = (count(taken.resumed, "object"), count(taken.removed, "object"));
+    text.strong("Rolled back:", format!("{resumed} resumed in {source}, {removed} removed from {target}"));
+    text
 }
 
 /// Where moves stand. `next` are whole commands, for each move.
-pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Vec<String>]) -> String {
-    let mut text = String::new();
+pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Vec<String>]) -> Text {
+    let mut text = Text::default();
     if status.moves.is_empty() {
-        text.push_str(&nothing(status, source, target));
+        text.line(nothing(status, source, target));
     }
-    for (one, next) in status.moves.iter().zip(next) {
-        if !text.is_empty() {
-            text.push('\n');
+    for (index, (one, next)) in status.moves.iter().zip(next).enumerate() {
+        if index > 0 {
+            text.gap();
         }
-        text.push_str(&under_way(status, one, (source, target), next));
+        text.append(under_way(status, one, (source, target), next));
     }
-    text.push_str(&last_moves(&status.finished));
+    text.append(last_moves(&status.finished));
     text
 }
 
 fn nothing(status: &Status, source: &str, target: &str) -> String {
     match &status.silent {
-        None => format!("No move is under way from {source} to {target}.\n"),
+        None => format!("No move is under way from {source} to {target}."),
         Some((Side::Target, why)) => {
-            format!("No move is under way from {source}. The target, {target}, does not answer: {why}.\n")
+            format!("No move is under way from {source}. The target, {target}, does not answer: {why}.")
         }
         Some((Side::Source, why)) => format!(
             "No committed move into {target} is known there. The source, {source}, does not answer: {why}; where a move is \
-             under way it is not committed, and the source, once it answers, says how far it is.\n"
+             under way it is not committed, and the source, once it answers, says how far it is."
         ),
     }
 }
 
-fn under_way(status: &Status, one: &MoveStatus, (source, target): (&str, &str), next: &[String]) -> String {
+fn under_way(status: &Status, one: &MoveStatus, (source, target): (&str, &str), next: &[String]) -> Text {
     let MoveStatus { decides, record, .. } = one;
     let namespaces = match &record.scope.namespaces {
         Namespaces::All => "all namespaces".to_owned(),
@@ -111,7 +117,9 @@ fn under_way(status: &Status, one: &MoveStatus, (source, target): (&str, &str), 
         record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
     let plugins = if plugins.is_empty() { "<none>".to_owned() } else { plugins.join(", ") };
     let way = if record.phase.committed() { "only forward" } else { "forward or back" };
-    let mut text = format!("{STRONG}Move:{STRONG:#} {}, from {source} to {target}\n\n", record.move_id);
+    let mut text = Text::default();
+    text.strong("Move:", format!("{}, from {source} to {target}", record.move_id));
+    text.gap();
     for (name, value) in [
         ("phase", format!("{} ({way}; the record in the {decides} decides)", record.phase)),
         ("what", namespaces),
@@ -119,13 +127,13 @@ fn under_way(status: &Status, one: &MoveStatus, (source, target): (&str, &str), 
         ("plugins", plugins),
         ("lease", lease(status, &record.move_id)),
     ] {
-        text.push_str(&format!("  {name:8} {value}\n"));
+        text.line(format!("  {name:8} {value}"));
     }
     if let Some(note) = note(status, one) {
-        text.push_str(&format!("  {:8} {note}\n", "note"));
+        text.line(format!("  {:8} {note}", "note"));
     }
     for (index, line) in next.iter().enumerate() {
-        text.push_str(&format!("  {:8} {line}\n", if index == 0 { "next" } else { "or" }));
+        text.line(format!("  {:8} {line}", if index == 0 { "next" } else { "or" }));
     }
     text
 }
@@ -165,9 +173,10 @@ fn note(status: &Status, one: &MoveStatus) -> Option<String> {
     Some(format!("the {side} does not answer ({why}); {way}"))
 }
 
-fn last_moves(finished: &[Finished]) -> String {
+fn last_moves(finished: &[Finished]) -> Text {
+    let mut text = Text::default();
     if finished.is_empty() {
-        return String::new();
+        return text;
     }
     let row = |one: &Finished| {
         let Finished { ended, by, moved, kept, from, to, move_id, .. } = one;
@@ -184,5 +193,9 @@ fn last_moves(finished: &[Finished]) -> String {
     };
     let rows: Vec<Vec<String>> = finished.iter().map(row).collect();
     let head = ["ENDED", "MOVED", "KEPT", "BY", "FROM", "TO", "MOVE"];
-    format!("\nThe last moves:\n\n{}", lines::columns(&head, &rows))
+    text.gap();
+    text.line("The last moves:");
+    text.gap();
+    text.append(lines::columns(&head, &rows));
+    text
 }

@@ -3,7 +3,8 @@
 use pivot_core::refusal::Refusal;
 use pivot_engine::{Failure, Remedy, Stop};
 
-use super::{Output, lines};
+use super::Output;
+use super::text::Text;
 
 /// How much of it has been told already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +26,11 @@ pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
 }
 
 /// What failed, in words; refusals are counted here and listed apart.
-pub(super) fn failure_text(stop: &Stop) -> String {
+pub(super) fn failure_text(stop: &Stop) -> Text {
     match refusals(&stop.failure) {
-        [] => stop.to_string(),
-        [_] => "refused, for this reason".to_owned(),
-        many => format!("refused, for {} reasons", many.len()),
+        [] => stop.failure.lines().into_iter().collect(),
+        [_] => Text::from("refused, for this reason"),
+        many => Text::from(format!("refused, for {} reasons", many.len())),
     }
 }
 
@@ -70,11 +71,11 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
 }
 
 /// One refusal: what is wrong, then what to do about it.
-pub(super) fn refusal_lines(refusal: &Refusal) -> String {
+pub(super) fn refusal_lines(refusal: &Refusal) -> Text {
     let Refusal { code: _, side, object: _, message, remedy } = refusal;
-    let mut text = format!("  - {side}: {}\n", lines::hanging(message, "    "));
+    let mut text = Text::from(format!("  - {side}: {message}"));
     if !remedy.is_empty() {
-        text.push_str(&format!("    {}\n", lines::hanging(remedy, "    ")));
+        text.line(format!("    {remedy}"));
     }
     text
 }
@@ -84,19 +85,16 @@ impl Output {
     pub(crate) fn stopped(&self, stop: &Stop, told: Told, next: &[String]) {
         let mut text = failure_text(stop);
         if told != Told::Refusals {
-            for refusal in refusals(&stop.failure) {
-                text.push('\n');
-                text.push_str(refusal_lines(refusal).trim_end());
-            }
+            refusals(&stop.failure).iter().for_each(|refusal| text.append(refusal_lines(refusal)));
         }
-        self.fail(&text);
+        self.fail(text);
         self.alternatives("fix: ", stop.remedies().iter().map(remedy_text));
         self.standing(&stop.standing, next);
     }
 
     /// How both sides stand, and what to type.
     pub(crate) fn standing(&self, standing: &str, next: &[String]) {
-        self.say(&format!("state: {standing}"));
+        self.say(format!("state: {standing}"));
         self.alternatives("next:", next.iter().cloned());
     }
 
@@ -104,7 +102,7 @@ impl Output {
     fn alternatives(&self, head: &str, ways: impl Iterator<Item = String>) {
         for (index, way) in ways.enumerate() {
             let word = if index == 0 { head } else { "   or" };
-            self.say(&format!("{word}  {way}"));
+            self.say(format!("{word}  {way}"));
         }
     }
 }

@@ -81,15 +81,15 @@ fn refusals() -> Vec<Refusal> {
     ]
 }
 
-fn check(text: &str, expected: &Expect) {
-    expected.assert_eq(&anstream::adapter::strip_str(text).to_string());
+fn check(text: impl ToString, expected: &Expect) {
+    expected.assert_eq(&anstream::adapter::strip_str(&text.to_string()).to_string());
 }
 
 #[test]
 fn a_plan_says_what_where_in_which_order_and_why_not() {
     let plan = Plan { refusals: refusals(), ..small_plan() };
     check(
-        &Document::<PlanDocument<'_>>::text(&plan, SIDES.0, SIDES.1, false),
+        Document::<PlanDocument<'_>>::text(&plan, SIDES.0, SIDES.1, false),
         &expect![[r#"
         Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
 
@@ -138,7 +138,7 @@ fn many_notes_of_one_sort_are_counted_and_shown_with_v() {
 fn with_v_each_object_that_stays_is_named() {
     let plan = Plan { steps: Vec::new(), notes: Vec::new(), ..small_plan() };
     check(
-        &Document::<PlanDocument<'_>>::text(&plan, SIDES.0, SIDES.1, true),
+        Document::<PlanDocument<'_>>::text(&plan, SIDES.0, SIDES.1, true),
         &expect![[r#"
         Plan: 0 objects, from kind-boot to prod
 
@@ -228,7 +228,7 @@ fn shown(events: Vec<Event>, verbose: u8, log: LogFormat) -> String {
 #[test]
 fn without_a_terminal_each_event_is_a_line() {
     check(
-        &shown(events(), 0, LogFormat::Text),
+        shown(events(), 0, LogFormat::Text),
         &expect![[r#"
             waiting, 12s left: the lease of another run (pivot-host/7), which may be dead; --take-over skips this wait
             accepted: what depends on deleted objects may be garbage-collected (--accept-loss Secret)
@@ -251,7 +251,7 @@ fn without_a_terminal_each_event_is_a_line() {
 #[test]
 fn with_v_counts_and_reasons_are_told_on_the_way() {
     check(
-        &shown(events(), 1, LogFormat::Text),
+        shown(events(), 1, LogFormat::Text),
         &expect![[r#"
             waiting, 12s left: the lease of another run (pivot-host/7), which may be dead; --take-over skips this wait
             took Lease kube-system/pivot-host in the source as pivot-host/7
@@ -336,12 +336,97 @@ fn the_programs_own_words_are_json_lines_too() {
     output.fail("no");
     let lines = json_lines(&err.text());
     assert_eq!((&lines[0]["event"], &lines[0]["level"]), (&"message".into(), &"info".into()));
-    assert_eq!(lines[0]["message"], "two\nlines  2J", "what drives a terminal is taken out");
+    assert_eq!(lines[0]["message"], "two\\nlines \\u{9b}2J", "what drives a terminal is shown");
     assert_eq!((&lines[1]["level"], &lines[1]["message"]), (&"error".into(), &"no".into()));
 }
 
 #[test]
 fn words_of_others_do_nothing_to_a_terminal() {
-    let text = "gone\u{1b}[2J";
-    assert_eq!(shown(vec![note(text)], 0, LogFormat::Text), "note: gone [2J\n");
+    let text = "gone\u{1b}[2J\nerror: all is lost";
+    assert_eq!(shown(vec![note(text)], 0, LogFormat::Text), "note: gone\\u{1b}[2J\\nerror: all is lost\n");
+    let json = shown(vec![note(text.to_owned() + "\u{9b}\u{202e}")], 0, LogFormat::Json);
+    assert!(json.contains(r"gone\u001b[2J\nerror: all is lost\u009b\u202e"), "{json}");
+}
+
+#[test]
+fn nor_in_a_librarys_log() {
+    let logged = |log, line: &str| {
+        let (output, _, err) = output(0, log);
+        LogLines(output).write_all(line.as_bytes()).unwrap();
+        err.text()
+    };
+    assert_eq!(
+        logged(LogFormat::Text, " WARN it said \u{1b}[2Ja\nerror: b\n"),
+        " WARN it said \\u{1b}[2Ja\\nerror: b\n"
+    );
+    let line = "{\"fields\":{\"message\":\"a\u{9b}2J\u{202e}\"}}\n";
+    assert_eq!(logged(LogFormat::Json, line), "{\"fields\":{\"message\":\"a\\u009b2J\\u202e\"}}\n");
+}
+
+#[test]
+fn nor_in_what_stopped_a_move() {
+    use pivot_core::hooks::Finding;
+    use pivot_engine::{Exit, Failure, Stop};
+
+    let text = "x\nerror: all is lost\u{1b}[2J";
+    let said = |failure| {
+        let stop = Stop {
+            failure,
+            phase: None,
+            exit: Exit::PartWay,
+            standing: text.into(),
+            next: Vec::new(),
+            move_id: None,
+            times: Vec::new(),
+            done: Default::default(),
+        };
+        let (output, _, err) = output(0, LogFormat::Text);
+        output.stopped(&stop, Told::Nothing, &[text.into()]);
+        let document = serde_json::to_value(ErrorDocument::stop(&stop, Vec::new())).unwrap();
+        (err.text(), document["message"].as_str().unwrap().to_owned())
+    };
+    let finding = Finding {
+        severity: Severity::Stop,
+        code: text.into(),
+        message: text.into(),
+        object: Some(capi("Cluster", text)),
+        remedy: text.into(),
+    };
+    for (failure, lines) in [
+        (Failure::Refused(vec![Refusal::source("c", capi("Cluster", text), text, text)]), 5),
+        (Failure::Refused(vec![Refusal::source("c", capi("Cluster", text), text, text); 2]), 7),
+        (Failure::Empty(text.into()), 3),
+        (Failure::Several(vec![text.into(); 30]), 24),
+        (Failure::TimedOut(vec![text.into(); 2]), 5),
+        (Failure::Gate(vec![(text.into(), finding)]), 5),
+        (Failure::Undecided(Box::new(Failure::TimedOut(vec![text.into()]))), 4),
+        (Failure::Declined(text.into()), 3),
+        (Failure::Unsettled(vec![text.into(); 2]), 6),
+        (Failure::Bug(text.into()), 3),
+    ] {
+        let (shown, message) = said(failure);
+        for text in [&shown, &message] {
+            assert!(!text.lines().skip(1).any(|line| line.trim_start().starts_with("error:")), "{text}");
+            assert!(!text.contains('\u{1b}'), "{text:?}");
+        }
+        let first = shown.lines().filter(|line| !line.starts_with("fix:") && !line.starts_with("   or"));
+        assert!(first.count() <= lines && shown.contains("x\\nerror: all is lost\\u{1b}[2J"), "{shown}");
+    }
+}
+
+#[test]
+fn nor_on_a_bar() {
+    let (out, err) = (testing::Written::default(), testing::Written::default());
+    let manner = Manner { format: OutputFormat::Text, log: LogFormat::Text, verbose: 0, bars: true };
+    let output = Output::new(manner, Box::new(out), Box::new(err));
+    let progress = Progress::new(output, SIDES, false);
+    progress.event(Event::PhaseBegun { phase: Phase::Copied, objects: 1 });
+    let (verb, side, phase) = (Verb::Created, Side::Target, Phase::Copied);
+    let object = capi("Machine", "a\u{1b}[2J\u{202e}\nerror: b");
+    progress.event(Event::Object { verb, object, side, phase });
+    assert_eq!(
+        progress.on_the_bar().as_deref(),
+        Some("created Machine ns/a\\u{1b}[2J\\u{202e}\\nerror: b in the target")
+    );
+    progress.end();
 }

@@ -9,32 +9,44 @@ use pivot_core::shell::quoted;
 use pivot_runtime::{LoadError, Refused, Who};
 use serde_json::{Value, json};
 
+use crate::output::Text;
+
 /// All that is wrong with the plugins of a directory.
-pub(super) fn told(directory: &Path, errors: &[LoadError]) -> String {
+pub(super) fn told(directory: &Path, errors: &[LoadError]) -> Text {
     match errors {
-        [one] => words(one, &directory.join(&one.who.file), 0),
-        many => many.iter().fold(format!("{} plugins are refused:", many.len()), |text, error| {
-            format!("{text}\n  - {}", words(error, &directory.join(&error.who.file), 4))
-        }),
+        [one] => words(one, &directory.join(&one.who.file)).collect(),
+        many => {
+            let mut text = Text::from(format!("{} plugins are refused:", many.len()));
+            for error in many {
+                for (index, line) in words(error, &directory.join(&error.who.file)).enumerate() {
+                    text.line(format!("{}{line}", if index == 0 { "  - " } else { "    " }));
+                }
+            }
+            text
+        }
     }
 }
 
-/// What is wrong with the plugin in a file; lines after the first are indented.
-pub(super) fn words(error: &LoadError, file: &Path, indent: usize) -> String {
-    let Refused::NotGranted { name, missing } = &*error.reason else { return error.to_string() };
-    format!(
-        "{}: is not granted all it asks for. plugins.toml, below [plugins.{name}], lacks{}\n{:indent$}`pivot-host plugin \
-         inspect {}` shows a section that grants it",
-        error.who,
-        lines(missing, indent + 2),
-        "",
-        quoted(&file.display().to_string()),
-    )
+/// What is wrong with the plugin in a file, in lines.
+pub(super) fn words(error: &LoadError, file: &Path) -> impl Iterator<Item = String> {
+    let lines = match &*error.reason {
+        Refused::NotGranted { name, missing } => {
+            let head = format!(
+                "{}: is not granted all it asks for. plugins.toml, below [plugins.{name}], lacks",
+                error.who
+            );
+            let file = quoted(&file.display().to_string());
+            let way = format!("`pivot-host plugin inspect {file}` shows a section that grants it");
+            [head].into_iter().chain(lines(missing)).chain([way]).collect()
+        }
+        _ => vec![error.to_string()],
+    };
+    lines.into_iter()
 }
 
 /// One a line.
-pub(super) fn lines(items: &[String], indent: usize) -> String {
-    items.iter().map(|item| format!("\n{:indent$}- {item}", "")).collect()
+pub(super) fn lines(items: &[String]) -> impl Iterator<Item = String> {
+    items.iter().map(|item| format!("  - {item}"))
 }
 
 /// A fault for programs.
@@ -46,7 +58,7 @@ pub(super) fn fault(error: &LoadError) -> Value {
     };
     json!({
         "name": name, "version": version, "file": file, "sha256": digest,
-        "code": error.code(), "message": error.reason.to_string(), "missing": missing,
+        "code": error.code(), "message": Text::from(error.reason.to_string()).message(), "missing": missing,
     })
 }
 
@@ -70,7 +82,7 @@ mod tests {
               - the hook check
               - to probe any of *:6385
             `pivot-host plugin inspect 'my plugins/hosts.wasm'` shows a section that grants it"]]
-        .assert_eq(&told(Path::new("my plugins"), &[hosts]));
+        .assert_eq(&told(Path::new("my plugins"), &[hosts]).message());
     }
 
     #[test]
@@ -88,6 +100,6 @@ mod tests {
                   - the hook check
                 `pivot-host plugin inspect d/hosts.wasm` shows a section that grants it
               - plugin gone (gone.wasm): is named in plugins.lock, but no file is this plugin; put it back, or take it out of plugins.lock"]]
-        .assert_eq(&told(Path::new("d"), &[hosts, gone]));
+        .assert_eq(&told(Path::new("d"), &[hosts, gone]).message());
     }
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::refused;
 use crate::args::Trial;
 use crate::exit::Result;
-use crate::output::{Document, Output};
+use crate::output::{Document, Output, Text};
 
 /// What came of one call.
 struct Call {
@@ -52,7 +52,7 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
     let hook = word(Hook::ALL, hook, "--hook")?;
     let points = [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume];
     let point = points.into_iter().find(|one| one.as_str() == point).ok_or_else(|| {
-        (Exit::Usage, format!("--point {point:?}: there is {}", points.map(Point::as_str).join(", ")))
+        (Exit::Usage, format!("--point {point:?}: there is {}", points.map(Point::as_str).join(", ")).into())
     })?;
     let scene = Scene {
         source: read(objects)?,
@@ -60,18 +60,18 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
         here: Here::new().ok(),
     };
     let grants = config.as_ref().map(|file| {
-        let unreadable = |error| (Exit::Usage, format!("--config {}: {error}", file.display()));
+        let unreadable = |error| (Exit::Usage, format!("--config {}: {error}", file.display()).into());
         std::fs::read_to_string(file).map_err(unreadable)
     });
     let plugin = Runtime::new()
         .try_out(file, grants.transpose()?.as_deref())
         .await
-        .map_err(|error| (Exit::Plugin, refused::words(&error, file, 0)))?;
+        .map_err(|error| (Exit::Plugin, refused::words(&error, file).collect()))?;
     let description = plugin.description();
     if !description.hooks.contains(&hook) {
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
         let why = format!("{} has no hook {hook}; it has {}", description.name, hooks.join(", "));
-        return Err((Exit::Usage, why));
+        return Err((Exit::Usage, why.into()));
     }
     let calls = if hook == Hook::Check {
         vec![check(&plugin, point, scene).await]
@@ -83,7 +83,7 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
     if stopping > 0 {
         return Err((
             Exit::Refused,
-            format!("{stopping} of {} calls would have stopped a move", calls.len()),
+            format!("{stopping} of {} calls would have stopped a move", calls.len()).into(),
         ));
     }
     Ok(())
@@ -92,12 +92,15 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
 fn word<T: ToString + Copy, const N: usize>(all: [T; N], typed: &str, flag: &str) -> Result<T> {
     let known = all.into_iter().find(|one| one.to_string() == typed);
     known.ok_or_else(|| {
-        (Exit::Usage, format!("{flag} {typed:?}: there is {}", all.map(|one| one.to_string()).join(", ")))
+        (
+            Exit::Usage,
+            format!("{flag} {typed:?}: there is {}", all.map(|one| one.to_string()).join(", ")).into(),
+        )
     })
 }
 
 fn read(file: &Path) -> Result<Vec<Object>> {
-    objects_of_file(file).map_err(|error| (Exit::Usage, error.to_string()))
+    objects_of_file(file).map_err(|error| (Exit::Usage, error.to_string().into()))
 }
 
 async fn check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
@@ -136,7 +139,7 @@ async fn each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -> Result<
             plugin.description().name,
             kinds.join(", ")
         );
-        return Err((Exit::Usage, why));
+        return Err((Exit::Usage, why.into()));
     }
     Ok(calls)
 }
@@ -206,7 +209,11 @@ async fn content(
 }
 
 fn show(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
-    let text = || calls.iter().map(|call| text(hook, call)).collect::<String>();
+    let text = || {
+        let mut all = Text::default();
+        calls.iter().for_each(|call| all.append(text(hook, call)));
+        all
+    };
     let document = |call: &Call| {
         let Call { about, answer, used } = call;
         let (answer, error) = match answer {
@@ -227,11 +234,12 @@ fn show(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
     output.result(text, &Document::new("PluginRun", content));
 }
 
-fn text(hook: Hook, call: &Call) -> String {
+fn text(hook: Hook, call: &Call) -> Text {
     let Call { about, answer, used } = call;
     let about = about.as_ref().map(|object| format!(" {}", object.key())).unwrap_or_default();
-    let mut text = format!("{hook}{about}  ({} µs, {} KiB)\n", micros(used.time), used.peak_memory >> 10);
-    let mut line = |words: String| text.push_str(&format!("  {words}\n"));
+    let mut text =
+        Text::from(format!("{hook}{about}  ({} µs, {} KiB)", micros(used.time), used.peak_memory >> 10));
+    let mut line = |words: String| text.line(format!("  {words}"));
     match answer {
         Ok(Answer::Relations(all)) if all.is_empty() => line("nothing".to_owned()),
         Ok(Answer::Relations(all)) => all.iter().map(relation).for_each(line),

@@ -117,6 +117,40 @@ impl Failure {
     pub fn refused(refusal: Refusal) -> Self {
         Self::Refused(vec![refusal])
     }
+
+    /// What failed, and a line for each thing that it lists. What others wrote may break no line: whoever prints them knows
+    /// where ours end.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Refused(refusals) if refusals.len() != 1 => {
+                let head = format!("{} reasons not to go on:", refusals.len());
+                listed(head, refusals, usize::MAX, ToString::to_string)
+            }
+            Self::Several(moves) => {
+                let head = "several moves are under way; name one of them with --move:";
+                listed(head, moves, LINES, String::clone)
+            }
+            Self::TimedOut(what) => listed("waited in vain:", what, LINES, String::clone),
+            Self::Gate(findings) => listed("a check says stop:", findings, LINES, |(plugin, finding)| {
+                let Finding { message, code, object, remedy, .. } = finding;
+                let object = object.as_ref().map(|object| format!(", {object}")).unwrap_or_default();
+                let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+                format!("{plugin}: {message} ({code}){object}{remedy}")
+            }),
+            Self::Undecided(why) => {
+                let mut lines = why.lines();
+                if let Some(head) = lines.first_mut() {
+                    *head = format!("the commit was sent, and no answer came: {head}");
+                }
+                lines
+            }
+            Self::Unsettled(what) => {
+                let head = "moved, but these objects could not be let go of and stay paused:";
+                listed(head, what, usize::MAX, String::clone)
+            }
+            other => vec![other.to_string()],
+        }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -124,36 +158,20 @@ impl fmt::Display for Failure {
         match self {
             Self::Refused(refusals) => match refusals.as_slice() {
                 [one] => write!(f, "{one}"),
-                many => {
-                    write!(f, "{} reasons not to go on:", many.len())?;
-                    many.iter().try_for_each(|refusal| write!(f, "\n  - {refusal}"))
-                }
+                _ => f.write_str(&self.lines().join("\n")),
             },
+            Self::Several(_)
+            | Self::TimedOut(_)
+            | Self::Gate(_)
+            | Self::Undecided(_)
+            | Self::Unsettled(_) => f.write_str(&self.lines().join("\n")),
             Self::Empty(why) => write!(f, "nothing to move: {why}"),
             Self::NoMove => f.write_str("no move is under way between these two clusters"),
-            Self::Several(moves) => {
-                write!(f, "several moves are under way; name one of them with --move:")?;
-                listed(f, moves, |f, line| f.write_str(line))
-            }
             Self::Place { side, doing, object: Some(object), error } => {
                 write!(f, "{doing} {object} in the {side}: {error}")
             }
             Self::Place { side, doing, object: None, error } => write!(f, "{doing} in the {side}: {error}"),
             Self::Object(side, error) => write!(f, "{side}: {error}"),
-            Self::TimedOut(what) => {
-                write!(f, "waited in vain:")?;
-                listed(f, what, |f, line| f.write_str(line))
-            }
-            Self::Gate(findings) => {
-                write!(f, "a check says stop:")?;
-                listed(f, findings, |f, (plugin, finding)| {
-                    write!(f, "{plugin}: {} ({})", finding.message, finding.code)?;
-                    if let Some(object) = &finding.object {
-                        write!(f, ", {object}")?;
-                    }
-                    if finding.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", finding.remedy) }
-                })
-            }
             Self::Hook { plugin, hook, object, error } => {
                 write!(f, "plugin {plugin} failed in {hook}")?;
                 if let Some(object) = object {
@@ -186,12 +204,7 @@ impl fmt::Display for Failure {
                 "the target has a record of move {move_id}, of which its source has none: it was rolled back while this target \
                  could not be reached; to roll it back again removes what is left of it here"
             ),
-            Self::Undecided(why) => write!(f, "the commit was sent, and no answer came: {why}"),
             Self::Declined(why) | Self::Record(why) | Self::Plugins(why) => f.write_str(why),
-            Self::Unsettled(what) => {
-                write!(f, "moved, but these objects could not be let go of and stay paused:")?;
-                what.iter().try_for_each(|line| write!(f, "\n  - {line}"))
-            }
             Self::Bug(what) => write!(f, "unexpected: {what}; please report it"),
         }
     }
@@ -200,17 +213,12 @@ impl fmt::Display for Failure {
 /// As many lines as a person reads; how many more there are.
 const LINES: usize = 20;
 
-fn listed<T>(
-    f: &mut fmt::Formatter<'_>,
-    items: &[T],
-    line: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
-) -> fmt::Result {
-    for item in items.iter().take(LINES) {
-        f.write_str("\n  - ")?;
-        line(f, item)?;
+fn listed<T>(head: impl Into<String>, items: &[T], most: usize, line: impl Fn(&T) -> String) -> Vec<String> {
+    let mut lines = vec![head.into()];
+    lines.extend(items.iter().take(most).map(|item| format!("  - {}", line(item))));
+    match items.len().saturating_sub(most) {
+        0 => {}
+        more => lines.push(format!("  and {more} more")),
     }
-    match items.len().saturating_sub(LINES) {
-        0 => Ok(()),
-        more => write!(f, "\n  and {more} more"),
-    }
+    lines
 }

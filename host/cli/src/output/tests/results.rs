@@ -31,7 +31,7 @@ fn shown(stop: &Stop, told: Told) -> String {
 #[test]
 fn a_stop_says_what_failed_how_things_stand_and_what_to_type() {
     check(
-        &shown(&stop(Failure::Refused(refusals())), Told::Nothing),
+        shown(&stop(Failure::Refused(refusals())), Told::Nothing),
         &expect![[r#"
             error: refused, for 2 reasons
               - source: Cluster ns/edge is paused
@@ -48,7 +48,7 @@ fn a_stop_says_what_failed_how_things_stand_and_what_to_type() {
 #[test]
 fn refusals_of_a_plan_are_not_told_twice() {
     check(
-        &shown(&stop(Failure::Refused(refusals())), Told::Refusals),
+        shown(&stop(Failure::Refused(refusals())), Told::Refusals),
         &expect![[r#"
             error: refused, for 2 reasons
             state: the source is the truth
@@ -62,7 +62,7 @@ fn refusals_of_a_plan_are_not_told_twice() {
 fn an_error_document_has_what_the_text_has() {
     let document = ErrorDocument::stop(&stop(Failure::Refused(refusals())), vec!["pivot-host resume".into()]);
     check(
-        &serde_json::to_string_pretty(&document).unwrap(),
+        serde_json::to_string_pretty(&document).unwrap(),
         &expect![[r#"
             {
               "apiVersion": "pivot-host.io/v1alpha1",
@@ -118,7 +118,7 @@ fn broken(hook: Hook) -> Failure {
 #[test]
 fn a_stop_that_a_plugin_made_names_the_ways_out() {
     check(
-        &shown(&stop(broken(Hook::Restore)), Told::Nothing),
+        shown(&stop(broken(Hook::Restore)), Told::Nothing),
         &expect![[r#"
         error: plugin hosts failed in restore: trap: it broke
         fix:   roll back, which needs no plugin; fix plugin hosts, and move again
@@ -130,7 +130,7 @@ fn a_stop_that_a_plugin_made_names_the_ways_out() {
     );
     let past = Stop { exit: Exit::PastCommit, ..stop(broken(Hook::Check)) };
     check(
-        &shown(&past, Told::Nothing),
+        shown(&past, Told::Nothing),
         &expect![[r#"
             error: plugin hosts failed in check: trap: it broke
             fix:   resume, and it is asked again
@@ -143,7 +143,7 @@ fn a_stop_that_a_plugin_made_names_the_ways_out() {
     );
     let before = Stop { exit: Exit::Refused, ..stop(broken(Hook::Adapt)) };
     check(
-        &shown(&before, Told::Nothing),
+        shown(&before, Told::Nothing),
         &expect![[r#"
         error: plugin hosts failed in adapt: trap: it broke
         fix:   fix plugin hosts, then run this command again
@@ -155,7 +155,7 @@ fn a_stop_that_a_plugin_made_names_the_ways_out() {
     );
     let unsettled = Failure::Unsettled(vec!["Host ns/a: it broke".into()]);
     check(
-        &shown(&Stop { exit: Exit::PastCommit, ..stop(unsettled) }, Told::Nothing),
+        shown(&Stop { exit: Exit::PastCommit, ..stop(unsettled) }, Told::Nothing),
         &expect![[r#"
             error: moved, but these objects could not be let go of and stay paused:
               - Host ns/a: it broke
@@ -239,7 +239,7 @@ fn a_status_says_who_decides_and_what_to_type() {
     };
     let next = [vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()]];
     check(
-        &crate::output::status(&status, SIDES, &next),
+        crate::output::status(&status, SIDES, &next),
         &expect![[r#"
             Move: 1234, from kind-boot to prod
 
@@ -258,7 +258,7 @@ fn a_status_says_who_decides_and_what_to_type() {
         "#]],
     );
     check(
-        &crate::output::status(&Status::default(), SIDES, &[]),
+        crate::output::status(&Status::default(), SIDES, &[]),
         &expect![[r#"
         No move is under way from kind-boot to prod.
     "#]],
@@ -271,22 +271,29 @@ fn a_status_says_which_side_is_missing_and_what_that_means() {
     let of = |phase, side, silent| Status { moves: vec![one(phase, side)], silent, ..Status::default() };
     let lost_target = of(Phase::Copied, Side::Source, silent(Side::Target));
     let text =
-        crate::output::status(&lost_target, SIDES, &[vec!["pivot-host rollback --target-gone".to_owned()]]);
+        crate::output::status(&lost_target, SIDES, &[vec!["pivot-host rollback --target-gone".to_owned()]])
+            .message();
     assert!(text.contains(
         "the target does not answer (no route to 10.0.0.1); resume when it does; only if it is lost"
     ));
     assert!(text.contains("next     pivot-host rollback --target-gone"), "{text}");
     let decided = of(Phase::Committed, Side::Source, silent(Side::Target));
-    assert!(crate::output::status(&decided, SIDES, &[Vec::new()]).contains("the source is the last copy"));
+    assert!(
+        crate::output::status(&decided, SIDES, &[Vec::new()])
+            .message()
+            .contains("the source is the last copy")
+    );
     let lost_source = Status { silent: silent(Side::Source), ..Status::default() };
     assert!(
         crate::output::status(&lost_source, SIDES, &[])
+            .message()
             .contains("where a move is under way it is not committed")
     );
     let mut elsewhere = of(Phase::Live, Side::Source, None);
     elsewhere.moves.iter_mut().for_each(|one| one.elsewhere = true);
     assert!(
         crate::output::status(&elsewhere, SIDES, &[Vec::new()])
+            .message()
             .contains("not the target that the move goes to")
     );
 }
@@ -305,7 +312,7 @@ fn a_report_counts_per_kind_and_says_how_long_it_took() {
     report.done.moved.insert(GroupKind::new("", "Secret"), 12);
     report.done.kept.insert(GroupKind::new("cluster.x-k8s.io", "ClusterClass"), 1);
     check(
-        &moved(&report, SIDES),
+        moved(&report, SIDES),
         &expect![[r#"
         Moved: 17 objects, 1 kept on both sides, from kind-boot to prod (move 1234)
 
@@ -321,7 +328,7 @@ fn a_report_counts_per_kind_and_says_how_long_it_took() {
     );
     let document = ReportDocument::done("Moved", &report, SIDES);
     check(
-        &serde_json::to_string(&document).unwrap(),
+        serde_json::to_string(&document).unwrap(),
         &expect![[
             r#"{"apiVersion":"pivot-host.io/v1alpha1","kind":"Report","outcome":"Moved","moveId":"1234","source":"kind-boot","target":"prod","moved":{"Machine.cluster.x-k8s.io":5,"Secret":12},"kept":{"ClusterClass.cluster.x-k8s.io":1},"phases":[{"phase":"Checked","milliseconds":120},{"phase":"Copied","milliseconds":2345}]}"#
         ]],

@@ -1,0 +1,191 @@
+//! What leaves the program: text for people, and documents for programs.
+//!
+//! Names, paths and messages of others are in all of it, and each of them may hold a line break and what looks like a line of
+//! ours behind it, or characters that drive a terminal. So a text is made of lines, not of characters: only we begin one. Each
+//! line is made harmless here, where it is written, whatever it was made of.
+
+use anstyle::Style;
+use pivot_core::words::{hidden, shown};
+use serde::Serialize;
+use serde_saphyr::SerializerOptions;
+
+const STRONG: Style = Style::new().bold();
+/// No line is longer.
+const LINE: usize = 2_000;
+/// Where a message ends, whatever comes after it. Results have no end: they were asked for.
+const MESSAGE: usize = 20_000;
+
+/// Lines for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text {
+    lines: Vec<Line>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    /// A word of ours that stands out.
+    head: &'static str,
+    words: String,
+}
+
+impl Text {
+    /// One more line.
+    pub(crate) fn line(&mut self, words: impl Into<String>) {
+        self.lines.push(Line { head: "", words: words.into() });
+    }
+
+    /// One more line, with a word of ours that stands out before it.
+    pub(crate) fn strong(&mut self, head: &'static str, words: impl Into<String>) {
+        self.lines.push(Line { head, words: words.into() });
+    }
+
+    /// An empty line.
+    pub(crate) fn gap(&mut self) {
+        self.line("");
+    }
+
+    pub(crate) fn append(&mut self, other: impl Into<Self>) {
+        self.lines.extend(other.into().lines);
+    }
+
+    /// A text that is all ours: its line breaks count.
+    pub(crate) fn ours(text: &str) -> Self {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// As a message without colours: in a log, in a document.
+    pub(crate) fn message(&self) -> String {
+        let mut lines = Vec::new();
+        let mut room = MESSAGE;
+        for (index, Line { head, words }) in self.lines.iter().enumerate() {
+            let line =
+                if head.is_empty() { shown(words, LINE) } else { format!("{head} {}", shown(words, LINE)) };
+            let Some(left) = room.checked_sub(line.len()) else {
+                lines.push(format!("… {} lines left out", self.lines.len() - index));
+                break;
+            };
+            room = left;
+            lines.push(line);
+        }
+        lines.join("\n")
+    }
+}
+
+/// As a result on a terminal.
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for Line { head, words } in &self.lines {
+            if !head.is_empty() {
+                write!(f, "{STRONG}{head}{STRONG:#} ")?;
+            }
+            writeln!(f, "{}", shown(words, LINE))?;
+        }
+        Ok(())
+    }
+}
+
+impl From<String> for Text {
+    fn from(line: String) -> Self {
+        Self { lines: vec![Line { head: "", words: line }] }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(line: &str) -> Self {
+        Self::from(line.to_owned())
+    }
+}
+
+impl From<&String> for Text {
+    fn from(line: &String) -> Self {
+        Self::from(line.clone())
+    }
+}
+
+impl FromIterator<String> for Text {
+    fn from_iter<T: IntoIterator<Item = String>>(lines: T) -> Self {
+        Self { lines: lines.into_iter().map(|words| Line { head: "", words }).collect() }
+    }
+}
+
+/// One line: of a log, on a bar, in a cell.
+pub(super) fn one_line(words: &str) -> String {
+    shown(words, LINE)
+}
+
+/// JSON with escapes in place of all that is hidden. It means what it meant.
+pub(super) fn json(json: &str) -> String {
+    escaped(json, |c, out| {
+        let mut units = [0; 2];
+        out.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+    })
+}
+
+/// A document as YAML.
+pub(super) fn yaml(document: &impl Serialize) -> Result<String, String> {
+    let mut options = SerializerOptions::default();
+    // A block would show the lines of a string as lines of the document.
+    options.prefer_block_scalars = false;
+    let yaml = serde_saphyr::to_string_with_options(document, options).map_err(|error| error.to_string())?;
+    if !yaml.contains(concealed) {
+        return Ok(yaml);
+    }
+    // Only quoted strings can have escapes. In JSON, which is YAML too, all are.
+    let json = serde_json::to_string_pretty(document).map_err(|error| error.to_string())?;
+    Ok(escaped(&json, |c, out| out.push_str(&format!("\\U{:08X}", u32::from(c)))) + "\n")
+}
+
+fn escaped(text: &str, escape: impl Fn(char, &mut String)) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if concealed(c) { escape(c, &mut out) } else { out.push(c) }
+    }
+    out
+}
+
+/// What is hidden in a document, whose lines are ours: in its strings they are escaped already.
+fn concealed(c: char) -> bool {
+    c != '\n' && hidden(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_we_begin_a_line() {
+        let mut text = Text::from("a\nerror: b");
+        text.strong("Plan:", "c\r\u{1b}[2J");
+        text.append(Text::ours("d\n  e\u{202e}\n"));
+        assert_eq!(text.message(), "a\\nerror: b\nPlan: c\\r\\u{1b}[2J\nd\n  e\\u{202e}");
+        assert_eq!(anstream::adapter::strip_str(&text.to_string()).to_string(), text.message() + "\n");
+    }
+
+    #[test]
+    fn lines_and_messages_have_an_end() {
+        let long = Text::from("x".repeat(3_000_000)).message();
+        assert!(long.len() < LINE + 100 && long.contains(" characters left out "), "{long}");
+        let many: Text = (0..1_000_000).map(|n| format!("line {n}")).collect();
+        let message = many.message();
+        assert!(message.len() < MESSAGE + 5_000, "{}", message.len());
+        assert!(message.ends_with(" lines left out"), "{}", message.lines().last().unwrap());
+        assert_eq!(many.to_string().lines().count(), 1_000_000, "a result is whole");
+    }
+
+    #[test]
+    fn documents_mean_what_they_meant() {
+        for name in
+            ["plain ä", "a\nerror: b", "\u{9b}2J\u{7f}\u{85}", "\u{202e}x\u{2066}", "\u{e0041}\u{3164}\u{1b}"]
+        {
+            let document = serde_json::json!({name: [name, 1, true, null], "k": {"long": name.repeat(200)}});
+            let json = json(&serde_json::to_string_pretty(&document).unwrap());
+            let yaml = yaml(&document).unwrap();
+            for text in [&json, &yaml] {
+                assert!(!text.contains(concealed), "{text:?}");
+                assert!(!text.lines().any(|line| line.trim_start().starts_with("error:")), "{text}");
+            }
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), document);
+            assert_eq!(serde_saphyr::from_str::<serde_json::Value>(&yaml).unwrap(), document, "{yaml}");
+        }
+    }
+}
