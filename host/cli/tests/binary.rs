@@ -196,6 +196,7 @@ mod example {
         for (line, expected) in [
             (&["plan", "--kubeconfig", "/nope"][..], "kubeconfig /nope"),
             (&["plan", "--kubeconfig", good, "--context", "b"], "no context \"b\"; there are: a"),
+            (&["plan", "--kubeconfig", good], "context \"a\": its user \"a\" is not there; there are: none"),
             (&["plan"], "no kubeconfig"),
             (&["plan", "--from-directory", "/nope"], "/nope"),
         ] {
