@@ -150,7 +150,7 @@ pub enum Settlement {
     Patch(Patch),
     /// Nothing yet: ask again when something changed, or after a few seconds.
     Wait(Finding),
-    /// The object can't be let go of. It stays as it is and the others go on.
+    /// The object can't be let go of, or is no longer what it was. It stays as it is, and nothing more is released.
     Stop(Finding),
 }
 

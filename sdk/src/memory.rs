@@ -9,6 +9,13 @@ impl Patch {
         self.annotation(P::memory(key), value)
     }
 
+    /// Says in `hold` or `adapt` what the object has in common with others when it comes to settling them: a driver, a model, a
+    /// site. The host settles one object of each group first, and more once those are done, so that what is wrong with a
+    /// group shows on one object.
+    pub fn settle_group<P: Plugin>(self, group: impl Into<String>) -> Self {
+        self.remember::<P>(pivot_bounds::names::SETTLE_GROUP, group)
+    }
+
     /// Forgets what [`Patch::remember`] remembered.
     pub fn forget<P: Plugin>(self, key: &str) -> Self {
         self.remove_annotation(P::memory(key))

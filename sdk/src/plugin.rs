@@ -72,10 +72,11 @@ pub trait Plugin: Default {
     }
 
     /// What is still to be done before an object is let go of, when everything has moved: labels and annotations.
-    /// One object at a time, asked until it says `Done`. May read and probe. The source is gone by then.
+    /// Asked until it says `Done`, for one object first and then for several at once: see [`Patch::settle_group`]. May read
+    /// and probe. The source is gone by then.
     ///
     /// # Errors
-    /// Leave this object as it is; the others go on.
+    /// Leave this object as it is; the others go on, one at a time.
     fn settle(&self, object: &Object) -> Result<Settlement> {
         let _ = object;
         Ok(Settlement::Done)

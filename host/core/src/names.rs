@@ -1,7 +1,7 @@
 //! Labels, annotations and API groups that mean something to a move, each spelled in this one place, but for those that
 //! plugins' patches may not touch: the SDK has to know them, too.
 
-pub use pivot_bounds::names::{LAST_APPLIED, OURS, PAUSED, memory_prefix};
+pub use pivot_bounds::names::{LAST_APPLIED, OURS, PAUSED, SETTLE_GROUP, memory_prefix};
 
 /// Label on a CRD: its kind takes part in discovery (put there by `clusterctl init`).
 pub const LABEL_DISCOVER: &str = "clusterctl.cluster.x-k8s.io";

@@ -88,7 +88,7 @@ pub enum Event {
         /// The phase whose work it is, or whose work is undone.
         phase: Phase,
     },
-    /// A plugin's check found something.
+    /// A plugin's check found something, or its `settle` said stop.
     Finding {
         /// Which plugin.
         plugin: String,

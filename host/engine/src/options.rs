@@ -34,6 +34,8 @@ pub struct Options {
     pub gate_timeout: Duration,
     /// How long to wait for the target's controllers after the resume.
     pub verify_timeout: Duration,
+    /// How many held objects are released at once when one, two, four, … went well. At least one is.
+    pub settle_concurrency: usize,
     /// The source's controllers are off: don't wait for them to acknowledge the pause.
     pub assume_paused: bool,
     /// Don't wait for the target's controllers.
@@ -62,6 +64,7 @@ impl Options {
             pause_timeout: Duration::from_secs(300),
             gate_timeout: Duration::from_secs(600),
             verify_timeout: Duration::from_secs(600),
+            settle_concurrency: 8,
             assume_paused: false,
             no_wait: false,
             take_over: false,

@@ -11,3 +11,7 @@ pub const OURS: &str = "pivot-host.io/";
 pub fn memory_prefix(plugin: &str) -> String {
     format!("{plugin}.{}", OURS.trim_end_matches('/'))
 }
+
+/// The name, under a plugin's prefix, of the annotation in which it says which objects are alike when they are settled: the
+/// first wave has one of each.
+pub const SETTLE_GROUP: &str = "settle-group";

@@ -167,6 +167,10 @@ pub(crate) struct Waits {
     /// How long to wait for the target's controllers after the resume
     #[arg(long, value_name = "DURATION", default_value = "10m")]
     pub(crate) timeout: String,
+    /// How many held objects, such as hosts, to release at once: one first, then two, four, up to this number while all goes
+    /// well
+    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) settle_concurrency: u8,
     /// The source's controllers are off: don't wait for them to heed the pause
     #[arg(long)]
     pub(crate) assume_paused: bool,

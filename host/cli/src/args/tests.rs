@@ -149,6 +149,26 @@ fn waiting_is_said_as_people_say_it() {
 }
 
 #[test]
+fn how_many_are_released_at_once_has_a_default_and_bounds() {
+    for verb in ["move --to-kubeconfig b", "resume --to-kubeconfig b", "plan"] {
+        let at_once = |flag| choices(&format!("pivot-host {verb} {flag}")).options(None).settle_concurrency;
+        assert_eq!(
+            ["", "--settle-concurrency 1", "--settle-concurrency 64"].map(at_once),
+            [8, 1, 64],
+            "{verb}"
+        );
+    }
+    for value in ["0", "65", "many", "-1"] {
+        let refused =
+            parsed(&format!("pivot-host move --to-kubeconfig b --settle-concurrency={value}")).unwrap_err();
+        assert!(
+            refused.contains(&format!("invalid value '{value}' for '--settle-concurrency <N>'")),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
 fn a_resumed_move_takes_its_own_flags() {
     let Task::Resume(choices) = meant(
         "pivot-host resume --to-kubeconfig b --source-gone --accept-plugin-change --record-namespace r",

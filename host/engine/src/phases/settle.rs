@@ -1,15 +1,27 @@
-//! Letting go of what plugins held, one object at a time.
+//! Releasing what plugins hold: slowly at first, because what is released starts to act.
 //!
-//! One at a time because what is let go of starts to act: a mistake then shows on one host, not on all of them.
+//! One object, or one of each group that a plugin knows of ([`names::SETTLE_GROUP`]); then two, four, up to a limit, each
+//! wave when the one before it is done. So a mistake shows on one host and not on all of them:
+//!
+//! - A plugin's *stop* ends it: what is in the same wave is finished, nothing else is released.
+//! - Any other failure leaves that object held and starts over with one at a time; a plugin that fails for three objects in a
+//!   row is not asked again.
+//!
+//! Groups are read from the copies' annotations, where plugins remember things anyway: the engine needs no knowledge of
+//! providers and the record nothing new, and a run that resumes finds the same groups.
+
+mod waves;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::join_all;
 use pivot_core::hooks::{Finding, Hook, Settlement};
 use pivot_core::record::Phase;
 use pivot_core::release::{Entry, Quiet, ReleaseList};
-use pivot_core::{Key, Kind, Object, Side, names};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, names, pause};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -22,114 +34,226 @@ use crate::plugins::bounds;
 use crate::plugins::calls::Authors;
 use crate::plugins::hooks::{HookError, Hooks, Services};
 use crate::plugins::scene::Scene;
+use crate::requests::listing;
+use crate::requests::side_by_side::LISTS;
+
+use waves::Pace;
 
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How long each object is waited for once one was waited for in vain.
+/// How long each object is waited for after one timed out: hundreds of hosts may all wait for the same thing.
 const AFTER_TIMEOUT: Duration = Duration::from_secs(20);
 /// A patch that was applied, asked again, must give nothing: the third time in a row is an error.
 const SAME_PATCHES: usize = 3;
-/// How often in a row a plugin may take too long, or wait in vain. A thousand objects need not each wait for as long; and
-/// where three were let go of and did not come up, the next would not either.
-const IN_VAIN: usize = 3;
+/// For how many objects in a row a plugin may fail or time out: the next would fail too.
+const FAILURES: usize = 3;
 /// More patches than any object needs: one that counts its calls never gives the same twice.
 const MOST_PATCHES: usize = 20;
 
 /// Whether there is anything to settle.
 pub(crate) fn any(job: &Job, list: &ReleaseList) -> bool {
-    list.entries.iter().any(|entry| settles(entry, &settlers(job, entry)))
+    list.entries.iter().any(|entry| settles(job, entry))
 }
 
-/// The plugins that settle an object.
-fn settlers<'a>(job: &'a Job, entry: &Entry) -> Vec<&'a dyn Hooks> {
-    let plugins = job.plugins.iter().map(|plugin| &**plugin);
-    plugins.filter(|plugin| plugin.changes(Hook::Settle, &entry.key.group_kind)).collect()
+fn settles(job: &Job, entry: &Entry) -> bool {
+    !entry.used && (entry.quiet == Quiet::Held || settlers(job, &entry.key.group_kind).next().is_some())
 }
 
-fn settles(entry: &Entry, settlers: &[&dyn Hooks]) -> bool {
-    !entry.used && (!settlers.is_empty() || entry.quiet == Quiet::Held)
-}
-
-/// Settles every object that a plugin settles or holds. What can't be let go of is named in the end.
+/// Settles every object that a plugin settles or holds. What can't be released is named in the end.
 pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
-    let mut stuck = Vec::new();
-    let mut patience = Patience { each: job.options.gate_timeout, vain: BTreeMap::new() };
-    let services = job.services.within(&Scene::of_list(list));
-    // Owners before dependents: the order of creation.
-    for entry in list.entries.iter().rev() {
-        job.safe_point()?;
-        let settlers = settlers(job, entry);
-        if !settles(entry, &settlers) {
-            continue;
+    let levels = waves::levels(list, |entry| settles(job, entry));
+    job.safe_point()?;
+    let mut settling = Settling {
+        job,
+        services: job.services.within(&Scene::of_list(list)),
+        found: found(job, &levels).await?,
+        patience: job.options.gate_timeout,
+        in_a_row: BTreeMap::new(),
+        stopped: None,
+        stuck: Vec::new(),
+    };
+    for level in levels {
+        settling.level(level).await?;
+    }
+    if settling.stuck.is_empty() { Ok(()) } else { Err(Failure::Unsettled(settling.stuck)) }
+}
+
+/// The plugins that settle a kind.
+fn settlers<'a>(job: &'a Job, kind: &GroupKind) -> impl Iterator<Item = &'a dyn Hooks> {
+    let plugins = job.plugins.iter().map(|plugin| &**plugin);
+    plugins.filter(move |plugin| plugin.changes(Hook::Settle, kind))
+}
+
+/// The copies as they are before anything is released; one alone needs no list.
+async fn found(job: &Job, levels: &[Vec<&Entry>]) -> Result<BTreeMap<Key, Meta>, Failure> {
+    let mut places: BTreeMap<(&GroupKind, Option<&str>), usize> = BTreeMap::new();
+    for entry in levels.iter().flatten() {
+        *places.entry((&entry.key.group_kind, entry.key.namespace.as_deref())).or_default() += 1;
+    }
+    let wanted = places.into_iter().filter(|(_, count)| *count > 1).filter_map(|((kind, namespace), _)| {
+        Some((job.kinds.target.get(kind)?.clone(), namespace.map(str::to_owned)))
+    });
+    let listed = listing::metas(&job.target, LISTS, wanted.collect()).await?;
+    let metas = listed.into_iter().flat_map(|((kind, _), listed)| {
+        listed.known().into_iter().map(move |meta| (listing::key(&kind, &meta), meta))
+    });
+    Ok(metas.collect())
+}
+
+/// Settling under way.
+struct Settling<'a> {
+    job: &'a Job,
+    services: Arc<dyn Services>,
+    found: BTreeMap<Key, Meta>,
+    /// How long each object is waited for.
+    patience: Duration,
+    /// For how many objects in a row each plugin failed; under no name, what no plugin did.
+    in_a_row: BTreeMap<Option<String>, usize>,
+    /// The object for which a plugin said stop.
+    stopped: Option<Key>,
+    /// What stays held, and why.
+    stuck: Vec<String>,
+}
+
+/// Why an object stays held.
+struct Stuck {
+    /// The plugin that failed, if it was one.
+    plugin: Option<String>,
+    failure: Failure,
+}
+
+impl From<Failure> for Stuck {
+    fn from(failure: Failure) -> Self {
+        Self { plugin: None, failure }
+    }
+}
+
+impl Settling<'_> {
+    /// Settles objects that don't own each other.
+    async fn level(&mut self, mut queue: Vec<&Entry>) -> Result<(), Failure> {
+        // What an earlier run has settled says nothing about the others.
+        queue.sort_by_key(|entry| self.found.get(&entry.key).is_some_and(|meta| !is_marked(self.job, meta)));
+        let groups = waves::one_of_each_first(&mut queue, |entry| self.group(entry));
+        let (mut pace, mut size) = Pace::new(self.job.options.settle_concurrency, groups);
+        let mut queue = queue.into_iter();
+        loop {
+            let mut wave = Vec::new();
+            while wave.len() < size {
+                let Some(entry) = queue.next() else { break };
+                match self.ended(entry) {
+                    None => wave.push(entry),
+                    Some(why) => self.leave(entry, &why),
+                }
+            }
+            if wave.is_empty() {
+                return Ok(());
+            }
+            self.job.safe_point()?;
+            size = self.wave(&wave, &mut pace).await?;
         }
-        if let Some(name) = patience.ended(&settlers) {
-            stuck.push(format!(
-                "{}: plugin {name} is not asked any more: it took too long, or waited in vain, {IN_VAIN} times in a row",
-                entry.key
+    }
+
+    /// Settles all of them at once; returns the size of the next wave.
+    async fn wave(&mut self, wave: &[&Entry], pace: &mut Pace) -> Result<usize, Failure> {
+        let work = wave.iter().map(|entry| one(self.job, entry, &self.services, self.patience).boxed());
+        let (mut failed, mut released, mut halted) = (false, false, None);
+        for (entry, outcome) in wave.iter().zip(join_all(work).await) {
+            match outcome {
+                Ok(acted) => {
+                    released |= acted;
+                    self.heed(entry, None);
+                }
+                Err(Stuck { failure: Failure::Halted(halt), .. }) => halted = Some(halt),
+                Err(Stuck { plugin, failure }) => {
+                    failed = true;
+                    match &failure {
+                        Failure::Gate(_) => self.stopped = Some(entry.key.clone()),
+                        Failure::TimedOut(_) => self.patience = self.patience.min(AFTER_TIMEOUT),
+                        _ => {}
+                    }
+                    self.heed(entry, Some(plugin));
+                    self.stuck.push(format!("{}: {failure}", entry.key));
+                }
+            }
+        }
+        halted.map_or_else(|| Ok(pace.next(failed, released)), |halt| Err(Failure::Halted(halt)))
+    }
+
+    /// Counts a failure of the plugin that failed, if one did; those asked before it start over.
+    fn heed(&mut self, entry: &Entry, failed: Option<Option<String>>) {
+        let names =
+            settlers(self.job, &entry.key.group_kind).map(|plugin| Some(plugin.describe().name.clone()));
+        for name in names.chain([None]) {
+            if failed.as_ref() == Some(&name) {
+                *self.in_a_row.entry(name).or_default() += 1;
+                return;
+            }
+            self.in_a_row.remove(&name);
+        }
+    }
+
+    /// Why the object isn't released any more.
+    fn ended(&self, entry: &Entry) -> Option<String> {
+        if let Some(stopped) = &self.stopped {
+            return Some(format!(
+                "still held: nothing more was released after a plugin said stop for {stopped}"
             ));
-            continue;
         }
-        match one(job, entry, &settlers, &services, &mut patience).await {
-            Ok(()) => job.tell_object(Phase::Settled, Verb::Settled, &entry.key, Side::Target),
-            Err(Failure::Halted(halt)) => return Err(Failure::Halted(halt)),
-            Err(failure) => stuck.push(format!("{}: {failure}", entry.key)),
-        }
-    }
-    if stuck.is_empty() { Ok(()) } else { Err(Failure::Unsettled(stuck)) }
-}
-
-/// How long plugins are waited for.
-struct Patience {
-    /// For each object.
-    each: Duration,
-    /// How often in a row each of them took all of it.
-    vain: BTreeMap<String, usize>,
-}
-
-impl Patience {
-    /// The plugin of which enough was seen.
-    fn ended<'a>(&self, plugins: &[&'a dyn Hooks]) -> Option<&'a str> {
-        let names = plugins.iter().map(|plugin| plugin.describe().name.as_str());
-        names.into_iter().find(|name| self.vain.get(*name).is_some_and(|times| *times >= IN_VAIN))
+        let enough = |name: &Option<String>| self.in_a_row.get(name).is_some_and(|times| *times >= FAILURES);
+        let names =
+            settlers(self.job, &entry.key.group_kind).map(|plugin| Some(plugin.describe().name.clone()));
+        names.chain([None]).find(enough).map(|name| match name {
+            Some(name) => format!(
+                "plugin {name} is not asked any more: it failed or timed out for {FAILURES} objects in a row"
+            ),
+            None => format!("still held: {FAILURES} objects in a row could not be released"),
+        })
     }
 
-    fn heed<T>(&mut self, plugin: &str, result: &Result<T, Failure>) {
-        match result {
-            Ok(_) => drop(self.vain.remove(plugin)),
-            Err(Failure::TimedOut(_)) => {
-                // Two hundred hosts that all wait for the same thing need not each wait for as long.
-                self.each = self.each.min(AFTER_TIMEOUT);
-                *self.vain.entry(plugin.to_owned()).or_default() += 1;
-            }
-            Err(Failure::Hook { error, .. }) if error.code == "timeout" => {
-                *self.vain.entry(plugin.to_owned()).or_default() += 1;
-            }
-            Err(_) => {}
+    /// Names an object that is left as it is, unless an earlier run has settled it.
+    fn leave(&mut self, entry: &Entry, why: &str) {
+        if self.found.get(&entry.key).is_none_or(|meta| is_marked(self.job, meta)) {
+            self.stuck.push(format!("{}: {why}", entry.key));
         }
+    }
+
+    /// What is alike as far as anyone knows: objects of a kind for which each plugin remembers the same group.
+    fn group<'e>(&self, entry: &'e Entry) -> (&'e GroupKind, Vec<Option<String>>) {
+        let meta = self.found.get(&entry.key);
+        let group = |plugin: &Arc<dyn Hooks>| {
+            let name = format!("{}/{}", names::memory_prefix(&plugin.describe().name), names::SETTLE_GROUP);
+            meta.and_then(|meta| meta.annotations.get(&name).cloned())
+        };
+        (&entry.key.group_kind, self.job.plugins.iter().map(group).collect())
     }
 }
 
+/// Settles one object; returns whether there was anything to do.
 async fn one(
     job: &Job,
     entry: &Entry,
-    settlers: &[&dyn Hooks],
     services: &Arc<dyn Services>,
-    patience: &mut Patience,
-) -> Result<(), Failure> {
+    patience: Duration,
+) -> Result<bool, Stuck> {
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+    let mut acted = false;
     // As the last plugin that had nothing more to change saw it: it need not be read again.
     let mut seen = None;
-    for plugin in settlers {
-        let settled = with_plugin(job, &entry.key, *plugin, services, patience.each).await;
-        patience.heed(&plugin.describe().name, &settled);
-        seen = settled?;
+    for plugin in settlers(job, &entry.key.group_kind) {
+        let settled = with_plugin(job, &entry.key, plugin, services, patience, &mut acted).await;
+        let named = |failure| Stuck { plugin: Some(plugin.describe().name.clone()), failure };
+        seen = settled.map_err(named)?;
     }
     let seen = match seen {
         Some(object) => Some(object),
         None => job.target.get(kind, &entry.key).await?,
     };
-    let Some(object) = seen else { return Ok(()) };
-    pausing::take_back(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
-    forget(job, kind, &object).await
+    if let Some(object) = seen {
+        acted |= is_marked(job, &object.meta);
+        pausing::take_back(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
+        forget(job, kind, &object).await?;
+    }
+    job.tell_object(Phase::Settled, Verb::Settled, &entry.key, Side::Target);
+    Ok(acted)
 }
 
 /// Settles an object with one plugin; gives it as it was when the plugin had nothing more to change.
@@ -139,6 +263,7 @@ async fn with_plugin(
     plugin: &dyn Hooks,
     services: &Arc<dyn Services>,
     patience: Duration,
+    acted: &mut bool,
 ) -> Result<Option<Object>, Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let name = &plugin.describe().name;
@@ -152,9 +277,15 @@ async fn with_plugin(
     let mut patches: BTreeMap<String, usize> = BTreeMap::new();
     loop {
         let Some(object) = job.target.get(kind, key).await? else { return Ok(None) };
-        match plugin.settle(&object, services.clone()).await.map_err(refuse)? {
+        let answer = plugin.settle(&object, services.clone()).await.map_err(refuse)?;
+        *acted |= answer != Settlement::Done;
+        match answer {
             Settlement::Done => return Ok(Some(object)),
-            Settlement::Stop(finding) => return Err(Failure::Gate(vec![(name.clone(), finding)])),
+            Settlement::Stop(finding) => {
+                // The rest of its wave may take minutes.
+                job.tell(Event::finding(name, &finding));
+                return Err(Failure::Gate(vec![(name.clone(), finding)]));
+            }
             Settlement::Wait(finding) => wait(job, name, &finding, deadline).await?,
             Settlement::Patch(patch) => {
                 if let Some(message) = bounds::violation(plugin.describe(), Hook::Settle, &patch) {
@@ -192,19 +323,23 @@ async fn wait(job: &Job, plugin: &str, finding: &Finding, deadline: Instant) -> 
     }
 }
 
-/// Removes what plugins remembered on an object.
-async fn forget(job: &Job, kind: &Arc<Kind>, object: &Object) -> Result<(), Failure> {
-    let theirs = |name: &str| {
+/// The annotations in which plugins remember something.
+fn memory<'a>(job: &'a Job, meta: &'a Meta) -> impl Iterator<Item = &'a String> {
+    meta.annotations.keys().filter(|name| {
         let prefix = name.split_once('/').map_or("", |(prefix, _)| prefix);
         job.plugins.iter().any(|plugin| prefix == names::memory_prefix(&plugin.describe().name))
-    };
-    let nulls: serde_json::Map<String, Value> = object
-        .meta
-        .annotations
-        .keys()
-        .filter(|name| theirs(name))
-        .map(|name| (name.clone(), Value::Null))
-        .collect();
+    })
+}
+
+/// Whether the object shows that it is still to be settled: it can be unpaused, or a plugin remembers something on it.
+fn is_marked(job: &Job, meta: &Meta) -> bool {
+    pause::is_ours(meta, &job.move_id) || memory(job, meta).next().is_some()
+}
+
+/// Removes what plugins remembered on an object.
+async fn forget(job: &Job, kind: &Arc<Kind>, object: &Object) -> Result<(), Failure> {
+    let nulls: serde_json::Map<String, Value> =
+        memory(job, &object.meta).map(|name| (name.clone(), Value::Null)).collect();
     if nulls.is_empty() {
         return Ok(());
     }

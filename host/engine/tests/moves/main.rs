@@ -21,6 +21,8 @@ mod refusals;
 #[cfg(test)]
 mod round_trips;
 #[cfg(test)]
+mod settling;
+#[cfg(test)]
 mod simulated;
 #[cfg(test)]
 mod stage;

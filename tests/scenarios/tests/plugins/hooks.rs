@@ -201,8 +201,14 @@ impl<'a> Trial<'a> {
         let ended = self.run().await?;
         says(&ended, &["next:", "pivot-host resume"])?;
         if self.case.way.starts_with("settle/") {
-            // The other one was let go of all the same.
-            says(&ended, &[&format!("unpaused Host {}/other", self.namespace)])?;
+            // The other one is released all the same, unless the plugin says stop.
+            let other = format!("Host {}/other", self.namespace);
+            let told = if self.case.way == "settle/stop" {
+                format!("{other}: still held")
+            } else {
+                format!("unpaused {other}")
+            };
+            says(&ended, &[&told])?;
         }
         if self.case.way.starts_with("settle/") && !self.is_held(&self.stage.picture(&self.namespace).await) {
             return Err("it is not held any more".into());
