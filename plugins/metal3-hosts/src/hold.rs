@@ -27,11 +27,16 @@ pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
 ///   moment their Clusters run, before anything was released in the source.
 /// - The status annotation is dropped. The status itself is restored (see [`crate::restore`]); the annotation would only
 ///   give a webhook of the target something to refuse the copy for.
+/// - Hosts are settled in groups by driver: one that does not work in the target then shows on one host.
 pub(crate) fn adapt(object: &Object) -> Result<Patch> {
     let host = Host(object);
     if object.kind() != HOST {
         return Ok(Patch::none());
     }
     let patch = Memory::of(host).note(object.patch().remove_annotation(STATUS))?;
+    let patch = match host.driver() {
+        Some(driver) => patch.settle_group::<Metal3Hosts>(driver),
+        None => patch,
+    };
     Ok(if host.pause() == Pause::Provider { patch.annotation(PAUSED, OURS) } else { patch })
 }

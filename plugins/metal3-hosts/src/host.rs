@@ -89,6 +89,14 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// The driver with which the operator talks to its management controller, by the address; none where it has none. The
+    /// operator takes an address without a scheme for IPMI; `+http` and `+https` say how the same driver connects.
+    pub(crate) fn driver(self) -> Option<String> {
+        let address = self.0.text("/spec/bmc/address").filter(|address| !address.is_empty())?;
+        let scheme = address.split_once("://").map_or("ipmi", |(scheme, _)| scheme);
+        Some(scheme.split('+').next().unwrap_or(scheme).to_ascii_lowercase())
+    }
+
     /// The Secret with which its management controller is talked to.
     pub(crate) fn credentials(self) -> Option<Key> {
         self.0.named_at(&SECRET, "/spec/bmc/credentialsName")

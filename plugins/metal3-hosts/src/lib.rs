@@ -3,8 +3,8 @@
 //! A BareMetalHost is a machine. Its copy starts without status, and an operator that finds a host without status
 //! registers, inspects and provisions it: the disk is written again. The operator in the source, for its part,
 //! powers off or wipes what is deleted while it is not paused. So hosts move only while nothing is being done to them,
-//! paused all the way, with the status that they had; and they are let go of one at a time, each watched until the
-//! target's operator has taken it over as it was.
+//! paused all the way, with the status that they had; and they are released slowly, one of each driver first, each watched
+//! until the target's operator has taken it over as it was.
 
 mod check;
 mod companions;

@@ -1,4 +1,4 @@
-//! Letting go, one host at a time.
+//! Releasing hosts.
 
 use pivot_sdk::{Object, Settlement, Side};
 use serde_json::{Value, json};
@@ -48,6 +48,27 @@ fn a_machines_host_is_let_go_of_and_watched_until_it_is_taken_over() {
     let running = with(copy, json!({"metadata": {"annotations": {PAUSED: null}}}));
     assert_eq!(answer(&mut harness, &running), "wait not-registered", "no operator runs");
     assert_eq!(answer(&mut harness, &taken_over(running)), "done");
+}
+
+#[test]
+fn hosts_are_settled_in_groups_by_their_driver() {
+    let group = |address: Value| {
+        let host = with(free(), json!({"spec": {"bmc": {"address": address}}}));
+        let (_, copy) = target(&host);
+        copy["metadata"]["annotations"]["metal3-hosts.pivot-host.io/settle-group"].as_str().map(str::to_owned)
+    };
+    for (address, driver) in [
+        ("redfish://192.168.110.16/redfish/v1/Systems/1", "redfish"),
+        ("redfish+https://192.168.110.16", "redfish"),
+        ("Redfish-VirtualMedia+http://192.168.110.16", "redfish-virtualmedia"),
+        ("idrac-virtualmedia://[fd00::16]:443/x", "idrac-virtualmedia"),
+        ("ipmi://192.168.110.16:6230", "ipmi"),
+        ("192.168.110.16:6230", "ipmi"),
+        ("[fd00::16]", "ipmi"),
+    ] {
+        assert_eq!(group(json!(address)).as_deref(), Some(driver), "{address}");
+    }
+    assert_eq!([group(json!("")), group(Value::Null)], [None, None]);
 }
 
 #[test]
