@@ -13,9 +13,10 @@ use crate::plan::Plan;
 use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
 use crate::release::{Fate, ReleaseList};
+use crate::remedy::Remedy;
 use crate::scope::Scope;
 use crate::select::takes_part;
-use crate::shell::{flag, kubectl};
+use crate::shell::kubectl;
 use crate::{GroupKind, Key, Kind, Uid, names};
 
 /// What would be garbage-collected in the source: one refusal per kind.
@@ -85,12 +86,12 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
         some_of(&names, 3),
         if names.len() == 1 { "it" } else { "them" },
     );
-    let accept = format!("accept the loss: {}", flag("--accept-loss", &kind.group_kind));
-    let remedy = match way_to_move(kind, first) {
-        Some(way) => format!("let them move too ({way}), or {accept}"),
-        None => accept,
-    };
-    Some(Refusal::source("collateral", first.clone(), message, remedy))
+    let accept = Remedy::AcceptLoss { kind: kind.group_kind.clone() };
+    let refusal = |remedy| Refusal::source("collateral", first.clone(), message, remedy);
+    Some(match way_to_move(kind, first) {
+        Some(way) => refusal(format!("let them move too ({way})").into()).or(accept),
+        None => refusal(accept),
+    })
 }
 
 /// How objects of a kind are made to move: those that are read anyway by their own label, custom resources by labels

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::GroupKind;
 use crate::plan::Plan;
 use crate::refusal::{Refusal, some_of};
+use crate::remedy::Remedy;
 use crate::scope::Scope;
-use crate::shell::flag;
 
 /// A kind, and what happens to its objects when they are moved as if they were any others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,15 +45,13 @@ pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupK
             continue;
         };
         let Some(first) = keys.first().cloned() else { continue };
-        refusals.push(Refusal::source(
+        let refusal = Refusal::source(
             "needs-plugin",
             first,
             format!("no plugin takes care of {}: {}", some_of(keys, 3), danger.why),
-            format!(
-                "add a plugin that handles {kind}, or accept the danger: {}",
-                flag("--without-plugin-for", kind)
-            ),
-        ));
+            format!("add a plugin that handles {kind}"),
+        );
+        refusals.push(refusal.or(Remedy::MoveWithoutPlugin { kind: GroupKind::clone(kind) }));
     }
     refusals
 }

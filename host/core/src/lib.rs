@@ -23,7 +23,7 @@
 //! | [`record`], [`mod@format`] | what must outlive a run, and the version it is written in |
 //! | [`hooks`] | what plugins say |
 //! | [`side`] | the two places of a move, and whatever there is one of for each |
-//! | [`refusal`] | how a reason not to go on is told |
+//! | [`refusal`], [`remedy`] | how a reason not to go on is told, and what can be done about it |
 //! | [`shell`] | commands that people are offered to type |
 //! | [`words`] | what others wrote, as one bounded line |
 
@@ -45,6 +45,7 @@ pub mod record;
 pub mod refusal;
 pub mod relations;
 pub mod release;
+pub mod remedy;
 pub mod scope;
 pub mod select;
 pub mod served;

@@ -13,6 +13,7 @@ use crate::names::{GROUP_CLUSTER, PAUSED, UNDO};
 use crate::pause;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
+use crate::remedy::Remedy;
 use crate::scope::Scope;
 use crate::shell::kubectl;
 use crate::soft::{is_cluster, is_cluster_class};
@@ -60,11 +61,9 @@ fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Resul
             "not-provisioned",
             key.clone(),
             format!("{key} is not provisioned yet: {missing}"),
-            format!(
-                "wait, and watch `{}`; or move it as it is: --accept-unprovisioned",
-                kubectl("get", key, &["-o", "yaml"])
-            ),
+            format!("wait, and watch `{}`", kubectl("get", key, &["-o", "yaml"])),
         )
+        .or(Remedy::MoveUnprovisioned)
     }));
     Ok(refusals)
 }
@@ -84,25 +83,21 @@ fn already_paused(
             "paused-by-other-move",
             key.clone(),
             format!("{key} is paused by another move that has not ended"),
-            "see `pivot-host status`, then end that move with `pivot-host resume` or `pivot-host rollback`",
+            Remedy::EndOtherMove,
         )));
     }
     if scope.move_paused {
         return Ok(None);
     }
-    let unpause = if object.meta.annotated(PAUSED) {
-        kubectl("annotate", key, &[&format!("{PAUSED}-")])
-    } else {
-        kubectl("patch", key, &["--type", "merge", "-p", r#"{"spec":{"paused":false}}"#])
-    };
-    Ok(Some(Refusal::source(
+    let refusal = Refusal::source(
         "already-paused",
         key.clone(),
         format!(
             "{key} is paused already: by a person, by a backup, or by a `clusterctl move` that did not end"
         ),
-        format!("if nobody needs the pause, take it back: `{unpause}`; or move it paused: --move-paused"),
-    )))
+        Remedy::Unpause { object: key.clone(), annotated: object.meta.annotated(PAUSED) },
+    );
+    Ok(Some(refusal.or(Remedy::MovePaused)))
 }
 
 /// The first of the peer's rules that a Cluster fails. v1beta2 keeps the facts in `status.initialization`, v1beta1

@@ -9,6 +9,7 @@ use semver::Version;
 use serde::Deserialize;
 
 use crate::refusal::Refusal;
+use crate::remedy::{Installation, Remedy};
 use crate::shell::quoted;
 use crate::{Object, ObjectError, Side};
 
@@ -68,19 +69,8 @@ impl Provider {
         self.watched_namespace.as_deref().is_none_or(|watched| watched == namespace)
     }
 
-    /// How clusterctl is told to install it.
-    fn install(&self) -> String {
-        let flag = match self.kind_of.as_str() {
-            "CoreProvider" => "--core",
-            "BootstrapProvider" => "--bootstrap",
-            "ControlPlaneProvider" => "--control-plane",
-            "InfrastructureProvider" => "--infrastructure",
-            "IPAMProvider" => "--ipam",
-            "RuntimeExtensionProvider" => "--runtime-extension",
-            "AddonProvider" => "--addon",
-            _ => "--infrastructure",
-        };
-        format!("{flag} {}:{}", self.name, self.version)
+    fn installation(&self) -> Installation {
+        Installation { kind_of: self.kind_of.clone(), name: self.name.clone(), version: self.version.clone() }
     }
 }
 
@@ -101,7 +91,7 @@ fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>
         return vec![Refusal::target(
             "provider-missing",
             format!("{label} {} is not installed in the target", provider.version),
-            format!("install it in the target: `clusterctl init {}`", provider.install()),
+            Remedy::InstallProvider(provider.installation()),
         )];
     }
     let mut refusals = Vec::new();
@@ -124,7 +114,7 @@ fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>
                 "{label} is {} in the target, older than {} in the source",
                 other.version, provider.version
             ),
-            format!("upgrade it in the target: `clusterctl upgrade apply {}`", provider.install()),
+            Remedy::UpgradeProvider(provider.installation()),
         ));
     }
     for namespace in namespaces.iter().filter(|namespace| provider.watches(namespace)) {
@@ -133,9 +123,11 @@ fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>
                 matching.iter().filter_map(|other| other.watched_namespace.as_deref()).collect();
             refusals.push(Refusal::target(
                 "provider-not-watching",
-                format!("{label} in the target looks only at namespace {}, not at {namespace}", watched.join(", ")),
-                "let its controllers watch all namespaces: remove their --namespace flag, and watchedNamespace \
-                 from the Provider object",
+                format!(
+                    "{label} in the target looks only at namespace {}, not at {namespace}",
+                    watched.join(", ")
+                ),
+                Remedy::WatchAllNamespaces,
             ));
         }
     }
@@ -144,11 +136,11 @@ fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>
 
 fn unreadable(side: Side, provider: &Provider) -> Refusal {
     let message = format!("{} has version {:?}, which is none", provider.label(), provider.version);
-    let remedy = format!(
+    let remedies = vec![Remedy::from(format!(
         "repair it: `kubectl get providers.clusterctl.cluster.x-k8s.io -n {} -o wide`",
         quoted(&provider.namespace)
-    );
-    Refusal { code: "provider-version-unreadable", side, object: None, message, remedy }
+    ))];
+    Refusal { code: "provider-version-unreadable", side, object: None, message, remedies }
 }
 
 #[cfg(test)]
@@ -222,7 +214,12 @@ mod tests {
         let target = Provider { kind_of: "BootstrapProvider".into(), ..source.clone() };
         let refusals = check_providers(&[source], &[target], &BTreeSet::new());
         assert_eq!(refusals[0].code, "provider-missing");
-        assert!(refusals[0].remedy.ends_with("`clusterctl init --infrastructure kubeadm:v1.0.0`"));
+        let installation = Installation {
+            kind_of: "InfrastructureProvider".into(),
+            name: "kubeadm".into(),
+            version: "v1.0.0".into(),
+        };
+        assert_eq!(refusals[0].remedies, [Remedy::InstallProvider(installation)]);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! A reason not to go on.
 //!
 //! Checks do not fail at the first finding: each returns all its refusals, so that a user repairs everything in
-//! one go. A refusal says what is wrong, with which object, on which side, and what to type or do about it.
+//! one go. A refusal says what is wrong, with which object, on which side, and has what can be done about it as values.
 
 use std::fmt;
 
 use serde::Serialize;
 
+use crate::remedy::Remedy;
 use crate::shell::kubectl;
 use crate::{Key, ObjectError, Side};
 
@@ -23,8 +24,8 @@ pub struct Refusal {
     pub object: Option<Key>,
     /// What is wrong: lower case, no final dot, no data of secrets.
     pub message: String,
-    /// What to type or do.
-    pub remedy: String,
+    /// What can be done about it, each on its own, best first.
+    pub remedies: Vec<Remedy>,
 }
 
 impl Refusal {
@@ -33,20 +34,32 @@ impl Refusal {
         code: &'static str,
         object: Key,
         message: impl Into<String>,
-        remedy: impl Into<String>,
+        remedy: impl Into<Remedy>,
     ) -> Self {
         Self {
             code,
             side: Side::Source,
             object: Some(object),
             message: message.into(),
-            remedy: remedy.into(),
+            remedies: vec![remedy.into()],
         }
     }
 
     /// A refusal about the target as a whole.
-    pub fn target(code: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { code, side: Side::Target, object: None, message: message.into(), remedy: remedy.into() }
+    pub fn target(code: &'static str, message: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
+        Self {
+            code,
+            side: Side::Target,
+            object: None,
+            message: message.into(),
+            remedies: vec![remedy.into()],
+        }
+    }
+
+    /// The same, with one more way out.
+    pub(crate) fn or(mut self, remedy: Remedy) -> Self {
+        self.remedies.push(remedy);
+        self
     }
 
     /// A body in the source that can't be read (W24: the peer panics). The error carries no part of the body.
@@ -57,11 +70,14 @@ impl Refusal {
     }
 }
 
-/// As people read it: what is wrong, then what to do.
+/// What is wrong, then what can be done by hand; for what else can be done, programs have words of their own.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.side, self.message)?;
-        if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
+        self.remedies.iter().try_for_each(|remedy| match remedy {
+            Remedy::ByHand { what } => write!(f, "; {what}"),
+            _ => Ok(()),
+        })
     }
 }
 

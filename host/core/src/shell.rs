@@ -1,7 +1,5 @@
 //! Commands that people are offered to type: they work as they are pasted, whatever objects and files are called.
 
-use std::fmt::Display;
-
 use crate::Key;
 use crate::words::hidden;
 
@@ -20,11 +18,6 @@ pub fn quoted(word: &str) -> String {
         c => c.to_string(),
     };
     format!("$'{}'", word.chars().map(escaped).collect::<String>())
-}
-
-/// A flag and its value: `--accept-loss Secret`.
-pub(crate) fn flag(flag: &str, value: impl Display) -> String {
-    format!("{flag} {}", quoted(&value.to_string()))
 }
 
 /// A kubectl command about one object. `Kind.group` works as a resource name, in any spelling of its case.
@@ -53,7 +46,6 @@ mod tests {
     fn what_is_pasted_is_one_command() {
         let key = Key::new(GroupKind::new("", "Odd Kind"), Some("$(id)"), "it's; rm -rf /");
         assert_eq!(kubectl("delete", &key, &[]), r"kubectl delete -n '$(id)' 'odd kind' 'it'\''s; rm -rf /'");
-        assert_eq!(flag("--drop-owner", &key.group_kind), "--drop-owner 'Odd Kind'");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("it's\n\\n \u{202e}x"), r"$'it\'s\x0a\\n \xe2\x80\xaex'");
     }

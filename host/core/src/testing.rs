@@ -17,7 +17,9 @@ use serde_json::{Value, json};
 use crate::inventory::Inventory;
 use crate::names;
 use crate::plan::{Fate, Plan, plan};
+use crate::refusal::Refusal;
 use crate::relations::{Link, Need, Relations, Said};
+use crate::remedy::Remedy;
 use crate::scope::{Namespaces, Scope};
 use crate::{GroupKind, Key, Kind, KindLabels, Object, Uid};
 
@@ -210,6 +212,15 @@ fn assert_sound(plan: &Plan, inventory: &Inventory) {
     }
 }
 
+/// What can be done about a refusal, as a test wants to see it: words as they are, other remedies as programs see them.
+pub(crate) fn remedies(refusal: &Refusal) -> String {
+    let shown = refusal.remedies.iter().map(|remedy| match remedy {
+        Remedy::ByHand { what } => what.clone(),
+        other => serde_json::to_string(other).unwrap(),
+    });
+    shown.collect::<Vec<_>>().join(" | ")
+}
+
 /// A plan as a test wants to see it.
 pub(crate) fn render(plan: &Plan) -> String {
     let mut out = String::new();
@@ -233,7 +244,7 @@ pub(crate) fn render(plan: &Plan) -> String {
         out.push_str(&format!("stay {stay}\n"));
     }
     for refusal in &plan.refusals {
-        out.push_str(&format!("refuse {}: {}\n  -> {}\n", refusal.code, refusal.message, refusal.remedy));
+        out.push_str(&format!("refuse {}: {}\n  -> {}\n", refusal.code, refusal.message, remedies(refusal)));
     }
     for note in &plan.notes {
         let object = note.object.as_ref().map(|key| format!(" {key}")).unwrap_or_default();

@@ -34,7 +34,6 @@ mod state;
 pub use events::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher};
 pub use options::{DryRun, Options};
 pub use outcome::failure::{Exit, Failure};
-pub use outcome::remedies::Remedy;
 pub use outcome::report::{LockStatus, MoveStatus, Report, Status};
 pub use outcome::stop::{Next, Stop};
 pub use outcome::tally::Counts;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use futures::{FutureExt, future};
 use pivot_core::plan::Plan;
 use pivot_core::record::Record;
+use pivot_core::remedy::Remedy;
 use pivot_core::{Both, Side};
 use pivot_places::PlaceError;
 use tracing::{Instrument, Span, field, info_span};
@@ -199,16 +200,13 @@ fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
     }
     let names: Vec<String> =
         record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
-    let names = if names.is_empty() { "no plugins".to_owned() } else { names.join(", ") };
-    let way = if record.phase.committed() {
-        "--accept-plugin-change goes on all the same"
+    let begun = if names.is_empty() { "no plugins".to_owned() } else { names.join(", ") };
+    let remedy = if record.phase.committed() {
+        Remedy::AcceptPluginChange
     } else {
-        "give it the same, or roll it back: that needs no plugin"
+        "give it the same, or roll it back: that needs no plugin".into()
     };
-    Err(Failure::Plugins(format!(
-        "move {} was begun with {names}, and this run has others (or others of the same name); {way}",
-        record.move_id
-    )))
+    Err(Failure::Plugins { move_id: record.move_id.clone(), begun, remedy: Box::new(remedy) })
 }
 
 /// Runs a command that writes. Whatever it does, in whichever task, is in one span, which gets the move's id once that is

@@ -30,6 +30,16 @@ pub(super) fn of(root: &Path, package: &Path) -> Result<Imports> {
     Ok(imports)
 }
 
+/// The files of one crate's library, sorted; those that are only tests are left out.
+pub(super) fn library(root: &Path, package: &Path) -> Result<BTreeSet<PathBuf>> {
+    let root = root.join(package).join("src/lib.rs");
+    let mut tree = Tree::default();
+    if root.is_file() {
+        tree.load(&root, &[], true)?;
+    }
+    Ok(tree.modules.into_values().map(|(file, _)| file).collect())
+}
+
 /// The modules of one target by their paths; the root's is empty.
 #[derive(Default)]
 struct Tree {

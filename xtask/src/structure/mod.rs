@@ -1,11 +1,12 @@
-//! Checks the structure of the code: no file imports in a circle, pivot-core offers nothing that nobody uses, and what the
-//! pages about the code name is there.
+//! Checks the structure of the code: no file imports in a circle, pivot-core offers nothing that nobody uses, no text of the
+//! core and the engine names a flag, and what the pages about the code name is there.
 //!
 //! All of it reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, which is why
 //! this stage takes about a second. `imports` and `public` say what they can't see.
 
 mod crates;
 mod cycles;
+mod flags;
 mod imports;
 mod pages;
 mod public;
@@ -19,6 +20,8 @@ use anyhow::{Result, bail};
 const FOLDERS: [&str; 5] = ["host", "sdk", "plugins", "tests", "xtask"];
 /// The crate whose public items must all be used by other crates.
 const CORE: &str = "host/core";
+/// The crates whose texts name no flag: what can be typed is the command line's to say.
+const FLAGLESS: [&str; 2] = [CORE, "host/engine"];
 /// The pages on which every name of a file, function or test must lead somewhere.
 const PAGES: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/maintainers.md", "docs/round-trips.md"];
 
@@ -34,15 +37,21 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     }
     let unused = public::unused(root, CORE, &FOLDERS)?;
     violations.extend(unused.iter().map(|item| format!("no other crate uses {item}")));
+    let mut named = Vec::new();
+    for package in FLAGLESS {
+        named.extend(flags::named(root, package)?);
+    }
+    violations.extend(named.iter().cloned());
     let stale = pages::violations(root, &PAGES)?;
     violations.extend(stale.iter().cloned());
     if violations.is_empty() {
         return Ok(());
     }
     violations.iter().for_each(|violation| out(violation));
-    let (unused, stale) = (unused.len(), stale.len());
+    let (unused, named, stale) = (unused.len(), named.len(), stale.len());
     bail!(
-        "{cycles} import cycles, {unused} unused public items in {CORE}, {stale} names on pages that lead nowhere"
+        "{cycles} import cycles, {unused} unused public items in {CORE}, {named} texts that name a flag, \
+         {stale} names on pages that lead nowhere"
     )
 }
 

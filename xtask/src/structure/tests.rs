@@ -173,6 +173,28 @@ no other crate uses fn never (host/core/src/lib.rs:9)";
 }
 
 #[test]
+fn texts_of_the_libraries_that_name_a_flag_are_reported() {
+    let core = r##"//! `--in-a-comment`, `pivot-host status`
+mod inner;
+#[cfg(test)] mod tests;
+/// Or `--here`.
+fn f() { format!("accept it: {}", ["--accept-loss", "a--b", "a -- b", "---"]); }
+#[error("name one\n--move")] struct S;
+#[cfg(test)] mod inline { const FLAG: &str = "--in-a-test"; }"##;
+    let inner = "const WAY: &str = \"see `pivot-host status`\"; const MARK: &str = \"pivot-host.io/move\";";
+    let files = [
+        ("host/core/src/lib.rs", core),
+        ("host/core/src/inner.rs", inner),
+        ("host/core/src/tests.rs", "const FLAG: &str = \"--in-a-test\";"),
+        ("host/cli/src/main.rs", "const FLAG: &str = \"--allowed\";"),
+    ];
+    let expected = r#"host/core/src/inner.rs:1 names a flag or a command: "see `pivot-host status`"
+host/core/src/lib.rs:5 names a flag or a command: "--accept-loss"
+host/core/src/lib.rs:6 names a flag or a command: "name one\n--move""#;
+    assert_eq!(report(&files), expected);
+}
+
+#[test]
 fn what_a_page_names_and_is_not_there_is_reported() {
     let page = "`a.rs` `cli/src/a.rs:go` `a.rs:Thing` `a.rs:LIMIT` `host/cli/` `cli: checked`, and in a block
 ```

@@ -45,7 +45,7 @@ impl Stage {
         match self {
             Self::Fmt => "is everything formatted?",
             Self::Structure => {
-                "does a file import in a circle, pivot-core offer what nobody uses, or a page name what is not there?"
+                "does a file import in a circle, pivot-core offer what nobody uses, a library name a flag, or a page what is not there?"
             }
             Self::Clippy => "what does the linter say? (any warning is an error)",
             Self::Docs => "does the documentation build, with links that lead somewhere?",

@@ -7,12 +7,14 @@ use pivot_core::hooks::Finding;
 use pivot_core::plan::{Note, Plan, Stay, Step};
 use pivot_core::record::{Finished, Phase, Record};
 use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
-use pivot_core::{GroupKind, Side};
-use pivot_engine::{Exit, Failure, LockStatus, MoveStatus, Remedy, Report, Status, Stop, Summary, Verb};
+use pivot_core::{GroupKind, Key, Side};
+use pivot_engine::{Exit, Failure, LockStatus, MoveStatus, Report, Status, Stop, Summary, Verb};
 use serde::Serialize;
 
-use super::stop::{failure_text, refusals, remedy_text};
+use super::remedies;
+use super::stop::{failure_text, refusals};
 use super::text::Text;
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
@@ -44,14 +46,33 @@ pub(crate) struct PlanDocument<'a> {
     pub(crate) steps: &'a [Step],
     pub(crate) stays: &'a [Stay],
     pub(crate) notes: &'a [Note],
-    pub(crate) refusals: &'a [Refusal],
+    refusals: Vec<Refused>,
 }
 
 impl<'a> PlanDocument<'a> {
     pub(crate) fn new(plan: &'a Plan, source: &'a str, target: &'a str, scope: &'a Scope) -> Document<Self> {
         let summary = Summary::from(plan);
         let Plan { steps, stays, refusals, notes } = plan;
+        let refusals = refusals.iter().map(Refused::from).collect();
         Document::new("Plan", Self { source, target, scope, summary, steps, stays, notes, refusals })
+    }
+}
+
+/// A refusal, with its remedies in words.
+#[derive(Debug, Serialize)]
+struct Refused {
+    code: &'static str,
+    side: Side,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<Key>,
+    message: String,
+    remedy: String,
+}
+
+impl From<&Refusal> for Refused {
+    fn from(refusal: &Refusal) -> Self {
+        let Refusal { code, side, object, message, remedies } = refusal.clone();
+        Self { code, side, object, message, remedy: remedies::sentence(&remedies) }
     }
 }
 
@@ -198,7 +219,7 @@ pub(crate) struct ErrorDocument {
     reason: String,
     message: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    refusals: Vec<Refusal>,
+    refusals: Vec<Refused>,
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<Phase>,
     state: String,
@@ -243,12 +264,12 @@ impl ErrorDocument {
             plugin: plugin.clone(),
             finding: finding.clone(),
         };
-        let way = |remedy: Remedy| Way { text: remedy_text(&remedy), remedy };
+        let way = |remedy: Remedy| Way { text: remedies::text(&remedy), remedy };
         let content = Self {
             exit_code: crate::exit::code(*exit),
             reason: format!("{exit:?}"),
             message: failure_text(stop).message(),
-            refusals: refusals(failure).to_vec(),
+            refusals: refusals(failure).iter().map(Refused::from).collect(),
             phase: *phase,
             state: standing.clone(),
             findings: findings.iter().map(found).collect(),

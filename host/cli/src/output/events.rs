@@ -1,5 +1,5 @@
-//! Events as lines: for people, and as JSON for programs. What an engine event says in words, and with which flag, is known
-//! here alone.
+//! Events as lines: for people, and as JSON for programs. What an engine event says in words, and which flag
+//! accepts a danger, is known here alone.
 
 use jiff::Timestamp;
 use pivot_core::hooks::Severity;
@@ -182,7 +182,7 @@ fn done(verb: Verb) -> &'static str {
 }
 
 /// The flag that accepts a danger, and what it means.
-fn accepted(danger: Danger) -> (&'static str, &'static str) {
+pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
     match danger {
         Danger::OwnersDropped => ("--drop-owner", "copies may lack owners that do not move"),
         Danger::DependentsLost => {

@@ -8,6 +8,7 @@ mod events;
 mod lines;
 mod plan;
 mod progress;
+mod remedies;
 mod result;
 mod stop;
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! A run that did not get to its end: what failed, how both sides stand, what to type.
 
 use pivot_core::refusal::Refusal;
-use pivot_engine::{Failure, Remedy, Stop};
+use pivot_engine::{Failure, Stop};
 
-use super::Output;
 use super::text::Text;
+use super::{Output, remedies};
 
 /// How much of it has been told already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,57 +25,33 @@ pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
     }
 }
 
-/// What failed, in words; refusals are counted here and listed apart.
+/// What failed, in words, and what has to be typed to go on; refusals are counted here and listed apart.
 pub(super) fn failure_text(stop: &Stop) -> Text {
-    match refusals(&stop.failure) {
-        [] => stop.failure.lines().into_iter().collect(),
-        [_] => Text::from("refused, for this reason"),
-        many => Text::from(format!("refused, for {} reasons", many.len())),
-    }
-}
-
-/// One way out, with the flag or the setting that it takes.
-pub(super) fn remedy_text(remedy: &Remedy) -> String {
-    let switch_off = |plugin: &str| format!("enabled = false below [plugins.{plugin}] in plugins.toml");
-    match remedy {
-        Remedy::ResumeAgain => "resume, and it is asked again".to_owned(),
-        Remedy::Fix { plugin } => format!("fix plugin {plugin}, then run this command again"),
-        Remedy::SwitchOff { plugin } => {
-            format!("switch plugin {plugin} off ({}), then run this command again", switch_off(plugin))
+    match &stop.failure {
+        Failure::Refused(refusals) if refusals.len() == 1 => Text::from("refused, for this reason"),
+        Failure::Refused(refusals) => Text::from(format!("refused, for {} reasons", refusals.len())),
+        Failure::Several(_) => {
+            let mut lines = stop.failure.lines();
+            if let Some(head) = lines.first_mut() {
+                *head = "several moves are under way; name one of them with --move:".to_owned();
+            }
+            lines.into_iter().collect()
         }
-        Remedy::LetCheckPass { plugin } => format!(
-            "let failing checks of plugin {plugin} pass (on-failure = {{ check = \"warn\" }} below [plugins.{plugin}] in \
-             plugins.toml), then resume"
-        ),
-        Remedy::RollBackThenFix { plugin } => {
-            format!("roll back, which needs no plugin; fix plugin {plugin}, and move again")
+        Failure::OtherEnd { into_directory, .. } => {
+            let flag = if *into_directory { "--to-directory" } else { "--to-kubeconfig" };
+            Text::from(format!("{stop}: name that with {flag}, or roll it back first"))
         }
-        Remedy::RollBackThenSwitchOff { plugin } => {
-            format!("roll back, switch plugin {plugin} off ({}), and move again", switch_off(plugin))
-        }
-        Remedy::FixThenAcceptChange { plugin: Some(plugin) } => {
-            format!("fix plugin {plugin}, and resume with --accept-plugin-change")
-        }
-        Remedy::FixThenAcceptChange { plugin: None } => {
-            "fix the plugins, and resume with --accept-plugin-change".to_owned()
-        }
-        Remedy::ResolveThenResume => "resolve what the plugins found, and resume".to_owned(),
-        Remedy::SwitchOffThenAcceptChange { plugins } => {
-            let off: Vec<String> = plugins.iter().map(|plugin| switch_off(plugin)).collect();
-            format!(
-                "go on without: {}, and resume with --accept-plugin-change; what the plugins hold is then unpaused without them",
-                off.join(", ")
-            )
-        }
+        Failure::Plugins { remedy, .. } => Text::from(format!("{stop}; {}", remedies::text(remedy))),
+        failure => failure.lines().into_iter().collect(),
     }
 }
 
 /// One refusal: what is wrong, then what to do about it.
 pub(super) fn refusal_lines(refusal: &Refusal) -> Text {
-    let Refusal { code: _, side, object: _, message, remedy } = refusal;
+    let Refusal { code: _, side, object: _, message, remedies } = refusal;
     let mut text = Text::from(format!("  - {side}: {message}"));
-    if !remedy.is_empty() {
-        text.line(format!("    {remedy}"));
+    if !remedies.is_empty() {
+        text.line(format!("    {}", remedies::sentence(remedies)));
     }
     text
 }
@@ -88,7 +64,7 @@ impl Output {
             refusals(&stop.failure).iter().for_each(|refusal| text.append(refusal_lines(refusal)));
         }
         self.fail(text);
-        self.alternatives("fix: ", stop.remedies().iter().map(remedy_text));
+        self.alternatives("fix: ", stop.remedies().iter().map(remedies::text));
         self.standing(&stop.standing, next);
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::release::{Entry, Quiet, ReleaseKind};
-use crate::testing::{Case, kind, objects};
+use crate::testing::{Case, kind, objects, remedies};
 use crate::{Meta, Object};
 
 /// What else lives in the source beside the inventory.
@@ -40,25 +40,26 @@ fn dependents_of_what_is_deleted_stop_the_plan_one_refusal_per_kind() {
 }
 
 #[test]
-fn the_refusal_says_how_to_accept_the_loss() {
+fn the_refusal_offers_to_accept_the_loss() {
     let found = refusals(&Case::new(CLUSTER), "Widget ns/w < Machine ns/m");
-    assert!(found[0].remedy.ends_with("--accept-loss Widget.example.com"), "{}", found[0].remedy);
+    let accept = Remedy::AcceptLoss { kind: kind("Widget").group_kind.clone() };
+    assert_eq!(found[0].remedies.last(), Some(&accept));
     assert_eq!(found[0].object.as_ref().map(Key::to_string).as_deref(), Some("Widget ns/w"));
 }
 
 #[test]
 fn the_refusal_says_how_to_let_it_move_if_there_is_a_way() {
-    let remedy = |others: &str| refusals(&Case::new(CLUSTER), others).remove(0).remedy;
+    let remedy = |others: &str| remedies(&refusals(&Case::new(CLUSTER), others)[0]);
     let of_crd = remedy("Widget ns/w < Machine ns/m");
     assert!(of_crd.contains("clusterctl.cluster.x-k8s.io/move on the CRD of Widget.example.com"), "{of_crd}");
-    assert!(remedy("Pod ns/p < Machine ns/m").starts_with("accept the loss"));
+    let of_pod = refusals(&Case::new(CLUSTER), "Pod ns/p < Machine ns/m").remove(0).remedies;
+    assert!(matches!(of_pod.as_slice(), [Remedy::AcceptLoss { .. }]), "{of_pod:?}");
     let alone = Case::new(
         "Secret ns/s ! move
          Secret ns/below < Secret ns/s",
     );
     assert!(
-        refusals(&alone, "")[0]
-            .remedy
+        remedies(&refusals(&alone, "")[0])
             .contains("`kubectl label -n ns secret below clusterctl.cluster.x-k8s.io/move=`")
     );
 }

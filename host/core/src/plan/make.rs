@@ -9,9 +9,10 @@ use crate::inventory::Inventory;
 use crate::order::{Order, order};
 use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
+use crate::remedy::Remedy;
 use crate::scope::Scope;
 use crate::select::{Chosen, Selection, select, takes_part};
-use crate::shell::{flag, kubectl};
+use crate::shell::kubectl;
 use crate::soft::{SoftLinks, soft_links};
 use crate::{GroupKind, Key, Object, OwnerReference, names};
 
@@ -134,20 +135,16 @@ impl Maker<'_> {
         {
             let kinds: BTreeSet<GroupKind> =
                 stubborn.iter().map(|reference| reference.group_kind()).collect();
-            let drops: Vec<String> = kinds.iter().map(|kind| flag("--drop-owner", kind)).collect();
-            plan.refusals.push(Refusal::source(
+            let refusal = Refusal::source(
                 "owner-outside",
                 key.clone(),
                 format!(
                     "{key} would move, but nothing that owns it does: it is owned by {}",
                     self.chain(first)
                 ),
-                format!(
-                    "let its owner move too ({}), or copy it without: {}",
-                    self.label(first),
-                    drops.join(" ")
-                ),
-            ));
+                format!("let its owner move too ({})", self.label(first)),
+            );
+            plan.refusals.push(refusal.or(Remedy::DropOwners { kinds }));
         } else if !outside.is_empty() {
             let names: Vec<Key> = outside.iter().map(|reference| self.owner_key(reference)).collect();
             plan.notes.push(Note {
@@ -207,22 +204,17 @@ impl Maker<'_> {
     fn cycles(&self, order: &Order, dropped: &mut BTreeMap<usize, Vec<OwnerReference>>, plan: &mut Plan) {
         for cycle in &order.cycles {
             let mut members: Vec<Key> = cycle.iter().filter_map(|&object| self.key(object)).collect();
-            let drops: BTreeSet<String> =
-                members.iter().map(|key| flag("--drop-owner", &key.group_kind)).collect();
+            let kinds: BTreeSet<GroupKind> = members.iter().map(|key| key.group_kind.clone()).collect();
             let Some(first) = members.first().cloned() else { continue };
             members.push(first.clone());
             let path: Vec<String> = members.iter().map(Key::to_string).collect();
-            let drops: Vec<String> = drops.into_iter().collect();
-            plan.refusals.push(Refusal::source(
+            let refusal = Refusal::source(
                 "owner-cycle",
                 first.clone(),
                 format!("owner references form a cycle: {}", path.join(" is owned by ")),
-                format!(
-                    "remove one of the references (`{}`), or let one go: {}",
-                    kubectl("edit", &first, &[]),
-                    drops.join(" or ")
-                ),
-            ));
+                format!("remove one of the references (`{}`)", kubectl("edit", &first, &[])),
+            );
+            plan.refusals.push(refusal.or(Remedy::DropOneOwner { kinds }));
         }
         for &(dependent, owner) in &order.opened {
             let (Some(object), Some(uid)) =

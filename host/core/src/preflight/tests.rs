@@ -127,14 +127,12 @@ fn the_remedy_for_a_pause_fits_how_it_was_made() {
     let remedy = |patch: Value| {
         let mut case = Case::new("");
         case.inventory = Inventory::new(vec![body("Cluster", with(running(), patch))]);
-        preflight(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).remove(0).remedy
+        preflight(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).remove(0).remedies
     };
-    let field = remedy(json!({"spec": {"paused": true}}));
-    assert!(field.contains("kubectl patch -n ns cluster.cluster.x-k8s.io x --type merge -p"), "{field}");
-    let annotation = remedy(json!({"metadata": {"annotations": {names::PAUSED: ""}}}));
-    assert!(
-        annotation.contains("kubectl annotate -n ns cluster.cluster.x-k8s.io x cluster.x-k8s.io/paused-")
-    );
+    let object = Key::new(kind("Cluster").group_kind.clone(), Some("ns"), "x");
+    let unpause = |annotated| [Remedy::Unpause { object: object.clone(), annotated }, Remedy::MovePaused];
+    assert_eq!(remedy(json!({"spec": {"paused": true}})), unpause(false));
+    assert_eq!(remedy(json!({"metadata": {"annotations": {names::PAUSED: ""}}})), unpause(true));
 }
 
 #[test]
@@ -168,7 +166,7 @@ fn a_dangerous_kind_needs_a_plugin_or_the_users_word() {
     assert!(
         found[0].message.starts_with("no plugin takes care of BareMetalHost ns/a and BareMetalHost ns/b: ")
     );
-    assert!(found[0].remedy.ends_with("--without-plugin-for BareMetalHost.metal3.io"));
+    assert_eq!(found[0].remedies.last(), Some(&Remedy::MoveWithoutPlugin { kind: kind.clone() }));
     assert!(refusals(&case, &[kind.clone()].into()).is_empty());
     let mut accepting = Case::new("BareMetalHost ns/a ! move");
     accepting.scope.without_plugin_for.insert(kind);

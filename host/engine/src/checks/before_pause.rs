@@ -257,8 +257,9 @@ pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
         side: Side::Source,
         object: None,
         message: "the user may not list CustomResourceDefinitions, whose labels say which kinds move".into(),
-        remedy: "grant `list` on customresourcedefinitions.apiextensions.k8s.io in the source, or use another user"
-            .into(),
+        remedies: vec![
+            "grant `list` on customresourcedefinitions.apiextensions.k8s.io in the source, or use another user".into(),
+        ],
     }))
 }
 

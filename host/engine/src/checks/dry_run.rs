@@ -70,13 +70,13 @@ async fn ask_one(
     }
     let refusal = |code, message: String, remedy: &str| {
         let (message, remedy) = match &adapted {
-            None => (message, remedy.to_owned()),
+            None => (message, remedy.into()),
             Some(by) => (
                 format!("{message} (as {by} adapts it)"),
-                format!("look at what {by} makes of it, or {remedy}"),
+                format!("look at what {by} makes of it, or {remedy}").into(),
             ),
         };
-        Refusal { code, side: Side::Target, object: Some(step.key.clone()), message, remedy }
+        Refusal { code, side: Side::Target, object: Some(step.key.clone()), message, remedies: vec![remedy] }
     };
     let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
     match job.target.create(kind, &sent, Change::DryRun).await.map_err(quoting) {

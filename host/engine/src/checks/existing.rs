@@ -9,6 +9,7 @@ use futures::FutureExt;
 
 use pivot_core::plan::{Fate, Step};
 use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::remedy::Remedy;
 use pivot_core::shell::kubectl;
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{Key, Meta, Object, Side, Uid, body};
@@ -78,7 +79,7 @@ pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict
                 step.key,
                 some_of(&differs, 8)
             ),
-            remedy: "make them equal, or use the target's as it is with --use-existing".into(),
+            remedies: vec!["make them equal".into(), Remedy::UseExisting],
         }));
     }
     Ok(Verdict::Foreign(foreign(&step.key, &there.meta)))
@@ -105,10 +106,10 @@ pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
         side: Side::Target,
         object: Some(key.clone()),
         message: format!("{key} is there already and was not created by this move{whose}"),
-        remedy: format!(
+        remedies: vec![Remedy::from(format!(
             "if it is not needed, delete it there (`{}`); otherwise move to another namespace or cluster",
             kubectl("delete", key, &[])
-        ),
+        ))],
     }
 }
 

@@ -82,7 +82,8 @@ async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option
         side,
         object: None,
         message: format!("the user may not {}", some_of(&denied, 6)),
-        remedy: "use a kubeconfig whose user may, or grant it; `kubectl auth can-i` shows what a user may"
-            .into(),
+        remedies: vec![
+            "use a kubeconfig whose user may, or grant it; `kubectl auth can-i` shows what a user may".into(),
+        ],
     }))
 }

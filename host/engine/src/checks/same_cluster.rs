@@ -1,6 +1,7 @@
 //! Telling source and target apart: moving a cluster onto itself would delete everything it has.
 
 use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_places::{Change, Identity, PlaceError, Preconditions};
 
@@ -42,7 +43,7 @@ pub(crate) async fn two_places(
         } else {
             format!("source and target are the same: {from} and {to} are two names of one")
         },
-        remedy: "name another target with --to-kubeconfig and --to-kubeconfig-context".into(),
+        remedies: vec![Remedy::NameOtherTarget],
     }))
 }
 

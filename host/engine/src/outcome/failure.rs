@@ -7,6 +7,7 @@ use std::fmt;
 
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
 use pivot_core::{Key, ObjectError, Side};
 use pivot_places::PlaceError;
 use serde::Serialize;
@@ -48,7 +49,7 @@ pub enum Failure {
     Empty(String),
     /// There is no move to resume or to roll back.
     NoMove,
-    /// There are several; each in words.
+    /// There are several, and the command must name the one it is about; each in words.
     Several(Vec<String>),
     /// A request failed for good.
     Place {
@@ -96,6 +97,13 @@ pub enum Failure {
     Halted(Halt),
     /// The command can't be meant for the move that is under way; nothing was done.
     Declined(String),
+    /// The command names an end of another sort than the move's target; nothing was done.
+    OtherEnd {
+        /// The move under way.
+        move_id: String,
+        /// Whether that copies into a directory.
+        into_directory: bool,
+    },
     /// The move was finished without its source, which has come back; and how that is known.
     Stale(String),
     /// The target has the record of a move that its source knows nothing of.
@@ -105,7 +113,14 @@ pub enum Failure {
     /// The record can't be used.
     Record(String),
     /// The plugins are not the record's.
-    Plugins(String),
+    Plugins {
+        /// The move.
+        move_id: String,
+        /// Those that it was begun with, in words.
+        begun: String,
+        /// What can be done.
+        remedy: Box<Remedy>,
+    },
     /// Some objects could not be let go of; everything else is done.
     Unsettled(Vec<String>),
     /// A thing that can't happen, happened.
@@ -127,7 +142,7 @@ impl Failure {
                 listed(head, refusals, usize::MAX, ToString::to_string)
             }
             Self::Several(moves) => {
-                let head = "several moves are under way; name one of them with --move:";
+                let head = "several moves are under way; name one of them:";
                 listed(head, moves, LINES, String::clone)
             }
             Self::TimedOut(what) => listed("waited in vain:", what, LINES, String::clone),
@@ -204,7 +219,17 @@ impl fmt::Display for Failure {
                 "the target has a record of move {move_id}, of which its source has none: it was rolled back while this target \
                  could not be reached; to roll it back again removes what is left of it here"
             ),
-            Self::Declined(why) | Self::Record(why) | Self::Plugins(why) => f.write_str(why),
+            Self::Declined(why) | Self::Record(why) => f.write_str(why),
+            Self::OtherEnd { move_id, into_directory: true } => {
+                write!(f, "move {move_id} copies into a directory")
+            }
+            Self::OtherEnd { move_id, into_directory: false } => {
+                write!(f, "move {move_id} goes to a cluster")
+            }
+            Self::Plugins { move_id, begun, remedy: _ } => write!(
+                f,
+                "move {move_id} was begun with {begun}, and this run has others (or others of the same name)"
+            ),
             Self::Bug(what) => write!(f, "unexpected: {what}; please report it"),
         }
     }

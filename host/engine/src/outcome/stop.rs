@@ -4,10 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use pivot_core::record::Phase;
+use pivot_core::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::failure::{Exit, Failure};
-use crate::outcome::remedies::{self, Remedy};
+use crate::outcome::remedies;
 use crate::outcome::tally::Counts;
 
 /// A command that makes sense after a stop, for the same two sides.

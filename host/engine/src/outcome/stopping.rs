@@ -62,7 +62,9 @@ fn unwritten(failure: Failure, phase: Phase) -> Stop {
 
 fn next_untouched(failure: &Failure) -> Vec<Next> {
     match failure {
-        Failure::Declined(_) | Failure::Record(_) | Failure::Several(_) => vec![Next::Status],
+        Failure::Declined(_) | Failure::OtherEnd { .. } | Failure::Record(_) | Failure::Several(_) => {
+            vec![Next::Status]
+        }
         Failure::Orphan(_) => vec![Next::Rollback],
         // What the side that answers knows of a move is worth a look; and how far the other run is.
         Failure::Place { error: PlaceError::Unavailable(_), .. } => vec![Next::Status],
@@ -94,7 +96,7 @@ fn standing(phase: Phase) -> &'static str {
 fn exit_untouched(failure: &Failure) -> Exit {
     match failure {
         Failure::Empty(_) | Failure::NoMove => Exit::Empty,
-        Failure::Plugins(_) => Exit::Plugin,
+        Failure::Plugins { .. } => Exit::Plugin,
         Failure::TimedOut(_) => Exit::Timeout,
         Failure::Halted(Halt::Signal(15)) => Exit::Terminated,
         Failure::Halted(Halt::Signal(_)) => Exit::Interrupted,
@@ -139,7 +141,10 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         return stop_with(failure, Some(phase), Exit::PastCommit, standing, vec![Next::Resume]);
     }
     // Refusing to do something to a move is not a stop of that move.
-    if matches!(failure, Failure::Declined(_) | Failure::Plugins(_) | Failure::NoMove) {
+    if matches!(
+        failure,
+        Failure::Declined(_) | Failure::OtherEnd { .. } | Failure::Plugins { .. } | Failure::NoMove
+    ) {
         return declined(failure, phase, &active.journal.record.move_id);
     }
     if phase.committed() {

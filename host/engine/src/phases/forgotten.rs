@@ -43,8 +43,8 @@ pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Fa
             job.move_id,
             some_of(&left, 5)
         ),
-        remedy: "find out who removed that record, or wrote the target's; then end the move without the source, and delete there \
+        remedies: vec!["find out who removed that record, or wrote the target's; then end the move without the source, and delete there \
                  by hand what the target has"
-            .into(),
+            .into()],
     }))
 }

@@ -106,12 +106,13 @@ pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Fa
             side: Side::Target,
             object: Some((*first).clone()),
             message: format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5)),
-            remedy: format!(
+            remedies: vec![format!(
                 "find out who deletes there, put the objects back from the source, which still has them, annotated with {}={}, \
                  and resume",
                 names::MARK,
                 job.move_id
-            ),
+            )
+            .into()],
         }));
     }
     let others = released().filter(|entry| !entry.used && there.get(&entry.key) != Some(&true));
@@ -125,10 +126,11 @@ pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Fa
             "{} are not the copies that this move made: others have their names",
             some_of(&others, 5)
         ),
-        remedy: format!(
+        remedies: vec![format!(
             "compare them with the source's; what is as it should be, annotate in the target with {}={}, and resume",
             names::MARK,
             job.move_id
-        ),
+        )
+        .into()],
     }))
 }

@@ -207,7 +207,9 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
                 "someone un-paused {} after they were copied: both sides may be at work on them",
                 some_of(&awake, 5)
             ),
-            remedy: "stop what un-pauses them (a GitOps tool?), pause them by hand, and resume".into(),
+            remedies: vec![
+                "stop what un-pauses them (a GitOps tool?), pause them by hand, and resume".into(),
+            ],
         })),
     }
 }

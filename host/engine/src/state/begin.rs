@@ -123,13 +123,8 @@ fn fits(
         return Err(forgotten(record, target));
     }
     if record.into_directory != into_directory && !target_gone {
-        let (is, flag) = match record.into_directory {
-            true => ("copies into a directory", "--to-directory"),
-            false => ("goes to a cluster", "--to-kubeconfig"),
-        };
-        return Err(Failure::Declined(format!(
-            "move {move_id} {is}: name that with {flag}, or roll it back first"
-        )));
+        let (move_id, into_directory) = (move_id.clone(), record.into_directory);
+        return Err(Failure::OtherEnd { move_id, into_directory });
     }
     Ok(())
 }
@@ -145,7 +140,7 @@ fn forgotten(record: &Record, target: &Option<Uid>) -> Failure {
         return Failure::Stale(evidence);
     }
     Failure::Record(format!(
-        "{evidence}: it is another target than the move's, or the move was finished without this source (--source-gone); \
+        "{evidence}: it is another target than the move's, or the move was finished without this source; \
          whether it is the move's can't be told, because its namespace kube-system can't be read"
     ))
 }

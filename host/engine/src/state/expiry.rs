@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
 use tokio::time::Instant;
 
 use crate::events::{LeaseState, Watcher};
@@ -53,6 +54,6 @@ pub(crate) fn active(leases: &Leases, seen: &Seen) -> Failure {
         side: leases.handle.side,
         message: format!("another run is at work on this source: {holder} holds {lease}{claim}"),
         object: Some(lease),
-        remedy: "wait for it to end; `pivot-host status` shows how far it is".into(),
+        remedies: vec![Remedy::WaitForOtherRun],
     })
 }

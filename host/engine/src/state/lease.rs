@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 use pivot_places::{Change, Patch, PlaceError, Preconditions, Subresource};
 use serde::Deserialize;
@@ -219,8 +220,6 @@ pub(crate) fn not_allowed(side: Side, key: &Key, why: &str) -> Failure {
         side,
         object: Some(key.clone()),
         message: format!("a move keeps a Lease and a record, and the user may not: {why}"),
-        remedy:
-            "grant it, or name a namespace where the user may, the same in each command: --record-namespace"
-                .into(),
+        remedies: vec!["grant it".into(), Remedy::NameRecordNamespace],
     })
 }

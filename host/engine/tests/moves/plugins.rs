@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
+use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, Remedy, run};
+use pivot_engine::{Exit, run};
 use serde_json::{Value, json};
 
 use crate::stage::{INFRA, Stage, body, key, picture};

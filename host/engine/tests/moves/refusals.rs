@@ -16,7 +16,7 @@ async fn refused(stage: &Stage, exit: Exit, code: &str) {
     assert_eq!(stop.exit, exit, "{stop}");
     if let Failure::Refused(refusals) = &stop.failure {
         assert!(refusals.iter().any(|refusal| refusal.code == code), "{refusals:?}");
-        assert!(refusals.iter().all(|refusal| !refusal.remedy.is_empty()), "{refusals:?}");
+        assert!(refusals.iter().all(|refusal| !refusal.remedies.is_empty()), "{refusals:?}");
     } else {
         assert!(format!("{:?}", stop.failure).contains(code), "{stop:?}");
     }

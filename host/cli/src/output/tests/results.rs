@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::record::{Finished, Pin, Record};
+use pivot_core::remedy::Remedy;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Exit, Failure, HookError, LockStatus, MoveStatus, Next, Remedy, Report, Status, Stop};
+use pivot_engine::{Exit, Failure, HookError, LockStatus, MoveStatus, Next, Report, Status, Stop};
 
 use super::*;
 
@@ -108,6 +109,42 @@ fn an_error_document_has_what_the_text_has() {
               ]
             }"#]],
     );
+}
+
+#[test]
+fn what_a_command_must_name_to_go_on_is_said_with_its_flag() {
+    let id = || "m".to_owned();
+    let plugins = |remedy| Failure::Plugins {
+        move_id: id(),
+        begun: "hosts 1.0.0".to_owned(),
+        remedy: Box::new(remedy),
+    };
+    for (failure, expected) in [
+        (
+            Failure::Several(vec!["a".into(), "b".into()]),
+            "several moves are under way; name one of them with --move:\n  - a\n  - b",
+        ),
+        (
+            Failure::OtherEnd { move_id: id(), into_directory: true },
+            "move m copies into a directory: name that with --to-directory, or roll it back first",
+        ),
+        (
+            Failure::OtherEnd { move_id: id(), into_directory: false },
+            "move m goes to a cluster: name that with --to-kubeconfig, or roll it back first",
+        ),
+        (
+            plugins(Remedy::AcceptPluginChange),
+            "move m was begun with hosts 1.0.0, and this run has others (or others of the same name); \
+             --accept-plugin-change goes on all the same",
+        ),
+        (
+            plugins("give it the same".into()),
+            "move m was begun with hosts 1.0.0, and this run has others (or others of the same name); give it the same",
+        ),
+    ] {
+        let document = serde_json::to_value(ErrorDocument::stop(&stop(failure), Vec::new())).unwrap();
+        assert_eq!(document["message"], expected);
+    }
 }
 
 fn broken(hook: Hook) -> Failure {

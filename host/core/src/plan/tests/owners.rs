@@ -24,7 +24,7 @@ fn w3_an_object_whose_owner_was_not_read_is_refused() {
     Case::new("Secret ns/s < Widget ns/unread ! move").check(expect![[r#"
         move Secret ns/s (labelled for move) without Widget unread
         refuse owner-outside: Secret ns/s would move, but nothing that owns it does: it is owned by Widget unread, which was not read
-          -> let its owner move too (labels clusterctl.cluster.x-k8s.io and clusterctl.cluster.x-k8s.io/move on the CRD of Widget.example.com), or copy it without: --drop-owner Widget.example.com
+          -> let its owner move too (labels clusterctl.cluster.x-k8s.io and clusterctl.cluster.x-k8s.io/move on the CRD of Widget.example.com) | {"remedy":"drop-owners","kinds":[{"group":"example.com","kind":"Widget"}]}
     "#]]);
 }
 
@@ -40,7 +40,7 @@ fn w3_a_root_below_something_that_stays_is_refused_with_the_whole_chain() {
         stay Fleet ns/f: its owner Tenant unread was not read
         stay Hosted ns/h: its owner Fleet ns/f stays
         refuse owner-outside: Cluster ns/foo would move, but nothing that owns it does: it is owned by Hosted ns/h, owned by Fleet ns/f, owned by Tenant unread, which was not read
-          -> let its owner move too (`kubectl label -n ns hosted.infrastructure.cluster.x-k8s.io h clusterctl.cluster.x-k8s.io/move=`), or copy it without: --drop-owner Hosted.infrastructure.cluster.x-k8s.io
+          -> let its owner move too (`kubectl label -n ns hosted.infrastructure.cluster.x-k8s.io h clusterctl.cluster.x-k8s.io/move=`) | {"remedy":"drop-owners","kinds":[{"group":"infrastructure.cluster.x-k8s.io","kind":"Hosted"}]}
     "#]]);
 }
 
@@ -54,7 +54,7 @@ fn the_chain_says_why_its_end_stays() {
         move Cluster ns/foo (moves with all below it) without Widget w
         stay Widget ns/w: kind Widget.example.com is not labelled for move
         refuse owner-outside: Cluster ns/foo would move, but nothing that owns it does: it is owned by Widget ns/w (kind Widget.example.com is not labelled for move)
-          -> let its owner move too (`kubectl label -n ns widget.example.com w clusterctl.cluster.x-k8s.io/move=`), or copy it without: --drop-owner Widget.example.com
+          -> let its owner move too (`kubectl label -n ns widget.example.com w clusterctl.cluster.x-k8s.io/move=`) | {"remedy":"drop-owners","kinds":[{"group":"example.com","kind":"Widget"}]}
     "#]]);
 }
 
@@ -64,7 +64,7 @@ fn an_owner_may_be_dropped_by_kind() {
     Case::new(text).drop_owner("Widget").check(expect![[r#"
         move Secret ns/s (labelled for move) without Widget unread without Hosted unread
         refuse owner-outside: Secret ns/s would move, but nothing that owns it does: it is owned by Hosted unread, which was not read
-          -> let its owner move too (labels clusterctl.cluster.x-k8s.io and clusterctl.cluster.x-k8s.io/move on the CRD of Hosted.infrastructure.cluster.x-k8s.io), or copy it without: --drop-owner Hosted.infrastructure.cluster.x-k8s.io
+          -> let its owner move too (labels clusterctl.cluster.x-k8s.io and clusterctl.cluster.x-k8s.io/move on the CRD of Hosted.infrastructure.cluster.x-k8s.io) | {"remedy":"drop-owners","kinds":[{"group":"infrastructure.cluster.x-k8s.io","kind":"Hosted"}]}
     "#]]);
     Case::new(text).drop_owner("Widget").drop_owner("Hosted").check(expect![[r#"
         move Secret ns/s (labelled for move) without Widget unread without Hosted unread
@@ -107,7 +107,7 @@ fn an_owner_cycle_is_refused_and_named() {
         move Claim ns/a (belongs to Cluster ns/foo) after Cluster ns/foo
         move Claim ns/below (belongs to Cluster ns/foo) after Claim ns/c
         refuse owner-cycle: owner references form a cycle: Claim ns/a is owned by Claim ns/b is owned by Claim ns/c is owned by Claim ns/a
-          -> remove one of the references (`kubectl edit -n ns claim.infrastructure.cluster.x-k8s.io a`), or let one go: --drop-owner Claim.infrastructure.cluster.x-k8s.io
+          -> remove one of the references (`kubectl edit -n ns claim.infrastructure.cluster.x-k8s.io a`) | {"remedy":"drop-one-owner","kinds":[{"group":"infrastructure.cluster.x-k8s.io","kind":"Claim"}]}
     "#]]);
 }
 
@@ -116,7 +116,7 @@ fn an_object_that_owns_itself_is_a_cycle() {
     Case::new("Cluster ns/foo < Cluster ns/foo").check(expect![[r#"
         move Cluster ns/foo (moves with all below it)
         refuse owner-cycle: owner references form a cycle: Cluster ns/foo is owned by Cluster ns/foo
-          -> remove one of the references (`kubectl edit -n ns cluster.cluster.x-k8s.io foo`), or let one go: --drop-owner Cluster.cluster.x-k8s.io
+          -> remove one of the references (`kubectl edit -n ns cluster.cluster.x-k8s.io foo`) | {"remedy":"drop-one-owner","kinds":[{"group":"cluster.x-k8s.io","kind":"Cluster"}]}
     "#]]);
 }
 

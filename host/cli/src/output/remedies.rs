@@ -1,0 +1,206 @@
+//! Remedies in words, with the flags, commands and settings that they take.
+
+use pivot_core::GroupKind;
+use pivot_core::names::PAUSED;
+use pivot_core::remedy::{Installation, Remedy};
+use pivot_core::shell::{kubectl, quoted};
+use pivot_engine::Danger;
+
+use super::events::accepted;
+
+/// All ways out in one sentence. Where one that is followed by others has commas of its own, semicolons are between them.
+pub(super) fn sentence(remedies: &[Remedy]) -> String {
+    let ways: Vec<String> = remedies.iter().map(text).collect();
+    let commas = ways.split_last().is_some_and(|(_, before)| before.iter().any(|way| way.contains(',')));
+    ways.join(if commas { "; or " } else { ", or " })
+}
+
+/// One way out.
+pub(super) fn text(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::ByHand { what } => what.clone(),
+        Remedy::Unpause { object, annotated } => {
+            let unpause = if *annotated {
+                kubectl("annotate", object, &[&format!("{PAUSED}-")])
+            } else {
+                kubectl("patch", object, &["--type", "merge", "-p", r#"{"spec":{"paused":false}}"#])
+            };
+            format!("if nobody needs the pause, take it back: `{unpause}`")
+        }
+        Remedy::InstallProvider(provider) => {
+            format!("install it in the target: `clusterctl init {}`", clusterctl(provider))
+        }
+        Remedy::UpgradeProvider(provider) => {
+            format!("upgrade it in the target: `clusterctl upgrade apply {}`", clusterctl(provider))
+        }
+        Remedy::WatchAllNamespaces => {
+            "let its controllers watch all namespaces: remove their --namespace flag, and watchedNamespace \
+             from the Provider object"
+                .to_owned()
+        }
+        Remedy::EndOtherMove => {
+            "see `pivot-host status`, then end that move with `pivot-host resume` or `pivot-host rollback`"
+                .to_owned()
+        }
+        Remedy::WaitForOtherRun => "wait for it to end; `pivot-host status` shows how far it is".to_owned(),
+        Remedy::NameOtherTarget => {
+            "name another target with --to-kubeconfig and --to-kubeconfig-context".to_owned()
+        }
+        Remedy::NameRecordNamespace => {
+            "name a namespace where the user may, the same in each command: --record-namespace".to_owned()
+        }
+        Remedy::DropOwners { kinds } => {
+            format!("copy it without: {}", flags(Danger::OwnersDropped, kinds).join(" "))
+        }
+        Remedy::DropOneOwner { kinds } => {
+            format!("let one go: {}", flags(Danger::OwnersDropped, kinds).join(" or "))
+        }
+        Remedy::AcceptLoss { kind } => {
+            format!("accept the loss: {}", flags(Danger::DependentsLost, [kind]).concat())
+        }
+        Remedy::MoveWithoutPlugin { kind } => {
+            format!("accept the danger: {}", flags(Danger::NoPlugin, [kind]).concat())
+        }
+        Remedy::MovePaused => format!("move it paused: {}", flag(Danger::AlreadyPaused)),
+        Remedy::MoveUnprovisioned => format!("move it as it is: {}", flag(Danger::NotProvisioned)),
+        Remedy::UseExisting => {
+            format!("use the target's as it is with {}", flag(Danger::ExistingDiffers))
+        }
+        Remedy::AcceptPluginChange => format!("{} goes on all the same", flag(Danger::PluginsChanged)),
+        Remedy::ResumeAgain => "resume, and it is asked again".to_owned(),
+        Remedy::Fix { plugin } => format!("fix plugin {plugin}, then run this command again"),
+        Remedy::SwitchOff { plugin } => {
+            format!("switch plugin {plugin} off ({}), then run this command again", switch_off(plugin))
+        }
+        Remedy::LetCheckPass { plugin } => format!(
+            "let failing checks of plugin {plugin} pass (on-failure = {{ check = \"warn\" }} below [plugins.{plugin}] in \
+             plugins.toml), then resume"
+        ),
+        Remedy::RollBackThenFix { plugin } => {
+            format!("roll back, which needs no plugin; fix plugin {plugin}, and move again")
+        }
+        Remedy::RollBackThenSwitchOff { plugin } => {
+            format!("roll back, switch plugin {plugin} off ({}), and move again", switch_off(plugin))
+        }
+        Remedy::FixThenAcceptChange { plugin } => {
+            let which = plugin.as_ref().map_or("the plugins".to_owned(), |plugin| format!("plugin {plugin}"));
+            format!("fix {which}, and resume with {}", flag(Danger::PluginsChanged))
+        }
+        Remedy::ResolveThenResume => "resolve what the plugins found, and resume".to_owned(),
+        Remedy::SwitchOffThenAcceptChange { plugins } => {
+            let off: Vec<String> = plugins.iter().map(|plugin| switch_off(plugin)).collect();
+            format!(
+                "go on without: {}, and resume with {}; what the plugins hold is then unpaused without them",
+                off.join(", "),
+                flag(Danger::PluginsChanged)
+            )
+        }
+    }
+}
+
+/// The flag that accepts a danger.
+fn flag(danger: Danger) -> &'static str {
+    accepted(danger).0
+}
+
+/// The same for each kind: `--accept-loss Secret`.
+fn flags<'a>(danger: Danger, kinds: impl IntoIterator<Item = &'a GroupKind>) -> Vec<String> {
+    let flag = flag(danger);
+    kinds.into_iter().map(|kind| format!("{flag} {}", quoted(&kind.to_string()))).collect()
+}
+
+fn switch_off(plugin: &str) -> String {
+    format!("enabled = false below [plugins.{plugin}] in plugins.toml")
+}
+
+/// How clusterctl is told which provider is meant.
+fn clusterctl(provider: &Installation) -> String {
+    let flag = match provider.kind_of.as_str() {
+        "CoreProvider" => "--core",
+        "BootstrapProvider" => "--bootstrap",
+        "ControlPlaneProvider" => "--control-plane",
+        "IPAMProvider" => "--ipam",
+        "RuntimeExtensionProvider" => "--runtime-extension",
+        "AddonProvider" => "--addon",
+        _ => "--infrastructure",
+    };
+    format!("{flag} {}:{}", provider.name, provider.version)
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::Key;
+
+    use super::*;
+
+    fn check(remedies: &[Remedy], expected: &str) {
+        assert_eq!(sentence(remedies), expected);
+    }
+
+    #[test]
+    fn what_refusals_offer_is_one_sentence_with_the_flags() {
+        let kind = |name: &str| GroupKind::new("g.io", name);
+        let two = || ["A", "B"].map(kind).into();
+        let cluster = || Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
+        let unpause = |annotated| Remedy::Unpause { object: cluster(), annotated };
+        check(&[], "");
+        check(
+            &["wait, and watch `x`".into(), Remedy::MoveUnprovisioned],
+            "wait, and watch `x`; or move it as it is: --accept-unprovisioned",
+        );
+        check(
+            &[unpause(true), Remedy::MovePaused],
+            "if nobody needs the pause, take it back: `kubectl annotate -n ns cluster.cluster.x-k8s.io x cluster.x-k8s.io/paused-`; \
+             or move it paused: --move-paused",
+        );
+        check(
+            &[unpause(false)],
+            "if nobody needs the pause, take it back: `kubectl patch -n ns cluster.cluster.x-k8s.io x --type merge -p \
+             '{\"spec\":{\"paused\":false}}'`",
+        );
+        check(
+            &["add a plugin that handles A.g.io".into(), Remedy::MoveWithoutPlugin { kind: kind("A") }],
+            "add a plugin that handles A.g.io, or accept the danger: --without-plugin-for A.g.io",
+        );
+        check(
+            &["let its owner move too (`x`)".into(), Remedy::DropOwners { kinds: two() }],
+            "let its owner move too (`x`), or copy it without: --drop-owner A.g.io --drop-owner B.g.io",
+        );
+        check(
+            &["remove one of the references (`x`)".into(), Remedy::DropOneOwner { kinds: two() }],
+            "remove one of the references (`x`), or let one go: --drop-owner A.g.io or --drop-owner B.g.io",
+        );
+        check(
+            &[Remedy::AcceptLoss { kind: kind("Odd Kind") }],
+            "accept the loss: --accept-loss 'Odd Kind.g.io'",
+        );
+        check(
+            &["make them equal".into(), Remedy::UseExisting],
+            "make them equal, or use the target's as it is with --use-existing",
+        );
+        check(
+            &["grant it".into(), Remedy::NameRecordNamespace],
+            "grant it, or name a namespace where the user may, the same in each command: --record-namespace",
+        );
+    }
+
+    #[test]
+    fn clusterctl_has_a_flag_for_each_type_of_provider() {
+        let install = |kind_of: &str| {
+            let (name, version) = ("p".to_owned(), "v1.0.0".to_owned());
+            text(&Remedy::InstallProvider(Installation { kind_of: kind_of.to_owned(), name, version }))
+        };
+        for (kind_of, flag) in [
+            ("CoreProvider", "--core"),
+            ("BootstrapProvider", "--bootstrap"),
+            ("ControlPlaneProvider", "--control-plane"),
+            ("InfrastructureProvider", "--infrastructure"),
+            ("IPAMProvider", "--ipam"),
+            ("RuntimeExtensionProvider", "--runtime-extension"),
+            ("AddonProvider", "--addon"),
+        ] {
+            let expected = format!("install it in the target: `clusterctl init {flag} p:v1.0.0`");
+            assert_eq!(install(kind_of), expected);
+        }
+    }
+}
