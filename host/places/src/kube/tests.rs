@@ -456,6 +456,26 @@ async fn a_broken_kubeconfig_is_not_quoted() {
     assert!(error.err().unwrap().to_string().starts_with("kubeconfig /nowhere/config: No such file"));
 }
 
+/// The program that a kubeconfig has for credentials, with what it was given and what it prints.
+#[tokio::test]
+async fn a_credential_plugin_that_fails_is_not_quoted() {
+    let exec = |script: &str| {
+        let env = json!([{"name": "SECRET", "value": "hunter2"}]);
+        let exec = json!({
+            "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+            "command": "sh", "args": ["-c", script, "sh", "hunter2"], "env": env,
+        });
+        kubeconfig("http://127.0.0.1:1", json!({"exec": exec}))
+    };
+    for (script, expected) in [
+        ("echo token: hunter2; exit 3", "the credential plugin of the kubeconfig failed (exit status: 3)"),
+        ("echo '{token: hunter2'", "what the credential plugin of the kubeconfig printed is not readable"),
+    ] {
+        let error = KubePlace::connect(options(&exec(script))).await.err().unwrap().to_string();
+        assert!(error.ends_with(expected) && !error.contains("hunter2"), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_refused_user_is_told_which_one_it_is() {
     let server = Server::start([status(401, "Unauthorized", "Unauthorized")]).await;

@@ -8,11 +8,12 @@ use std::error::Error as StdError;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ::kube::client::Body;
+use ::kube::client::{AuthError, Body};
 use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use pivot_core::words::line;
 
 use super::status::{self, Quote, Status};
 use crate::place::{PlaceError, Result};
@@ -26,6 +27,8 @@ const ANSWER_LIMIT: usize = 1 << 30;
 const REFUSAL_LIMIT: usize = 1 << 20;
 /// After so many different warnings no more are passed on.
 const WARNINGS_LIMIT: usize = 100;
+/// The most that is passed on of what a credential plugin wrote for people.
+const STDERR_LIMIT: usize = 500;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -212,7 +215,7 @@ fn silent(about: &str) -> PlaceError {
 
 /// A failure below HTTP. One of trust is not cured by another try.
 pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
-    let cause: &dyn StdError = match error {
+    let cause: &(dyn StdError + 'static) = match error {
         // Says nothing itself.
         ::kube::Error::Service(cause) => cause.as_ref(),
         other => other,
@@ -227,18 +230,41 @@ pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
 }
 
 /// An error with its causes, each said once.
-pub(super) fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
+pub(super) fn chain(error: &(dyn StdError + 'static)) -> String {
+    let mut text = String::new();
+    let mut cause = Some(error);
     while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
+        let unquoted = unquoted(error);
+        cause = if unquoted.is_some() { None } else { error.source() };
+        let next = unquoted.unwrap_or_else(|| error.to_string());
+        if text.is_empty() {
+            text = next;
+        } else if !text.contains(&next) {
             text.push_str(": ");
             text.push_str(&next);
         }
-        cause = error.source();
     }
     text
+}
+
+/// What to say of a credential plugin's failure. kube's own words quote its environment, its arguments and what it printed,
+/// where tokens are; only what it wrote for people is passed on.
+fn unquoted(error: &(dyn StdError + 'static)) -> Option<String> {
+    let auth = match error.downcast_ref() {
+        Some(::kube::Error::Auth(auth)) => auth,
+        _ => error.downcast_ref::<AuthError>()?,
+    };
+    match auth {
+        AuthError::AuthExecRun { cmd: _, out } => {
+            let said = line(&String::from_utf8_lossy(&out.stderr), STDERR_LIMIT);
+            let said = if said.is_empty() { said } else { format!(": {said}") };
+            Some(format!("the credential plugin of the kubeconfig failed ({}){said}", out.status))
+        }
+        AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) => {
+            Some("what the credential plugin of the kubeconfig printed is not readable".to_owned())
+        }
+        _ => None,
+    }
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
