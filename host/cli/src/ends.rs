@@ -44,6 +44,16 @@ impl std::fmt::Display for OpenError {
     }
 }
 
+impl std::error::Error for OpenError {
+    /// The cause of the error that the text is of.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Connect(_, error) => error.source(),
+            Self::Directory(_, error) => error.source(),
+        }
+    }
+}
+
 /// Opens both sides to look at; no directory is made.
 pub(crate) async fn to_read(ends: &Ends) -> Result<Opened, OpenError> {
     let (source, namespace) = source(&ends.source).await?;

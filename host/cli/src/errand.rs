@@ -190,6 +190,8 @@ impl<'a> Errand<'a> {
     }
 
     fn not_opened(&self, error: &OpenError) -> u8 {
+        // With its sources, each apart from what it was the cause of.
+        tracing::debug!(error = error as &dyn std::error::Error, "not opened");
         self.failed(Exit::Refused, &error.to_string().into(), UNTOUCHED)
     }
 

@@ -208,6 +208,20 @@ mod example {
     }
 
     #[test]
+    fn with_vv_the_cause_of_what_can_not_be_opened_is_logged() {
+        for line in [["--kubeconfig", "/nope"], ["--from-directory", "/nope"]] {
+            let cause = "sources=[No such file or directory (os error 2)]";
+            let told =
+                |verbose: &[&str]| err(&host(&[&["plan"], &line[..], verbose].concat())).contains(cause);
+            assert!(
+                told(&["-vv"]) && !told(&["-v"]),
+                "{line:?}: {}",
+                err(&host(&["plan", line[0], line[1], "-vv"]))
+            );
+        }
+    }
+
+    #[test]
     fn the_environment_stands_in_for_flags() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
         command.env_clear().arg("plan").env("PIVOT_HOST_FROM_DIRECTORY", example());

@@ -185,6 +185,10 @@ pub enum Change {
 }
 
 /// Why a place did not do what it was asked. Messages never carry an object's body.
+///
+/// A value, since a place may be at the far end of a connection: it has no source, and causes are part of the text. Those of
+/// connections are put there whole, by `kube/transport.rs:chain`; of servers' answers, which may quote the object, only what
+/// `kube/status.rs` lets through.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum PlaceError {
     /// No such object, kind or namespace.

@@ -37,7 +37,7 @@ pub(super) fn all(files: &Files) -> Result<Vec<Document>, DirectoryError> {
 pub(super) fn of(files: &Files, file: &str, found: &mut Vec<Document>) -> Result<bool, DirectoryError> {
     let Some(content) = files.read(file)? else { return Ok(false) };
     let text = str::from_utf8(&content)
-        .map_err(|_| DirectoryError::Io { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
+        .map_err(|_| DirectoryError::Unusable { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
     for (index, body) in parse(file, text)?.into_iter().enumerate() {
         unroll(Document { file: file.to_owned(), number: index + 1, body }, found)?;
     }

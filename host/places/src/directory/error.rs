@@ -7,11 +7,19 @@ use pivot_core::Key;
 #[non_exhaustive]
 pub enum DirectoryError {
     /// The file system says no.
-    #[error("{path}: {reason}")]
+    #[error("{path}: {source}")]
     Io {
         /// Which file or directory.
         path: String,
         /// What it says.
+        source: std::io::Error,
+    },
+    /// A file or directory is not what can be worked with.
+    #[error("{path}: {reason}")]
+    Unusable {
+        /// Which.
+        path: String,
+        /// What is wrong with it.
         reason: String,
     },
     /// A file is not readable as what it should be.

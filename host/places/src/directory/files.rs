@@ -31,9 +31,9 @@ impl Files {
     /// An existing directory.
     pub(super) fn open(path: &Path) -> Result<Self, DirectoryError> {
         let shown = path.display().to_string();
-        let canonical = std::fs::canonicalize(path).map_err(|error| failed(&shown, &error))?;
+        let canonical = std::fs::canonicalize(path).map_err(|error| failed(&shown, error))?;
         let dir =
-            Dir::open_ambient_dir(&canonical, ambient_authority()).map_err(|error| failed(&shown, &error))?;
+            Dir::open_ambient_dir(&canonical, ambient_authority()).map_err(|error| failed(&shown, error))?;
         Ok(Self { dir, path: canonical.display().to_string() })
     }
 
@@ -46,7 +46,7 @@ impl Files {
             builder
                 .recursive(true)
                 .create(path)
-                .map_err(|error| failed(&path.display().to_string(), &error))?;
+                .map_err(|error| failed(&path.display().to_string(), error))?;
         }
         Self::open(path)
     }
@@ -65,12 +65,12 @@ impl Files {
     }
 
     fn walk(&self, dir: &Dir, at: &str, depth: usize, found: &mut Vec<String>) -> Result<(), DirectoryError> {
-        let failed = |name: &str, error| failed(&format!("{}/{name}", self.path), &error);
+        let failed = |name: &str, error| failed(&format!("{}/{name}", self.path), error);
         for entry in dir.entries().map_err(|error| failed(at, error))? {
             let name = entry.map_err(|error| failed(at, error))?.file_name();
             let Some(name) = name.to_str() else {
                 let reason = format!("a file name that is not UTF-8: {}", name.display());
-                return Err(DirectoryError::Io { path: format!("{}/{at}", self.path), reason });
+                return Err(DirectoryError::Unusable { path: format!("{}/{at}", self.path), reason });
             };
             // Mounted ConfigMaps keep their content twice, once below a hidden link.
             if name.starts_with('.') {
@@ -82,7 +82,7 @@ impl Files {
             if metadata.is_dir() {
                 if depth == 0 {
                     let reason = format!("more than {DEPTH} directories in each other");
-                    return Err(DirectoryError::Io { path: format!("{}/{path}", self.path), reason });
+                    return Err(DirectoryError::Unusable { path: format!("{}/{path}", self.path), reason });
                 }
                 let below = dir.open_dir(name).map_err(|error| failed(&path, error))?;
                 self.walk(&below, &format!("{path}/"), depth - 1, found)?;
@@ -98,7 +98,7 @@ impl Files {
         let names = self.dir.entries().and_then(|entries| {
             entries.map(|entry| Ok(entry?.file_name().display().to_string())).collect::<Result<Vec<_>, _>>()
         });
-        let names = names.map_err(|error| failed(&self.path, &error))?.into_iter();
+        let names = names.map_err(|error| failed(&self.path, error))?.into_iter();
         Ok(names.filter(|name| name != mark && !name.starts_with(TEMPORARY)).min())
     }
 
@@ -113,7 +113,7 @@ impl Files {
         match content {
             Ok(content) => Ok(Some(content)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.failed(name, &error)),
+            Err(error) => Err(self.failed(name, error)),
         }
     }
 
@@ -132,22 +132,22 @@ impl Files {
         written.map_err(|error| {
             // Best effort: `sweep` takes away what stays behind.
             drop(self.dir.remove_file(&temporary));
-            self.failed(name, &error)
+            self.failed(name, error)
         })
     }
 
     /// Takes a file away; one that is not there is no error.
     pub(super) fn remove(&self, name: &str) -> Result<(), DirectoryError> {
         match self.dir.remove_file(name) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.failed(name, &error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.failed(name, error)),
             _ => Ok(()),
         }
     }
 
     /// Takes away what an interrupted run left half written.
     pub(super) fn sweep(&self) -> Result<(), DirectoryError> {
-        for entry in self.dir.entries().map_err(|error| failed(&self.path, &error))? {
-            let name = entry.map_err(|error| failed(&self.path, &error))?.file_name();
+        for entry in self.dir.entries().map_err(|error| failed(&self.path, error))? {
+            let name = entry.map_err(|error| failed(&self.path, error))?.file_name();
             if let Some(name) = name.to_str().filter(|name| name.starts_with(TEMPORARY)) {
                 self.remove(name)?;
             }
@@ -157,23 +157,23 @@ impl Files {
 
     /// Waits until a file's content has reached the disk.
     pub(super) fn sync(&self, name: &str) -> Result<(), DirectoryError> {
-        self.dir.open(name).and_then(|file| file.sync_all()).map_err(|error| self.failed(name, &error))
+        self.dir.open(name).and_then(|file| file.sync_all()).map_err(|error| self.failed(name, error))
     }
 
     /// Waits until the names have reached the disk.
     pub(super) fn sync_names(&self) -> Result<(), DirectoryError> {
         // The handle itself may be one that can't be synced (O_PATH).
         let synced = self.dir.open(".").and_then(|dir| dir.sync_all());
-        synced.map_err(|error| failed(&self.path, &error))
+        synced.map_err(|error| failed(&self.path, error))
     }
 
-    fn failed(&self, name: &str, error: &std::io::Error) -> DirectoryError {
+    fn failed(&self, name: &str, error: std::io::Error) -> DirectoryError {
         failed(&format!("{}/{name}", self.path), error)
     }
 }
 
-fn failed(path: &str, error: &std::io::Error) -> DirectoryError {
-    DirectoryError::Io { path: path.to_owned(), reason: error.to_string() }
+fn failed(path: &str, error: std::io::Error) -> DirectoryError {
+    DirectoryError::Io { path: path.to_owned(), source: error }
 }
 
 /// An object's file: different objects have different files, also where a file system does not tell upper

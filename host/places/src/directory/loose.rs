@@ -12,8 +12,10 @@ use crate::body::text;
 /// The objects of a file of manifests, in their order. What a definition would say of their kinds is guessed: namespaced
 /// is what has a namespace.
 pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
-    let io =
-        |reason: &str| DirectoryError::Io { path: path.display().to_string(), reason: reason.to_owned() };
+    let io = |reason: &str| DirectoryError::Unusable {
+        path: path.display().to_string(),
+        reason: reason.to_owned(),
+    };
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| io("it has no name"))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut found = Vec::new();

@@ -151,7 +151,7 @@ fn parse<T: for<'de> Deserialize<'de>>(files: &Files, name: &str) -> Result<Opti
 }
 
 fn unreadable(files: &Files, name: &str, reason: String) -> DirectoryError {
-    DirectoryError::Io { path: format!("{}/{name}", files.path()), reason }
+    DirectoryError::Unusable { path: format!("{}/{name}", files.path()), reason }
 }
 
 fn sha256(content: &[u8]) -> String {

@@ -212,7 +212,8 @@ fn pretty(body: &Value) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A disk that is full stays full: another try does not help, and the run can be resumed.
+/// A disk that is full stays full: another try does not help, and the run can be resumed. What it said is in the text: a place
+/// answers in values.
 fn unwritten(error: DirectoryError) -> PlaceError {
     PlaceError::Invalid(error.to_string())
 }

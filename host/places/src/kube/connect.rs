@@ -53,6 +53,8 @@ pub enum ConnectError {
         file: String,
         /// What is wrong with it.
         reason: String,
+        /// What said so; none where its words may quote credentials.
+        source: Option<BoxError>,
     },
     /// No file was named and none was found.
     #[error("no kubeconfig: {looked} is not there; name one with --kubeconfig or KUBECONFIG")]
@@ -111,6 +113,8 @@ pub enum ConnectError {
         context: String,
         /// What is wrong with it.
         reason: String,
+        /// What said so; none where its words may quote credentials.
+        source: Option<BoxError>,
     },
 }
 
@@ -139,7 +143,10 @@ impl KubePlace {
             Some(loaded) => resolve(loaded, chosen).await?,
             None => in_cluster()?,
         };
-        let broken = |reason| ConnectError::Context { file: file.clone(), context: context.clone(), reason };
+        let broken = |reason, source| {
+            let (file, context) = (file.clone(), context.clone());
+            ConnectError::Context { file, context, reason, source }
+        };
 
         let end = certificate::end(&config.auth_info);
         if let Some(end) = end.filter(|end| *end < Timestamp::now()) {
@@ -166,8 +173,12 @@ impl KubePlace {
         // A credential plugin runs here, and may ask the user to log in: not on a thread that others wait for.
         let client = tokio::task::spawn_blocking(move || client(config))
             .await
-            .map_err(|error| broken(error.to_string()))?
-            .map_err(|error| broken(chain(&error)))?;
+            .map_err(|error| broken(error.to_string(), Some(error.into())))?
+            .map_err(|error| match error {
+                // It may hold what a credential plugin printed.
+                ::kube::Error::Auth(_) => broken(chain(&error), None),
+                _ => broken(chain(&error), Some(error.into())),
+            })?;
         Ok(Self::new(client, label, credentials))
     }
 }
@@ -199,18 +210,19 @@ fn read(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
     for path in paths {
         kubeconfig =
             Kubeconfig::read_from(path).and_then(|next| kubeconfig.merge(next)).map_err(|error| {
-                let reason = match &error {
-                    KubeconfigError::ReadConfig(error, _) => error.to_string(),
+                let (reason, source): (_, Option<BoxError>) = match error {
+                    KubeconfigError::ReadConfig(error, _) => (error.to_string(), Some(error.into())),
                     // The parser's own words quote lines of the file, keys and tokens included.
                     KubeconfigError::Parse(error) => match error.location() {
                         Some(at) => {
-                            format!("not readable as YAML at line {}, column {}", at.line(), at.column())
+                            let (line, column) = (at.line(), at.column());
+                            (format!("not readable as YAML at line {line}, column {column}"), None)
                         }
-                        None => "not readable as YAML".to_owned(),
+                        None => ("not readable as YAML".to_owned(), None),
                     },
-                    other => other.to_string(),
+                    other => (other.to_string(), Some(other.into())),
                 };
-                ConnectError::Kubeconfig { file: path.display().to_string(), reason }
+                ConnectError::Kubeconfig { file: path.display().to_string(), reason, source }
             })?;
     }
     Ok(Loaded { file: names(paths), kubeconfig })
@@ -266,7 +278,10 @@ async fn resolve(
             }
             Ok((file, context, config))
         }
-        Err(error) => Err(ConnectError::Context { file, context, reason: chain(&error) }),
+        Err(error) => {
+            let reason = chain(&error);
+            Err(ConnectError::Context { file, context, reason, source: Some(error.into()) })
+        }
     }
 }
 
@@ -281,7 +296,10 @@ fn in_cluster() -> Result<(String, String, Config), ConnectError> {
     let (file, context) = ("of the pod".to_owned(), "service account".to_owned());
     match Config::incluster() {
         Ok(config) => Ok((file, context, config)),
-        Err(error) => Err(ConnectError::Kubeconfig { file, reason: chain(&error) }),
+        Err(error) => {
+            let reason = chain(&error);
+            Err(ConnectError::Kubeconfig { file, reason, source: Some(error.into()) })
+        }
     }
 }
 

@@ -453,7 +453,10 @@ async fn a_broken_kubeconfig_is_not_quoted() {
     assert!(error.contains("not readable as YAML") && !error.contains("hunter2"), "{error}");
     let gone = Some("/nowhere/config".into());
     let error = KubePlace::connect(ConnectOptions { kubeconfig: gone, ..ConnectOptions::default() }).await;
-    assert!(error.err().unwrap().to_string().starts_with("kubeconfig /nowhere/config: No such file"));
+    let error = error.err().unwrap();
+    assert!(error.to_string().starts_with("kubeconfig /nowhere/config: No such file"));
+    let source = std::error::Error::source(&error).unwrap().downcast_ref::<std::io::Error>();
+    assert_eq!(source.map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
 }
 
 /// The program that a kubeconfig has for credentials, with what it was given and what it prints.
@@ -474,6 +477,9 @@ async fn a_credential_plugin_that_fails_is_not_quoted() {
         let error = KubePlace::connect(options(&exec(script))).await.err().unwrap().to_string();
         assert!(error.ends_with(expected) && !error.contains("hunter2"), "{error}");
     }
+    // Nor in what only programs see.
+    let error = KubePlace::connect(options(&exec("echo '{token: hunter2'"))).await.err().unwrap();
+    assert!(std::error::Error::source(&error).is_none() && !format!("{error:?}").contains("hunter2"));
 }
 
 #[tokio::test]
