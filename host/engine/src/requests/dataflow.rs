@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -98,7 +98,7 @@ where
             running.spawn(timed.in_current_span());
         }
         let Some(finished) = running.join_next().await else { break };
-        let (node, took, result) = finished.map_err(|e| Failure::Bug(e.to_string()))?;
+        let (node, took, result) = finished.map_err(cut_off)?;
         limiter.finished(took);
         match result {
             Ok(()) => {
@@ -159,6 +159,11 @@ impl<'a> Ready<'a> {
         self.open -= usize::from(self.part(node) == Part::End);
         Some(node)
     }
+}
+
+/// Not in the error's own words: those quote a panic, which may quote the object at hand.
+fn cut_off(error: JoinError) -> Failure {
+    Failure::Bug(if error.is_panic() { "a task panicked" } else { "a task was cut off" }.to_owned())
 }
 
 #[cfg(test)]
@@ -240,6 +245,13 @@ mod tests {
         halter.halt(Halt::Signal(2));
         let result = run(&[vec![]], limiter(), &halter, |_| async { Ok(()) }).await;
         assert!(matches!(result, Err(Failure::Halted(Halt::Signal(2)))));
+    }
+
+    #[tokio::test]
+    async fn what_a_panic_says_is_not_quoted() {
+        let work = |_| async { if true { panic!("hunter2") } else { Ok(()) } };
+        let failure = run(&[vec![]], limiter(), &Halter::default(), work).await.unwrap_err();
+        assert_eq!(failure.to_string(), "unexpected: a task panicked; please report it");
     }
 
     #[tokio::test]

@@ -146,5 +146,7 @@ impl Place for DirectoryPlace {
 /// Files block the thread that reads and writes them; a whole directory takes its time.
 async fn off_thread(work: impl FnOnce() -> Result<(), DirectoryError> + Send + 'static) -> Result<()> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| PlaceError::Unavailable(error.to_string()))?.map_err(unwritten)
+    // The error's own words quote a panic, which may quote the object at hand.
+    done.map_err(|_| PlaceError::Unavailable("the task that reads and writes files panicked".to_owned()))?
+        .map_err(unwritten)
 }

@@ -173,7 +173,8 @@ impl KubePlace {
         // A credential plugin runs here, and may ask the user to log in: not on a thread that others wait for.
         let client = tokio::task::spawn_blocking(move || client(config))
             .await
-            .map_err(|error| broken(error.to_string(), Some(error.into())))?
+            // The error's own words quote a panic, which may quote the configuration.
+            .map_err(|_| broken("the task that makes the client panicked".to_owned(), None))?
             .map_err(|error| match error {
                 // It may hold what a credential plugin printed.
                 ::kube::Error::Auth(_) => broken(chain(&error), None),
