@@ -38,6 +38,13 @@ pub(crate) enum OpenError {
 impl std::fmt::Display for OpenError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Connect(side, error @ ConnectError::Missing { .. }) => {
+                let flag = match side {
+                    Side::Source => "--kubeconfig",
+                    Side::Target => "--to-kubeconfig",
+                };
+                write!(f, "{side}: {error}; name one with {flag} or KUBECONFIG")
+            }
             Self::Connect(side, error) => write!(f, "{side}: {error}"),
             Self::Directory(side, error) => write!(f, "{side}: {error}"),
         }
@@ -93,4 +100,19 @@ async fn connect(side: Side, options: &ConnectOptions) -> Result<KubePlace, Open
 
 fn open(path: &Path) -> Result<DirectoryPlace, OpenError> {
     DirectoryPlace::to_read(path).map_err(|error| OpenError::Directory(Side::Source, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_kubeconfig_is_named_with_the_flag_of_its_side() {
+        let missing =
+            |side| OpenError::Connect(side, ConnectError::Missing { looked: "/c".into() }).to_string();
+        let expected = "source: no kubeconfig: /c is not there; name one with --kubeconfig or KUBECONFIG";
+        assert_eq!(missing(Side::Source), expected);
+        let expected = "target: no kubeconfig: /c is not there; name one with --to-kubeconfig or KUBECONFIG";
+        assert_eq!(missing(Side::Target), expected);
+    }
 }

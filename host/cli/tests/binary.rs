@@ -197,7 +197,7 @@ mod example {
             (&["plan", "--kubeconfig", "/nope"][..], "kubeconfig /nope"),
             (&["plan", "--kubeconfig", good, "--context", "b"], "no context \"b\"; there are: a"),
             (&["plan", "--kubeconfig", good], "context \"a\": its user \"a\" is not there; there are: none"),
-            (&["plan"], "no kubeconfig"),
+            (&["plan"], "is not there; name one with --kubeconfig or KUBECONFIG"),
             (&["plan", "--from-directory", "/nope"], "/nope"),
         ] {
             let output = host(line);

@@ -57,7 +57,7 @@ pub enum ConnectError {
         source: Option<BoxError>,
     },
     /// No file was named and none was found.
-    #[error("no kubeconfig: {looked} is not there; name one with --kubeconfig or KUBECONFIG")]
+    #[error("no kubeconfig: {looked} is not there")]
     Missing {
         /// Where it was looked for.
         looked: String,
