@@ -16,7 +16,7 @@
 //!
 //! The digest says what the object's content was when it was copied, so that a later run can tell a change of
 //! content from a controller's touch. Secrets have none: a digest of secret data would let a reader of the record
-//! check guesses. They are compared with their copy instead.
+//! check guesses. They are compared with what was copied, by the run that copied it, and with their copy by any other.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -11,11 +11,14 @@
 //! ones. Its annotations are never replaced: an object that is being deleted and has lost its pause is one that a
 //! controller tears down for real.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use pivot_core::hooks::Hook;
 use pivot_core::record::Phase;
 use pivot_core::release::{Entry, Fate, Quiet, ReleaseList, content, digest};
-use pivot_core::{Kind, Object, Side, body, names};
+use pivot_core::soft::is_cluster;
+use pivot_core::{Kind, Object, Side, Uid, body, merge, names};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -23,7 +26,9 @@ use tokio::sync::watch;
 use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::phases::live::Known;
 use crate::phases::pausing;
+use crate::plugins::calls;
 use crate::requests::ROUNDS;
 use crate::requests::dataflow::{self, Part, Parts};
 
@@ -32,10 +37,11 @@ const AHEAD: usize = 64;
 
 /// Releases the whole list. An object's patch waits for those of its dependents, its delete for their deletes: the two
 /// requests of an owner and of what it owns overlap, and still no owner is deleted before its dependents. Nothing is deleted
-/// nor un-paused before `may_delete` says so.
+/// nor un-paused before `may_delete` says so. `copied` is the source as this run copied it.
 pub(crate) async fn all(
     job: &Arc<Job>,
     list: &Arc<ReleaseList>,
+    copied: Option<&Known>,
     may_delete: Permission,
 ) -> Result<(), Failure> {
     let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
@@ -49,9 +55,10 @@ pub(crate) async fn all(
         after.push(dependents.chain([patch(index)]).collect());
     }
     let ready: Arc<Vec<OnceLock<Ready>>> = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
+    let then = Arc::new(without_digest(list, copied));
     dataflow::run_parts(&after, &parts, job.limiter(Side::Source), &job.halter, |node| {
-        let (job, list, ready, mut may_delete) =
-            (job.clone(), list.clone(), ready.clone(), may_delete.clone());
+        let (job, list, ready, then, mut may_delete) =
+            (job.clone(), list.clone(), ready.clone(), then.clone(), may_delete.clone());
         async move {
             let bug = || Failure::Bug(format!("no entry {}", node / 2));
             let entry = list.entries.get(node / 2).ok_or_else(bug)?;
@@ -61,15 +68,24 @@ pub(crate) async fn all(
                     "nothing was released, because that could not be written down".into(),
                 ));
             }
+            let then = then.get(&entry.uid);
             match (entry.fate, node % 2) {
                 (Fate::Keep, 0) => Ok(()),
                 (Fate::Keep, _) => keep(&job, entry).await,
-                (Fate::Delete, 0) => make_ready(&job, entry).await.map(|made| drop(slot.set(made))),
-                (Fate::Delete, _) => delete_ready(&job, entry, slot.get().ok_or_else(bug)?).await,
+                (Fate::Delete, 0) => make_ready(&job, entry, then).await.map(|made| drop(slot.set(made))),
+                (Fate::Delete, _) => delete_ready(&job, entry, then, slot.get().ok_or_else(bug)?).await,
             }
         }
     })
     .await
+}
+
+/// What was copied of the entries that have no digest.
+fn without_digest(list: &ReleaseList, copied: Option<&Known>) -> BTreeMap<Uid, Object> {
+    let entries = list.entries.iter().filter(|entry| entry.digest.is_none());
+    let objects =
+        entries.filter_map(|entry| copied?.get(&entry.key).filter(|then| then.meta.uid == entry.uid));
+    objects.map(|object| (object.meta.uid.clone(), object.clone())).collect()
 }
 
 /// Becomes true once it is written down that the move deletes.
@@ -112,7 +128,7 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
 }
 
 /// Takes the finalizers off and says why, bound to the state that was copied, where there is a need for that.
-async fn make_ready(job: &Job, entry: &Entry) -> Result<Ready, Failure> {
+async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<Ready, Failure> {
     let kind = kind_of(job, entry);
     let mut resource_version = entry.resource_version.clone();
     if entry.deletes_as_it_is() {
@@ -132,7 +148,7 @@ async fn make_ready(job: &Job, entry: &Entry) -> Result<Ready, Failure> {
                 return Ok(Ready::At { resource_version: object.meta.resource_version, finalizers_back });
             }
             Err(PlaceError::NotFound(_)) => return Ok(Ready::Gone),
-            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry).await? {
+            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry, then).await? {
                 None => return Ok(Ready::Gone),
                 Some(now) => {
                     let being_deleted = now.meta.deleting();
@@ -149,7 +165,7 @@ async fn make_ready(job: &Job, entry: &Entry) -> Result<Ready, Failure> {
 }
 
 /// Deletes an object in the state that the patch made.
-async fn delete_ready(job: &Job, entry: &Entry, ready: &Ready) -> Result<(), Failure> {
+async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &Ready) -> Result<(), Failure> {
     let Ready::At { resource_version, finalizers_back } = ready else { return Ok(()) };
     let (mut resource_version, mut finalizers_back) = (resource_version.clone(), *finalizers_back);
     let kind = kind_of(job, entry);
@@ -163,7 +179,7 @@ async fn delete_ready(job: &Job, entry: &Entry, ready: &Ready) -> Result<(), Fai
                 return Ok(());
             }
             Err(PlaceError::NotFound(_)) => return Ok(()),
-            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry).await? {
+            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry, then).await? {
                 None => return Ok(()),
                 Some(now) => {
                     finalizers_back = !now.meta.finalizers.is_empty();
@@ -190,52 +206,85 @@ async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure
     }
 }
 
-/// Reads the object once more: gone is fine, touched by its controllers is fine, changed is not.
-async fn still_as_copied(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<Option<Object>, Failure> {
+/// Reads the object once more: gone is fine, touched by its controllers is fine, changed is not. The list says by a digest
+/// what was copied. Of Secrets it has none: this run compares with what it copied (`then`), and any run with the copy.
+async fn still_as_copied(
+    job: &Job,
+    kind: &Arc<Kind>,
+    entry: &Entry,
+    then: Option<&Object>,
+) -> Result<Option<Object>, Failure> {
     let Some(now) = job.source.get(kind, &entry.key).await?.filter(|now| now.meta.uid == entry.uid) else {
         return Ok(None);
     };
-    let unreadable = |error| Failure::Object(Side::Source, error);
-    let value = now.value().map_err(unreadable)?;
-    let same = match &entry.digest {
-        Some(then) => digest(&entry.key.group_kind, &value, entry.with_status).as_ref() == Some(then),
-        None => same_secret(job, entry, &value).await?,
+    let value = |object: &Object| object.value().map_err(|error| Failure::Object(Side::Source, error));
+    let is = value(&now)?;
+    let same = match (&entry.digest, then) {
+        (Some(then), _) => digest(&entry.key.group_kind, &is, entry.with_status).as_ref() == Some(then),
+        (None, Some(then)) => content(&value(then)?, entry.with_status) == content(&is, entry.with_status),
+        (None, None) => false,
     };
     if same {
         return Ok(Some(now));
     }
-    let fields = unlike_the_copy(job, entry, &value).await?;
+    let mut fields = unlike_the_copy(job, entry, &now, &is).await?;
+    if fields.is_empty() && entry.digest.is_none() {
+        return Ok(Some(now));
+    }
+    if fields.is_empty() {
+        fields.push("something was removed from it".into());
+    }
     Err(Failure::Changed { object: entry.key.clone(), fields })
 }
 
-/// Secrets have no digest in the list: what counts is that the copy has the same data.
-async fn same_secret(job: &Job, entry: &Entry, now: &Value) -> Result<bool, Failure> {
-    let kind = job.kind(Side::Target, &entry.key.group_kind)?;
-    let Some(copy) = job.target.get(kind, &entry.key).await? else { return Ok(false) };
-    let copy = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
-    Ok(["/data", "/type", "/immutable", "/metadata/labels"]
-        .iter()
-        .all(|path| now.pointer(path) == copy.pointer(path)))
-}
-
-/// Where the source's object says something that its copy does not: what someone would have to put back, or give up.
-async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Value) -> Result<Vec<String>, Failure> {
+/// Where a copy of the source's object as it is now would not be the copy that was made: what someone would have to put back,
+/// or give up. What only the copy has, the target's controllers and webhooks may have added; Secrets, which have no digest,
+/// must agree both ways, or nothing would show what was removed from them.
+async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> Result<Vec<String>, Failure> {
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     let Some(copy) = job.target.get(kind, &entry.key).await? else {
         return Ok(vec!["its copy is gone".into()]);
     };
     let copy = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
-    let mut wanted = content(now, entry.with_status);
-    if let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) {
+    // Asked again about what it was asked about before, a plugin says the same. What the target had before it did not adapt.
+    let adapted = match entry.used {
+        true => None,
+        false => calls::patch(&job.plugins, Hook::Adapt, now, None).await?,
+    };
+    let mut wanted = is.clone();
+    if let Some(adapted) = &adapted {
+        merge::apply(&mut wanted, &adapted.patch);
+    }
+    let (wanted, copy) = (comparable(&wanted, entry), comparable(&copy, entry));
+    let mut fields = body::lost(&wanted, &copy);
+    if entry.digest.is_none() && !entry.used {
+        fields.extend(body::lost(&copy, &wanted));
+    }
+    fields.sort();
+    fields.dedup();
+    Ok(match adapted {
+        Some(adapted) if !fields.is_empty() => adapted.by.fields(fields),
+        _ => fields,
+    })
+}
+
+/// What a source's object and its copy have in common: not their owners' ids, nor who paused them. Of one that the target
+/// had before, the metadata is its own.
+fn comparable(object: &Value, entry: &Entry) -> Value {
+    let mut content = content(object, entry.with_status);
+    if let Some(map) = content.as_object_mut().filter(|_| entry.used) {
+        map.remove("metadata");
+    }
+    if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("ownerReferences");
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.retain(|name, _| !name.starts_with(names::OURS) && name != names::PAUSED);
         }
     }
-    let mut fields = body::lost(&wanted, &copy);
-    fields.retain(|field| field != "spec.paused");
-    if fields.is_empty() {
-        fields.push("something was removed from it".into());
+    if is_cluster(&entry.key.group_kind)
+        && let Some(spec) = content.get_mut("spec").and_then(Value::as_object_mut)
+    {
+        spec.remove("paused");
     }
-    Ok(fields)
+    content
 }

@@ -58,6 +58,16 @@ enum Seen {
     Again(Known),
 }
 
+impl Seen {
+    /// As this run copied them, where it did.
+    fn copied(&self) -> Option<&Known> {
+        match self {
+            Self::Copied(known) => Some(known),
+            Self::Again(_) => None,
+        }
+    }
+}
+
 /// What was done.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
@@ -276,7 +286,8 @@ impl ActiveMove {
                 drop(written);
                 advanced
             };
-            let (advanced, released) = tokio::join!(advance, release::all(&job, &list, may_delete));
+            let (advanced, released) =
+                tokio::join!(advance, release::all(&job, &list, seen.copied(), may_delete));
             advanced.and(released)?;
             self.lap(Phase::Released);
         }

@@ -21,6 +21,8 @@ mod refusals;
 #[cfg(test)]
 mod round_trips;
 #[cfg(test)]
+mod secrets;
+#[cfg(test)]
 mod settling;
 #[cfg(test)]
 mod simulated;
