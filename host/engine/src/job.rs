@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pivot_core::record::Phase;
+use pivot_core::refusal::Refusal;
 use pivot_core::{GroupKind, Key, Kind, Side};
 
 use crate::discovery::kinds::Kinds;
@@ -49,12 +50,9 @@ impl Job {
         }
     }
 
-    /// A kind as a side serves it.
+    /// A kind as a side serves it. What both sides serve was checked before the pause, but definitions come and go.
     pub(crate) fn kind(&self, side: Side, group_kind: &GroupKind) -> Result<&Arc<Kind>, Failure> {
-        self.kinds
-            .of(side)
-            .get(group_kind)
-            .ok_or_else(|| Failure::Bug(format!("{group_kind} is not served by the {side}")))
+        self.kinds.of(side).get(group_kind).ok_or_else(|| not_served(side, group_kind))
     }
 
     pub(crate) fn core_kind(&self, side: Side, group: &str, kind: &str) -> Result<&Arc<Kind>, Failure> {
@@ -84,4 +82,16 @@ impl Job {
     pub(crate) fn safe_point(&self) -> Result<(), Failure> {
         self.halter.halted().map_or(Ok(()), |halt| Err(Failure::Halted(halt)))
     }
+}
+
+fn not_served(side: Side, group_kind: &GroupKind) -> Failure {
+    Failure::refused(Refusal {
+        code: "kind-missing",
+        side,
+        object: None,
+        message: format!("the {side} does not serve {group_kind}"),
+        remedies: vec![
+            "install the provider that defines it there; `kubectl api-resources` shows what is served".into(),
+        ],
+    })
 }

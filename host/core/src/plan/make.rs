@@ -14,10 +14,12 @@ use crate::scope::Scope;
 use crate::select::{Chosen, Selection, select, takes_part};
 use crate::shell::kubectl;
 use crate::soft::{SoftLinks, soft_links};
-use crate::{GroupKind, Key, Object, OwnerReference, names};
+use crate::{GroupKind, Key, Object, OwnerReference, names, words};
 
 /// How far a chain of owners is told.
 const CHAIN_LIMIT: usize = 8;
+/// How much is told of a reference that names nothing.
+const WRITTEN: usize = 200;
 
 /// Plans a move.
 ///
@@ -36,6 +38,7 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
     let mut dropped = BTreeMap::new();
     for object in selection.iter() {
         maker.deleting(object, &mut plan.refusals);
+        maker.misnamed(object, &mut plan.refusals);
         let outside = maker.owners_outside(object, &mut plan);
         if !outside.is_empty() {
             dropped.insert(object, outside);
@@ -110,6 +113,33 @@ impl Maker<'_> {
                     "wait until it is gone; what it waits for: `{}`",
                     kubectl("get", &key, &["-o", "jsonpath={.metadata.finalizers}"])
                 ),
+            ));
+        }
+    }
+
+    /// References with the id of something that moves, and the kind, name or namespace of something else: anyone with
+    /// permission to create an object can write that. The target's garbage collector would look for an owner that doesn't
+    /// exist, and delete the copy.
+    fn misnamed(&self, object: usize, refusals: &mut Vec<Refusal>) {
+        let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
+        let owned = object.meta.owner_references.iter().filter_map(|reference| {
+            let owner = self.inventory.by_uid(&reference.uid).filter(|owner| self.selection.has(*owner))?;
+            Some((reference, self.key(owner)?))
+        });
+        for (reference, owner) in owned {
+            let named = reference.group_kind() == owner.group_kind && reference.name == owner.name;
+            if named && (owner.namespace.is_none() || owner.namespace == key.namespace) {
+                continue;
+            }
+            let written = words::line(&format!("{} {}", reference.group_kind(), reference.name), WRITTEN);
+            refusals.push(Refusal::source(
+                "owner-misnamed",
+                key.clone(),
+                format!(
+                    "{key} has an owner reference to {written}, with the uid of {owner} ({})",
+                    owner.group_kind
+                ),
+                format!("correct the owner reference, or remove it: `{}`", kubectl("edit", &key, &[])),
             ));
         }
     }

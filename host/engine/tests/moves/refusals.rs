@@ -60,6 +60,19 @@ async fn an_object_that_is_being_deleted() {
     refused(&stage, Exit::Refused, "being-deleted").await;
 }
 
+/// Any tenant can write that.
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_is_named_as_something_else() {
+    for (field, value) in
+        [("kind", "Nonsense"), ("kind", "Pool"), ("apiVersion", "gone.io/v1"), ("name", "d")]
+    {
+        let stage = Stage::new();
+        let secret = key("", "Secret", "m0-bootstrap");
+        stage.source.edit(&secret, |b| b["metadata"]["ownerReferences"][0][field] = json!(value)).unwrap();
+        refused(&stage, Exit::Refused, "owner-misnamed").await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn rights_that_are_missing() {
     let stage = Stage::new();

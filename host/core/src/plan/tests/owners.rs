@@ -1,8 +1,14 @@
 //! Owners outside of the set, and owner cycles: nothing is dropped in silence.
 
 use expect_test::expect;
+use serde_json::{Value, json};
 
-use crate::testing::Case;
+use crate::Object;
+use crate::inventory::Inventory;
+use crate::plan::plan;
+use crate::relations::Relations;
+use crate::scope::{Namespaces, Scope};
+use crate::testing::{Case, objects};
 
 #[test]
 fn w3_an_object_with_some_owners_in_the_set_is_copied_with_those() {
@@ -162,4 +168,43 @@ fn w18_an_object_that_is_being_deleted_is_refused() {
         refuse being-deleted: Machine ns/m is being deleted; its copy would come to life again
           -> wait until it is gone; what it waits for: `kubectl get -n ns machine.cluster.x-k8s.io m -o 'jsonpath={.metadata.finalizers}'`
     "#]]);
+}
+
+/// Anybody who may create an object may write what they like into its references.
+#[test]
+fn an_owner_that_is_named_as_something_else_is_refused() {
+    let misnamed = |change: fn(&mut Value)| {
+        let mut objects = objects("Cluster ns/c\nCluster other/c\nSecret ns/s < Cluster ns/c");
+        let secret = objects.pop().unwrap();
+        let mut body = secret.value().unwrap();
+        change(&mut body["metadata"]);
+        objects.push(Object::from_value(secret.kind.clone(), &body).unwrap());
+        let scope = Scope::new(Namespaces::All);
+        let plan = plan(&Inventory::new(objects), &scope, &Relations::default(), &[]);
+        plan.refusals
+            .iter()
+            .map(|refusal| format!("{}: {refusal}", refusal.code))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert_eq!(misnamed(|_| {}), "");
+    // The version is that of the day on which it was written.
+    assert_eq!(
+        misnamed(|meta| meta["ownerReferences"][0]["apiVersion"] = json!("cluster.x-k8s.io/v1alpha3")),
+        ""
+    );
+    let changes: [fn(&mut Value); 5] = [
+        |meta| meta["ownerReferences"][0]["kind"] = json!("Nonsense"),
+        |meta| meta["ownerReferences"][0]["kind"] = json!("Machine"),
+        |meta| meta["ownerReferences"][0]["apiVersion"] = json!("cluster.example.com/v1beta2"),
+        |meta| meta["ownerReferences"][0]["name"] = json!("d"),
+        |meta| meta["ownerReferences"][0]["uid"] = json!("Cluster other/c"),
+    ];
+    let told: Vec<String> = changes.into_iter().map(misnamed).collect();
+    expect![[r#"
+        owner-misnamed: source: Secret ns/s has an owner reference to Nonsense.cluster.x-k8s.io c, with the uid of Cluster ns/c (Cluster.cluster.x-k8s.io); correct the owner reference, or remove it: `kubectl edit -n ns secret s`
+        owner-misnamed: source: Secret ns/s has an owner reference to Machine.cluster.x-k8s.io c, with the uid of Cluster ns/c (Cluster.cluster.x-k8s.io); correct the owner reference, or remove it: `kubectl edit -n ns secret s`
+        owner-misnamed: source: Secret ns/s has an owner reference to Cluster.cluster.example.com c, with the uid of Cluster ns/c (Cluster.cluster.x-k8s.io); correct the owner reference, or remove it: `kubectl edit -n ns secret s`
+        owner-misnamed: source: Secret ns/s has an owner reference to Cluster.cluster.x-k8s.io d, with the uid of Cluster ns/c (Cluster.cluster.x-k8s.io); correct the owner reference, or remove it: `kubectl edit -n ns secret s`
+        owner-misnamed: source: Secret ns/s has an owner reference to Cluster.cluster.x-k8s.io c, with the uid of Cluster other/c (Cluster.cluster.x-k8s.io); correct the owner reference, or remove it: `kubectl edit -n ns secret s`"#]].assert_eq(&told.join("\n"));
 }
