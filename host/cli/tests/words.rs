@@ -156,14 +156,19 @@ mod foreign {
         for format in ["json", "yaml"] {
             for (sort, words) in words().into_iter().filter(|(sort, _)| *sort != "long") {
                 let dir = TempDir::new().unwrap();
-                let line = plan(dir.path(), &cluster(&words), &["-A", "-o", format]).unwrap();
+                // A name that can't be an object's is refused when it is read; a folder may have any.
+                let folder = dir.path().join(&words);
+                fs::create_dir(&folder).unwrap();
+                let mut line = plan(&folder, &cluster("a"), &["-A", "-o", format]).unwrap();
+                line[2] = folder.join("from").into();
                 let output = host(dir.path(), &line);
+                assert!(output.status.success(), "{sort}: {output:?}");
                 let text = String::from_utf8(output.stdout).unwrap();
                 let document: Value = match format {
                     "json" => serde_json::from_str(&text).unwrap(),
                     _ => serde_saphyr::from_str(&text).unwrap(),
                 };
-                assert_eq!(document["steps"][0]["key"]["name"], words, "{sort} as {format}");
+                assert!(document["source"].as_str().is_some_and(|it| it.contains(&words)), "{sort} as {format}: {text}");
             }
         }
     }

@@ -105,7 +105,7 @@ mod tests {
         let inventory = Inventory::new(objects("Widget b/x\nSecret z/x\nWidget a/x"));
         let keys: Vec<String> = inventory.keys().iter().map(Key::to_string).collect();
         assert_eq!(keys, ["Secret z/x", "Widget a/x", "Widget b/x"]);
-        assert_eq!(inventory.by_uid(&Uid("Widget b/x".into())), Some(2));
+        assert_eq!(inventory.by_uid(&Uid("Widget:b/x".into())), Some(2));
         assert_eq!(inventory.by_key(&key("Widget b/x")), Some(2));
         assert_eq!(inventory.by_key(&key("Widget c/x")), None);
     }

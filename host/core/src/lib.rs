@@ -16,6 +16,7 @@
 //! | [`graph`], [`select`] | who belongs to whom, and what of it is in the set |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | why not to go on, before anything is touched |
+//! | [`usable`] | whether a move can work with what objects and kinds are called |
 //! | [`pause`] | how objects are paused, and how every pause is taken back |
 //! | [`body`] | what is sent to make a copy, and whether the answer is what was sent |
 //! | [`release`] | which source objects are deleted in the end, in which state, in which order |
@@ -52,6 +53,7 @@ pub mod served;
 pub mod shell;
 pub mod side;
 pub mod soft;
+pub mod usable;
 pub mod words;
 
 mod danger;

@@ -152,6 +152,9 @@ impl Meta {
     }
 }
 
+/// How deep a body may be nested: a little less than the JSON parser's own limit, 128.
+pub const DEPTH: usize = 120;
+
 /// Why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
@@ -165,6 +168,9 @@ pub enum ObjectError {
         /// Where reading stopped.
         column: usize,
     },
+    /// Parsing it would need more stack than anyone gives to it.
+    #[error("{0} body is nested deeper than {DEPTH} levels")]
+    Deep(GroupKind),
     /// An object needs a name.
     #[error("{0} object has no name")]
     Nameless(GroupKind),
@@ -207,6 +213,27 @@ impl Object {
     pub fn key(&self) -> Key {
         let namespace = if self.kind.namespaced { self.meta.namespace.as_deref() } else { None };
         Key::new(self.kind.group_kind.clone(), namespace, &self.meta.name)
+    }
+
+    /// Whether the body is nested deeper than [`DEPTH`]. Metadata is read without a look at the rest, so that nobody would know
+    /// before the body is parsed. A scan of the bytes, without recursion.
+    pub(crate) fn too_deep(&self) -> bool {
+        let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+        for byte in self.raw.iter() {
+            match (quoted, byte) {
+                (true, _) if escaped => escaped = false,
+                (true, b'\\') => escaped = true,
+                (_, b'"') => quoted = !quoted,
+                (true, _) => {}
+                (false, b'{' | b'[') => depth += 1,
+                (false, b'}' | b']') => depth = depth.saturating_sub(1),
+                (false, _) => {}
+            }
+            if depth > DEPTH {
+                return true;
+            }
+        }
+        false
     }
 
     /// The body as it came.

@@ -162,12 +162,17 @@ impl Record {
 
     /// Who may write ConfigMaps may write nonsense: what names and counts are made of is bounded before it is used.
     fn believable(&self) -> Result<(), &'static str> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        if self.move_id.is_empty() || self.move_id.len() > 64 || !self.move_id.chars().all(plain) {
+        if !is_move_id(&self.move_id) {
             return Err("moveId");
         }
         if self.release_chunks > MOST_CHUNKS { Err("releaseChunks") } else { Ok(()) }
     }
+}
+
+/// Whether it can be the id of a move: objects and files are named after it.
+pub fn is_move_id(id: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    !id.is_empty() && id.len() <= 64 && id.chars().all(plain)
 }
 
 /// What a move leaves behind of itself: small, and of the last few moves only.

@@ -1,7 +1,7 @@
 //! A management cluster in a few lines of text, for tests.
 //!
 //! One object a line: `Kind ns/name`, then what it is owned by after `<`, then what else is to be said of it after
-//! `!`. Its UID is what it is called, `Kind ns/name`; an owner without a line of its own was not read.
+//! `!`. Its UID is what it is called, `Kind:ns/name`; an owner without a line of its own was not read.
 //!
 //! ```text
 //! Cluster ns/foo ! class=ns/quick
@@ -76,7 +76,7 @@ fn object(line: &str) -> Object {
     let key = key(name);
     let kind = kind(&key.group_kind.kind);
     let owners: Vec<Value> = owners.split(',').map(str::trim).filter(|o| !o.is_empty()).map(owner).collect();
-    let mut body = json!({"metadata": {"name": key.name, "uid": name.trim(), "resourceVersion": "1"}});
+    let mut body = json!({"metadata": {"name": key.name, "uid": uid(name), "resourceVersion": "1"}});
     if let Some(namespace) = &key.namespace {
         body["metadata"]["namespace"] = json!(namespace);
     }
@@ -94,7 +94,7 @@ fn owner(text: &str) -> Value {
     let version = kind(&key.group_kind.kind).version.clone();
     let group = &key.group_kind.group;
     let api_version = if group.is_empty() { version } else { format!("{group}/{version}") };
-    json!({"apiVersion": api_version, "kind": key.group_kind.kind, "name": key.name, "uid": text})
+    json!({"apiVersion": api_version, "kind": key.group_kind.kind, "name": key.name, "uid": uid(text)})
 }
 
 fn describe(body: &mut Value, word: &str) {
@@ -193,7 +193,7 @@ impl Case {
 }
 
 fn uid(text: &str) -> Uid {
-    Uid(text.into())
+    Uid(text.trim().replace(' ', ":"))
 }
 
 fn said() -> Said {

@@ -126,11 +126,12 @@ impl Maker<'_> {
             let owner = self.inventory.by_uid(&reference.uid).filter(|owner| self.selection.has(*owner))?;
             Some((reference, self.key(owner)?))
         });
-        for (reference, owner) in owned {
+        let mut misnamed = owned.filter(|(reference, owner)| {
             let named = reference.group_kind() == owner.group_kind && reference.name == owner.name;
-            if named && (owner.namespace.is_none() || owner.namespace == key.namespace) {
-                continue;
-            }
+            !named || (owner.namespace.is_some() && owner.namespace != key.namespace)
+        });
+        // The first is enough: there may be thousands.
+        if let Some((reference, owner)) = misnamed.next() {
             let written = words::line(&format!("{} {}", reference.group_kind(), reference.name), WRITTEN);
             refusals.push(Refusal::source(
                 "owner-misnamed",

@@ -225,7 +225,7 @@ fn a_plan_is_a_document() {
                 "namespace": "ns",
                 "name": "foo"
               },
-              "uid": "Cluster ns/foo",
+              "uid": "Cluster:ns/foo",
               "fate": "move",
               "why": "root"
             },
@@ -236,7 +236,7 @@ fn a_plan_is_a_document() {
                 "namespace": "ns",
                 "name": "s"
               },
-              "uid": "Secret ns/s",
+              "uid": "Secret:ns/s",
               "after": [
                 0
               ],
@@ -245,7 +245,7 @@ fn a_plan_is_a_document() {
                   "apiVersion": "example.com/v1beta2",
                   "kind": "Widget",
                   "name": "w",
-                  "uid": "Widget ns/w"
+                  "uid": "Widget:ns/w"
                 }
               ],
               "fate": "move",

@@ -11,6 +11,7 @@ use pivot_core::preflight::preflight;
 use pivot_core::providers::{Provider, check_providers};
 use pivot_core::refusal::Refusal;
 use pivot_core::served::served_versions;
+use pivot_core::usable::{same_file, unusable};
 use pivot_core::{GroupKind, Key, Side, names};
 use pivot_places::PlaceError;
 use serde::Deserialize;
@@ -51,9 +52,12 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     let mut refusals = base.plan.refusals.clone();
     let handled = cared_for(job, base);
     refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
+    refusals.extend(unusable(&base.inventory, &base.plan));
     if job.target.can().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
         refusals.extend(served_versions(&base.plan, &base.inventory, &target_kinds));
+    } else {
+        refusals.extend(same_file(&base.plan));
     }
     // What can't be created at all makes the rest of the questions meaningless.
     if !refusals.is_empty() {
@@ -113,6 +117,7 @@ pub(crate) async fn newcomers(job: &Job, base: &Base, known: &BTreeSet<Key>) -> 
     let mut refusals = base.plan.refusals.clone();
     let handled = cared_for(job, base);
     refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
+    refusals.extend(unusable(&base.inventory, &base.plan));
     if refusals.is_empty() && base.plan.steps.iter().any(|step| !known.contains(&step.key)) {
         let unfit = async {
             let missing = Namespaces::of(job, base).await?.missing();

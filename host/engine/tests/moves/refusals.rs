@@ -1,11 +1,12 @@
 //! Moves that are refused: nothing is changed, or all is put back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::{KindLabels, names};
 use pivot_engine::{Exit, Failure, run};
 use pivot_places::memory::{Fault, Schema};
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
@@ -71,6 +72,78 @@ async fn an_owner_that_is_named_as_something_else() {
         stage.source.edit(&secret, |b| b["metadata"]["ownerReferences"][0][field] = json!(value)).unwrap();
         refused(&stage, Exit::Refused, "owner-misnamed").await;
     }
+}
+
+/// A server keeps ten thousand levels, and any tenant can write them where a CRD keeps unknown fields.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_nested_too_deeply() {
+    let nested = |levels: usize| (0..levels).fold(json!(1), |below, _| json!({"a": [below]}));
+    for (kind, name) in [(INFRA, "InfraMachine"), (CLUSTERS, "Machine"), (CLUSTERS, "Cluster")] {
+        let stage = Stage::new();
+        let name = key(kind, name, if name == "Cluster" { "c" } else { "m1" });
+        stage.source.edit(&name, |b| b["spec"]["deep"] = nested(70)).unwrap();
+        refused(&stage, Exit::Refused, "unreadable").await;
+        stage.source.edit(&name, |b| b["spec"]["deep"] = nested(50)).unwrap();
+        run::start(stage.setup()).await.unwrap();
+    }
+}
+
+/// Who may write the status may write this, where a CRD does not say what conditions are.
+#[tokio::test(start_paused = true)]
+async fn conditions_that_are_none() {
+    for conditions in [json!("x"), json!([1]), json!([{"type": 1}]), json!([{"observedGeneration": 1e300}])] {
+        let stage = Stage::new();
+        let machine = key(INFRA, "InfraMachine", "m0");
+        stage.source.edit(&machine, |b| b["status"] = json!({"conditions": conditions})).unwrap();
+        refused(&stage, Exit::Refused, "unreadable").await;
+        let named = run::plan(stage.setup()).await.unwrap_err().to_string();
+        assert!(named.contains("InfraMachine ns/m0 can't be read"), "{named}");
+    }
+}
+
+/// From a server that is aggregated into the source: its names would lead to other files and write lines of the release list.
+#[tokio::test(start_paused = true)]
+async fn names_that_are_no_names() {
+    let labels = KindLabels { discover: true, moves: true, ..KindLabels::default() };
+    for kind_name in ["../x", "a/b", "a\0b"] {
+        let stage = Stage::new();
+        for place in [&stage.source, &stage.target] {
+            place.add_kind(kind(INFRA, kind_name, "odds", labels));
+        }
+        stage.source.insert(body(INFRA, kind_name, "o", None)).unwrap();
+        refused(&stage, Exit::Refused, "unusable-name").await;
+        refused_by_a_directory(&stage, "unusable-name").await;
+    }
+    for (field, value) in [("name", "p x"), ("uid", "u 1 d - - -\no 0 ns m1 Machine-m1 1 d - - -")] {
+        let stage = Stage::new();
+        let mut odd = body(INFRA, "Pool", "odd", None);
+        odd["metadata"][field] = json!(value);
+        stage.source.insert(odd).unwrap();
+        refused(&stage, Exit::Refused, "unusable-name").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_that_would_have_the_same_file() {
+    let labels = KindLabels { discover: true, moves: true, ..KindLabels::default() };
+    let stage = Stage::new();
+    stage.source.add_kind(kind(INFRA, "pool", "lowerpools", labels));
+    stage.source.insert(body(INFRA, "pool", "p", None)).unwrap();
+    refused_by_a_directory(&stage, "kinds-differ-in-case").await;
+    stage.target.add_kind(kind(INFRA, "pool", "lowerpools", labels));
+    run::start(stage.setup()).await.unwrap();
+}
+
+/// The same, where the target is an empty directory.
+async fn refused_by_a_directory(stage: &Stage, code: &str) {
+    let (dir, before) = (tempfile::tempdir().unwrap(), picture(&stage.source));
+    let mut setup = stage.setup();
+    setup.sides.target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
+    let stop = run::start(setup).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    assert!(format!("{:?}", stop.failure).contains(code), "{stop:?}");
+    assert_eq!(picture(&stage.source), before);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pivot_core::usable::{odd_id, odd_name};
 use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::Value;
 use uuid::Uuid;
@@ -37,6 +38,9 @@ pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Con
                 false => Arc::new(Kind { version, ..Kind::clone(kind) }),
             });
         let key = key_of(kind, &document.body).map_err(|error| document.error(error.to_string()))?;
+        if let Some(odd) = odd_name(&key.name).or_else(|| key.namespace.as_deref().and_then(odd_name)) {
+            return Err(document.error(odd));
+        }
         if text(&document.body, "uid").is_none_or(str::is_empty) {
             set(&mut document.body, "uid", id(&key).to_string().into());
         }
@@ -49,10 +53,7 @@ pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Con
         }
         found.insert(key, (document, Arc::clone(kind)));
     }
-    let ids: BTreeMap<Key, String> = found
-        .iter()
-        .filter_map(|(key, (document, _))| Some((key.clone(), text(&document.body, "uid")?.to_owned())))
-        .collect();
+    let ids = ids(&found)?;
     let mut contents = Contents { kinds, ..Contents::default() };
     for (key, (mut document, kind)) in found {
         resolve_owners(&key, &mut document, &ids)?;
@@ -63,6 +64,31 @@ pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Con
         contents.entries.insert(key, Entry { file: document.file, object });
     }
     Ok(contents)
+}
+
+/// The uid of each object. Two of one uid would be one object to a move.
+fn ids(found: &BTreeMap<Key, (Document, Arc<Kind>)>) -> Result<BTreeMap<Key, String>, DirectoryError> {
+    let mut ids = BTreeMap::new();
+    let mut first: BTreeMap<&str, (&Key, &Document)> = BTreeMap::new();
+    for (key, (document, _)) in found {
+        let (uid, version) = (text(&document.body, "uid"), text(&document.body, "resourceVersion"));
+        let (uid, version) = (uid.unwrap_or_default(), version.unwrap_or_default());
+        if let Some(odd) = odd_id(uid).or_else(|| odd_id(version)) {
+            return Err(document.error(format!("{key}: {odd}")));
+        }
+        // The one that comes later in the directory is at fault.
+        if let Some(other) = first.insert(uid, (key, document)) {
+            let mut both = [other, (key, document)];
+            both.sort_by_key(|(_, document)| (&document.file, document.number));
+            let [(first, there), (second, here)] = both;
+            return Err(here.error(format!(
+                "{second} has the uid of {first} ({}, document {})",
+                there.file, there.number
+            )));
+        }
+        ids.insert(key.clone(), uid.to_owned());
+    }
+    Ok(ids)
 }
 
 fn id(key: &Key) -> Uuid {

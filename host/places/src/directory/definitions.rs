@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pivot_core::usable::{folded, odd_definition, odd_kind, odd_version};
 use pivot_core::{GroupKind, Kind, KindLabels, names};
 use serde::Deserialize;
 use serde_json::Value;
@@ -67,7 +68,11 @@ pub(super) fn kind_of(document: &Document) -> Result<(GroupKind, String), Direct
         return Err(document.error("no apiVersion and kind"));
     };
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    Ok((GroupKind::new(group, kind), version.to_owned()))
+    let group_kind = GroupKind::new(group, kind);
+    match odd_kind(&group_kind).or_else(|| odd_version(version)) {
+        Some(odd) => Err(document.error(odd)),
+        None => Ok((group_kind, version.to_owned())),
+    }
 }
 
 /// The kinds of these documents and of the definitions among them.
@@ -89,8 +94,13 @@ pub(super) fn all(
         }
         used.entry(group_kind).or_default().insert(version);
     }
+    let mut folds: BTreeMap<_, GroupKind> = kinds.keys().map(|kind| (folded(kind), kind.clone())).collect();
     for document in documents {
         let (group_kind, version) = kind_of(document)?;
+        let other = folds.entry(folded(&group_kind)).or_insert_with(|| group_kind.clone());
+        if *other != group_kind {
+            return Err(document.error(format!("{group_kind} differs from {other} only in case")));
+        }
         kinds.entry(group_kind.clone()).or_insert_with(|| guess(group_kind, version, &document.body));
     }
     for (group_kind, kind) in &mut kinds {
@@ -117,7 +127,7 @@ fn define(document: &Document) -> Result<Kind, DirectoryError> {
         return Err(document.error("a definition that serves no version"));
     };
     let labelled = |label| metadata.labels.contains_key(label);
-    Ok(Kind {
+    let kind = Kind {
         group_kind: GroupKind::new(group, kind),
         version,
         plural,
@@ -130,7 +140,11 @@ fn define(document: &Document) -> Result<Kind, DirectoryError> {
             moves: labelled(names::LABEL_MOVE),
             hierarchy: labelled(names::LABEL_MOVE_HIERARCHY),
         },
-    })
+    };
+    match odd_definition(&kind) {
+        Some(odd) => Err(document.error(odd)),
+        None => Ok(kind),
+    }
 }
 
 fn guess(group_kind: GroupKind, version: String, body: &Value) -> Kind {

@@ -4,6 +4,7 @@
 //! booleans and `0644` is octal. What serde-saphyr says about a file it can't read may quote it, so only the
 //! place is passed on.
 
+use pivot_core::object::DEPTH;
 use serde_json::Value;
 
 use super::DirectoryError;
@@ -39,7 +40,12 @@ pub(super) fn of(files: &Files, file: &str, found: &mut Vec<Document>) -> Result
     let text = str::from_utf8(&content)
         .map_err(|_| DirectoryError::Unusable { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
     for (index, body) in parse(file, text)?.into_iter().enumerate() {
-        unroll(Document { file: file.to_owned(), number: index + 1, body }, found)?;
+        let document = Document { file: file.to_owned(), number: index + 1, body };
+        // A move would find out when it parses the object again, to copy it.
+        if deeper(&document.body, DEPTH) {
+            return Err(document.error(format!("nested deeper than {DEPTH} levels")));
+        }
+        unroll(document, found)?;
     }
     Ok(true)
 }
@@ -84,6 +90,16 @@ fn unreadable(file: &str, document: usize, format: &str, at: Option<String>) -> 
         file: file.to_owned(),
         document,
         reason: format!("not readable as {format}{at}"),
+    }
+}
+
+/// Whether a value has more than so many levels. The readers let nothing through that is too deep for this recursion.
+fn deeper(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return value.is_object() || value.is_array() };
+    match value {
+        Value::Object(map) => map.values().any(|value| deeper(value, below)),
+        Value::Array(items) => items.iter().any(|value| deeper(value, below)),
+        _ => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can be wrong with a directory.
 
-use pivot_core::Key;
+use pivot_core::refusal::some_of;
+use pivot_core::{Key, words};
 
 /// Why a directory can't be used. Carries no part of a file's content but names.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +68,7 @@ pub enum DirectoryError {
         move_id: String,
     },
     /// Files that the manifest names are not there.
-    #[error("{path}: the manifest names files that are not there: {}", files.join(", "))]
+    #[error("{path}: the manifest names files that are not there: {}", words::line(&some_of(files, 8), 1_000))]
     Missing {
         /// Which directory.
         path: String,

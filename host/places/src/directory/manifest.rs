@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::Kind;
+use pivot_core::record::is_move_id;
+use pivot_core::usable::odd_definition;
+use pivot_core::{Kind, words};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -17,6 +19,8 @@ const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "Manifest";
 const FILE: &str = "manifest.json";
 pub(super) const UNFINISHED: &str = ".pivot-host.json";
+/// How much is shown of what a manifest says that can't be right.
+const SHOWN: usize = 100;
 
 /// What the move that wrote a directory says about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,14 +85,29 @@ pub(super) fn is(body: &Value) -> bool {
 pub(super) fn read(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
     let Some(manifest) = parse::<Manifest>(files, FILE)? else { return Ok(None) };
     if manifest.api_version != API_VERSION {
-        return Err(unreadable(files, FILE, format!("{} is not known here", manifest.api_version)));
+        let version = words::line(&manifest.api_version, SHOWN);
+        return Err(unreadable(files, FILE, format!("{version} is not known here")));
     }
-    Ok(Some(manifest))
+    known_move(files, FILE, &manifest.move_id)?;
+    match manifest.kinds.iter().find_map(odd_definition) {
+        Some(odd) => Err(unreadable(files, FILE, odd)),
+        None => Ok(Some(manifest)),
+    }
+}
+
+/// Whether it can be the id of a move.
+fn known_move(files: &Files, name: &str, move_id: &str) -> Result<(), DirectoryError> {
+    match is_move_id(move_id) {
+        true => Ok(()),
+        false => Err(unreadable(files, name, "its moveId is not one that pivot-host gives".to_owned())),
+    }
 }
 
 /// The move that has begun and not finished, if there is one.
 pub(super) fn unfinished(files: &Files) -> Result<Option<String>, DirectoryError> {
-    Ok(parse::<Unfinished>(files, UNFINISHED)?.map(|unfinished| unfinished.move_id))
+    let Some(Unfinished { move_id }) = parse(files, UNFINISHED)? else { return Ok(None) };
+    known_move(files, UNFINISHED, &move_id)?;
+    Ok(Some(move_id))
 }
 
 /// From here on the directory is incomplete.

@@ -156,6 +156,101 @@ fn errors_name_file_and_document() {
     assert_eq!(refused(&[("a.yaml", "- a")]), "a.yaml, document 1: not an object");
 }
 
+/// A document of one object.
+fn document(kind: &str, metadata: &Value) -> String {
+    json!({"apiVersion": "g.io/v1", "kind": kind, "metadata": metadata}).to_string()
+}
+
+fn named(name: &str) -> Value {
+    json!({"name": name, "namespace": "a"})
+}
+
+/// One of the two would vanish without a word.
+#[test]
+fn two_documents_of_one_uid_are_refused() {
+    let with =
+        |name: &str, uid: &str| document("Thing", &json!({"name": name, "namespace": "a", "uid": uid}));
+    let second = format!("{}\n---\n{}", with("x", "v"), with("other", "u"));
+    let told = refused(&[("b.json", &with("one", "u")), ("c.yaml", &second)]);
+    assert_eq!(told, "c.yaml, document 2: Thing a/other has the uid of Thing a/one (b.json, document 1)");
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused_by_file_and_document() {
+    let second = |text: &str| {
+        let told = refused(&[("a.json", &document("Thing", &named("t"))), ("b.json", text)]);
+        assert!(told.starts_with("b.json, document 1: "), "{text}: {told}");
+        assert!(told.len() < 700 && !told.contains(['\n', '\0']), "{told}");
+        told
+    };
+    for kind in ["../x", "a/b", "a\0b", "..", "Thing\nerror: x", &"x".repeat(10_000), "Ä"] {
+        let told = second(&document(kind, &named("t")));
+        assert!(told.ends_with("can't be a kind"), "{told}");
+    }
+    for api_version in ["../v1", "g.io/../x", "g.io/v1/x", "g io/v1", "g.io/", "/v1/", "g.io/v\0"] {
+        second(&json!({"apiVersion": api_version, "kind": "Thing", "metadata": named("u")}).to_string());
+    }
+    for metadata in [
+        named(".."),
+        named("a/b"),
+        named("a b"),
+        named("a\0"),
+        named(&"x".repeat(300)),
+        json!({"name": "u", "namespace": "../b"}),
+        json!({"name": "u", "namespace": "a", "uid": "u 1 d"}),
+        json!({"name": "u", "namespace": "a", "resourceVersion": "1\n2"}),
+    ] {
+        let told = second(&document("Thing", &metadata));
+        assert!(told.contains("can't be a"), "{told}");
+    }
+    for (from, to) in [
+        ("plural: things", "plural: ../secrets"),
+        ("kind: Thing", "kind: a/b"),
+        ("group: g.io", "group: ../g"),
+    ] {
+        let told = refused(&[("crd.yaml", &DEFINITION.replace(from, to))]);
+        assert!(told.starts_with("crd.yaml, document 1: ") && told.contains("can't be a"), "{told}");
+    }
+}
+
+/// Their files would be the same where a file system does not tell upper case from lower.
+#[test]
+fn kinds_that_differ_only_in_case_are_refused() {
+    let (one, other) = (document("Thing", &named("t")), document("THING", &named("t")));
+    assert_eq!(
+        refused(&[("a.json", &one), ("b.json", &other)]),
+        "b.json, document 1: THING.g.io differs from Thing.g.io only in case"
+    );
+    let secret = json!({"apiVersion": "v1", "kind": "secret", "metadata": named("s")}).to_string();
+    assert_eq!(
+        refused(&[("a.json", &secret)]),
+        "a.json, document 1: secret differs from Secret only in case"
+    );
+    assert!(refused(&[("crd.yaml", DEFINITION), ("b.json", &other)]).starts_with("b.json, document 1: "));
+}
+
+#[test]
+fn what_is_nested_too_deeply_is_refused() {
+    let nested = |levels: usize| {
+        let deep = format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        document("Thing", &named("t")).replacen('{', &format!("{{\"spec\":{deep},"), 1)
+    };
+    let good = directory(&[("a.json", &nested(100)), ("crd.yaml", DEFINITION)]);
+    assert!(DirectoryPlace::to_read(good.path()).is_ok());
+    for levels in [120, 126, 130, 250, 300, 100_000] {
+        for file in ["b.json", "b.yaml"] {
+            let told = refused(&[("a.json", &document("Thing", &named("good"))), (file, &nested(levels))]);
+            assert!(told.starts_with(&format!("{file}, document 1: n")), "{levels}: {told}");
+        }
+    }
+    // As YAML alone writes it.
+    for levels in [150, 300] {
+        let block: String = (0..levels).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+        let told = refused(&[("b.yaml", &block)]);
+        assert!(told.starts_with("b.yaml, document 1: n"), "{told}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn no_link_leads_out() {
@@ -315,6 +410,35 @@ async fn a_manifest_notices_what_was_lost() {
     complete(&place, false).await;
     fs::remove_file(dir.path().join("Machine.cluster.x-k8s.io_a_m.json")).unwrap();
     assert!(matches!(DirectoryPlace::to_read(dir.path()), Err(DirectoryError::Missing { .. })));
+}
+
+#[tokio::test]
+async fn a_manifest_that_can_not_be_right_is_refused() {
+    let good = json!({"apiVersion": "pivot-host.io/v1alpha1", "kind": "Manifest", "moveId": "m-1", "handover": false,
+        "count": 0, "kinds": [*machines()], "files": {}});
+    assert!(DirectoryPlace::to_read(directory(&[("manifest.json", &good.to_string())]).path()).is_ok());
+    let many: serde_json::Map<String, Value> =
+        (0..100_000).map(|n| (format!("{n}.json"), json!(""))).collect();
+    for (path, value) in [
+        ("/moveId", json!("m\nerror: x")),
+        ("/moveId", json!("x".repeat(100_000))),
+        ("/apiVersion", json!("x".repeat(100_000))),
+        ("/count", json!(-1)),
+        ("/count", json!(1e300)),
+        ("/kinds/0/group_kind/kind", json!("../x")),
+        ("/kinds/0/plural", json!("../x")),
+        ("/kinds/0/served", json!(["v1/../x"])),
+        ("/files", json!({"../outside.json": ""})),
+        ("/files", json!({"/etc/passwd": ""})),
+        ("/files", Value::Object(many)),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(path).unwrap() = value;
+        let told = refused(&[("manifest.json", &bad.to_string())]);
+        assert!(told.len() < 1_500 && !told.contains('\n'), "{path}: {told}");
+    }
+    let mark = json!({"moveId": "m\n".repeat(10_000)}).to_string();
+    assert!(refused(&[(".pivot-host.json", &mark)]).len() < 1_500);
 }
 
 #[tokio::test]

@@ -198,7 +198,7 @@ fn an_owner_that_is_named_as_something_else_is_refused() {
         |meta| meta["ownerReferences"][0]["kind"] = json!("Machine"),
         |meta| meta["ownerReferences"][0]["apiVersion"] = json!("cluster.example.com/v1beta2"),
         |meta| meta["ownerReferences"][0]["name"] = json!("d"),
-        |meta| meta["ownerReferences"][0]["uid"] = json!("Cluster other/c"),
+        |meta| meta["ownerReferences"][0]["uid"] = json!("Cluster:other/c"),
     ];
     let told: Vec<String> = changes.into_iter().map(misnamed).collect();
     expect![[r#"

@@ -1,0 +1,264 @@
+//! Whether a move can work with what objects and kinds are called.
+//!
+//! Names end up in paths, in names of files and in the lines of the release list. API servers check most of what they store,
+//! but the files of a directory are anybody's, and servers that are aggregated into a cluster answer what they like. So names
+//! are checked before the pause: a server or a file system would reject them too, but only once the move is half done.
+
+use std::collections::BTreeMap;
+
+use crate::inventory::Inventory;
+use crate::pause::conditions;
+use crate::plan::Plan;
+use crate::refusal::Refusal;
+use crate::shell::kubectl;
+use crate::{GroupKind, Key, Kind, Object, ObjectError, words};
+
+/// The longest name of an object, namespace or group, and the longest id.
+const NAME: usize = 253;
+/// The longest kind or version.
+const LABEL: usize = 63;
+/// How much of an unusable name is shown.
+const SHOWN: usize = 100;
+
+/// What is wrong with a group and kind; nothing if a server could serve it.
+pub fn odd_kind(kind: &GroupKind) -> Option<String> {
+    let letter = kind.kind.starts_with(|c: char| c.is_ascii_alphabetic());
+    if !letter || !is_label(&kind.kind) {
+        return Some(format!("{:?} can't be a kind", shown(&kind.kind)));
+    }
+    let group = kind.group.is_empty() || is_group(&kind.group);
+    (!group).then(|| format!("{:?} can't be an API group", shown(&kind.group)))
+}
+
+/// The same for a version of it.
+pub fn odd_version(version: &str) -> Option<String> {
+    (!is_label(version)).then(|| format!("{:?} can't be an API version", shown(version)))
+}
+
+/// The same for all that a definition says of it.
+pub fn odd_definition(kind: &Kind) -> Option<String> {
+    let plural =
+        || (!is_group(&kind.plural)).then(|| format!("{:?} can't be a resource", shown(&kind.plural)));
+    let versions = || kind.served.iter().chain([&kind.version]).find_map(|version| odd_version(version));
+    odd_kind(&kind.group_kind).or_else(plural).or_else(versions)
+}
+
+/// What is wrong with the name of an object or namespace; nothing if it can be part of a path.
+pub fn odd_name(name: &str) -> Option<String> {
+    let plain = |c: char| !(c.is_whitespace() || c.is_control() || c == '/' || c == '%');
+    let good =
+        !name.is_empty() && name.len() <= NAME && name.chars().all(plain) && name != "." && name != "..";
+    (!good).then(|| format!("{:?} can't be a name", shown(name)))
+}
+
+/// What is wrong with a uid or resource version; nothing if it can be a word of a line. An empty one binds a write to nothing.
+pub fn odd_id(id: &str) -> Option<String> {
+    let good = !id.is_empty() && id.len() <= NAME && id.chars().all(|c| c.is_ascii_graphic());
+    (!good).then(|| format!("{:?} can't be a uid or resourceVersion", shown(id)))
+}
+
+fn is_label(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    !text.is_empty() && text.len() <= LABEL && text.chars().all(plain)
+}
+
+fn is_group(text: &str) -> bool {
+    text.len() <= NAME && text.split('.').all(is_label)
+}
+
+fn shown(text: &str) -> String {
+    words::line(text, SHOWN)
+}
+
+/// Checks everything that moves: what it is called, and whether its body can be parsed.
+pub fn unusable(inventory: &Inventory, plan: &Plan) -> Vec<Refusal> {
+    let objects = plan.steps.iter().filter_map(|step| Some((&step.key, inventory.get(step.object)?)));
+    objects.filter_map(|(key, object)| refusal(key, object)).collect()
+}
+
+fn refusal(key: &Key, object: &Object) -> Option<Refusal> {
+    if object.too_deep() {
+        return Some(Refusal::unreadable(key.clone(), &ObjectError::Deep(key.group_kind.clone())));
+    }
+    let namespace = key.namespace.as_deref().and_then(odd_name);
+    // Whether it has heeded its pause, and what to expect of its copy, is read from these.
+    if let Err(error) = conditions(object) {
+        return Some(Refusal::unreadable(key.clone(), &error));
+    }
+    let odd = odd_definition(&object.kind).or(namespace).or_else(|| odd_name(&key.name));
+    let odd = odd.or_else(|| odd_id(&object.meta.uid.0)).or_else(|| odd_id(&object.meta.resource_version))?;
+    Some(Refusal::source(
+        "unusable-name",
+        key.clone(),
+        format!("{} can't be moved: {odd}", shown(&key.to_string())),
+        format!(
+            "find out which API server or file it is from, and remove it: `{}`",
+            kubectl("get", key, &[])
+        ),
+    ))
+}
+
+/// Kinds that move and differ only in case: their files would be the same where a file system doesn't tell upper case from
+/// lower.
+pub fn same_file(plan: &Plan) -> Vec<Refusal> {
+    let mut first: BTreeMap<(String, String), &Key> = BTreeMap::new();
+    let mut refusals = Vec::new();
+    let mut told = BTreeMap::new();
+    for key in plan.steps.iter().map(|step| &step.key) {
+        let other = *first.entry(folded(&key.group_kind)).or_insert(key);
+        if other.group_kind != key.group_kind && told.insert(&key.group_kind, ()).is_none() {
+            refusals.push(Refusal::source(
+                "kinds-differ-in-case",
+                key.clone(),
+                format!(
+                    "{} of {key} and {} of {other} differ only in case: some file systems can't keep both",
+                    key.group_kind, other.group_kind
+                ),
+                "move one of them without the other, or move to a cluster",
+            ));
+        }
+    }
+    refusals
+}
+
+/// A kind as a file system sees it that doesn't tell upper case from lower.
+pub fn folded(kind: &GroupKind) -> (String, String) {
+    (kind.group.to_ascii_lowercase(), kind.kind.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::merge;
+    use crate::testing::{Case, kind, objects};
+
+    #[test]
+    fn what_servers_serve_is_usable() {
+        for name in [
+            "Machine.cluster.x-k8s.io",
+            "Secret",
+            "IPAddress.ipam.cluster.x-k8s.io",
+            "NodeMetrics.metrics.k8s.io",
+        ] {
+            assert_eq!(odd_kind(&name.parse().unwrap()), None);
+        }
+        let names =
+            ["a", "system:node:a", "kube-root-ca.crt", "A_b", "c1-x7", &"x".repeat(253)].map(odd_name);
+        assert_eq!(names, [None, None, None, None, None, None]);
+        assert_eq!(
+            [odd_version("v1"), odd_version("v1alpha1"), odd_id("0d3f-11"), odd_id("123")],
+            [None, None, None, None]
+        );
+        assert_eq!(odd_definition(&kind("Machine")), None);
+    }
+
+    #[test]
+    fn what_would_lead_elsewhere_is_not() {
+        for kind in ["../x", "a/b", "a\0b", "", "1a", "Ä", "a b", "a\nb", &"x".repeat(64)] {
+            assert!(odd_kind(&GroupKind::new("g.io", kind)).is_some(), "{kind:?}");
+        }
+        for group in ["../x", "..", ".", "a..b", "a/b", "a b", ".a", "a.", "a\0", &"x.".repeat(200)] {
+            assert!(odd_kind(&GroupKind::new(group, "Kind")).is_some(), "{group:?}");
+        }
+        for name in
+            ["", ".", "..", "a/b", "../a", "a%2fb", "a b", "a\nb", "a\0", "a\u{2028}b", &"x".repeat(254)]
+        {
+            assert!(odd_name(name).is_some(), "{name:?}");
+        }
+        for id in ["", "a b", "a\n", "ä", &"x".repeat(254)] {
+            assert!(odd_id(id).is_some(), "{id:?}");
+        }
+        for version in ["", "..", "v1/../x", "v 1"] {
+            let odd = Kind { served: vec![version.into()], ..Kind::clone(&kind("Machine")) };
+            assert!(odd_version(version).is_some() && odd_definition(&odd).is_some(), "{version:?}");
+        }
+        let told = odd_kind(&GroupKind::new("g", format!("a\nerror: {}", "x".repeat(10_000)))).unwrap();
+        assert!(told.len() < 200 && !told.contains('\n'), "{told}");
+    }
+
+    /// A Machine whose body was patched, and perhaps its kind.
+    fn refused(patch: &Value, change: impl FnOnce(&mut Kind)) -> Vec<String> {
+        let mut objects = objects("Machine ns/m ! move");
+        let machine = objects.remove(0);
+        let mut kind = Kind::clone(&machine.kind);
+        change(&mut kind);
+        let mut body = machine.value().unwrap();
+        merge::apply(&mut body, patch);
+        let mut case = Case::new("");
+        case.inventory = Inventory::new(vec![Object::from_value(kind.into(), &body).unwrap()]);
+        unusable(&case.inventory, &case.plan()).iter().map(|refusal| refusal.to_string()).collect()
+    }
+
+    /// A line of the release list is made of these.
+    #[test]
+    fn an_object_that_would_write_lines_of_its_own_is_refused() {
+        assert!(refused(&json!({}), |_| {}).is_empty());
+        for (field, value) in [
+            ("uid", "u 1 d - - -\no 0 kube-system victim v 1 d - - -"),
+            ("uid", ""),
+            ("resourceVersion", "1 k"),
+            ("resourceVersion", ""),
+            ("name", "m u 1 d - - -"),
+            ("namespace", ".."),
+        ] {
+            let told = refused(&json!({"metadata": {field: value}}), |_| {});
+            assert!(told.len() == 1 && told[0].contains("can't be moved"), "{field}: {told:?}");
+            assert!(!told[0].contains('\n') && told[0].len() < 700, "{told:?}");
+        }
+        let changes: [fn(&mut Kind); 3] = [
+            |kind| kind.plural = "../secrets".into(),
+            |kind| kind.version = "v1\nk".into(),
+            |kind| kind.group_kind.kind = "Ma chine".into(),
+        ];
+        for change in changes {
+            assert_eq!(refused(&json!({}), change).len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_nested_too_deeply_is_refused() {
+        let nested = |levels: usize| {
+            let text = format!("{}1{}", r#"{"a":["#.repeat(levels), "]}".repeat(levels));
+            let mut body = objects("Machine ns/m ! move").remove(0).value().unwrap();
+            body["spec"] = json!("HERE");
+            let text = body.to_string().replace("\"HERE\"", &text);
+            let object = Object::parse(kind("Machine"), text.into()).unwrap();
+            let parsed = object.value().is_ok();
+            let mut case = Case::new("");
+            case.inventory = Inventory::new(vec![object]);
+            (parsed, unusable(&case.inventory, &case.plan()).len())
+        };
+        assert_eq!(nested(50), (true, 0));
+        for levels in [63, 64, 100, 100_000] {
+            assert_eq!(nested(levels).1, 1, "{levels}");
+        }
+        assert!(!nested(64).0, "so it would be found out only when it is copied");
+        // What is in strings does not count.
+        assert!(refused(&json!({"spec": {"a": "[{\\\"".repeat(1_000)}}), |_| {}).is_empty());
+    }
+
+    #[test]
+    fn kinds_that_differ_only_in_case_are_named_once() {
+        let of = |kind_name: &str, name: &str| {
+            let machine = objects("Machine ns/m ! move").remove(0);
+            let mut kind = Kind::clone(&machine.kind);
+            kind.group_kind.kind = kind_name.into();
+            let mut body = machine.value().unwrap();
+            merge::apply(
+                &mut body,
+                &json!({"metadata": {"name": name, "uid": format!("{kind_name}-{name}")}}),
+            );
+            Object::from_value(kind.into(), &body).unwrap()
+        };
+        let mut case = Case::new("");
+        case.inventory = Inventory::new(vec![of("Machine", "a"), of("Machine", "b"), of("Other", "a")]);
+        assert!(same_file(&case.plan()).is_empty());
+        case.inventory = Inventory::new(vec![of("Machine", "a"), of("MACHINE", "a"), of("MACHINE", "b")]);
+        let told: Vec<String> =
+            same_file(&case.plan()).iter().map(|refusal| refusal.message.clone()).collect();
+        assert_eq!(told.len(), 1);
+        assert!(told[0].contains("differ only in case"), "{told:?}");
+    }
+}
