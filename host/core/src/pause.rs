@@ -12,6 +12,9 @@ use crate::merge;
 use crate::names;
 use crate::object::{Meta, Object, ObjectError};
 
+/// As our own annotations begin in a JSON pointer.
+const OURS_IN_PATHS: &str = "pivot-host.io~1";
+
 /// The content of [`names::UNDO`].
 #[derive(Serialize, Deserialize)]
 struct Undo {
@@ -42,10 +45,7 @@ pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
 
 /// The patch that takes back what a move did to an object; none where that move did nothing to it.
 pub fn take_back(meta: &Meta, move_id: &str) -> Option<Value> {
-    let undo: Undo = serde_json::from_str(meta.annotations.get(names::UNDO)?).ok()?;
-    if undo.move_id != move_id {
-        return None;
-    }
+    let undo = note(meta).filter(|undo| undo.move_id == move_id)?;
     let mut patch = undo.patch;
     // Not `merge::apply`: applied to a patch it would remove the key instead of keeping the null.
     let metadata = entry(&mut patch, "metadata")?;
@@ -71,8 +71,7 @@ pub fn nudge(move_id: &str) -> Value {
 
 /// Whether the given move did no more to the object than to have its controller look at it.
 pub fn is_nudge(meta: &Meta, move_id: &str) -> bool {
-    let undo = meta.annotations.get(names::UNDO).and_then(|text| serde_json::from_str::<Undo>(text).ok());
-    undo.is_some_and(|undo| undo.move_id == move_id && undo.patch == json!({}))
+    note(meta).is_some_and(|undo| undo.move_id == move_id && undo.patch == json!({}))
 }
 
 /// Whether the given move paused or held the object.
@@ -82,8 +81,26 @@ pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
 
 /// Whether some move says how to take back what it did to the object.
 pub fn has_note(meta: &Meta) -> bool {
-    let note = meta.annotations.get(names::UNDO);
-    note.is_some_and(|text| serde_json::from_str::<Undo>(text).is_ok())
+    note(meta).is_some()
+}
+
+/// The note as a move wrote it. Anyone with permission to annotate the object may have written another, and it is applied with
+/// this run's permissions: one that would do more than undo a pause or a hold is no note.
+fn note(meta: &Meta) -> Option<Undo> {
+    let undo: Undo = serde_json::from_str(meta.annotations.get(names::UNDO)?).ok()?;
+    let undoes = |(path, value): (String, &Value)| {
+        let words: Vec<&str> = path.split('/').skip(1).collect();
+        match words.as_slice() {
+            ["spec", "paused"] => value.is_boolean() || value.is_null(),
+            ["spec"] | ["metadata", "annotations" | "labels"] => value.is_null(),
+            ["metadata", "annotations" | "labels", name] => {
+                (value.is_string() || value.is_null()) && !name.starts_with(OURS_IN_PATHS)
+            }
+            _ => false,
+        }
+    };
+    let nothing = undo.patch == json!({});
+    (nothing || pivot_bounds::leaves(&undo.patch).into_iter().all(undoes)).then_some(undo)
 }
 
 /// Whether Cluster API's controllers leave the object alone because of what it says itself.
@@ -229,6 +246,42 @@ mod tests {
             json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "false"}}, "spec": {}}),
         ] {
             assert_eq!(pause(&cluster(body)).unwrap(), None);
+        }
+    }
+
+    /// It is applied with the permissions of whoever runs the move.
+    #[test]
+    fn a_note_that_would_do_more_than_undo_a_pause_is_no_note() {
+        let noted = |patch: Value| {
+            let text = json!({"move": "m1", "patch": patch}).to_string();
+            cluster(json!({"metadata": {"name": "a", "annotations": {names::UNDO: text}}}))
+        };
+        for patch in [
+            json!({}),
+            json!({"spec": {"paused": false}}),
+            json!({"spec": null, "metadata": {"annotations": null}}),
+            json!({"metadata": {"annotations": {"a/b": "x", "hosts.pivot-host.io/state": null}, "labels": {"l": null}}}),
+        ] {
+            assert!(is_ours(&noted(patch.clone()).meta, "m1"), "{patch}");
+        }
+        let deep = (0..100).fold(json!(1), |below, _| json!({"a": below}));
+        for patch in [
+            json!({"metadata": {"finalizers": null}}),
+            json!({"metadata": {"ownerReferences": []}}),
+            json!({"metadata": {"annotations": {names::MARK: null}}}),
+            json!({"metadata": {"annotations": {"a": 1}}}),
+            json!({"metadata": null}),
+            json!({"spec": {"paused": "no"}}),
+            json!({"spec": {"paused": null, "replicas": 0}}),
+            json!({"spec": {}}),
+            json!({"status": null}),
+            json!({"data": {"password": "x"}}),
+            json!(null),
+            json!([]),
+            deep,
+        ] {
+            let object = noted(patch.clone());
+            assert!(!is_ours(&object.meta, "m1") && !has_note(&object.meta), "{patch}");
         }
     }
 

@@ -12,7 +12,9 @@ use crate::format::Format;
 use crate::hooks::Description;
 use crate::kind::GroupKind;
 use crate::object::Uid;
-use crate::scope::Scope;
+use crate::scope::{Namespaces, Scope};
+use crate::usable::{odd_id, odd_kind, odd_name};
+use crate::words;
 
 /// How far a move has come. A phase is written down before its first change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -66,7 +68,18 @@ impl From<&Description> for Pin {
 }
 
 /// A list of a million objects has some 300 pieces.
-const MOST_CHUNKS: usize = 10_000;
+const MOST_CHUNKS: usize = 500;
+/// How many namespaces and kinds a move works in: more than a ConfigMap has room for.
+const MOST_NAMESPACES: usize = 50_000;
+const MOST_KINDS: usize = 10_000;
+/// How many lists that may be: each kind in each namespace.
+const MOST_LISTS: usize = 5_000_000;
+/// How many plugins take part.
+const MOST_PLUGINS: usize = 100;
+/// The longest text that is for people.
+const TEXT: usize = 10_000;
+/// How much is shown of a record that can't be used.
+const SHOWN: usize = 300;
 
 /// The version of the record's format.
 pub const FORMAT: u32 = 2;
@@ -147,25 +160,44 @@ impl Record {
         let head: Option<Head> = serde_json::from_str(text).ok();
         let written_by =
             head.as_ref().map(|head| head.written_by.clone()).filter(|version| !version.is_empty());
-        let written_by = written_by.unwrap_or_else(|| "of an unknown version".to_owned());
+        let written_by = words::line(written_by.as_deref().unwrap_or("of an unknown version"), SHOWN);
         match head {
             Some(Head { format, .. }) if format > FORMAT => Err(RecordError::Newer { format, written_by }),
             _ => {
                 let unreadable = |reason| RecordError::Unreadable { reason, written_by: written_by.clone() };
-                let record: Self =
-                    serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+                let record: Self = serde_json::from_str(text)
+                    .map_err(|error| unreadable(words::line(&error.to_string(), SHOWN)))?;
                 record.believable().map_err(|what| unreadable(format!("its {what} can't be right")))?;
                 Ok(record)
             }
         }
     }
 
-    /// Who may write ConfigMaps may write nonsense: what names and counts are made of is bounded before it is used.
+    /// Anyone with permission to write ConfigMaps can write nonsense: what names, paths and counts are made of is bounded
+    /// before it is used.
     fn believable(&self) -> Result<(), &'static str> {
-        if !is_move_id(&self.move_id) {
-            return Err("moveId");
-        }
-        if self.release_chunks > MOST_CHUNKS { Err("releaseChunks") } else { Ok(()) }
+        let Self { scope, source, target, namespaces, plugins, kinds, touched, .. } = self;
+        let accepted = [&scope.drop_owners, &scope.accept_loss, &scope.without_plugin_for];
+        let asked_for = match &scope.namespaces {
+            Namespaces::All => None,
+            Namespaces::One(one) => Some(one),
+        };
+        let names = || namespaces.iter().chain(touched).chain(asked_for);
+        let pins = || plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
+        let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
+        let checks: [(bool, &'static str); 10] = [
+            (is_move_id(&self.move_id), "moveId"),
+            (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
+            (namespaces.len().max(touched.len()) <= MOST_NAMESPACES, "number of namespaces"),
+            (names().all(|name| odd_name(name).is_none()), "names of namespaces"),
+            (accepted.into_iter().chain([kinds]).all(|kinds| kinds.len() <= MOST_KINDS), "number of kinds"),
+            (kinds.len().saturating_mul(touched.len()) <= MOST_LISTS, "number of kinds and namespaces"),
+            (kinds.iter().all(|kind| odd_kind(kind).is_none()), "kinds"),
+            (source.iter().chain(target).all(|uid| odd_id(&uid.0).is_none()), "source or target"),
+            (plugins.len() <= MOST_PLUGINS, "number of plugins"),
+            (texts().all(|text| text.len() <= TEXT), "texts"),
+        ];
+        checks.into_iter().find(|(good, _)| !good).map_or(Ok(()), |(_, what)| Err(what))
     }
 }
 
@@ -206,6 +238,8 @@ pub struct Finished {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -223,12 +257,6 @@ mod tests {
             Record::parse(newer).unwrap_err(),
             RecordError::Newer { format: 3, written_by: "9.1.0".into() }
         );
-        for (from, to) in
-            [("\"m\"", "\"../m\""), ("\"releaseChunks\":0", "\"releaseChunks\":18446744073709551615")]
-        {
-            let error = Record::parse(&old.replacen(from, to, 1)).unwrap_err();
-            assert!(error.to_string().contains("can't be right"), "{error}");
-        }
         for (from, to) in [
             ("\"moveId\"", "\"only\":\"x\",\"moveId\""),
             ("{\"one\":\"a\"}", "{\"one\":\"a\"},\"only\":[\"c\"]"),
@@ -236,6 +264,65 @@ mod tests {
             let error = Record::parse(&old.replacen(from, to, 1)).unwrap_err();
             assert!(error.to_string().contains("unknown field `only`"), "{error}");
         }
+    }
+
+    /// Anyone with permission to write ConfigMaps can write a record.
+    #[test]
+    fn a_record_that_no_move_wrote_is_not_believed() {
+        let good = json!({"moveId": "m", "phase": "Copied", "scope": {"namespaces": {"one": "a"}}, "source": "u",
+            "target": null, "started": "t", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
+            "releaseChunks": 500});
+        assert!(Record::parse(&good.to_string()).is_ok());
+        let long = "x".repeat(1_000_000);
+        let names: Vec<String> = (0..50_001).map(|n| format!("n{n}")).collect();
+        let kinds: Vec<Value> = (0..10_001).map(|n| json!({"group": "", "kind": format!("K{n}")})).collect();
+        let pin = |name: &str| json!({"name": name, "version": "1", "digest": "d"});
+        for (path, value) in [
+            ("/moveId", json!("../m")),
+            ("/moveId", json!("")),
+            ("/moveId", json!("m\nerror: x")),
+            ("/moveId", json!(long)),
+            ("/releaseChunks", json!(501)),
+            ("/releaseChunks", json!(100_000_000)),
+            ("/releaseChunks", json!(u64::MAX)),
+            ("/releaseChunks", json!(-1)),
+            ("/releaseChunks", json!(1e300)),
+            ("/phase", json!(long)),
+            ("/scope/namespaces", json!({"one": "../a"})),
+            ("/scope/namespaces", json!({"one": ""})),
+            ("/scope", json!({"namespaces": "all", "acceptLoss": kinds})),
+            ("/source", json!("")),
+            ("/source", json!("u\nerror: x")),
+            ("/target", json!(long)),
+            ("/started", json!(long)),
+            ("/namespaces", json!(names)),
+            ("/namespaces", json!([".."])),
+            ("/touched", json!(names)),
+            ("/touched", json!(["a/../../b"])),
+            ("/kinds", json!(kinds)),
+            ("/kinds", json!([{"group": "g", "kind": "../K"}])),
+            ("/plugins", json!(vec![pin("p"); 101])),
+            ("/plugins", json!([pin(&long)])),
+        ] {
+            let mut bad = good.clone();
+            *bad.pointer_mut(path).unwrap() = value;
+            let told = Record::parse(&bad.to_string()).unwrap_err().to_string();
+            assert!(told.len() < 1_000 && !told.contains('\n'), "{path}: {told}");
+        }
+        let mut product = good.clone();
+        (product["kinds"], product["touched"]) = (json!(kinds[..1_000]), json!(names[..6_000]));
+        assert!(
+            Record::parse(&product.to_string()).unwrap_err().to_string().contains("kinds and namespaces")
+        );
+        for field in ["writtenBy", "by", "x\nerror: "] {
+            let mut bad = good.clone();
+            bad[field] = json!(format!("9\nerror: {long}"));
+            let told = Record::parse(&bad.to_string()).unwrap_err().to_string();
+            assert!(told.len() < 1_000 && !told.contains('\n'), "{field}: {told}");
+        }
+        let newer = json!({"format": 3, "writtenBy": format!("9\nerror: {long}")}).to_string();
+        let told = Record::parse(&newer).unwrap_err().to_string();
+        assert!(told.len() < 1_000 && !told.contains('\n'), "{told}");
     }
 
     #[test]

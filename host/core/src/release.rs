@@ -18,7 +18,7 @@
 //! content from a controller's touch. Secrets have none: a digest of secret data would let a reader of the record
 //! check guesses. They are compared with what was copied, by the run that copied it, and with their copy by any other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -27,6 +27,7 @@ use sha2::{Digest, Sha256};
 use crate::kind::GroupKind;
 use crate::names;
 use crate::object::{Key, Uid};
+use crate::usable::{odd_id, odd_kind, odd_name, odd_resource, odd_version};
 
 /// What happens to a source object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +106,13 @@ pub enum ListError {
     /// A newer program wrote it.
     #[error("the release list is in format {0}, and this pivot-host knows {FORMAT}")]
     Newer(u32),
+    /// Nobody has that many objects.
+    #[error("the release list has more than {MOST_ENTRIES} entries")]
+    TooLong,
 }
+
+/// How many entries are read: far above what a management cluster holds.
+const MOST_ENTRIES: usize = 1_000_000;
 
 impl ReleaseList {
     /// The list as text, in pieces of at most `limit` bytes, cut between lines.
@@ -137,8 +144,13 @@ impl ReleaseList {
 
     /// Reads the pieces back, in order.
     pub fn parse<'a>(chunks: impl IntoIterator<Item = &'a str>) -> Result<Self, ListError> {
+        Self::parse_up_to(MOST_ENTRIES, chunks)
+    }
+
+    fn parse_up_to<'a>(most: usize, chunks: impl IntoIterator<Item = &'a str>) -> Result<Self, ListError> {
         let mut kinds = Vec::new();
         let mut entries = Vec::new();
+        let (mut uids, mut keys) = (BTreeSet::new(), BTreeSet::new());
         for (number, line) in chunks.into_iter().flat_map(str::lines).enumerate() {
             let damaged = || ListError::Damaged(number + 1);
             match line.split_once(' ').ok_or_else(damaged)? {
@@ -149,7 +161,14 @@ impl ReleaseList {
                     }
                 }
                 ("k", rest) => kinds.push(parse_kind(rest).ok_or_else(damaged)?),
-                ("o", rest) => entries.push(parse_entry(rest, &kinds).ok_or_else(damaged)?),
+                ("o", _) if entries.len() == most => return Err(ListError::TooLong),
+                ("o", rest) => {
+                    let entry = parse_entry(rest, &kinds, entries.len()).ok_or_else(damaged)?;
+                    if !(uids.insert(entry.uid.clone()) && keys.insert(entry.key.clone())) {
+                        return Err(damaged());
+                    }
+                    entries.push(entry);
+                }
                 _ => return Err(damaged()),
             }
         }
@@ -195,42 +214,39 @@ impl Entry {
 }
 
 fn parse_kind(rest: &str) -> Option<ReleaseKind> {
-    let mut words = rest.split(' ');
-    let (group, version) = words.next()?.split_once('/')?;
-    let plural = words.next()?.to_owned();
-    let group_kind = GroupKind::new(group, words.next()?);
-    Some(ReleaseKind { group_kind, version: version.to_owned(), plural })
+    let [api_version, plural, kind] = words(rest)?;
+    let (group, version) = api_version.split_once('/')?;
+    let group_kind = GroupKind::new(group, kind);
+    let odd = odd_kind(&group_kind).or_else(|| odd_version(version)).or_else(|| odd_resource(plural));
+    odd.is_none().then(|| ReleaseKind { group_kind, version: version.to_owned(), plural: plural.to_owned() })
 }
 
-/// An entry without an empty word: a write that is bound to an empty UID or version would be bound to nothing.
-fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
-    let words: Vec<&str> = rest.split(' ').collect();
-    if words.contains(&"") {
+/// An entry that comes after so many others. Anyone with permission to write ConfigMaps may have written it: it is one that a
+/// move could have written, or none. A write that is bound to an empty UID or version would be bound to nothing, and entries
+/// that wait for themselves would never be released.
+fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entry> {
+    let [kind, namespace, name, uid, version, fate, digest, flags, after] = words(rest)?;
+    let kind: &ReleaseKind = kinds.get(kind.parse::<usize>().ok()?)?;
+    let namespace = Some(namespace).filter(|namespace| *namespace != "-");
+    let odd = odd_name(name).or_else(|| odd_id(uid)).or_else(|| odd_id(version));
+    let hex = |digest: &str| digest.len() == 32 && digest.chars().all(|c| c.is_ascii_hexdigit());
+    let known =
+        matches!(fate, "d" | "k") && (flags == "-" || flags.chars().all(|flag| "sphun".contains(flag)));
+    if odd.or_else(|| namespace.and_then(odd_name)).is_some() || !known || !(digest == "-" || hex(digest)) {
         return None;
     }
-    let mut words = words.into_iter();
-    let kind: &ReleaseKind = kinds.get(words.next()?.parse::<usize>().ok()?)?;
-    let namespace = Some(words.next()?).filter(|n| *n != "-");
-    let key = Key::new(kind.group_kind.clone(), namespace, words.next()?);
-    let entry = Entry {
-        kind: kind.clone(),
-        key,
-        uid: Uid(words.next()?.to_owned()),
-        resource_version: words.next()?.to_owned(),
-        fate: match words.next()? {
-            "d" => Fate::Delete,
-            "k" => Fate::Keep,
-            _ => return None,
-        },
-        digest: Some(words.next()?).filter(|d| *d != "-").map(str::to_owned),
-        with_status: false,
-        quiet: Quiet::Untouched,
-        used: false,
-        no_finalizers: false,
-        after: Vec::new(),
+    let after: Vec<usize> = match after {
+        "-" => Vec::new(),
+        list => list.split(',').map(|n| n.parse().ok()).collect::<Option<_>>()?,
     };
-    let flags = words.next()?;
-    Some(Entry {
+    let in_order = after.is_sorted_by(|a, b| a < b) && after.last().is_none_or(|last| *last < earlier);
+    in_order.then(|| Entry {
+        kind: kind.clone(),
+        key: Key::new(kind.group_kind.clone(), namespace, name),
+        uid: Uid(uid.to_owned()),
+        resource_version: version.to_owned(),
+        fate: if fate == "d" { Fate::Delete } else { Fate::Keep },
+        digest: Some(digest).filter(|digest| *digest != "-").map(str::to_owned),
         with_status: flags.contains('s'),
         quiet: match flags {
             f if f.contains('p') => Quiet::Paused,
@@ -239,12 +255,18 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind]) -> Option<Entry> {
         },
         used: flags.contains('u'),
         no_finalizers: flags.contains('n'),
-        after: match words.next()? {
-            "-" => Vec::new(),
-            list => list.split(',').map(|n| n.parse().ok()).collect::<Option<_>>()?,
-        },
-        ..entry
+        after,
     })
+}
+
+/// The words of a line, just as many as are wanted; none of them is empty.
+fn words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
+    let mut words = line.split(' ').filter(|word| !word.is_empty());
+    let mut found = [""; WANTED];
+    for slot in &mut found {
+        *slot = words.next()?;
+    }
+    (line.matches(' ').count() + 1 == WANTED).then_some(found)
 }
 
 /// What of an object counts as its content: everything but what servers give, finalizers, our own bookkeeping on
@@ -377,6 +399,60 @@ mod tests {
             let text = format!("{kind}\n{entry}");
             assert_eq!(ReleaseList::parse([text.as_str()]), Err(ListError::Damaged(2)), "{entry}");
         }
+    }
+
+    /// Anyone with permission to write ConfigMaps can write a list.
+    #[test]
+    fn a_list_that_no_move_wrote_is_damaged() {
+        let kinds = "k /v1 secrets Secret\nk x.io/v1 machines Machine";
+        let good = "o 0 n a u 1 d - - -";
+        let read = |entry: &str| ReleaseList::parse([format!("{kinds}\n{good}\n{entry}\n").as_str()]);
+        assert_eq!(read("o 1 n b v 1 d 0123456789abcdef0123456789ABCDEF shun 0").unwrap().entries.len(), 2);
+        let digest = "0".repeat(31);
+        for entry in [
+            // What it waits for: itself, what comes later, what is not there, the same twice, nothing that can be counted.
+            "o 1 n b v 1 d - - 1",
+            "o 1 n b v 1 d - - 2",
+            "o 1 n b v 1 d - - 18446744073709551615",
+            "o 1 n b v 1 d - - 18446744073709551616",
+            "o 1 n b v 1 d - - 0,0",
+            "o 1 n b v 1 d - - -1",
+            "o 1 n b v 1 d - - ,",
+            // What is there already.
+            good,
+            "o 0 n a v 1 d - - -",
+            "o 0 n b u 1 d - - -",
+            // What nobody knows: a kind, a fate, flags, a digest, more words.
+            "o 2 n b v 1 d - - -",
+            "o 18446744073709551616 n b v 1 d - - -",
+            "o 1 n b v 1 x - - -",
+            "o 1 n b v 1 d - z -",
+            "o 1 n b v 1 d x - -",
+            &format!("o 1 n b v 1 d {digest} - -"),
+            "o 1 n b v 1 d - - - -",
+            "o 1 n b v 1 d - -",
+            // What leads elsewhere.
+            "o 1 .. b v 1 d - - -",
+            "o 1 n ../b v 1 d - - -",
+            &format!("o 1 n {} v 1 d - - -", "b".repeat(254)),
+            &format!("o 1 n b {} 1 d - - -", "v".repeat(254)),
+            "k x.io/v1 ../secrets Other",
+            "k ../v1 secrets Other",
+            "k x.io/.. secrets Other",
+            "k x.io/v1 secrets ../Other",
+            "k x.io/v1 secrets Other more",
+        ] {
+            assert_eq!(read(entry), Err(ListError::Damaged(4)), "{entry}");
+        }
+    }
+
+    #[test]
+    fn a_list_without_end_is_not_read_to_its_end() {
+        let lines =
+            |count: usize| -> String { (0..count).map(|n| format!("o 0 n a{n} u{n} 1 d - - -\n")).collect() };
+        let read = |count| ReleaseList::parse_up_to(10, ["k /v1 secrets Secret\n", &lines(count)]);
+        assert_eq!(read(10).unwrap().entries.len(), 10);
+        assert_eq!(read(11), Err(ListError::TooLong));
     }
 
     #[test]

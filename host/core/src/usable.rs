@@ -35,12 +35,18 @@ pub fn odd_version(version: &str) -> Option<String> {
     (!is_label(version)).then(|| format!("{:?} can't be an API version", shown(version)))
 }
 
+/// The same for what its objects are called together, in paths.
+pub(crate) fn odd_resource(plural: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let good =
+        plural.len() <= NAME && plural.split('.').all(|part| !part.is_empty() && part.chars().all(plain));
+    (!good).then(|| format!("{:?} can't be a resource", shown(plural)))
+}
+
 /// The same for all that a definition says of it.
 pub fn odd_definition(kind: &Kind) -> Option<String> {
-    let plural =
-        || (!is_group(&kind.plural)).then(|| format!("{:?} can't be a resource", shown(&kind.plural)));
     let versions = || kind.served.iter().chain([&kind.version]).find_map(|version| odd_version(version));
-    odd_kind(&kind.group_kind).or_else(plural).or_else(versions)
+    odd_kind(&kind.group_kind).or_else(|| odd_resource(&kind.plural)).or_else(versions)
 }
 
 /// What is wrong with the name of an object or namespace; nothing if it can be part of a path.

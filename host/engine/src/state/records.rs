@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use futures::future::try_join_all;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::record::{Finished, Record};
 use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
@@ -17,9 +19,12 @@ use serde_json::{Value, json};
 
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
+use crate::requests::side_by_side::LISTS;
 
 /// Below the 1 MiB that a ConfigMap may have, with room for its metadata.
 pub(crate) const CHUNK: usize = 900_000;
+/// The longest piece that is read: one line may be longer than a piece should be.
+const MOST: usize = 2 * CHUNK;
 /// A record that is under way has it, with its role.
 const LABEL: &str = "pivot-host.io/record";
 /// What is left of a move that ended has this instead.
@@ -204,18 +209,27 @@ impl Records {
         if *release_chunks == 0 {
             return stored.list.as_deref().map(|list| self.list(move_id, &[list])).transpose();
         }
-        let chunks = *release_chunks;
-        let reads = (0..chunks).map(|number| async move {
-            match self.handle.get(&self.kind, &self.key(&list_name(move_id, number))).await? {
-                Some(object) => self.text(&object, LIST).map(Some),
-                None => Ok(None),
-            }
-        });
-        let Some(texts) = try_join_all(reads).await?.into_iter().collect::<Option<Vec<String>>>() else {
-            return Ok(None);
-        };
+        let reads = (0..*release_chunks).map(|number| self.read_piece(list_name(move_id, number)).boxed());
+        let mut pieces = stream::iter(reads.collect::<Vec<_>>()).buffered(LISTS);
+        let mut texts = Vec::new();
+        // Where one is gone the others are not asked for: how many there are is only what somebody wrote.
+        while let Some(piece) = pieces.try_next().await? {
+            let Some(text) = piece else { return Ok(None) };
+            texts.push(text);
+        }
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         self.list(move_id, &texts).map(Some)
+    }
+
+    /// A piece of a list; none where it is gone.
+    async fn read_piece(&self, name: String) -> Result<Option<String>, Failure> {
+        let Some(object) = self.handle.get(&self.kind, &self.key(&name)).await? else { return Ok(None) };
+        match self.text(&object, LIST)? {
+            text if text.len() > MOST => {
+                Err(self.unreadable(&name, &"it is longer than any that a move writes"))
+            }
+            text => Ok(Some(text)),
+        }
     }
 
     fn list(&self, move_id: &str, texts: &[&str]) -> Result<ReleaseList, Failure> {

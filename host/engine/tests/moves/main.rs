@@ -13,6 +13,8 @@ mod events;
 #[cfg(test)]
 mod formats;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod many;
 #[cfg(test)]
 mod plugins;

@@ -45,7 +45,7 @@ fn stage() -> Stage {
 struct Adapts(Description);
 
 impl Adapts {
-    fn new() -> Arc<dyn Hooks> {
+    fn plugin() -> Arc<dyn Hooks> {
         Arc::new(Self(Description {
             name: "adapts".into(),
             version: "1.0.0".into(),
@@ -138,7 +138,7 @@ async fn a_secret_that_changes_after_the_commit_is_not_deleted() {
                     continue;
                 }
                 let mut stage = stage();
-                stage.plugins = if adapted { vec![Adapts::new()] } else { Vec::new() };
+                stage.plugins = if adapted { vec![Adapts::plugin()] } else { Vec::new() };
                 let stop = release(&stage, resumed, change).await.expect_err(&at);
                 assert_held_up(&stage, &stop, field, &at);
             }
@@ -151,7 +151,7 @@ async fn a_secret_that_is_merely_touched_after_the_commit_is_deleted() {
     for adapted in [false, true] {
         for resumed in [false, true] {
             let mut stage = stage();
-            stage.plugins = if adapted { vec![Adapts::new()] } else { Vec::new() };
+            stage.plugins = if adapted { vec![Adapts::plugin()] } else { Vec::new() };
             release(&stage, resumed, TOUCH).await.unwrap();
             assert!(stage.source.body(&secret()).is_none(), "adapted {adapted}, resumed {resumed}");
             let copy = stage.target.body(&secret()).unwrap();
@@ -181,7 +181,7 @@ async fn a_copy_that_the_targets_controllers_changed_is_no_change_of_the_source(
 async fn a_secret_that_was_put_back_as_its_copy_has_it_is_deleted() {
     for adapted in [false, true] {
         let mut stage = stage();
-        stage.plugins = if adapted { vec![Adapts::new()] } else { Vec::new() };
+        stage.plugins = if adapted { vec![Adapts::plugin()] } else { Vec::new() };
         let stop = release(&stage, false, |body| body["data"]["more"] = json!("bmV3")).await.unwrap_err();
         assert_held_up(&stage, &stop, "data.more", "the first run");
         stage.source.on_call(|_, _| None);

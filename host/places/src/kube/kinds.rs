@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::Arc;
 
+use pivot_core::usable::odd_definition;
 use pivot_core::{GroupKind, Kind, KindLabels, names};
 use serde::Deserialize;
 
@@ -16,6 +17,9 @@ use crate::place::{PlaceError, Result};
 /// Newest first; a server older than 1.30 answers in the second.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                           application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+/// How many kinds, in how many versions, a server may have; a busy management cluster has some three hundred. Each is listed in
+/// each namespace that moves.
+const MOST: usize = 10_000;
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 #[derive(Deserialize)]
@@ -79,7 +83,7 @@ pub(super) async fn all(transport: &Transport) -> Result<Vec<Arc<Kind>>> {
         }
         Err(error) => return Err(error),
     };
-    Ok(merge(core?.into_iter().chain(named?), labels.as_ref()))
+    merge(core?.into_iter().chain(named?), labels.as_ref())
 }
 
 async fn discover(transport: &Transport, path: &str) -> Result<Vec<Group>> {
@@ -118,19 +122,30 @@ async fn labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
 fn merge(
     groups: impl Iterator<Item = Group>,
     labels: Option<&BTreeMap<String, KindLabels>>,
-) -> Vec<Arc<Kind>> {
+) -> Result<Vec<Arc<Kind>>> {
     let mut kinds = BTreeMap::new();
+    let mut read = 0;
     for Group { metadata: Named { name: group }, versions } in groups {
         for Version { version, freshness, resources } in versions.into_iter().flatten() {
             if freshness == "Stale" {
                 tracing::warn!(group, version, "this API's server does not answer: its kinds may be missing");
             }
             for resource in resources.into_iter().flatten() {
+                read += 1;
+                if read > MOST {
+                    return Err(PlaceError::Unreadable(format!("discovery: more than {MOST} resources")));
+                }
                 add(&mut kinds, &group, &version, resource, labels);
             }
         }
     }
-    kinds.into_values().map(Arc::new).collect()
+    let (usable, odd): (Vec<Kind>, Vec<Kind>) =
+        kinds.into_values().partition(|kind| odd_definition(kind).is_none());
+    // An aggregated server may say what it likes; asked for, its names would lead elsewhere in the API.
+    for odd in odd.iter().filter_map(odd_definition) {
+        tracing::warn!(odd, "the API server serves what can't be a kind; it is left out");
+    }
+    Ok(usable.into_iter().map(Arc::new).collect())
 }
 
 fn add(
@@ -173,6 +188,8 @@ fn add(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -188,7 +205,8 @@ mod tests {
             {"resource": "odd", "responseKind": null}]}]}]"#;
         let groups: Vec<Group> = serde_json::from_str(groups).unwrap();
         let moves = KindLabels { moves: true, ..KindLabels::default() };
-        let kinds = merge(groups.into_iter(), Some(&BTreeMap::from([("bs.g.io".to_owned(), moves)])));
+        let kinds =
+            merge(groups.into_iter(), Some(&BTreeMap::from([("bs.g.io".to_owned(), moves)]))).unwrap();
         let [a, b] = kinds.as_slice() else { panic!("{kinds:?}") };
         assert_eq!(
             (a.version.as_str(), a.served.as_slice()),
@@ -199,12 +217,39 @@ mod tests {
         assert!(!b.status_subresource && !b.namespaced && b.labels.moves);
     }
 
+    fn serving(kinds: impl Iterator<Item = (String, &'static str)>) -> Vec<Group> {
+        let resource =
+            |(kind, plural)| json!({"resource": plural, "responseKind": {"kind": kind}, "verbs": ["list"]});
+        let resources: Vec<Value> = kinds.map(resource).collect();
+        let version = json!({"version": "v1", "resources": resources});
+        serde_json::from_value(json!([{"metadata": {"name": "g.io"}, "versions": [version]}])).unwrap()
+    }
+
+    #[test]
+    fn a_server_with_kinds_without_end_is_not_believed() {
+        let many = |count: usize| serving((0..count).map(|n| (format!("K{n}"), "ks")));
+        assert_eq!(merge(many(10_000).into_iter(), None).unwrap().len(), 10_000);
+        assert!(matches!(merge(many(10_001).into_iter(), None), Err(PlaceError::Unreadable(_))));
+        // One kind, in as many versions.
+        let same = serving((0..100_000).map(|_| ("K".to_owned(), "ks")));
+        assert!(merge(same.into_iter(), None).is_err());
+    }
+
+    #[test]
+    fn kinds_that_lead_elsewhere_are_left_out() {
+        let odd = [("../x", "xs"), ("X", "../secrets"), ("Y", ".."), ("a\0b", "as"), ("Good", "goods")];
+        let kinds =
+            merge(serving(odd.into_iter().map(|(kind, plural)| (kind.to_owned(), plural))).into_iter(), None);
+        let kinds: Vec<String> = kinds.unwrap().iter().map(|kind| kind.group_kind.to_string()).collect();
+        assert_eq!(kinds, ["Good.g.io"]);
+    }
+
     #[test]
     fn labels_that_may_not_be_read_are_not_taken_for_none() {
         let groups = r#"[{"metadata": {"name": "g.io"}, "versions": [{"version": "v1", "resources": [
             {"resource": "as", "responseKind": {"kind": "A"}, "scope": "Namespaced", "verbs": ["list"]}]}]}]"#;
         let groups: Vec<Group> = serde_json::from_str(groups).unwrap();
-        let kinds = merge(groups.into_iter(), None);
+        let kinds = merge(groups.into_iter(), None).unwrap();
         assert!(kinds.iter().all(|kind| kind.labels.unread && !kind.labels.discover));
     }
 }

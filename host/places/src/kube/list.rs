@@ -14,6 +14,11 @@ use crate::place::{Listing, MetaListing, PlaceError, Result};
 /// Objects per page: as kubectl's; small enough that the server need not hold much, large enough that a
 /// management cluster's kind is mostly one page.
 const PAGE: usize = 500;
+/// How many pages are read of one list: a million objects. A server that goes on for ever is not a server of a management
+/// cluster.
+const MOST_PAGES: usize = 2_000;
+/// How much is read of one list.
+const MOST_BYTES: u64 = 4 << 30;
 
 #[derive(Deserialize)]
 struct Page<'a> {
@@ -75,7 +80,8 @@ async fn pages(
 ) -> Result<Items, Refusal> {
     let mut items = Vec::new();
     let mut token = String::new();
-    loop {
+    let mut bytes = 0;
+    for _ in 0..MOST_PAGES {
         let mut query = Vec::new();
         if !label.is_empty() {
             query.push(format!("labelSelector={}", url::escape(label)));
@@ -89,6 +95,7 @@ async fn pages(
         let url = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
         let ask = Ask::get(url, about.to_owned()).accept(accept);
         let body = transport.call(ask).await?;
+        bytes += u64::try_from(body.len()).unwrap_or(u64::MAX);
         let page: Page<'_> = parse(&body, about)?;
         // Slices share the page's memory; most of what is listed is kept, and kept whole.
         items.extend(page.items.iter().flatten().map(|item| body.slice_ref(item.get().as_bytes())));
@@ -99,8 +106,13 @@ async fn pages(
         if r#continue == token {
             return Err(PlaceError::Unreadable(format!("{about}: the same page again and again")).into());
         }
+        if bytes > MOST_BYTES {
+            break;
+        }
         token = r#continue;
     }
+    let text = format!("{about}: more than {MOST_PAGES} pages or {MOST_BYTES} bytes, and no end");
+    Err(PlaceError::Unreadable(text).into())
 }
 
 /// Reads an answer, saying where it is wrong but not what stands there.

@@ -165,6 +165,14 @@ async fn an_empty_list_may_be_null_and_a_repeated_token_is_refused() {
 }
 
 #[tokio::test]
+async fn a_list_without_end_is_not_read_for_ever() {
+    let server = Server::start((0..3_000).map(|n| page(&["m"], &format!("t{n}"), "7"))).await;
+    let error = server.place().list(&machines(), None).await.err().unwrap();
+    assert!(matches!(&error, PlaceError::Unreadable(text) if text.contains("no end")), "{error}");
+    assert_eq!(server.asked().len(), 2_000);
+}
+
+#[tokio::test]
 async fn a_huge_list_arrives_whole_and_is_not_copied() {
     let filler = "x".repeat(1 << 20);
     let items: Vec<_> =
