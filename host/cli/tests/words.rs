@@ -168,7 +168,10 @@ mod foreign {
                     "json" => serde_json::from_str(&text).unwrap(),
                     _ => serde_saphyr::from_str(&text).unwrap(),
                 };
-                assert!(document["source"].as_str().is_some_and(|it| it.contains(&words)), "{sort} as {format}: {text}");
+                assert!(
+                    document["source"].as_str().is_some_and(|it| it.contains(&words)),
+                    "{sort} as {format}: {text}"
+                );
             }
         }
     }
