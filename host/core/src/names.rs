@@ -14,13 +14,15 @@ pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Annotation on a source object that is about to be deleted because its copy took over.
 pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Label on everything of a Cluster: its name.
-pub const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
+pub(crate) const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 
 /// Annotation on each object this tool created in a target: the move's id. The same for all objects of a
 /// move, because controllers propagate annotations from owners to dependents.
 pub const MARK: &str = "pivot-host.io/move";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
 pub const UNDO: &str = "pivot-host.io/undo";
+/// Who the server writes down as the owner of the fields that this tool sets.
+pub const FIELD_MANAGER: &str = "pivot-host";
 
 /// Group of Cluster, ClusterClass and Machine.
 pub const GROUP_CLUSTER: &str = "cluster.x-k8s.io";

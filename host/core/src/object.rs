@@ -123,6 +123,8 @@ pub(crate) struct ManagedFields {
     pub(crate) operation: String,
     /// Empty, or `status`.
     pub(crate) subresource: String,
+    /// When it last changed something, by the server's clock.
+    pub(crate) time: Option<String>,
 }
 
 impl Meta {
@@ -144,6 +146,17 @@ impl Meta {
     /// Whether a server-side applier owns fields of the object, so that ownership must be put back.
     pub fn has_applier(&self) -> bool {
         self.managed_fields.iter().any(|m| m.operation == "Apply" && m.subresource.is_empty())
+    }
+
+    /// Whether somebody else than this program wrote to the object since a time, by the server's clock. What the source's
+    /// object says of its own writers may have been copied and proves nothing.
+    pub fn written_by_others(&self, since: &str, source: Option<&Self>) -> bool {
+        let copied = source.map_or(&[][..], |source| &source.managed_fields);
+        self.managed_fields.iter().any(|m| {
+            m.manager != names::FIELD_MANAGER
+                && m.time.as_deref().is_some_and(|time| time >= since)
+                && !copied.contains(m)
+        })
     }
 
     /// Whether the object carries the given move's mark.

@@ -1,13 +1,25 @@
 //! What must be seen in the target before anything is deleted in the source.
 //!
-//! Whether a controller runs for an object is known from the source: one that acknowledged the pause there is one that
-//! speaks through conditions, so its peer in the target must speak too. Objects whose source never reported a `Paused`
-//! condition have no such controller, and nothing is expected of them.
+//! Evidence is what somebody else than this tool wrote there since the commit: a controller has taken over. Finalizers,
+//! labels and specs prove nothing, they were copied. Whom to ask is known from the source:
+//!
+//! - An object that has a `Paused` condition there has a controller that speaks through it, and has to say in the target that
+//!   it is not paused.
+//! - Of Clusters each one is asked, of every other kind with a status one object: all of a kind have the same controller.
+//! - Kinds without a status have no controller that writes to them; those of others speak for them.
+//! - What plugins hold is quiet until it is released, and so is what only its controller writes to: kinds of its API group.
+//!   They are judged while they are released.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::object::{Object, ObjectError};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::kind::GroupKind;
+use crate::names::LABEL_CLUSTER;
+use crate::object::{Key, Object, ObjectError};
 use crate::pause::{conditions, is_paused};
+use crate::soft::is_cluster;
 
 /// Conditions that are true while something goes on. Whatever it was ends at some time, perhaps just after the move: to wait
 /// until it is true again would be to wait for an end that has come.
@@ -25,23 +37,112 @@ const GOING_ON: [&str; 8] = [
 /// What an object's copy must come to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
+    /// Whether its controller speaks through a `Paused` condition.
+    speaks_of_pause: bool,
     /// Conditions that were true in the source.
-    pub conditions: BTreeSet<String>,
+    conditions: BTreeSet<String>,
 }
 
-/// What to expect of an object's copy; nothing where no controller speaks for it.
-pub fn expectation(source: &Object) -> Result<Option<Expectation>, ObjectError> {
-    let all = conditions(source)?;
-    if !all.iter().any(|c| c.kind == "Paused" && c.status == "True") {
-        return Ok(None);
+/// Who is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Each of these.
+    pub each: BTreeMap<Key, Expectation>,
+    /// One of each of these kinds.
+    pub one_of: BTreeMap<GroupKind, BTreeMap<Key, Expectation>>,
+    /// Of whom nobody can be asked: nothing in the target could ever show that a controller has taken over.
+    pub unverifiable: BTreeMap<GroupKind, BTreeSet<Key>>,
+}
+
+/// A moved object, as the source has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Moved<'a> {
+    /// What it is called.
+    pub key: &'a Key,
+    /// What the source says of it.
+    pub object: &'a Object,
+    /// Whether a user paused it: its controllers rightly do nothing.
+    pub asleep: bool,
+    /// Whether a plugin holds it.
+    pub held: bool,
+}
+
+/// Who is asked about these objects; kinds that are `accepted` go unasked.
+pub fn asked(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Result<Asked, ObjectError> {
+    let sleeping = moved.iter().filter(|one| one.asleep && is_cluster(&one.key.group_kind));
+    let sleeping: BTreeSet<(Option<&str>, &str)> =
+        sleeping.map(|one| (one.key.namespace.as_deref(), one.key.name.as_str())).collect();
+    let cluster = |one: &Moved<'_>| one.object.meta.labels.get(LABEL_CLUSTER).cloned().unwrap_or_default();
+    let below = |one: &Moved<'_>| sleeping.contains(&(one.key.namespace.as_deref(), cluster(one).as_str()));
+    let held: BTreeSet<&str> =
+        moved.iter().filter(|one| one.held).map(|one| one.key.group_kind.group.as_str()).collect();
+    let accepts = moved.iter().any(|one| accepted.contains(&one.key.group_kind));
+    let mut all = Asked::default();
+    let mut silent: BTreeMap<GroupKind, BTreeSet<Key>> = BTreeMap::new();
+    for one in moved {
+        let kind = &one.key.group_kind;
+        if accepted.contains(kind) || held.contains(kind.group.as_str()) {
+            continue;
+        }
+        let of_cluster = is_cluster(kind);
+        // Kubernetes' own objects have no controller of a provider.
+        if kind.group.is_empty() {
+            continue;
+        }
+        if !of_cluster && !has_status(one.object)? {
+            silent.entry(kind.clone()).or_default().insert(one.key.clone());
+            continue;
+        }
+        if one.asleep || below(one) {
+            all.unverifiable.entry(kind.clone()).or_default().insert(one.key.clone());
+            continue;
+        }
+        let expected = expectation(one.object)?;
+        if of_cluster || expected.speaks_of_pause {
+            all.each.insert(one.key.clone(), expected);
+        } else {
+            all.one_of.entry(kind.clone()).or_default().insert(one.key.clone(), expected);
+        }
     }
+    // One of a kind that can be asked speaks for those that can't.
+    let spoken: BTreeSet<&GroupKind> =
+        all.each.keys().map(|key| &key.group_kind).chain(all.one_of.keys()).collect();
+    all.unverifiable.retain(|kind, _| !spoken.contains(kind));
+    if spoken.is_empty() && held.is_empty() && !accepts {
+        all.unverifiable.extend(silent);
+    } else {
+        // Each of those that speak of their pause is asked already.
+        let each: BTreeSet<&GroupKind> = all.each.keys().map(|key| &key.group_kind).collect();
+        all.one_of.retain(|kind, _| !each.contains(kind));
+    }
+    Ok(all)
+}
+
+fn has_status(object: &Object) -> Result<bool, ObjectError> {
+    #[derive(Deserialize)]
+    struct View {
+        #[serde(default)]
+        status: Value,
+    }
+    let status = object.view::<View>()?.status;
+    Ok(status.as_object().is_some_and(|status| !status.is_empty()))
+}
+
+fn expectation(source: &Object) -> Result<Expectation, ObjectError> {
+    let all = conditions(source)?;
+    let speaks_of_pause = all.iter().any(|c| c.kind == "Paused");
     let lasts = |kind: &str| kind != "Paused" && !GOING_ON.contains(&kind);
     let truths = all.into_iter().filter(|c| c.status == "True" && lasts(&c.kind)).map(|c| c.kind).collect();
-    Ok(Some(Expectation { conditions: truths }))
+    Ok(Expectation { speaks_of_pause, conditions: truths })
 }
 
-/// What is still missing in the target, in words; nothing where the expectation is met.
-pub fn missing(expected: &Expectation, target: &Object) -> Result<Option<String>, ObjectError> {
+/// What is still missing in the target, in words; nothing where the expectation is met. `written`: somebody else than this
+/// tool wrote to it since the commit.
+pub fn missing(
+    expected: &Expectation,
+    target: &Object,
+    written: bool,
+) -> Result<Option<String>, ObjectError> {
     // What a user paused stays paused; its controller rightly does nothing.
     if is_paused(target)? {
         return Ok(None);
@@ -49,14 +150,16 @@ pub fn missing(expected: &Expectation, target: &Object) -> Result<Option<String>
     let all = conditions(target)?;
     let paused = all.iter().find(|c| c.kind == "Paused");
     match paused {
-        None => return Ok(Some("its controller has not touched it yet".into())),
+        None if expected.speaks_of_pause || !written => {
+            return Ok(Some("its controller has not touched it yet".into()));
+        }
         Some(c) if c.status == "True" => return Ok(Some("its controller still takes it for paused".into())),
         Some(c)
             if c.observed_generation.zip(target.meta.generation).is_some_and(|(seen, now)| seen < now) =>
         {
             return Ok(Some("its controller has not seen its last change".into()));
         }
-        Some(_) => {}
+        Some(_) | None => {}
     }
     let truths: BTreeSet<&str> = all.iter().filter(|c| c.status == "True").map(|c| c.kind.as_str()).collect();
     let open: Vec<&str> =
@@ -69,63 +172,4 @@ pub fn missing(expected: &Expectation, target: &Object) -> Result<Option<String>
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::kind::{GroupKind, Kind, KindLabels};
-
-    fn machine(generation: i64, conditions: Value) -> Object {
-        let kind = Kind {
-            group_kind: GroupKind::new("cluster.x-k8s.io", "Machine"),
-            version: "v1beta2".into(),
-            plural: "machines".into(),
-            namespaced: true,
-            status_subresource: true,
-            served: vec![],
-            labels: KindLabels::default(),
-        };
-        let body = json!({"metadata": {"name": "m", "generation": generation}, "status": {"conditions": conditions}});
-        Object::from_value(Arc::new(kind), &body).unwrap()
-    }
-
-    #[test]
-    fn nothing_is_expected_where_no_controller_spoke() {
-        let silent = machine(1, json!([{"type": "Ready", "status": "True"}]));
-        assert_eq!(expectation(&silent).unwrap(), None);
-    }
-
-    #[test]
-    fn what_was_going_on_in_the_source_need_not_go_on_in_the_target() {
-        let source = machine(
-            1,
-            json!([{"type": "Paused", "status": "True"}, {"type": "Available", "status": "True"},
-            {"type": "RollingOut", "status": "True"}, {"type": "ScalingUp", "status": "True"}]),
-        );
-        let expected = expectation(&source).unwrap().unwrap();
-        let rolled = json!([{"type": "Paused", "status": "False"}, {"type": "Available", "status": "True"},
-            {"type": "RollingOut", "status": "False"}, {"type": "ScalingUp", "status": "False"}]);
-        assert_eq!(missing(&expected, &machine(1, rolled)).unwrap(), None);
-    }
-
-    #[test]
-    fn the_copy_must_be_seen_unpaused_up_to_date_and_true_again() {
-        let source = machine(
-            1,
-            json!([{"type": "Paused", "status": "True"}, {"type": "Ready", "status": "True"},
-            {"type": "Deleting", "status": "False"}]),
-        );
-        let expected = expectation(&source).unwrap().unwrap();
-        let lacks = |conditions| missing(&expected, &machine(3, conditions)).unwrap();
-        assert!(lacks(json!([])).unwrap().contains("not touched"));
-        assert!(lacks(json!([{"type": "Paused", "status": "True"}])).unwrap().contains("paused"));
-        let stale = json!([{"type": "Paused", "status": "False", "observedGeneration": 2}]);
-        assert!(lacks(stale).unwrap().contains("last change"));
-        let unready = json!([{"type": "Paused", "status": "False", "observedGeneration": 3}]);
-        assert!(lacks(unready).unwrap().contains("Ready"));
-        let good = json!([{"type": "Paused", "status": "False"}, {"type": "Ready", "status": "True"}]);
-        assert_eq!(lacks(good), None);
-    }
-}
+mod tests;

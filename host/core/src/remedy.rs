@@ -54,6 +54,11 @@ pub enum Remedy {
         /// Which kind.
         kind: GroupKind,
     },
+    /// Accept that nobody sees a controller of the target take over objects of a kind.
+    AcceptUnverified {
+        /// Which kind.
+        kind: GroupKind,
+    },
     /// Move a dangerous kind without a plugin for it.
     MoveWithoutPlugin {
         /// Which kind.

@@ -1,7 +1,9 @@
 //! What the user decides about a run.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use pivot_core::GroupKind;
 use pivot_core::scope::Scope;
 
 /// How far a dry run goes.
@@ -38,6 +40,8 @@ pub struct Options {
     pub settle_concurrency: usize,
     /// The source's controllers are off: don't wait for them to acknowledge the pause.
     pub assume_paused: bool,
+    /// Kinds whose controllers in the target are not waited for.
+    pub accept_unverified: BTreeSet<GroupKind>,
     /// Don't wait for the target's controllers.
     pub no_wait: bool,
     /// Don't wait for another run's lease to expire.
@@ -66,6 +70,7 @@ impl Options {
             verify_timeout: Duration::from_secs(600),
             settle_concurrency: 8,
             assume_paused: false,
+            accept_unverified: BTreeSet::new(),
             no_wait: false,
             take_over: false,
             use_existing: false,

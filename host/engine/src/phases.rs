@@ -2,6 +2,7 @@
 
 pub(crate) mod commit;
 pub(crate) mod copy;
+pub(crate) mod evidence;
 pub(crate) mod forgotten;
 pub(crate) mod live;
 pub(crate) mod namespaces;

@@ -61,6 +61,9 @@ pub struct Ended {
     pub stderr: String,
 }
 
+/// The environment's `--no-wait`.
+const NO_WAIT: &str = "PIVOT_HOST_NO_WAIT";
+
 impl Host {
     /// Between the servers that these kubeconfigs name.
     #[must_use]
@@ -72,8 +75,16 @@ impl Host {
                 "--to-kubeconfig".into(),
                 target.display().to_string(),
             ],
-            environment: Vec::new(),
+            // Most pairs of servers have no controllers that could take anything over.
+            environment: vec![(NO_WAIT.to_owned(), "true".to_owned())],
         }
+    }
+
+    /// The same where controllers are at work in the target: they are waited for.
+    #[must_use]
+    pub fn with_controllers(mut self) -> Self {
+        self.environment.retain(|(name, _)| name != NO_WAIT);
+        self
     }
 
     /// Without any server: for what is done beside a move.

@@ -210,13 +210,22 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
 }
 
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {
-    let Waits { pause_timeout, gate_timeout, timeout, settle_concurrency, assume_paused, no_wait } = waits;
+    let Waits {
+        pause_timeout,
+        gate_timeout,
+        timeout,
+        settle_concurrency,
+        assume_paused,
+        accept_unverified,
+        no_wait,
+    } = waits;
     Ok(Options {
         pause_timeout: duration("--pause-timeout", pause_timeout)?,
         gate_timeout: duration("--gate-timeout", gate_timeout)?,
         verify_timeout: duration("--timeout", timeout)?,
         settle_concurrency: usize::from(*settle_concurrency),
         assume_paused: *assume_paused,
+        accept_unverified: kinds("--accept-unverified", accept_unverified)?,
         no_wait: *no_wait,
         ..options
     })

@@ -174,6 +174,9 @@ pub(crate) struct Waits {
     /// The source's controllers are off: don't wait for them to heed the pause
     #[arg(long)]
     pub(crate) assume_paused: bool,
+    /// The target's controllers of this kind need not show that they took over; may be repeated
+    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
+    pub(crate) accept_unverified: Vec<String>,
     /// Don't wait for the target's controllers
     #[arg(long)]
     pub(crate) no_wait: bool,

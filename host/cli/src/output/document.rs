@@ -88,6 +88,9 @@ pub(crate) struct ReportDocument {
     target: String,
     moved: BTreeMap<String, usize>,
     kept: BTreeMap<String, usize>,
+    /// Kinds that nobody saw a controller of the target take over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unverified: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     removed_from_target: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,6 +132,7 @@ impl ReportDocument {
             move_id: Some(move_id.clone()),
             moved: named(&done.moved),
             kept: named(&done.kept),
+            unverified: done.unverified.iter().map(ToString::to_string).collect(),
             phases: phase_times(times),
             ..Self::between(source, target)
         };

@@ -201,6 +201,9 @@ pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
         Danger::PauseUnconfirmed => {
             ("--assume-paused", "the source's controllers need not acknowledge the pause")
         }
+        Danger::KindsUnverified => {
+            ("--accept-unverified", "controllers of these kinds need not show that they took over")
+        }
         Danger::TargetUnconfirmed => {
             ("--no-wait", "the target's controllers need not report that they took over")
         }

@@ -55,6 +55,9 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::DropOneOwner { kinds } => {
             format!("let one go: {}", flags(Danger::OwnersDropped, kinds).join(" or "))
         }
+        Remedy::AcceptUnverified { kind } => {
+            format!("accept that: {}", flags(Danger::KindsUnverified, [kind]).concat())
+        }
         Remedy::AcceptLoss { kind } => {
             format!("accept the loss: {}", flags(Danger::DependentsLost, [kind]).concat())
         }

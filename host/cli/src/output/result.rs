@@ -24,6 +24,14 @@ pub(crate) fn moved(report: &Report, (source, target): (&str, &str)) -> Text {
     text.gap();
     text.append(kinds(&done.moved, &done.kept));
     text.append(phases(report));
+    if !done.unverified.is_empty() {
+        let kinds: Vec<String> = done.unverified.iter().map(ToString::to_string).collect();
+        text.gap();
+        text.line(format!(
+            "Nobody saw controllers of the target take over, as was accepted: {}. See to it that they do.",
+            kinds.join(", ")
+        ));
+    }
     text
 }
 

@@ -25,6 +25,7 @@ use crate::discovery::planning;
 use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::phases::evidence;
 use crate::phases::namespaces::{self, Labels, Namespaces};
 use crate::plugins::calls;
 use crate::requests::listing::{self, Listed};
@@ -59,6 +60,7 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     } else {
         refusals.extend(same_file(&base.plan));
     }
+    refusals.extend(evidence::possible(job, base)?);
     // What can't be created at all makes the rest of the questions meaningless.
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));

@@ -23,6 +23,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         (Danger::OwnersDropped, drop_owners),
         (Danger::DependentsLost, accept_loss),
         (Danger::NoPlugin, without_plugin_for),
+        (Danger::KindsUnverified, &options.accept_unverified),
     ];
     let plain = [
         (Danger::AlreadyPaused, *move_paused),

@@ -46,6 +46,8 @@ pub enum Danger {
     ExistingDiffers,
     /// The source's controllers are not waited for.
     PauseUnconfirmed,
+    /// The target's controllers of these kinds are not waited for.
+    KindsUnverified,
     /// The target's controllers are not waited for.
     TargetUnconfirmed,
     /// Another run's lease is not waited for.

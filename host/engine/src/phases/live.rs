@@ -1,23 +1,21 @@
-//! Resuming the target, and waiting until its controllers show that they have taken over.
+//! Resuming the target, and a look at its copies before anything is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::names::{self, LABEL_CLUSTER};
-use pivot_core::readiness::{self, Expectation};
+use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Quiet, ReleaseList};
-use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Kind, Object, Side};
+use pivot_core::soft::is_cluster_class;
+use pivot_core::{GroupKind, Key, Object, Side};
 
 use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
+use crate::requests::listing;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
-use crate::requests::{listing, wait};
 
 /// Source objects by key: as they were copied, or, in a run that takes a move up, as they are now.
 pub(crate) type Known = BTreeMap<Key, Object>;
@@ -43,44 +41,6 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
         side_by_side::all(OBJECTS, work.collect()).await?;
     }
     Ok(())
-}
-
-/// Waits until the target's controllers report what the source's did.
-pub(crate) async fn verify(job: &Job, list: &ReleaseList, known: &Known) -> Result<(), Failure> {
-    if job.options.no_wait {
-        return Ok(());
-    }
-    let mut expected: BTreeMap<Key, Expectation> = BTreeMap::new();
-    let mut wanted: BTreeMap<Arc<Kind>, BTreeSet<Key>> = BTreeMap::new();
-    // What a user paused stays paused, with all below it: its controllers rightly do nothing.
-    let asleep: BTreeSet<(Option<&str>, &str)> = list
-        .entries
-        .iter()
-        .filter(|entry| is_cluster(&entry.key.group_kind) && entry.quiet == Quiet::Untouched)
-        .map(|entry| (entry.key.namespace.as_deref(), entry.key.name.as_str()))
-        .collect();
-    for entry in &list.entries {
-        let Some(object) = known.get(&entry.key) else { continue };
-        let cluster = object.meta.labels.get(LABEL_CLUSTER).map(String::as_str).unwrap_or_default();
-        if entry.used || asleep.contains(&(object.meta.namespace.as_deref(), cluster)) {
-            continue;
-        }
-        let unreadable = |error| Failure::Object(Side::Source, error);
-        if let Some(expectation) = readiness::expectation(object).map_err(unreadable)? {
-            expected.insert(entry.key.clone(), expectation);
-            wanted
-                .entry(job.kind(Side::Target, &entry.key.group_kind)?.clone())
-                .or_default()
-                .insert(entry.key.clone());
-        }
-    }
-    let lacks = |object: &Object| match expected.get(&object.key()) {
-        Some(expectation) => {
-            readiness::missing(expectation, object).map_err(|error| Failure::Object(Side::Target, error))
-        }
-        None => Ok(None),
-    };
-    wait::until(&job.target, wanted, &lacks, job.options.verify_timeout, &job.halter, &*job.watcher).await
 }
 
 /// Makes sure, before anything is deleted, that every copy is still there: nothing is given up for a copy that is gone,

@@ -28,7 +28,7 @@ use crate::phases::requeue;
 use crate::plugins::calls;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
-use crate::requests::wait;
+use crate::requests::wait::{self, Wanted};
 use crate::requests::{ROUNDS, listing};
 
 /// Whether an object is paused by itself.
@@ -41,7 +41,7 @@ pub(crate) fn pauses(step: &Step) -> bool {
 }
 
 /// Whether a plugin holds objects of a step's kind.
-fn holds(job: &Job, step: &Step) -> bool {
+pub(crate) fn holds(job: &Job, step: &Step) -> bool {
     job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind))
 }
 
@@ -136,7 +136,10 @@ pub(crate) async fn heeded(job: &Job, base: &Base, left: Duration) -> Result<boo
     if waiting.is_empty() {
         return Ok(true);
     }
-    let until = |waiting, time| wait::until(&job.source, waiting, &lacks, time, &job.halter, &*job.watcher);
+    let until = |waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>, time| {
+        let waiting = waiting.into_iter().map(|(kind, keys)| (kind, Wanted::each(keys))).collect();
+        wait::until(&job.source, waiting, &lacks, time, &job.halter, &*job.watcher)
+    };
     match until(waiting.clone(), left.min(requeue::PATIENCE)).await {
         Err(Failure::TimedOut(_)) if left > requeue::PATIENCE && !assume => {
             requeue::all(job, waiting.clone()).await?;

@@ -23,6 +23,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit::{self, Look};
 use crate::phases::copy::{self, Copies};
+use crate::phases::evidence;
 use crate::phases::forgotten;
 use crate::phases::live::{self, Known};
 use crate::phases::namespaces;
@@ -75,6 +76,8 @@ pub struct Done {
     pub moved: BTreeMap<GroupKind, usize>,
     /// Objects that are on both sides.
     pub kept: BTreeMap<GroupKind, usize>,
+    /// Kinds that nobody saw a controller of the target take over.
+    pub unverified: BTreeSet<GroupKind>,
 }
 
 impl ActiveMove {
@@ -261,7 +264,7 @@ impl ActiveMove {
             };
             live::resume(&job, &list, copied).await?;
             calls::gate(&job, &Scene::of_list(&list), Point::AfterResume).await?;
-            live::verify(&job, &list, known).await?;
+            evidence::wait(&job, &list, known, self.journal.committed_at()).await?;
             job.safe_point()?;
             self.lap(Phase::Live);
         }
@@ -297,7 +300,7 @@ impl ActiveMove {
         }
         job.tell(Event::PhaseBegun { phase: Phase::Settled, objects: count });
         settle::all(&job, &list).await?;
-        let mut done = Done::default();
+        let mut done = Done { unverified: evidence::unverified(&job, &list), ..Done::default() };
         for entry in &list.entries {
             let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
             *counts.entry(entry.key.group_kind.clone()).or_default() += 1;

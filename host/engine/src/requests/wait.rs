@@ -18,14 +18,42 @@ use crate::requests::side::Handle;
 /// How often people are told what is still missing.
 const TELL: Duration = Duration::from_secs(5);
 
+/// Objects of one kind that are waited for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) keys: BTreeSet<Key>,
+    pub(crate) enough: Enough,
+}
+
+/// How many of them must be as wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Enough {
+    Each,
+    One,
+}
+
+impl Wanted {
+    /// Each of them.
+    pub(crate) fn each(keys: BTreeSet<Key>) -> Self {
+        Self { keys, enough: Enough::Each }
+    }
+
+    fn satisfied(&self, open: usize, there: usize) -> bool {
+        match self.enough {
+            Enough::Each => open == 0,
+            Enough::One => open < there || there == 0,
+        }
+    }
+}
+
 /// What an object lacks, in words; none if it is as wanted.
 pub(crate) type Lacks<'a> = dyn Fn(&Object) -> Result<Option<String>, Failure> + Send + Sync + 'a;
 
-/// Waits until no object of the given keys lacks anything. An object that is gone lacks nothing: whether it may be
+/// Waits until no object of the given keys lacks anything, or, where one is enough, one does not. An object that is gone lacks nothing: whether it may be
 /// gone is for the caller to find out.
 pub(crate) async fn until(
     handle: &Handle,
-    wanted: BTreeMap<Arc<Kind>, BTreeSet<Key>>,
+    wanted: BTreeMap<Arc<Kind>, Wanted>,
     lacks: &Lacks<'_>,
     timeout: Duration,
     halter: &Halter,
@@ -37,7 +65,7 @@ pub(crate) async fn until(
         missing.iter().map(|(key, what)| Awaited::object(key, handle.side, what)).collect()
     };
     let deadline = Instant::now() + timeout;
-    let kinds = wanted.iter().map(|(kind, keys)| one_kind(handle, kind, keys, lacks, &missing));
+    let kinds = wanted.iter().map(|(kind, wanted)| one_kind(handle, kind, wanted, lacks, &missing));
     let tell = async {
         loop {
             tokio::time::sleep(TELL.min(deadline.saturating_duration_since(Instant::now()))).await;
@@ -59,23 +87,36 @@ pub(crate) async fn until(
 async fn one_kind(
     handle: &Handle,
     kind: &Arc<Kind>,
-    keys: &BTreeSet<Key>,
+    wanted: &Wanted,
     lacks: &Lacks<'_>,
     missing: &Mutex<BTreeMap<Key, String>>,
 ) -> Result<(), Failure> {
+    let keys = &wanted.keys;
     let namespace = one_namespace(keys);
     let lock = || missing.lock().unwrap_or_else(PoisonError::into_inner);
+    // Where one is enough, one is named.
+    let note = |key: Key, what: String| {
+        let mut missing = lock();
+        match wanted.enough {
+            Enough::Each => drop(missing.insert(key, what)),
+            Enough::One if missing.keys().any(|named| keys.contains(named)) => {}
+            Enough::One => drop(missing.insert(key, format!("{what}, nor another of its kind"))),
+        }
+    };
     loop {
         let listing = handle.list(kind, namespace).await?;
         let mut open = BTreeSet::new();
+        let mut there = 0;
+        lock().retain(|key, _| !keys.contains(key));
         for object in listing.objects.iter().filter(|object| keys.contains(&object.key())) {
+            there += 1;
             if let Some(what) = lacks(object)? {
-                lock().insert(object.key(), what);
+                note(object.key(), what);
                 open.insert(object.key());
             }
         }
-        lock().retain(|key, _| !keys.contains(key) || open.contains(key));
-        if open.is_empty() {
+        if wanted.satisfied(open.len(), there) {
+            lock().retain(|key, _| !keys.contains(key));
             return Ok(());
         }
         let watch = handle.retry(|| handle.place.watch(kind, namespace, &listing.resource_version)).await;
@@ -91,12 +132,15 @@ async fn one_kind(
                     let what = lacks(&object)?;
                     (object, what)
                 }
-                Event::Deleted(object) => (object, None),
-                Event::Applied(_) => continue,
+                Event::Deleted(object) if keys.contains(&object.key()) => {
+                    there = there.saturating_sub(1);
+                    (object, None)
+                }
+                Event::Applied(_) | Event::Deleted(_) => continue,
             };
             match what {
                 Some(what) => {
-                    lock().insert(object.key(), what);
+                    note(object.key(), what);
                     open.insert(object.key());
                 }
                 None => {
@@ -104,7 +148,8 @@ async fn one_kind(
                     open.remove(&object.key());
                 }
             }
-            if open.is_empty() {
+            if wanted.satisfied(open.len(), there) {
+                lock().retain(|key, _| !keys.contains(key));
                 return Ok(());
             }
         }

@@ -168,6 +168,11 @@ impl Journal {
         }
     }
 
+    /// When the target's record was written, by the target's clock. It is written by the commit.
+    pub(crate) fn committed_at(&self) -> &str {
+        self.at.target.as_ref().and_then(|stored| stored.created.as_deref()).unwrap_or_default()
+    }
+
     /// Whether the source keeps records and has none of this move.
     pub(crate) fn source_forgot(&self) -> bool {
         self.records.source.is_some() && self.at.source.is_none()

@@ -91,7 +91,11 @@ async fn a_move_reports_its_phases_in_order_and_each_object_once() {
     let taken = |event: &Event| matches!(event, Event::Lease { side: Side::Source, state: LeaseState::Taken, holder, .. } if !holder.is_empty());
     assert_eq!(events.iter().filter(|event| taken(event)).count(), 1);
     let accepted = |event: &&Event| matches!(event, Event::Accepted { .. });
-    assert_eq!(events.iter().filter(accepted).count(), 1, "that the stage takes a lease over");
+    assert_eq!(
+        events.iter().filter(accepted).count(),
+        2,
+        "that the stage takes a lease over, and waits for nobody"
+    );
 }
 
 fn refuse(place: &MemoryPlace, verb: &'static str, name: &'static str) {

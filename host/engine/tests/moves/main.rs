@@ -11,6 +11,8 @@ mod directories;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod evidence;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod hostile;

@@ -56,7 +56,8 @@ fn relocated(mut object: Value, namespace: &str) -> Value {
 
 /// A run of its own, for one namespace.
 fn of(stage: &Stage, namespace: &str) -> Setup {
-    let options = Options::new(Scope::new(Namespaces::One(namespace.to_owned())));
+    let scope = Scope::new(Namespaces::One(namespace.to_owned()));
+    let options = Options { no_wait: true, ..Options::new(scope) };
     Setup { options, ..stage.setup() }
 }
 

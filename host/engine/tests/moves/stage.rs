@@ -110,7 +110,9 @@ impl Stage {
             });
         }
         source.add_namespace("ns");
-        let options = Options { take_over: true, ..Options::new(Scope::new(Namespaces::One("ns".into()))) };
+        // Nobody is at work in the target.
+        let scope = Scope::new(Namespaces::One("ns".into()));
+        let options = Options { take_over: true, no_wait: true, ..Options::new(scope) };
         Self { source, target, options, plugins: Vec::new() }
     }
 

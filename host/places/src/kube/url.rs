@@ -1,6 +1,7 @@
 //! Paths and queries of the Kubernetes API.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use pivot_core::names::FIELD_MANAGER;
 use pivot_core::{Key, Kind};
 use serde_json::Value;
 
@@ -8,9 +9,6 @@ use crate::place::{Change, PlaceError, Result, ServicePath};
 
 /// What may stand in a path segment or a query value as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Who the server writes down as the owner of the fields we set.
-const FIELD_MANAGER: &str = "pivot-host";
 
 /// Escapes one path segment or query value.
 pub(super) fn escape(text: &str) -> String {

@@ -35,7 +35,7 @@ async fn go(world: &mut World, from: Side) {
     let nodes = world.nodes().await.unwrap();
     let (source, target) = (world.server(from), world.server(from.other()));
     let observer = Observer::start(source, target, &[NAMESPACE]).await.unwrap();
-    let host = Host::between(source.kubeconfig(), target.kubeconfig());
+    let host = Host::between(source.kubeconfig(), target.kubeconfig()).with_controllers();
     let flags = ["move", "-n", NAMESPACE, "--timeout", "60s", "--pause-timeout", "30s"];
     let report = host.run(&flags).await.unwrap().done().unwrap();
     // The target's controllers get time for mistakes.

@@ -108,7 +108,7 @@ impl World {
 
     /// The program, moving away from this side through wires on which a round trip takes longer.
     pub(crate) fn host(&self, from: Side, delay: Duration) -> Host {
-        Host::between(self.wire(from, delay), self.wire(from.other(), delay))
+        Host::between(self.wire(from, delay), self.wire(from.other(), delay)).with_controllers()
     }
 
     /// The way to this side, for any program that moves, on which a round trip takes longer.

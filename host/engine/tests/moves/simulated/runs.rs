@@ -127,7 +127,7 @@ impl Game {
             _ => Command::Rollback,
         };
         let scope = self.scope(dice.about("scope"));
-        let options = Options { take_over: dice.about("take over").percent(30), ..Options::new(scope) };
+        let options = Options { take_over: dice.about("take over").percent(30), ..options(scope) };
         tokio::select! {
             biased;
             () = luck.died() => true,
@@ -181,7 +181,7 @@ impl Game {
     async fn roll_back(&self) -> Result<bool, String> {
         let mut attempts = 0;
         while let Some((id, _)) = self.under_way().await.into_iter().find(|(_, committed)| !committed) {
-            let options = Options { which: Some(id), ..Options::new(Scope::new(Namespaces::All)) };
+            let options = Options { which: Some(id), ..options(Scope::new(Namespaces::All)) };
             if let Err(stop) = self.undisturbed(Command::Rollback, options).await {
                 self.ask_a_human(&stop);
             }
@@ -210,10 +210,10 @@ impl Game {
             let under_way = self.under_way().await;
             let result = match under_way.into_iter().next() {
                 Some((id, _)) => {
-                    let options = Options { which: Some(id), ..Options::new(Scope::new(next)) };
+                    let options = Options { which: Some(id), ..options(Scope::new(next)) };
                     self.undisturbed(Command::Resume, options).await
                 }
-                None => match self.undisturbed(Command::Start, Options::new(Scope::new(next))).await {
+                None => match self.undisturbed(Command::Start, options(Scope::new(next))).await {
                     Err(stop) if stop.exit != Exit::Empty => Err(stop),
                     _ => {
                         scopes.pop();
@@ -301,9 +301,14 @@ async fn moved(shape: Shape) -> (Picture, Picture) {
         return known.clone();
     }
     let stage = shape.stage();
-    let options = Options::new(Scope::new(Namespaces::All));
+    let options = options(Scope::new(Namespaces::All));
     run::start(Setup { options, ..stage.setup() }).await.unwrap();
     let pictures = (picture(&stage.source), picture(&stage.target));
     KNOWN.lock().unwrap().insert(shape, pictures.clone());
     pictures
+}
+
+/// Nobody is at work in the target.
+fn options(scope: Scope) -> Options {
+    Options { no_wait: true, ..Options::new(scope) }
 }

@@ -1,0 +1,119 @@
+//! Evidence, before anything is deleted, that controllers of the target have taken over.
+//!
+//! Who is asked follows from the source ([`readiness`]). Of whom nothing could ever be seen is refused before the pause, so
+//! that nobody finds out after the point of no return that a target without controllers can't be told from one that has
+//! nothing to report.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pivot_core::plan::Fate as PlanFate;
+use pivot_core::readiness::{self, Asked, Expectation, Moved};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::{Fate, Quiet, ReleaseList};
+use pivot_core::remedy::Remedy;
+use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
+
+use crate::base::Base;
+use crate::events::Event;
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::phases::live::Known;
+use crate::phases::pausing;
+use crate::requests::wait::{self, Enough, Wanted};
+
+/// Refuses what could be deleted without anybody ever seeing that a controller took over.
+pub(crate) fn possible(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
+    if !job.hands_over() || job.options.no_wait {
+        return Ok(Vec::new());
+    }
+    let mut moved = Vec::new();
+    for step in base.plan.steps.iter().filter(|step| step.fate == PlanFate::Move) {
+        let object = base.object(step)?;
+        let asleep = asleep(job, object)?;
+        moved.push(Moved { key: &step.key, object, asleep, held: pausing::holds(job, step) });
+    }
+    let asked = asked(job, &moved)?;
+    let refusals = asked.unverifiable.into_iter().filter_map(|(kind, keys)| {
+        let keys: Vec<&Key> = keys.iter().collect();
+        let first = (*keys.first()?).clone();
+        Some(Refusal {
+            code: "unverifiable",
+            side: Side::Source,
+            object: Some(first),
+            message: format!(
+                "nothing in the target could show that a controller has taken over {}, and they would be deleted from the source",
+                some_of(&keys, 3)
+            ),
+            remedies: vec![Remedy::AcceptUnverified { kind }],
+        })
+    });
+    Ok(refusals.collect())
+}
+
+/// Whether a user paused it. What this move paused is awake for this purpose.
+fn asleep(job: &Job, object: &Object) -> Result<bool, Failure> {
+    let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Source, error))?;
+    Ok(paused && !pause::is_ours(&object.meta, &job.move_id))
+}
+
+fn asked(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
+    readiness::asked(moved, &job.options.accept_unverified)
+        .map_err(|error| Failure::Object(Side::Source, error))
+}
+
+/// Waits until the target's controllers report what the source's did: written `since` the commit, by the target's clock.
+pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &str) -> Result<(), Failure> {
+    let unverified = unverified(job, list);
+    if !unverified.is_empty() {
+        let text = format!(
+            "nobody waited for the target's controllers to take over {}",
+            some_of(&unverified.iter().collect::<Vec<_>>(), 20)
+        );
+        job.tell(Event::warning("unverified", text));
+    }
+    if job.options.no_wait {
+        return Ok(());
+    }
+    let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
+    let mut moved = Vec::new();
+    for entry in list.entries.iter().filter(|entry| !entry.used && (entry.fate == Fate::Delete || !deletes)) {
+        let Some(object) = known.get(&entry.key) else { continue };
+        let asleep = asleep(job, object)?;
+        moved.push(Moved { key: &entry.key, object, asleep, held: entry.quiet == Quiet::Held });
+    }
+    let Asked { each, one_of, unverifiable: _ } = asked(job, &moved)?;
+    let mut wanted: BTreeMap<Arc<Kind>, Wanted> = BTreeMap::new();
+    for key in each.keys() {
+        let kind = job.kind(Side::Target, &key.group_kind)?.clone();
+        wanted.entry(kind).or_insert_with(|| Wanted::each(BTreeSet::new())).keys.insert(key.clone());
+    }
+    for (kind, objects) in &one_of {
+        let keys = objects.keys().cloned().collect();
+        wanted.insert(job.kind(Side::Target, kind)?.clone(), Wanted { keys, enough: Enough::One });
+    }
+    let expected: BTreeMap<Key, Expectation> = one_of.into_values().flatten().chain(each).collect();
+    let lacks = |object: &Object| {
+        let key = object.key();
+        let Some(expectation) = expected.get(&key) else { return Ok(None) };
+        let written = object.meta.written_by_others(since, known.get(&key).map(|source| &source.meta));
+        readiness::missing(expectation, object, written).map_err(|error| Failure::Object(Side::Target, error))
+    };
+    let timeout = job.options.verify_timeout;
+    match wait::until(&job.target, wanted, &lacks, timeout, &job.halter, &*job.watcher).await {
+        Err(Failure::TimedOut(missing)) if !deletes => {
+            let text = format!("the target's controllers have not taken over: {}", some_of(&missing, 3));
+            job.tell(Event::warning("unverified", text));
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// The kinds of which nobody saw that they were taken over, because somebody accepted that.
+pub(crate) fn unverified(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
+    let accepted = |kind: &GroupKind| job.options.no_wait || job.options.accept_unverified.contains(kind);
+    let moved = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);
+    let kinds = moved.map(|entry| &entry.key.group_kind);
+    kinds.filter(|kind| !kind.group.is_empty() && accepted(kind)).cloned().collect()
+}

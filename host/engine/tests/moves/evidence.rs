@@ -1,0 +1,171 @@
+//! Nothing is deleted before somebody has seen that controllers of the target took over.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pivot_core::GroupKind;
+use pivot_core::record::Phase;
+use pivot_engine::{Event, Exit, Failure, Setup, Watcher, run};
+use pivot_places::MemoryPlace;
+use serde_json::{Value, json};
+
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
+
+/// A Cluster and a Machine whose controllers wrote a status, as those of Cluster API before 1.9 did: no word of a pause.
+fn stage() -> Stage {
+    let mut stage = Stage::empty();
+    stage.options.no_wait = false;
+    stage.options.verify_timeout = Duration::from_secs(60);
+    let mut cluster = body(CLUSTERS, "Cluster", "c", None);
+    cluster["status"] = json!({"initialization": {"infrastructureProvisioned": true},
+        "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}, {"type": "Ready", "status": "True"}]});
+    let mut machine = body(CLUSTERS, "Machine", "m0", Some((CLUSTERS, "Cluster", "c")));
+    machine["status"] = json!({"nodeRef": {"name": "m0"}});
+    let mut other = machine.clone();
+    (other["metadata"]["name"], other["metadata"]["uid"]) = (json!("m1"), json!("Machine-m1"));
+    for object in [cluster, machine, other] {
+        stage.source.insert(object).unwrap();
+    }
+    stage
+}
+
+fn ready() -> Value {
+    json!({"conditions": [{"type": "ControlPlaneInitialized", "status": "True"}, {"type": "Ready", "status": "True"}]})
+}
+
+fn by(manager: &str) -> Value {
+    json!([{"manager": manager, "operation": "Update", "subresource": "status", "time": "2026-01-01T00:00:00Z"}])
+}
+
+/// A controller of the target: writes a status once an object is there and its Cluster is not paused.
+fn controller(
+    target: &MemoryPlace,
+    of: &[(&'static str, &'static str)],
+    status: Value,
+) -> tokio::task::JoinHandle<()> {
+    let (target, of) = (target.clone(), of.to_vec());
+    tokio::spawn(async move {
+        let cluster = key(CLUSTERS, "Cluster", "c");
+        loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let Some(there) = target.body(&cluster) else { continue };
+            if there["spec"]["paused"] == true {
+                continue;
+            }
+            for (kind, name) in &of {
+                let write = |b: &mut Value| {
+                    b["status"] = status.clone();
+                    b["metadata"]["managedFields"] = by("manager");
+                };
+                target.edit(&key(CLUSTERS, kind, name), write).unwrap();
+            }
+            return;
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_deleted_where_no_controller_is_at_work() {
+    let stage = stage();
+    let before = picture(&stage.source);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::PastCommit, Some(Phase::Live)), "{stop}");
+    let told = stop.to_string();
+    assert!(told.contains("Cluster ns/c") && told.contains("Machine ns/m"), "{told}");
+    let after = picture(&stage.source);
+    assert_eq!(
+        before.keys().collect::<Vec<_>>(),
+        after.keys().filter(|key| !key.contains("pivot-host")).collect::<Vec<_>>()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_and_one_of_each_other_kind_are_enough() {
+    let stage = stage();
+    let controller = controller(&stage.target, &[("Cluster", "c"), ("Machine", "m1")], ready());
+    let report = run::start(stage.setup()).await.unwrap();
+    controller.abort();
+    assert!(report.done.unverified.is_empty());
+    assert!(stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_alone_does_not_speak_for_its_machines() {
+    let stage = stage();
+    let controller = controller(&stage.target, &[("Cluster", "c")], ready());
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    controller.abort();
+    let told = stop.to_string();
+    assert!(!told.contains("Cluster ns/c:") && told.contains("Machine ns/m"), "{told}");
+    // Once it is accepted, the same move goes on.
+    let mut options = stage.options.clone();
+    options.accept_unverified.insert(GroupKind::new(CLUSTERS, "Machine"));
+    let report = run::resume(Setup { options, ..stage.setup() }).await.unwrap();
+    assert_eq!(report.done.unverified.into_iter().collect::<Vec<_>>(), [GroupKind::new(CLUSTERS, "Machine")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_true_in_the_source_must_be_true_again() {
+    let stage = stage();
+    let started = json!({"conditions": [{"type": "Ready", "status": "False"}]});
+    let controller = controller(&stage.target, &[("Cluster", "c"), ("Machine", "m0")], started);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    controller.abort();
+    assert!(
+        stop.to_string().contains("conditions are not true again: ControlPlaneInitialized, Ready"),
+        "{stop}"
+    );
+}
+
+/// With `--assume-paused` nobody waits for the source; that says nothing about the target.
+#[tokio::test(start_paused = true)]
+async fn assuming_the_pause_changes_nothing_of_it() {
+    let mut stage = stage();
+    stage.options.assume_paused = true;
+    let says = json!({"nodeRef": {"name": "m0"}, "conditions": [{"type": "Paused", "status": "False"}]});
+    stage.source.edit(&key(CLUSTERS, "Machine", "m0"), |b| b["status"] = says).unwrap();
+    let controller = controller(&stage.target, &[("Cluster", "c")], ready());
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    controller.abort();
+    assert!(stop.to_string().contains("Machine ns/m0"), "{stop}");
+    assert!(stage.source.body(&key(CLUSTERS, "Machine", "m0")).is_some());
+}
+
+#[derive(Default)]
+struct Warnings(Mutex<Vec<String>>);
+
+impl Watcher for Warnings {
+    fn event(&self, event: Event) {
+        if let Event::Warning { code, text, .. } = event {
+            self.0.lock().unwrap().push(format!("{code}: {text}"));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_wait_is_told_what_nobody_verified() {
+    let mut stage = stage();
+    stage.options.no_wait = true;
+    let warnings = Arc::new(Warnings::default());
+    let report = run::start(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
+    let unverified: Vec<String> = report.done.unverified.iter().map(ToString::to_string).collect();
+    assert_eq!(unverified, ["Cluster.cluster.x-k8s.io", "Machine.cluster.x-k8s.io"]);
+    let told = warnings.0.lock().unwrap().join("\n");
+    assert!(told.contains("unverified: nobody waited"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_could_verify_is_refused_before_the_pause() {
+    let mut stage = Stage::empty();
+    stage.options.no_wait = false;
+    stage.source.insert(body(INFRA, "Pool", "p", None)).unwrap();
+    let before = picture(&stage.source);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["unverifiable"]);
+    assert_eq!(picture(&stage.source), before);
+
+    stage.options.accept_unverified.insert(GroupKind::new(INFRA, "Pool"));
+    run::start(stage.setup()).await.unwrap();
+}
