@@ -17,7 +17,7 @@ pub(crate) struct Commands {
 
 impl Commands {
     /// `decided` are the flags of this run that a later one needs to go on in the same way.
-    pub(crate) fn new(program: &str, connection: &Connection, with: &With, decided: &[&str]) -> Self {
+    pub(crate) fn new(program: &str, connection: &Connection, with: &With, decided: &[String]) -> Self {
         let both = flags(connection);
         let mut flags = Vec::new();
         if let Some(directory) = &with.plugins {
@@ -26,7 +26,7 @@ impl Commands {
         if with.unlocked {
             flags.push("--unlocked".to_owned());
         }
-        flags.extend(decided.iter().map(|flag| (*flag).to_owned()));
+        flags.extend_from_slice(decided);
         Self { program: program.to_owned(), both, going_on: flags }
     }
 
@@ -118,7 +118,7 @@ mod tests {
             "pivot-host",
             &Connection { record_namespace: "kube-system".into(), ..Connection::default() },
             &with,
-            &["--no-wait"],
+            &["--no-wait".to_owned()],
         );
         assert_eq!(
             next.line(Next::Resume, None),

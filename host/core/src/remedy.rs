@@ -70,6 +70,10 @@ pub enum Remedy {
     MoveUnprovisioned,
     /// Use the target's object as it is.
     UseExisting,
+    /// End the move, and leave the source as it is.
+    ResumeWithoutSource,
+    /// Resume, and accept that nobody sees controllers of the target take over the kinds that were named.
+    ResumeUnverified,
     /// Resume: what failed is asked again.
     ResumeAgain,
     /// Go on although the plugins changed.

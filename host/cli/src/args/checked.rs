@@ -61,19 +61,19 @@ impl Choices {
     }
 
     /// The flags of this run without which one that takes its move up would stop, or wait, where this one did not.
-    pub(crate) fn decided(&self) -> Vec<&'static str> {
+    pub(crate) fn decided(&self) -> Vec<String> {
         let Options { use_existing, assume_paused, no_wait, accept_plugin_change, source_gone, .. } =
             self.options;
-        [
+        let plain = [
             (use_existing, "--use-existing"),
             (assume_paused, "--assume-paused"),
             (no_wait, "--no-wait"),
             (accept_plugin_change, "--accept-plugin-change"),
             (source_gone, "--source-gone"),
-        ]
-        .into_iter()
-        .filter_map(|(given, flag)| given.then_some(flag))
-        .collect()
+        ];
+        let plain = plain.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag.to_owned());
+        let kinds = self.options.accept_unverified.iter();
+        plain.chain(kinds.flat_map(|kind| ["--accept-unverified".to_owned(), kind.to_string()])).collect()
     }
 }
 

@@ -139,9 +139,13 @@ fn what_is_accepted_reaches_the_scope() {
 fn waiting_is_said_as_people_say_it() {
     let options = choices(
         "pivot-host move --to-kubeconfig b --pause-timeout 90 --gate-timeout 1h30m --timeout 2m \
-         --assume-paused --no-wait",
-    )
-    .options(None);
+         --assume-paused --no-wait --accept-unverified A.g,B.g",
+    );
+    // A run that takes it up is told the same.
+    let decided =
+        ["--assume-paused", "--no-wait", "--accept-unverified", "A.g", "--accept-unverified", "B.g"];
+    assert_eq!(options.decided(), decided);
+    let options = options.options(None);
     assert_eq!(options.pause_timeout, Duration::from_secs(90));
     assert_eq!(options.gate_timeout, Duration::from_secs(5400));
     assert_eq!(options.verify_timeout, Duration::from_secs(120));

@@ -55,6 +55,13 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::DropOneOwner { kinds } => {
             format!("let one go: {}", flags(Danger::OwnersDropped, kinds).join(" or "))
         }
+        Remedy::ResumeWithoutSource => {
+            format!("end the move and leave the source as it is: resume with {}", flag(Danger::SourceGone))
+        }
+        Remedy::ResumeUnverified => format!(
+            "if no controller will ever write to a kind that is named, resume with {} KIND.group for it",
+            flag(Danger::KindsUnverified)
+        ),
         Remedy::AcceptUnverified { kind } => {
             format!("accept that: {}", flags(Danger::KindsUnverified, [kind]).concat())
         }
@@ -176,6 +183,11 @@ mod tests {
         check(
             &[Remedy::AcceptLoss { kind: kind("Odd Kind") }],
             "accept the loss: --accept-loss 'Odd Kind.g.io'",
+        );
+        check(&[Remedy::AcceptUnverified { kind: kind("A") }], "accept that: --accept-unverified A.g.io");
+        check(
+            &["find out who".into(), Remedy::ResumeWithoutSource],
+            "find out who, or end the move and leave the source as it is: resume with --source-gone",
         );
         check(
             &["make them equal".into(), Remedy::UseExisting],

@@ -121,6 +121,8 @@ pub enum Failure {
         /// What can be done.
         remedy: Box<Remedy>,
     },
+    /// Controllers of the target did not show in time that they took these over.
+    NotTakenOver(Vec<String>),
     /// Some objects could not be let go of; everything else is done.
     Unsettled(Vec<String>),
     /// A thing that can't happen, happened.
@@ -146,6 +148,10 @@ impl Failure {
                 listed(head, moves, LINES, String::clone)
             }
             Self::TimedOut(what) => listed("waited in vain:", what, LINES, String::clone),
+            Self::NotTakenOver(what) => {
+                let head = "nothing is deleted, because the target's controllers have not taken over:";
+                listed(head, what, LINES, String::clone)
+            }
             Self::Gate(findings) => listed("a check says stop:", findings, LINES, |(plugin, finding)| {
                 let Finding { message, code, object, remedy, .. } = finding;
                 let object = object.as_ref().map(|object| format!(", {object}")).unwrap_or_default();
@@ -177,6 +183,7 @@ impl fmt::Display for Failure {
             },
             Self::Several(_)
             | Self::TimedOut(_)
+            | Self::NotTakenOver(_)
             | Self::Gate(_)
             | Self::Undecided(_)
             | Self::Unsettled(_) => f.write_str(&self.lines().join("\n")),

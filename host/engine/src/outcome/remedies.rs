@@ -1,4 +1,4 @@
-//! What can be done about a plugin that stopped a move. That depends on how far the move is: from the first pause on its record
+//! What can be done about a plugin, or a wait, that stopped a move. That depends on how far the move is: from the first pause on its record
 //! names the plugins, and a run that resumes it needs the same, past the commit unless the change is accepted.
 
 use std::collections::BTreeSet;
@@ -17,6 +17,7 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
             let plugins = plugins.into_iter().collect();
             vec![Remedy::ResolveThenResume, Remedy::SwitchOffThenAcceptChange { plugins }]
         }
+        (Failure::NotTakenOver(_), _) => vec![Remedy::ResumeAgain, Remedy::ResumeUnverified],
         (Failure::Unsettled(_), _) => {
             vec![Remedy::ResumeAgain, Remedy::FixThenAcceptChange { plugin: None }]
         }

@@ -106,6 +106,7 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
             job.tell(Event::warning("unverified", text));
             Ok(())
         }
+        Err(Failure::TimedOut(missing)) => Err(Failure::NotTakenOver(missing)),
         other => other,
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pivot_core::GroupKind;
 use pivot_core::record::Phase;
+use pivot_core::remedy::Remedy;
 use pivot_engine::{Event, Exit, Failure, Setup, Watcher, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
@@ -72,6 +73,7 @@ async fn nothing_is_deleted_where_no_controller_is_at_work() {
     assert_eq!((stop.exit, stop.phase), (Exit::PastCommit, Some(Phase::Live)), "{stop}");
     let told = stop.to_string();
     assert!(told.contains("Cluster ns/c") && told.contains("Machine ns/m"), "{told}");
+    assert_eq!(stop.remedies(), [Remedy::ResumeAgain, Remedy::ResumeUnverified]);
     let after = picture(&stage.source);
     assert_eq!(
         before.keys().collect::<Vec<_>>(),
