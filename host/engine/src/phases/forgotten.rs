@@ -1,25 +1,26 @@
 //! A committed move of which the source has no record any more.
 //!
-//! The source's record is removed when nothing is left to delete, and not before. Without it the target's record, which
-//! somebody may have written who has no business in the source, decides to delete nothing.
+//! The source's record is removed when nothing is left to delete or to un-pause, and not before. Without it the target's
+//! record, which somebody may have written who has no business in the source, decides nothing there.
 
 use std::collections::BTreeMap;
 
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Fate, ReleaseList};
-use pivot_core::{Key, Side, Uid};
+use pivot_core::release::{Entry, Fate, Quiet, ReleaseList};
+use pivot_core::remedy::Remedy;
+use pivot_core::{Key, Side, Uid, pause};
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::requests::listing;
 use crate::requests::side_by_side::LISTS;
 
-/// Refuses where the source still has something that is to be deleted.
+/// Refuses where the source still has something that is to be deleted, or kept and still paused.
 pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let mut wanted = BTreeMap::new();
-    let mut deleted: BTreeMap<&Uid, &Key> = BTreeMap::new();
-    for entry in list.entries.iter().filter(|entry| entry.fate == Fate::Delete) {
-        deleted.insert(&entry.uid, &entry.key);
+    let mut worked_on: BTreeMap<&Uid, &Entry> = BTreeMap::new();
+    for entry in list.entries.iter().filter(|e| e.fate == Fate::Delete || e.quiet != Quiet::Untouched) {
+        worked_on.insert(&entry.uid, entry);
         // What is not served has no objects either.
         if let Some(kind) = job.kinds.source.get(&entry.key.group_kind) {
             wanted.insert((&entry.key.group_kind, &entry.key.namespace), kind.clone());
@@ -28,8 +29,12 @@ pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Fa
     let wanted = wanted.into_iter().map(|((_, namespace), kind)| (kind, namespace.clone())).collect();
     let mut left: Vec<&Key> = Vec::new();
     for (_, listed) in listing::metas(&job.source, LISTS, wanted).await? {
-        let there = listed.required()?;
-        left.extend(there.iter().filter(|m| !m.deleting()).filter_map(|m| deleted.get(&m.uid).copied()));
+        for meta in listed.required()?.iter().filter(|meta| !meta.deleting()) {
+            let Some(entry) = worked_on.get(&meta.uid) else { continue };
+            if entry.fate == Fate::Delete || pause::is_ours(meta, &job.move_id) {
+                left.push(&entry.key);
+            }
+        }
     }
     left.sort_unstable();
     let Some(first) = left.first() else { return Ok(()) };
@@ -38,13 +43,15 @@ pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Fa
         side: Side::Source,
         object: Some((*first).clone()),
         message: format!(
-            "the source has no record of move {}, which is removed last of all, but still has {}: nothing is deleted on the \
-             word of the target alone",
+            "the source has no record of move {}, which is removed last of all, but still has {}: nothing is deleted nor un-paused \
+             there on the word of the target alone",
             job.move_id,
             some_of(&left, 5)
         ),
-        remedies: vec!["find out who removed that record, or wrote the target's; then end the move without the source, and delete there \
-                 by hand what the target has"
-            .into()],
+        remedies: vec![
+            "find out who removed that record, or wrote the target's; what the target has, delete in the source by hand"
+                .into(),
+            Remedy::ResumeWithoutSource,
+        ],
     }))
 }

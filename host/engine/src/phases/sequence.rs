@@ -264,7 +264,7 @@ impl ActiveMove {
             };
             live::resume(&job, &list, copied).await?;
             calls::gate(&job, &Scene::of_list(&list), Point::AfterResume).await?;
-            evidence::wait(&job, &list, known, self.journal.committed_at()).await?;
+            evidence::wait(&job, &list, known, self.journal.committed_at()?).await?;
             job.safe_point()?;
             self.lap(Phase::Live);
         }

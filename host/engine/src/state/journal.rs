@@ -169,8 +169,8 @@ impl Journal {
     }
 
     /// When the target's record was written, by the target's clock. It is written by the commit.
-    pub(crate) fn committed_at(&self) -> &str {
-        self.at.target.as_ref().and_then(|stored| stored.created.as_deref()).unwrap_or_default()
+    pub(crate) fn committed_at(&self) -> Result<&str, Failure> {
+        self.at.target.as_ref().and_then(|stored| stored.created.as_deref()).ok_or_else(no_record)
     }
 
     /// Whether the source keeps records and has none of this move.
