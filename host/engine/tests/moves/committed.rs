@@ -4,15 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pivot_core::record::Phase;
+use pivot_core::remedy::Remedy;
 use pivot_core::{KindLabels, Side, names};
 use pivot_engine::Setup;
-use pivot_engine::{Event, Exit, Next, Stop, Watcher, run};
+use pivot_engine::{Event, Exit, Failure, Next, Stop, Watcher, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, claims, is_record, key, kind, picture, under_way};
-use crate::trouble::{code, half_committed, live};
+use crate::trouble::{code, half_committed, live, with_a_shared_class};
 
 fn unreachable(place: &MemoryPlace) {
     place.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
@@ -235,7 +236,7 @@ async fn what_came_late_is_judged_by_the_owners_that_exist() {
 
 #[tokio::test(start_paused = true)]
 async fn a_move_that_was_rolled_back_without_its_target_is_not_taken_up_there() {
-    let mut stage = half_committed().await;
+    let mut stage = half_committed(Stage::new()).await;
     unreachable(&stage.target);
     stage.options.target_gone = true;
     run::rollback(stage.setup()).await.unwrap();
@@ -256,10 +257,8 @@ async fn a_move_that_was_rolled_back_without_its_target_is_not_taken_up_there() 
     run::start(stage.setup()).await.unwrap();
 }
 
-/// Who may write ConfigMaps in the target has no say over what is deleted in the source.
-#[tokio::test(start_paused = true)]
-async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
-    let stage = half_committed().await;
+/// As who may write in both could: the source has no record any more, and the target's says that all is released.
+fn forge_released(stage: &Stage) {
     let record =
         |place: &MemoryPlace, side| place.keys().into_iter().find(|key| is_record(key, side)).unwrap();
     let (source, target) = (record(&stage.source, "source"), record(&stage.target, "target"));
@@ -271,6 +270,13 @@ async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
             body["data"]["record.json"] = json!(text);
         })
         .unwrap();
+}
+
+/// Who may write ConfigMaps in the target has no say over what is deleted in the source.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
+    let stage = half_committed(Stage::new()).await;
+    forge_released(&stage);
     let before = picture(&stage.source);
     for stop in [run::resume(stage.setup()).await.unwrap_err(), run::start(stage.setup()).await.unwrap_err()]
     {
@@ -279,10 +285,32 @@ async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
     }
 }
 
+/// Nor is what stays in the source left paused without a word.
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_and_still_paused_is_named_before_the_move_is_done() {
+    let mut stage = half_committed(with_a_shared_class()).await;
+    forge_released(&stage);
+    for key in stage.source.keys() {
+        if key.namespace.as_deref() == Some("ns") && key.name != "pull" {
+            stage.source.remove(&key).unwrap();
+        }
+    }
+    let before = picture(&stage.source);
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "record-removed"), "{stop}");
+    assert!(stop.to_string().contains("ClusterClass shared/one"), "{stop}");
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert_eq!(refusals[0].remedies.last(), Some(&Remedy::ResumeWithoutSource));
+
+    stage.options.source_gone = true;
+    run::resume(stage.setup()).await.unwrap();
+    assert_eq!(picture(&stage.source), before);
+}
+
 /// Whoever removes the record that decides takes the move back, and its copies with it.
 #[tokio::test(start_paused = true)]
 async fn a_move_whose_record_is_gone_at_the_end_is_not_said_to_be_done() {
-    let mut stage = half_committed().await;
+    let mut stage = half_committed(Stage::new()).await;
     unreachable(&stage.source);
     stage.options.source_gone = true;
     let (target, gone) = (stage.target.clone(), AtomicUsize::new(0));

@@ -19,6 +19,8 @@ mod hostile;
 #[cfg(test)]
 mod many;
 #[cfg(test)]
+mod namespaces;
+#[cfg(test)]
 mod plugins;
 #[cfg(test)]
 mod refusals;

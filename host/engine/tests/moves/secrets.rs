@@ -1,15 +1,13 @@
 //! Secrets that are touched or changed after the commit. The release list has no digest of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use pivot_core::hooks::{Description, Hook};
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::{Exit, Failure, Stop, run};
-use pivot_places::PlaceError;
-use pivot_places::memory::Fault;
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, is_record, key};
@@ -74,27 +72,10 @@ impl Hooks for Adapts {
 
 /// The run ends when it is about to delete: the next one knows the Secrets by their copies alone.
 async fn dies_at_release(stage: &Stage) {
-    let committed = Arc::new(AtomicUsize::new(0));
-    let seen = committed.clone();
-    stage.target.on_call(move |verb, key| {
-        // For Released.
-        if verb == "patch" && is_record(key, "target") {
-            seen.fetch_add(1, Ordering::SeqCst);
-        }
-        None
-    });
-    stage.source.on_call(move |verb, key| {
-        let dead =
-            ["patch", "delete"].contains(&verb) && committed.load(Ordering::SeqCst) > 0 && !is_lease(key);
-        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
-    });
-    assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::PastCommit);
-    stage.source.on_call(|_, _| None);
-    stage.target.on_call(|_, _| None);
-}
-
-fn is_lease(key: &Key) -> bool {
-    key.group_kind.kind == "Lease"
+    let deletes =
+        |verb: &str, key: &Key| ["patch", "delete"].contains(&verb) && key.group_kind.kind != "Lease";
+    let stop = stage.dies(|verb, key| verb == "patch" && is_record(key, "target"), deletes).await;
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
 }
 
 /// Changes the source's Secret right before it is deleted.

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::Setup;
 use pivot_engine::events::Nobody;
-use pivot_engine::{Halter, Hooks, MoveStatus, Options, Sides, run};
-use pivot_places::MemoryPlace;
+use pivot_engine::{Halter, Hooks, MoveStatus, Options, Sides, Stop, run};
+use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 pub(crate) const CLUSTERS: &str = "cluster.x-k8s.io";
@@ -124,6 +126,31 @@ impl Stage {
             watcher: Arc::new(Nobody),
             halter: Halter::default(),
         }
+    }
+
+    /// Runs the move until, after the target was asked `once`, the source is to do what is `dead`: there it dies, and both answer
+    /// again.
+    pub(crate) async fn dies(
+        &self,
+        once: impl Fn(&str, &Key) -> bool + Send + Sync + 'static,
+        dead: impl Fn(&str, &Key) -> bool + Send + Sync + 'static,
+    ) -> Stop {
+        let armed = Arc::new(AtomicBool::new(false));
+        self.target.on_call({
+            let armed = armed.clone();
+            move |verb, key| {
+                armed.fetch_or(once(verb, key), Ordering::SeqCst);
+                None
+            }
+        });
+        self.source.on_call(move |verb, key| {
+            let dead = armed.load(Ordering::SeqCst) && dead(verb, key);
+            dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+        });
+        let stop = run::start(self.setup()).await.unwrap_err();
+        self.source.on_call(|_, _| None);
+        self.target.on_call(|_, _| None);
+        stop
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use pivot_core::names;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{GroupKind, Key, names};
 use pivot_engine::{Exit, Failure, run};
 use pivot_places::memory::Fault;
 use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
@@ -23,23 +23,10 @@ pub(crate) fn code(stop: &pivot_engine::Stop) -> &str {
 /// A move that is committed and live, and of whose source nothing is deleted yet: as a kill would leave it.
 pub(crate) async fn live() -> Stage {
     let stage = Stage::new();
-    let released = Arc::new(AtomicUsize::new(0));
-    let seen = released.clone();
-    stage.target.on_call(move |verb, key| {
-        // For Released.
-        if verb == "patch" && is_record(key, "target") {
-            seen.fetch_add(1, Ordering::SeqCst);
-        }
-        None
-    });
-    stage.source.on_call(move |verb, _| {
-        let dead = verb == "patch" && released.load(Ordering::SeqCst) >= 1;
-        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
-    });
-    let stop = run::start(stage.setup()).await.unwrap_err();
+    // Released.
+    let stop =
+        stage.dies(|verb, key| verb == "patch" && is_record(key, "target"), |verb, _| verb == "patch").await;
     assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
-    stage.source.on_call(|_, _| None);
-    stage.target.on_call(|_, _| None);
     stage
 }
 
@@ -120,8 +107,8 @@ async fn an_owner_cycle_can_be_opened() {
     assert!(stage.target.collect_garbage().is_empty());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_class_of_a_shared_namespace_that_has_others_is_copied_and_kept() {
+/// A move that brings one of the two classes of another namespace, and keeps it in the source.
+pub(crate) fn with_a_shared_class() -> Stage {
     let stage = Stage::new();
     for (name, uid) in [("one", "c1"), ("two", "c2")] {
         let mut class = body(CLUSTERS, "ClusterClass", name, None);
@@ -135,6 +122,12 @@ async fn a_class_of_a_shared_namespace_that_has_others_is_copied_and_kept() {
             b["spec"]["topology"]["classRef"] = json!({"name": "one", "namespace": "shared"});
         })
         .unwrap();
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_of_a_shared_namespace_that_has_others_is_copied_and_kept() {
+    let stage = with_a_shared_class();
     let report = run::start(stage.setup()).await.unwrap();
     assert_eq!(report.done.kept.values().sum::<usize>(), 1);
     let one =
@@ -203,7 +196,7 @@ async fn a_rollback_that_dies_at_any_write_does_no_harm() {
     let untouched = picture(&Stage::new().source);
     for resume in [false, true] {
         for n in 1.. {
-            let stage = half_committed().await;
+            let stage = half_committed(Stage::new()).await;
             let calls = Arc::new(AtomicUsize::new(0));
             for place in [&stage.source, &stage.target] {
                 let calls = calls.clone();
@@ -239,23 +232,10 @@ async fn a_rollback_that_dies_at_any_write_does_no_harm() {
 }
 
 /// A move that died between the two writes of its commit: the target's record says Committed, the source's does not.
-pub(crate) async fn half_committed() -> Stage {
-    let stage = Stage::new();
-    let armed = Arc::new(AtomicUsize::new(0));
-    let seen = armed.clone();
-    stage.target.on_call(move |verb, key| {
-        if verb == "create" && is_record(key, "target") {
-            seen.store(1, Ordering::SeqCst);
-        }
-        None
-    });
-    stage.source.on_call(move |verb, _| {
-        let dead = verb == "patch" && armed.load(Ordering::SeqCst) == 1;
-        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
-    });
-    assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
-    stage.source.on_call(|_, _| None);
-    stage.target.on_call(|_, _| None);
+pub(crate) async fn half_committed(stage: Stage) -> Stage {
+    let stop =
+        stage.dies(|verb, key| verb == "create" && is_record(key, "target"), |verb, _| verb == "patch").await;
+    assert_eq!(stop.exit, Exit::PartWay, "{stop}");
     stage
 }
 
@@ -317,7 +297,7 @@ async fn a_controller_that_has_not_noticed_the_pause_is_made_to_look() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_finished_without_its_source_is_not_taken_back_from_it() {
-    let mut stage = half_committed().await;
+    let mut stage = half_committed(Stage::new()).await;
     let before = picture(&stage.source);
     stage.options.source_gone = true;
     run::resume(stage.setup()).await.unwrap();
@@ -461,41 +441,4 @@ async fn a_move_that_locked_two_namespaces_goes_on_after_its_run_died() {
         let left = stage.source.keys().into_iter().filter(|key| key.group_kind.kind == "Lease");
         assert_eq!(left.count(), 0, "{:?}", stage.source.keys());
     }
-}
-
-/// A namespace that one move made, and another, finished one moved into.
-#[tokio::test(start_paused = true)]
-async fn a_rollback_keeps_a_namespace_in_which_another_moves_objects_live() {
-    let first = Stage::new();
-    first.target.on_call(|verb, key| {
-        (verb == "create" && key.name == "m1").then(|| Fault::Before(PlaceError::Forbidden("no".into())))
-    });
-    assert_eq!(run::start(first.setup()).await.unwrap_err().exit, Exit::PartWay);
-    first.target.on_call(|_, _| None);
-
-    let mut second = Stage::empty();
-    second.target = first.target.clone();
-    second.source.insert(body(INFRA, "Pool", "theirs", None)).unwrap();
-    run::start(second.setup()).await.unwrap();
-    run::rollback(first.setup()).await.unwrap();
-    let namespace = Key::new(GroupKind::new("", "Namespace"), None, "ns");
-    assert!(first.target.body(&namespace).is_some());
-    assert!(first.target.body(&key(INFRA, "Pool", "theirs")).is_some());
-}
-
-/// Namespaces are made while the record is written that says what comes next; that may fail.
-#[tokio::test(start_paused = true)]
-async fn a_namespace_made_beside_a_record_that_is_not_written_is_removed_again() {
-    let stage = Stage::new();
-    let untouched = picture(&stage.source);
-    stage.source.on_call(|verb, key| {
-        let second = verb == "patch" && is_record(key, "source");
-        second.then(|| Fault::Before(PlaceError::Forbidden("records".into())))
-    });
-    let stop = run::start(stage.setup()).await.unwrap_err();
-    assert_eq!(stop.exit, Exit::Refused, "{stop}");
-    assert_eq!(picture(&stage.source), untouched);
-    let made = stage.target.journal().into_iter().filter(|call| call.key.group_kind.is("", "Namespace"));
-    assert_eq!(made.map(|call| call.verb).collect::<Vec<_>>(), ["create", "delete"]);
-    assert!(stage.target.keys().iter().all(|key| key.name != "ns"), "{:?}", stage.target.keys());
 }
