@@ -1,18 +1,20 @@
 //! Plugins on the command line: loading them for a move, and what can be done with them outside one.
 
 mod refused;
+mod runtime;
 mod trial;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pivot_engine::{Exit, Hooks};
-use pivot_runtime::{Admission, Inspection, LoadOptions, Plugin, Runtime};
+use pivot_runtime::{Admission, Inspection, LoadOptions, Plugin};
 use serde_json::{Value, json};
 
 use crate::args::{PluginVerb, With};
 use crate::exit::{self, Result};
 use crate::output::{Document, Output, Text};
+use runtime::runtime;
 
 /// The plugins of a move; none where no directory is named. An error is everything that is wrong with them.
 pub(crate) async fn load(with: &With) -> Result<Vec<Arc<dyn Hooks>>, Text> {
@@ -23,7 +25,8 @@ pub(crate) async fn load(with: &With) -> Result<Vec<Arc<dyn Hooks>>, Text> {
 
 async fn read(directory: &Path, unlocked: bool) -> Result<Vec<Plugin>, Text> {
     let options = LoadOptions { unlocked };
-    Runtime::new().load(directory, options).await.map_err(|errors| refused::told(directory, &errors))
+    let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
+    loaded.map_err(|errors| refused::told(directory, &errors))
 }
 
 /// `pivot-host plugin …`.
@@ -35,6 +38,8 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         PluginVerb::Lock { file } => lock(file, output).await,
         PluginVerb::Verify { directory } => verify(directory, output).await,
         PluginVerb::Run(trial) => trial::run(trial, output).await,
+        // Done before there are threads.
+        PluginVerb::TryCompile { .. } => Ok(()),
     };
     match result {
         Ok(()) => exit::DONE,
@@ -75,7 +80,7 @@ fn new(name: &str, program: &str, output: &Output) -> Result<()> {
 
 async fn inspect(file: &Path, output: &Output) -> Result<()> {
     let inspection =
-        Runtime::new().inspect(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
+        runtime()?.inspect(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let text = || {
         let mut text = facts(&inspection);
         text.gap();
@@ -89,8 +94,7 @@ async fn inspect(file: &Path, output: &Output) -> Result<()> {
 }
 
 async fn lock(file: &Path, output: &Output) -> Result<()> {
-    let admission =
-        Runtime::new().admit(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
+    let admission = runtime()?.admit(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let Admission { inspection, granted, missing } = &admission;
     let text = || {
         let mut text = facts(inspection);
@@ -151,7 +155,7 @@ async fn list(with: &With, output: &Output) -> Result<()> {
 
 /// As a move loads them, and what was looked at; a fault is worth a line each and exit 6.
 async fn verify(directory: &Path, output: &Output) -> Result<()> {
-    let plugins = match Runtime::new().load(directory, LoadOptions::default()).await {
+    let plugins = match runtime()?.load(directory, LoadOptions::default()).await {
         Ok(plugins) => plugins,
         Err(errors) => {
             let faults: Vec<Value> = errors.iter().map(refused::fault).collect();

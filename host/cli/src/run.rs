@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anstream::{AutoStream, ColorChoice};
 use pivot_engine::{Exit, Halter, Next};
+use pivot_runtime::{TrialLimits, try_compile};
 use serde_json::json;
 
 use crate::args::{self, Choices, Color, LogFormat, OutputFormat, PluginVerb, Task};
@@ -110,6 +111,10 @@ fn dispatch(task: &Task, program: &str, output: &Arc<Output>) -> u8 {
 }
 
 fn plugin(verb: &PluginVerb, program: &str, output: &Arc<Output>) -> u8 {
+    // Before there are threads, whose stacks would count.
+    if let PluginVerb::TryCompile { memory, seconds, size } = *verb {
+        return try_compile(TrialLimits { memory, seconds, size });
+    }
     let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
     runtime.block_on(plugins::run(verb, program, output))
 }

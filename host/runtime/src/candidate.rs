@@ -17,6 +17,7 @@ use crate::error::{LoadError, Refused};
 use crate::limits::Limits;
 use crate::parse::{self, Seen};
 use crate::plugin::HookSet;
+use crate::trial::Budget;
 
 /// A component that is compiled and has said who it is.
 pub(crate) struct Candidate {
@@ -34,11 +35,13 @@ pub(crate) struct Linked {
 }
 
 impl Runtime {
-    /// Parses, compiles, links and asks who it is.
-    pub(crate) async fn candidate(&self, artifact: Artifact) -> Result<Candidate, LoadError> {
+    /// Parses, compiles, links and asks who it is. What did not pass its trial before is tried first.
+    pub(crate) async fn candidate(&self, artifact: Artifact, passed: bool) -> Result<Candidate, LoadError> {
         let who = artifact.who(None);
-        let seen = parse::look(&artifact.bytes).map_err(|why| why.of(who.clone()))?;
-        let linked = self.link(&artifact, &seen, Limits::default().stack).await?;
+        if !passed {
+            self.tried(&artifact).await.map_err(|why| why.of(who.clone()))?;
+        }
+        let (seen, linked) = self.link(&artifact, Limits::default().stack).await?;
         let hooks: Vec<Hook> =
             Hook::ALL.into_iter().filter(|hook| seen.exports.contains(&hook.to_string())).collect();
         let card = Arc::new(Card::stranger(who.clone()));
@@ -62,20 +65,41 @@ impl Runtime {
         Ok(Candidate { artifact, seen, declaration, hooks, linked })
     }
 
-    /// Compiles on a thread of its own, beside the others.
-    pub(crate) async fn link(
-        &self,
-        artifact: &Artifact,
-        seen: &Seen,
-        stack: usize,
-    ) -> Result<Linked, LoadError> {
-        let (runtime, bytes, seen) = (self.clone(), Arc::clone(&artifact.bytes), seen.clone());
-        let work = tokio::task::spawn_blocking(move || link(&runtime, &bytes, &seen, stack));
-        match work.await {
-            Ok(linked) => linked.map_err(|why| why.of(artifact.who(None))),
-            Err(_) => Err(Refused::Malformed("the compiler gave up".into()).of(artifact.who(None))),
+    /// Counts what a component consists of, and lets it be compiled on trial.
+    async fn tried(&self, artifact: &Artifact) -> Result<(), Refused> {
+        let bytes = Arc::clone(&artifact.bytes);
+        let work = aside(move || parse::count(&bytes)).await?;
+        match &self.trials {
+            Some(trials) => trials.hold(&artifact.bytes, Budget::of(work)).await,
+            None => Ok(()),
         }
     }
+
+    /// Validates and compiles beside the others.
+    pub(crate) async fn link(&self, artifact: &Artifact, stack: usize) -> Result<(Seen, Linked), LoadError> {
+        // Closed never.
+        let _turn = self.turns.acquire().await;
+        let (runtime, bytes) = (self.clone(), Arc::clone(&artifact.bytes));
+        let linked = aside(move || compiled(&runtime, &bytes, stack)).await;
+        linked.map_err(|why| why.of(artifact.who(None)))
+    }
+}
+
+/// Works on a thread of its own: nobody else has to wait, and a signal ends the wait.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
+) -> Result<T, Refused> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(Refused::Malformed("the compiler gave up".into())))
+}
+
+/// Validates, compiles and links.
+pub(crate) fn compiled(runtime: &Runtime, bytes: &[u8], stack: usize) -> Result<(Seen, Linked), Refused> {
+    runtime.compiling(|| {
+        let seen = parse::look(bytes)?;
+        let linked = link(runtime, bytes, &seen, stack)?;
+        Ok((seen, linked))
+    })?
 }
 
 fn link(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Linked, Refused> {

@@ -11,7 +11,12 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use tokio::sync::Semaphore;
 use wasmtime::{Config, Engine, EngineWeak, OptLevel};
+
+use crate::error::Refused;
+use crate::trial::{TrialProgram, Trials};
 
 /// How long a component computes before it gives way.
 const TICK: Duration = Duration::from_millis(10);
@@ -19,20 +24,69 @@ const TICK: Duration = Duration::from_millis(10);
 const FRAMES: NonZeroUsize = NonZeroUsize::new(20).unwrap();
 /// What host functions called from a component may use of its stack, beside the component itself.
 const HOST_STACK: usize = 512 << 10;
+/// Threads that compile, on every machine: what passed its trial on one needs no more memory on another.
+const COMPILERS: usize = 4;
+/// Stack of a thread that compiles on trial.
+const COMPILER_STACK: usize = 2 << 20;
+/// Components that are compiled side by side.
+const SIDE_BY_SIDE: usize = 4;
 
 /// Runs plugins. Cheap to make; keep one per process.
 ///
 /// One engine for each size of stack that a plugin was granted, which is one: the stack is the only limit that
 /// belongs to an engine and not to a store.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Runtime {
     engines: Arc<Mutex<BTreeMap<usize, Engine>>>,
+    compilers: Arc<Mutex<Option<Arc<ThreadPool>>>>,
+    compiler_stack: usize,
+    /// Of components that are compiled.
+    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) trials: Option<Arc<Trials>>,
+}
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Runtime {
-    /// A runtime.
+    /// A runtime for components that somebody vetted: each is compiled in this process, whatever that takes.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            engines: Arc::default(),
+            compilers: Arc::default(),
+            // A thread that waits for a part of one component may begin with the next, above it on its stack.
+            compiler_stack: COMPILER_STACK * SIDE_BY_SIDE,
+            turns: Arc::new(Semaphore::new(SIDE_BY_SIDE)),
+            trials: None,
+        }
+    }
+
+    /// A runtime that lets this program compile each component first, within limits, unless the lock says that it passed.
+    pub fn with_trials(program: TrialProgram) -> Self {
+        Self { trials: Some(Arc::new(Trials::new(program))), ..Self::new() }
+    }
+
+    /// The one that compiles on trial, one component.
+    pub(crate) fn on_trial() -> Self {
+        Self { compiler_stack: COMPILER_STACK, ..Self::new() }
+    }
+
+    /// Does work on the threads that compile.
+    pub(crate) fn compiling<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Refused> {
+        let mut compilers = self.compilers.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = match &*compilers {
+            Some(pool) => Arc::clone(pool),
+            None => {
+                let builder = ThreadPoolBuilder::new().num_threads(COMPILERS).stack_size(self.compiler_stack);
+                let pool = builder.build().map_err(|error| Refused::Runtime(error.to_string()))?;
+                Arc::clone(compilers.insert(Arc::new(pool)))
+            }
+        };
+        drop(compilers);
+        Ok(pool.install(work))
     }
 
     pub(crate) fn engine(&self, stack: usize) -> wasmtime::Result<Engine> {

@@ -100,6 +100,17 @@ pub enum Refused {
     /// Components in components, so often that the compiler would not come to an end.
     #[error("is small and would be compiled into {0}; no plugin may")]
     Unfolds(String),
+    /// More of something than any plugin has.
+    #[error("has too many {what}: more than {most}; no plugin may")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: u64,
+    },
+    /// Validating and compiling it was tried in a process of its own, and didn't end well.
+    #[error("was compiled on trial and {0}; no plugin may")]
+    Trial(String),
     /// What it says of itself makes no sense.
     #[error("describes itself wrongly: {0}")]
     Description(String),
@@ -184,6 +195,8 @@ impl Refused {
             Self::ForeignImports(_) => "foreign-imports",
             Self::Mismatch(_) => "mismatch",
             Self::Unfolds(_) => "unfolds",
+            Self::TooMany { .. } => "too-many",
+            Self::Trial(_) => "trial",
             Self::Description(_) => "description",
             Self::Describe(_) => "describe",
             Self::Undeclared(_) => "undeclared",

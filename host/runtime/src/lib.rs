@@ -10,6 +10,7 @@
 //! | `engine` | which machine the components run on |
 //! | `directory` | which files there are, and that none lies outside |
 //! | `parse` | what a file is before anything of it is compiled |
+//! | `trial`, `trial_process` | what compiling it takes, in a process of its own; what that process does |
 //! | `candidate` | what it is and says of itself, in the sandbox |
 //! | `operator`, `trust` | what the operator admits and grants, and whether it covers what is asked for |
 //! | `load` | from a directory to plugins, or to everything that is wrong with it |
@@ -46,6 +47,8 @@ mod scene;
 mod services;
 mod tally;
 mod text;
+mod trial;
+mod trial_process;
 pub mod trust;
 
 pub use describe::{Change, Declaration, Read};
@@ -58,3 +61,5 @@ pub use plugin::{MoveContext, Plugin};
 pub use scene::Scene;
 pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};
 pub use tally::Used;
+pub use trial::TrialProgram;
+pub use trial_process::{TrialLimits, try_compile};

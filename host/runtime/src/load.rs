@@ -19,6 +19,7 @@ use crate::limits::Limits;
 use crate::operator::{LoadOptions, Operator};
 use crate::plugin::Plugin;
 use crate::tally::Tally;
+use crate::trial;
 use crate::trust::{self, Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 
 /// What can be known of a component without trusting it.
@@ -84,7 +85,7 @@ impl Runtime {
     pub async fn inspect(&self, path: &Path) -> Result<Inspection, LoadError> {
         let (dir, file) = split(path)?;
         let artifact = PluginDir::open(&dir)?.read(&file)?;
-        Ok(inspection(&self.candidate(artifact).await?))
+        Ok(inspection(&self.candidate(artifact, false).await?))
     }
 
     /// Admits a file as it is now: writes its digest to the lock beside it and, where `plugins.toml` says nothing of
@@ -92,7 +93,7 @@ impl Runtime {
     pub async fn admit(&self, path: &Path) -> Result<Admission, LoadError> {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
-        let candidate = self.candidate(dir.read(&file)?).await?;
+        let candidate = self.candidate(dir.read(&file)?, false).await?;
         let inspection = inspection(&candidate);
         let Declaration { name, version, .. } = &candidate.declaration;
         // Read before anything is written: a file that can't be understood stays as it is.
@@ -104,6 +105,7 @@ impl Runtime {
             version: version.clone(),
             sha256: inspection.digest.clone(),
             size: inspection.size,
+            passed: self.trials.is_some().then(trial::terms),
         });
         dir.write(LOCK_FILE, &lock.text())?;
         let granted = known.is_none().then(|| inspection.section.clone());
@@ -122,7 +124,7 @@ impl Runtime {
     pub async fn try_out(&self, path: &Path, grants: Option<&str>) -> Result<Plugin, LoadError> {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
-        let candidate = self.candidate(dir.read(&file)?).await?;
+        let candidate = self.candidate(dir.read(&file)?, false).await?;
         let all = trust::section(&candidate.declaration, &candidate.hooks);
         let file = OperatorFile::read(grants.unwrap_or(&all))?;
         self.vet(&Operator { dir, file, lock: None }, candidate).await
@@ -130,8 +132,13 @@ impl Runtime {
 
     async fn load_one(&self, operator: &Operator, file: &str) -> Result<(String, Plugin), LoadError> {
         let artifact = operator.dir.read(file)?;
-        operator.locked(&artifact)?;
-        let candidate = self.candidate(artifact).await?;
+        let entry = operator.locked(&artifact)?;
+        let passed = entry.is_some_and(Entry::passed);
+        let candidate = self.candidate(artifact, passed).await.map_err(|mut error| {
+            // It could not say its name, but it was admitted under one.
+            error.who.name = error.who.name.take().or_else(|| entry.map(|entry| entry.name.clone()));
+            error
+        })?;
         self.vet(operator, candidate).await.map(|plugin| (file.to_owned(), plugin))
     }
 
@@ -162,7 +169,7 @@ impl Runtime {
             return Err(Refused::NotGranted { name: name.clone(), missing }.of(who()));
         }
         if grants.limits.stack != Limits::default().stack {
-            linked = self.link(&artifact, &seen, grants.limits.stack).await?;
+            linked = self.link(&artifact, grants.limits.stack).await?.1;
         }
         let description = Description {
             name: name.clone(),

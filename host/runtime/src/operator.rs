@@ -7,7 +7,7 @@ use pivot_core::shell::quoted;
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused, Who, short};
 use crate::plugin::Plugin;
-use crate::trust::{GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
+use crate::trust::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 
 /// How plugins are loaded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,11 +36,12 @@ impl Operator {
         }
     }
 
-    /// Whether a file is what was admitted.
-    pub(crate) fn locked(&self, artifact: &Artifact) -> Result<(), LoadError> {
-        let Some(lock) = &self.lock else { return Ok(()) };
-        if lock.of_digest(&artifact.digest).is_some_and(|entry| entry.size == artifact.bytes.len() as u64) {
-            return Ok(());
+    /// A file's entry in the lock; none where there need not be one. An error: it isn't what was admitted.
+    pub(crate) fn locked(&self, artifact: &Artifact) -> Result<Option<&Entry>, LoadError> {
+        let Some(lock) = &self.lock else { return Ok(None) };
+        let size = artifact.bytes.len() as u64;
+        if let Some(entry) = lock.of_digest(&artifact.digest).filter(|entry| entry.size == size) {
+            return Ok(Some(entry));
         }
         let command = self.command(&artifact.file);
         // Which plugin it was is not known before it is asked, and it is not asked: by the name of the file, then.

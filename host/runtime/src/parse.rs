@@ -3,6 +3,10 @@
 //! The compiler is large; a file that is no component, or a broken one, or one that wants what no plugin gets, never
 //! reaches it. Names of imports and exports are read here, from the binary.
 
+mod code;
+mod count;
+mod counts;
+mod nested;
 mod unfolded;
 
 use wasmparser::{BinaryReaderError, Encoding, Parser, Payload, Validator, WasmFeatures};
@@ -12,6 +16,8 @@ use crate::error::Refused;
 use crate::inert;
 use crate::interface::Interface;
 use unfolded::Unfolded;
+
+pub(crate) use counts::Work;
 
 /// What a component's binary says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +30,14 @@ pub(crate) struct Seen {
     pub(crate) exports: Vec<String>,
 }
 
-/// Reads a binary, and refuses what can't be a plugin.
+/// Whether a file is a component at all, and not more of one than any plugin is: what costs no more than reading it.
+pub(crate) fn count(bytes: &[u8]) -> Result<Work, Refused> {
+    kind(bytes)?;
+    counts::count(bytes)
+}
+
+/// Reads a binary, and refuses what can't be a plugin. What the validator needs for it is bounded by nothing: it is for
+/// files that passed their trial.
 pub(crate) fn look(bytes: &[u8]) -> Result<Seen, Refused> {
     kind(bytes)?;
     // The same set of features that the engine is told: what is refused there is refused here, with an offset.

@@ -241,6 +241,16 @@ pub(crate) enum PluginVerb {
     },
     /// Call one hook on objects from a file, without a cluster and without admitting the component
     Run(Trial),
+    /// Validate and compile the component on stdin within limits, for the program that started this one
+    #[command(hide = true)]
+    TryCompile {
+        /// Bytes of memory
+        memory: u64,
+        /// Seconds of processor time
+        seconds: u64,
+        /// Bytes of the component
+        size: u64,
+    },
 }
 
 /// One hook, and on what it is called.

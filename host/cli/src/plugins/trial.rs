@@ -13,10 +13,11 @@ use pivot_core::{Object, merge, words};
 use pivot_engine::{Exit, violation};
 use pivot_places::objects_of_file;
 use pivot_runtime::probe::Here;
-use pivot_runtime::{CallError, MoveContext, Plugin, Runtime, Scene, Used};
+use pivot_runtime::{CallError, MoveContext, Plugin, Scene, Used};
 use serde_json::{Value, json};
 
 use super::refused;
+use super::runtime::runtime;
 use crate::args::Trial;
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};
@@ -63,7 +64,7 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
         let unreadable = |error| (Exit::Usage, format!("--config {}: {error}", file.display()).into());
         std::fs::read_to_string(file).map_err(unreadable)
     });
-    let plugin = Runtime::new()
+    let plugin = runtime()?
         .try_out(file, grants.transpose()?.as_deref())
         .await
         .map_err(|error| (Exit::Plugin, refused::words(&error, file).collect()))?;

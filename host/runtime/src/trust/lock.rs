@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{LoadError, Refused, Who};
+use crate::trial::terms;
 use crate::trust::{LOCK_FILE, not_toml};
 
 const HEAD: &str =
@@ -23,6 +24,16 @@ pub struct Entry {
     pub sha256: String,
     /// Bytes of its file.
     pub size: u64,
+    /// The program and the limits under which compiling it was tried, and went well; none: it wasn't.
+    #[serde(default)]
+    pub passed: Option<String>,
+}
+
+impl Entry {
+    /// Whether it passed under this program and these limits.
+    pub(crate) fn passed(&self) -> bool {
+        self.passed.as_deref() == Some(&*terms())
+    }
 }
 
 /// The admitted plugins, by name.
@@ -84,12 +95,17 @@ impl Lock {
     /// The file's text. Written by hand rather than by a serialiser, so that it can't fail.
     pub fn text(&self) -> String {
         let mut text = format!("{HEAD}format = {FORMAT}\n");
-        for Entry { name, version, sha256, size } in &self.entries {
+        for entry in &self.entries {
+            let Entry { name, version, sha256, size, passed: _ } = entry;
             // The four are words and numbers: checked when a plugin is described.
             let _ = write!(
                 text,
                 "\n[[plugin]]\nname = \"{name}\"\nversion = \"{version}\"\nsha256 = \"{sha256}\"\nsize = {size}\n"
             );
+            // What others wrote there counts for nothing, and is not repeated.
+            if entry.passed() {
+                let _ = writeln!(text, "passed = \"{}\"", terms());
+            }
         }
         text
     }
@@ -100,7 +116,7 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, sha256: &str) -> Entry {
-        Entry { name: name.into(), version: "1.0.0".into(), sha256: sha256.into(), size: 7 }
+        Entry { name: name.into(), version: "1.0.0".into(), sha256: sha256.into(), size: 7, passed: None }
     }
 
     #[test]
@@ -113,6 +129,18 @@ mod tests {
         assert_eq!(again, lock);
         assert_eq!(again.entries(), [entry("a", "2"), entry("b", "3")]);
         assert_eq!(again.of_digest("1"), None);
+    }
+
+    #[test]
+    fn a_lock_keeps_that_a_trial_was_passed_under_these_limits_and_no_others() {
+        let mut lock = Lock::default();
+        lock.admit(Entry { passed: Some(terms()), ..entry("a", "1") });
+        lock.admit(Entry { passed: Some("pivot-host 0.0.1, \n".into()), ..entry("b", "2") });
+        let again = Lock::read(&lock.text()).unwrap();
+        let passed: Vec<_> = again.entries().iter().map(Entry::passed).collect();
+        assert_eq!((passed, again.entries()[1].passed.as_deref()), (vec![true, false], None));
+        let older = lock.text().replace(&terms(), "pivot-host 0.0.1, 60 s");
+        assert!(!Lock::read(&older).unwrap().entries()[0].passed());
     }
 
     #[test]

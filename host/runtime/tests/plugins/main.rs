@@ -16,5 +16,6 @@ mod log;
 mod questions;
 mod secrets;
 mod support;
+mod trials;
 mod trust;
 mod wasi;

@@ -1,0 +1,10 @@
+//! Components that nobody vetted, opened by the program as users run it: refused in seconds, or compiled within limits.
+
+#[cfg(test)]
+mod host;
+#[cfg(test)]
+mod mutated;
+#[cfg(test)]
+mod shapes;
+#[cfg(test)]
+mod trials;

@@ -1,0 +1,138 @@
+//! How many values a function's code carries: into and out of blocks, along branches, into and out of calls.
+//!
+//! A branch is two bytes, and may carry a thousand values; so may each of the targets of a table of branches.
+
+use wasmparser::{BlockType, Operator};
+
+use super::count::Count;
+use crate::error::Refused;
+
+/// Targets of one `br_table`.
+const TARGETS: u64 = 100_000;
+const BLOCKS: &str = "blocks in one function";
+
+/// What a function's code refers to.
+#[derive(Debug, Default)]
+pub(super) struct Module {
+    /// The types: how many values a function of it takes and gives.
+    types: Vec<Signature>,
+    /// The functions, imported ones first.
+    functions: Vec<Signature>,
+    /// How many of them have code that was read already, or have none.
+    read: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Signature {
+    pub(super) params: u64,
+    pub(super) results: u64,
+}
+
+impl Signature {
+    pub(super) fn all(self) -> u64 {
+        self.params + self.results
+    }
+}
+
+impl Module {
+    pub(super) fn define(&mut self, signature: Signature) {
+        self.types.push(signature);
+    }
+
+    pub(super) fn import(&mut self, ty: u32) {
+        self.declare(ty);
+        self.read += 1;
+    }
+
+    pub(super) fn declare(&mut self, ty: u32) -> Signature {
+        let signature = self.of_type(ty);
+        self.functions.push(signature);
+        signature
+    }
+
+    /// The function whose code comes next.
+    pub(super) fn next(&mut self) -> Signature {
+        let signature = self.functions.get(self.read).copied().unwrap_or_default();
+        self.read += 1;
+        signature
+    }
+
+    fn of_type(&self, index: u32) -> Signature {
+        at(&self.types, index)
+    }
+}
+
+fn at(signatures: &[Signature], index: u32) -> Signature {
+    usize::try_from(index).ok().and_then(|index| signatures.get(index)).copied().unwrap_or_default()
+}
+
+/// A function's code.
+pub(super) struct Code<'a> {
+    module: &'a Module,
+    own: Signature,
+    /// How many values a branch to each open block carries, outermost first.
+    labels: Vec<u64>,
+    blocks: Count,
+}
+
+impl<'a> Code<'a> {
+    pub(super) fn new(module: &'a Module, own: Signature) -> Self {
+        Self { module, own, labels: vec![own.results], blocks: Count::new(BLOCKS, 100_000) }
+    }
+
+    /// How many values an instruction carries. What makes no sense carries nothing: the validator refuses it.
+    pub(super) fn carries(&mut self, operator: &Operator<'_>) -> Result<u64, Refused> {
+        let calls = |signature: Signature| signature.all() + 1;
+        Ok(match operator {
+            Operator::Block { blockty } | Operator::If { blockty } | Operator::Try { blockty } => {
+                self.open(*blockty, |signature| signature.results)?
+            }
+            Operator::TryTable { try_table } => {
+                let caught = try_table.catches.len() as u64;
+                self.open(try_table.ty, |signature| signature.results)? + caught
+            }
+            Operator::Loop { blockty } => self.open(*blockty, |signature| signature.params)?,
+            Operator::End | Operator::Delegate { .. } => self.labels.pop().unwrap_or(0) + 1,
+            Operator::Else => self.label(0),
+            Operator::Br { relative_depth }
+            | Operator::BrIf { relative_depth }
+            | Operator::BrOnNull { relative_depth }
+            | Operator::BrOnNonNull { relative_depth } => self.label(*relative_depth),
+            Operator::BrTable { targets } => {
+                if u64::from(targets.len()) > TARGETS {
+                    return Err(Refused::TooMany { what: "targets of one br_table", most: TARGETS });
+                }
+                let mut sum = self.label(targets.default());
+                for target in targets.targets() {
+                    sum += self.label(target?);
+                }
+                sum
+            }
+            Operator::Return => self.own.results + 1,
+            Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
+                calls(at(&self.module.functions, *function_index))
+            }
+            Operator::CallIndirect { type_index, .. }
+            | Operator::ReturnCallIndirect { type_index, .. }
+            | Operator::CallRef { type_index }
+            | Operator::ReturnCallRef { type_index } => calls(self.module.of_type(*type_index)),
+            _ => 1,
+        })
+    }
+
+    fn open(&mut self, ty: BlockType, branch: impl Fn(Signature) -> u64) -> Result<u64, Refused> {
+        self.blocks.add(1_u64)?;
+        let signature = match ty {
+            BlockType::Empty => Signature::default(),
+            BlockType::Type(_) => Signature { params: 0, results: 1 },
+            BlockType::FuncType(index) => self.module.of_type(index),
+        };
+        self.labels.push(branch(signature));
+        Ok(signature.all() + 1)
+    }
+
+    fn label(&self, depth: u32) -> u64 {
+        let depth = usize::try_from(depth).unwrap_or(usize::MAX);
+        self.labels.iter().rev().nth(depth).copied().unwrap_or(0) + 1
+    }
+}

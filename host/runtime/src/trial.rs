@@ -1,0 +1,233 @@
+//! What nobody vetted is compiled on trial first: in a process of its own, which ends when it takes too much.
+//!
+//! Counting ([`crate::parse`]) refuses what is plainly too much; what a validator and a compiler need for the rest, only
+//! they can show. The process holds itself to limits of memory and processor time before it reads a byte, has an empty
+//! environment and nothing open but two pipes. All that comes back is how it ended: neither words, which could lie, nor
+//! compiled code, which would run with our credentials. What came to an end within the limits, valid or not, is then
+//! validated and compiled here.
+//!
+//! The operating system sees to memory and processor time on Unix (macOS: to processor time alone), elsewhere there is the
+//! clock only. A process whose parent is gone, however it went, ends by itself.
+
+mod budget;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::sync::Semaphore;
+
+use crate::error::Refused;
+
+pub(crate) use budget::{Budget, terms};
+
+/// Trials side by side: each takes several processors.
+const SIDE_BY_SIDE: usize = 2;
+/// As much as is read of what a process says when it ends badly.
+const LAST_WORDS: u64 = 4 << 10;
+
+/// It came to an end within the limits; whether the component is one is seen again.
+pub(crate) const ENDED: u8 = 0;
+/// The compiler noticed by itself that there is no memory left.
+pub(crate) const OUT_OF_MEMORY: u8 = 12;
+/// There were no limits, or no component.
+pub(crate) const NOT_BEGUN: u8 = 13;
+
+/// The program that compiles on trial.
+///
+/// It is started with these arguments and three more, which are [`TrialLimits`](crate::TrialLimits); it hands those to
+/// [`try_compile`](crate::try_compile) and ends with the code that it gets.
+#[derive(Clone, Debug)]
+pub struct TrialProgram {
+    /// The program; `std::env::current_exe()`, where it is the caller.
+    pub path: PathBuf,
+    /// The arguments that make it do so.
+    pub arguments: Vec<OsString>,
+}
+
+/// Starts trials.
+#[derive(Debug)]
+pub(crate) struct Trials {
+    program: TrialProgram,
+    turns: Semaphore,
+}
+
+impl Trials {
+    pub(crate) fn new(program: TrialProgram) -> Self {
+        Self { program, turns: Semaphore::new(SIDE_BY_SIDE) }
+    }
+
+    /// Lets a component be validated and compiled. An error says what it took too much of.
+    pub(crate) async fn hold(&self, component: &[u8], budget: Budget) -> Result<(), Refused> {
+        // Closed never.
+        let _turn = self.turns.acquire().await;
+        let mut child = self.start(component, budget).map_err(not_started)?;
+        // Dropped midway, because somebody pressed Ctrl-C, the child is killed, too; and it ends by itself when its stdin does.
+        match tokio::time::timeout(budget.wall, ended(&mut child, component)).await {
+            Ok(Ok((status, last_words))) => judge(status, &last_words, budget),
+            Ok(Err(error)) => Err(not_started(error)),
+            Err(_) => {
+                // One that has ended meanwhile can't be killed, which is as good.
+                let _ = child.kill().await;
+                Err(Refused::Trial(format!("wasn't done after {} s", budget.wall.as_secs())))
+            }
+        }
+    }
+
+    fn start(&self, component: &[u8], budget: Budget) -> std::io::Result<Child> {
+        let TrialProgram { path, arguments } = &self.program;
+        let mut command = Command::new(path);
+        command
+            .args(arguments)
+            .args([budget.memory, budget.seconds, component.len() as u64].map(|limit| limit.to_string()))
+            .env_clear()
+            // glibc would reserve 64 MiB of addresses for each thread, all of which count.
+            .env("MALLOC_ARENA_MAX", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        // Ctrl-C is for us to hear, and isn't what ended the compiler.
+        #[cfg(unix)]
+        command.process_group(0);
+        command.spawn()
+    }
+}
+
+/// Hands over the component, and waits for the end.
+async fn ended(child: &mut Child, component: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let feed = async {
+        let mut stdin = stdin?;
+        // One that doesn't read to the end has ended, and its status says why.
+        let _ = stdin.write_all(component).await;
+        // Kept open for as long as we are there: its end is ours.
+        Some(stdin)
+    };
+    let listen = async {
+        let mut words = Vec::new();
+        if let Some(stderr) = stderr {
+            // What can't be read was not said.
+            let _ = stderr.take(LAST_WORDS).read_to_end(&mut words).await;
+        }
+        words
+    };
+    let (_stdin, words, status) = tokio::join!(feed, listen, child.wait());
+    Ok((status?, words))
+}
+
+fn not_started(error: std::io::Error) -> Refused {
+    Refused::Runtime(format!("no process to compile on trial in: {error}"))
+}
+
+/// What an end means.
+fn judge(status: ExitStatus, last_words: &[u8], budget: Budget) -> Result<(), Refused> {
+    let memory = || format!("needed more than {} MiB of memory", budget.memory >> 20);
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    let why = match (code, signal(status)) {
+        (Some(ENDED), _) => return Ok(()),
+        (Some(OUT_OF_MEMORY), _) => memory(),
+        (Some(NOT_BEGUN), _) => {
+            let why = "the process to compile on trial in could not limit itself, or got no component";
+            return Err(Refused::Runtime(why.to_owned()));
+        }
+        (_, Some(signal)) if signal == TOO_LONG => {
+            format!("took more than {} s of processor time", budget.seconds)
+        }
+        // What the standard library says before it gives up.
+        _ if says(last_words, "memory allocation of") => memory(),
+        _ if says(last_words, "has overflowed its stack") => "overflowed the compiler's stack".to_owned(),
+        (_, Some(signal)) => format!("ended the compiler with signal {signal}"),
+        (_, None) => format!("ended the compiler with {}", status.code().unwrap_or(-1)),
+    };
+    Err(Refused::Trial(why))
+}
+
+fn says(words: &[u8], phrase: &str) -> bool {
+    words.windows(phrase.len()).any(|window| window == phrase.as_bytes())
+}
+
+/// The signal of a process whose processor time is used up.
+#[cfg(unix)]
+const TOO_LONG: i32 = rustix::process::Signal::XCPU.as_raw();
+#[cfg(not(unix))]
+const TOO_LONG: i32 = -1;
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_status: ExitStatus) -> Option<i32> {
+    None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// What becomes of a trial whose process does this.
+    async fn held(script: &str) -> Result<(), String> {
+        let arguments = ["-c", script].map(OsString::from).to_vec();
+        let trials = Trials::new(TrialProgram { path: "/bin/sh".into(), arguments });
+        let budget = Budget { memory: 64 << 20, seconds: 3, wall: Duration::from_millis(500) };
+        trials.hold(&[0; 1 << 20], budget).await.map_err(|why| why.to_string())
+    }
+
+    fn failed(why: &str) -> Result<(), String> {
+        Err(format!("was compiled on trial and {why}; no plugin may"))
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_process_says_which_limit_it_reached() {
+        assert_eq!(held("exit 0").await, Ok(()));
+        assert_eq!(held("cat > /dev/null & exit 0").await, Ok(()));
+        assert_eq!(held("exit 12").await, failed("needed more than 64 MiB of memory"));
+        let aborts = "echo 'memory allocation of 7 bytes failed' >&2; kill -ABRT $$";
+        assert_eq!(held(aborts).await, failed("needed more than 64 MiB of memory"));
+        let overflows = "echo \"thread 'main' has overflowed its stack\" >&2; kill -ABRT $$";
+        assert_eq!(held(overflows).await, failed("overflowed the compiler's stack"));
+        assert_eq!(held("kill -XCPU $$").await, failed("took more than 3 s of processor time"));
+        assert_eq!(held("kill -SEGV $$").await, failed("ended the compiler with signal 11"));
+        assert_eq!(held("exit 1").await, failed("ended the compiler with 1"));
+        // Words without end are neither kept nor waited for.
+        assert_eq!(held("yes >&2; exit 1").await, failed("ended the compiler with 1"));
+    }
+
+    #[tokio::test]
+    async fn one_that_hangs_is_killed_and_one_that_nobody_waits_for_too() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let file = dir.path().join("id");
+        let hangs = format!("echo $$ > {}; exec /bin/sleep 1000", file.display());
+        let gone = || {
+            let id = std::fs::read_to_string(&file).unwrap();
+            let id: i32 = id.trim().parse().unwrap();
+            rustix::process::test_kill_process(rustix::process::Pid::from_raw(id).unwrap()).is_err()
+        };
+        assert_eq!(held(&hangs).await, failed("wasn't done after 0 s"));
+        assert!(gone(), "killed and collected");
+
+        let forgotten = tokio::time::timeout(Duration::from_millis(200), held(&hangs)).await;
+        assert!(forgotten.is_err());
+        let begun = Instant::now();
+        while !gone() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "it lives on");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_not_there_is_no_fault_of_the_component() {
+        let trials = Trials::new(TrialProgram { path: "/nowhere/at/all".into(), arguments: Vec::new() });
+        let budget = Budget { memory: 1, seconds: 1, wall: Duration::from_secs(1) };
+        let refused = trials.hold(b"", budget).await.unwrap_err();
+        assert_eq!(refused.code(), "runtime");
+        let unlimited = held("exit 13").await.unwrap_err();
+        assert!(unlimited.starts_with("the runtime does not start: "), "{unlimited}");
+    }
+}

@@ -1,0 +1,89 @@
+//! The other side of a trial: the process that validates and compiles.
+
+use std::io::{self, Read};
+
+use crate::candidate;
+use crate::directory::MAX_PLUGIN;
+use crate::engine::Runtime;
+use crate::error::Refused;
+use crate::limits::Limits;
+use crate::trial::{ENDED, NOT_BEGUN, OUT_OF_MEMORY};
+
+/// What the process that compiles may use: the three arguments that it is started with, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrialLimits {
+    /// Bytes of addresses.
+    pub memory: u64,
+    /// Seconds of processor time.
+    pub seconds: u64,
+    /// Bytes of the component, which comes on stdin. What follows it is nothing, for as long as the parent is there.
+    pub size: u64,
+}
+
+/// Validates and compiles the component that comes on stdin, within the limits. The code is what the process has to end
+/// with.
+pub fn try_compile(limits: TrialLimits) -> u8 {
+    match begun(limits) {
+        Ok(component) => compile(&component),
+        Err(_) => NOT_BEGUN,
+    }
+}
+
+fn begun(limits: TrialLimits) -> io::Result<Vec<u8>> {
+    impose(limits)?;
+    let size = limits.size.min(MAX_PLUGIN);
+    let mut component = Vec::new();
+    io::stdin().lock().take(size).read_to_end(&mut component)?;
+    if component.len() as u64 != limits.size {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    std::thread::Builder::new().name("parent".into()).stack_size(64 << 10).spawn(end_with_parent)?;
+    Ok(component)
+}
+
+/// Nothing more is written here, so what ends this wait is the parent's end.
+fn end_with_parent() {
+    let _ = io::stdin().lock().read(&mut [0]);
+    std::process::abort();
+}
+
+fn compile(component: &[u8]) -> u8 {
+    match candidate::compiled(&Runtime::on_trial(), component, Limits::default().stack) {
+        Ok(_) => ENDED,
+        Err(Refused::Runtime(_)) => OUT_OF_MEMORY,
+        Err(refused) if out_of_memory(&refused.to_string()) => OUT_OF_MEMORY,
+        Err(_) => ENDED,
+    }
+}
+
+/// The words for ENOMEM, of the standard library and of wasmtime.
+fn out_of_memory(error: &str) -> bool {
+    ["os error 12", "out of memory", "Cannot allocate memory"].iter().any(|words| error.contains(words))
+}
+
+#[cfg(unix)]
+fn impose(limits: TrialLimits) -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let TrialLimits { memory, seconds, size: _ } = limits;
+    for (resource, most, more) in [
+        (Resource::Core, 0, 0),
+        (Resource::Nofile, 64, 0),
+        (Resource::As, memory, 0),
+        // The signal for too much processor time says so; a second later comes the one that says nothing.
+        (Resource::Cpu, seconds, 1),
+    ] {
+        // Where the operator set a lower one, that stays.
+        let maximum = getrlimit(resource).maximum.map_or(most + more, |now| now.min(most + more));
+        let set = setrlimit(resource, Rlimit { current: Some(most.min(maximum)), maximum: Some(maximum) });
+        // macOS knows this limit and takes no value for it.
+        if !(cfg!(target_vendor = "apple") && resource == Resource::As) {
+            set?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn impose(_limits: TrialLimits) -> io::Result<()> {
+    Ok(())
+}

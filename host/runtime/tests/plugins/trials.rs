@@ -1,0 +1,65 @@
+//! Which components are compiled on trial, and which are not any more. What a trial holds to is tested with the program
+//! that holds them (`host/cli/tests/components`); here any process does that ends well, or doesn't.
+
+#![cfg(unix)]
+
+use pivot_runtime::{LoadError, LoadOptions, Runtime, TrialProgram};
+
+use crate::support::{Place, grants, guest};
+
+/// A runtime whose trials all end so.
+fn trying(command: &str) -> Runtime {
+    let arguments = ["-c", command].map(Into::into).to_vec();
+    Runtime::with_trials(TrialProgram { path: "/bin/sh".into(), arguments })
+}
+
+fn refused(error: &LoadError) -> (&'static str, String) {
+    (error.code(), error.to_string())
+}
+
+async fn load(place: &Place, runtime: &Runtime, unlocked: bool) -> Vec<(&'static str, String)> {
+    let loaded = runtime.load(place.dir.path(), LoadOptions { unlocked }).await;
+    loaded.err().unwrap_or_default().iter().map(refused).collect()
+}
+
+#[tokio::test]
+async fn only_what_the_lock_says_passed_is_compiled_at_once() {
+    let (passing, failing) = (trying("exit 0"), trying("exit 12"));
+    let place = Place::new();
+    place.operator(&grants("steady"));
+    let path = place.path("steady.wasm");
+    place.put("steady.wasm", &guest("steady"));
+
+    let error = failing.admit(&path).await.unwrap_err();
+    assert_eq!(error.code(), "trial");
+    assert!(!place.path("plugins.lock").exists());
+    assert_eq!(failing.inspect(&path).await.unwrap_err().code(), "trial");
+    assert_eq!(failing.try_out(&path, None).await.unwrap_err().code(), "trial");
+
+    passing.admit(&path).await.unwrap();
+    assert_eq!(load(&place, &failing, false).await, []);
+    // Not locked, not vetted.
+    let codes: Vec<_> = load(&place, &failing, true).await.into_iter().map(|(code, _)| code).collect();
+    assert_eq!(codes, ["trial"]);
+
+    // What passed under another program or other limits has to pass again; it is called by the name in the lock.
+    let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
+    let line = lock.lines().find(|line| line.starts_with("passed")).unwrap();
+    for other in [&lock.replace(line, ""), &lock.replace(line, "passed = \"pivot-host 0.0.1\"")] {
+        place.put("plugins.lock", other.as_bytes());
+        let errors = load(&place, &failing, false).await;
+        let said = "was compiled on trial and needed more than 5";
+        assert!(errors[0].1.starts_with("plugin steady (steady.wasm, sha256 "), "{errors:?}");
+        assert!(errors[0].1.contains(said) && errors[0].0 == "trial", "{errors:?}");
+        assert_eq!(load(&place, &passing, false).await, []);
+    }
+}
+
+/// A lock says that a trial was passed where there was one.
+#[tokio::test]
+async fn without_trials_nothing_passes() {
+    let place = Place::with(&["steady"], &grants("steady")).await;
+    let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
+    assert!(!lock.contains("passed"), "{lock}");
+    assert_eq!(load(&place, &trying("exit 12"), false).await[0].0, "trial");
+}
