@@ -1,9 +1,10 @@
-//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`. One file per command.
 //!
 //! Not a Makefile, because what builds the project is there anyway where the project is built.
 
 mod bench;
 mod demo;
+mod fuzz;
 mod plugins;
 mod shell;
 mod structure;
@@ -29,6 +30,9 @@ Commands:
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   bench plugins [--quick]
                         Measure what plugins cost; without --quick, write docs/benchmarks-plugins.md
+  fuzz [MUTATED GENERATED]
+                        Open components that nobody wrote: 100000 mutated and 1000
+                        generated ones (hours), or so many
   help                  Print this
 ";
 
@@ -49,6 +53,8 @@ fn run(typed: &[&str]) -> Result<()> {
         ["plugins"] => plugins::run(),
         ["test", rest @ ..] => test::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
+        ["fuzz"] => fuzz::run("100000", "1000"),
+        ["fuzz", mutated, generated] => fuzz::run(mutated, generated),
         [] | ["help" | "--help" | "-h"] => {
             say(USAGE);
             Ok(())

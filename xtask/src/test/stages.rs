@@ -100,8 +100,9 @@ impl Stage {
     }
 }
 
-/// The workspaces beside the main one: what is in them is built for wasm32, and can be built and tested natively.
-const BESIDE: [&str; 2] = ["plugins", "tests/guests"];
+/// The workspaces beside the main one: what is built for wasm32, and can be built and tested natively; and what makes
+/// components at random.
+const BESIDE: [&str; 3] = ["plugins", "tests/guests", "tests/fuzz"];
 
 /// The same for all workspaces.
 fn everywhere(arguments: &[&str]) -> Result<()> {

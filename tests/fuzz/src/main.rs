@@ -1,0 +1,90 @@
+//! Opens components that nobody wrote, and sees that none takes more than it may. `cargo xtask fuzz` starts it.
+//!
+//! `pivot-fuzz HOST MUTATED GENERATED SEED-FILE…`: so many files made of the seed files by changing bytes, and so many that
+//! wasm-smith makes. A file is named by its number, and is the same in every run.
+
+mod cases;
+mod dice;
+mod host;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use cases::Cases;
+use host::{Outcome, opened};
+
+/// What came of all files so far.
+#[derive(Default)]
+struct Tally {
+    ends: BTreeMap<&'static str, u64>,
+    longest: Duration,
+    wrong: u64,
+}
+
+fn main() -> Result<()> {
+    let mut typed = std::env::args().skip(1);
+    let mut next = || typed.next().context("usage: pivot-fuzz HOST MUTATED GENERATED SEED-FILE…");
+    let host = PathBuf::from(next()?);
+    let (mutated, generated) = (next()?.parse()?, next()?.parse()?);
+    let seeds = typed.map(std::fs::read).collect::<Result<Vec<_>, _>>().context("read a seed file")?;
+    let cases = Cases { seeds, mutated, generated };
+    let scratch = std::env::temp_dir().join(format!("pivot-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch)?;
+    let done = all(&host, &cases, &scratch);
+    std::fs::remove_dir_all(&scratch)?;
+    let Tally { ends, longest, wrong } = done?;
+    say(&format!("{} files, the longest took {longest:.1?}", mutated + generated));
+    ends.iter().for_each(|(end, count)| say(&format!("  {count:7} {end}")));
+    if wrong > 0 {
+        bail!("{wrong} files took more than they may, or ended otherwise than in a sentence");
+    }
+    Ok(())
+}
+
+/// Opens all files, as many side by side as there are processors.
+fn all(host: &Path, cases: &Cases, scratch: &Path) -> Result<Tally> {
+    let (tally, number) = (Mutex::new(Tally::default()), AtomicU64::new(0));
+    let work = |worker: usize| -> Result<()> {
+        let file = scratch.join(format!("{worker}.wasm"));
+        loop {
+            let number = number.fetch_add(1, Ordering::Relaxed);
+            if number >= cases.count() {
+                return Ok(());
+            }
+            std::fs::write(&file, cases.make(number)?)?;
+            let Outcome { end, took, wrong } = opened(host, &file)?;
+            let Ok(mut tally) = tally.lock() else { bail!("another worker failed") };
+            *tally.ends.entry(end).or_default() += 1;
+            tally.longest = tally.longest.max(took);
+            if let Some(wrong) = wrong {
+                // At once: a run of hours may be cut short.
+                say(&format!("{}: {wrong}", cases.name(number)));
+                tally.wrong += 1;
+            }
+            if number.is_multiple_of(5_000) && number > 0 {
+                say(&format!("{number} …"));
+            }
+        }
+    };
+    let workers = thread::available_parallelism()?.get();
+    thread::scope(|scope| -> Result<()> {
+        let work = &work;
+        let workers: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a worker panicked")))
+    })?;
+    tally.into_inner().ok().context("a worker panicked")
+}
+
+fn say(text: &str) {
+    // Nobody is left to be told that stdout is closed.
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
