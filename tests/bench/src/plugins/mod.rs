@@ -57,7 +57,7 @@ pub(crate) async fn run(words: impl Iterator<Item = OsString>) -> Result<()> {
         return Ok(());
     }
     let (binary, components) = pivot_host.zip(components).context(USAGE)?;
-    let places = Places::make(&components).await?;
+    let places = Places::make(&components, &binary).await?;
     let (rounds, starts, objects, moves) = if quick { (5, 3, 200, 1) } else { (60, 15, 1000, 5) };
 
     let mut load = vec![load_average()?];

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use pivot_runtime::Runtime;
+use pivot_runtime::{Runtime, TrialProgram};
 
 /// What the bundled plugins are granted.
 const GRANTS: &str = include_str!("../../../../plugins/plugins.toml");
@@ -29,20 +29,23 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Makes them inside a directory in which the components lie in `guests` and in `plugins`.
-    pub(crate) async fn make(root: &Path) -> Result<Self> {
+    /// Makes them inside a directory in which the components lie in `guests` and in `plugins`. They pass their trials in
+    /// the program that is measured, so that no move tries them again.
+    pub(crate) async fn make(root: &Path, pivot_host: &Path) -> Result<Self> {
+        let arguments = ["plugin", "try-compile"].map(Into::into).to_vec();
+        let runtime = Runtime::with_trials(TrialProgram { path: pivot_host.to_owned(), arguments });
         let bundled = format!("{}\n{CONFIGURED}", GRANTS.replace("enabled = false", "enabled = true"));
         let components = components(&root.join("plugins"))?;
         let mut alone = Vec::new();
         for component in &components {
             let name = component.file_stem().context("a component without a name")?.to_string_lossy();
             let place = root.join("alone").join(&*name);
-            admit(&place, std::slice::from_ref(component), &only(&bundled, &name)?).await?;
+            admit(&runtime, &place, std::slice::from_ref(component), &only(&bundled, &name)?).await?;
             alone.push((name.into_owned(), fs::metadata(component)?.len(), place));
         }
         let places = Self { measured: root.join("measured"), bundled: root.join("bundled"), alone };
-        admit(&places.bundled, &components, &bundled).await?;
-        admit(&places.measured, &[root.join("guests/measured.wasm")], MEASURED).await?;
+        admit(&runtime, &places.bundled, &components, &bundled).await?;
+        admit(&runtime, &places.measured, &[root.join("guests/measured.wasm")], MEASURED).await?;
         Ok(places)
     }
 }
@@ -73,7 +76,7 @@ fn only(operator: &str, name: &str) -> Result<String> {
     (!kept.is_empty()).then_some(kept).with_context(|| format!("{name} is granted nothing"))
 }
 
-async fn admit(place: &Path, components: &[PathBuf], operator: &str) -> Result<()> {
+async fn admit(runtime: &Runtime, place: &Path, components: &[PathBuf], operator: &str) -> Result<()> {
     if place.exists() {
         fs::remove_dir_all(place)?;
     }
@@ -82,7 +85,7 @@ async fn admit(place: &Path, components: &[PathBuf], operator: &str) -> Result<(
     for component in components {
         let copy = place.join(component.file_name().context("a component without a name")?);
         fs::copy(component, &copy).with_context(|| format!("copy {}", component.display()))?;
-        Runtime::new().admit(&copy).await.map_err(|error| anyhow!("{error}"))?;
+        runtime.admit(&copy).await.map_err(|error| anyhow!("{error}"))?;
     }
     Ok(())
 }
