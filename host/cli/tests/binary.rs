@@ -5,9 +5,12 @@
 #[cfg(test)]
 mod example {
     use std::fs;
+    use std::io::{BufRead, BufReader};
+    use std::net::TcpListener;
     use std::os::unix::fs::PermissionsExt;
     use std::path::{Path, PathBuf};
-    use std::process::{Command, Output};
+    use std::process::{Command, Output, Stdio};
+    use std::time::{Duration, Instant};
 
     use serde_json::Value;
     use tempfile::TempDir;
@@ -205,6 +208,76 @@ mod example {
             assert!(err(&output).contains(expected), "{line:?}: {}", err(&output));
             assert!(err(&output).contains("nothing is changed"), "{line:?}: {}", err(&output));
         }
+    }
+
+    /// A kubeconfig of a server at this address.
+    fn kubeconfig(dir: &TempDir, name: &str, server: &str) -> String {
+        let path = dir.path().join(name);
+        let config = serde_json::json!({
+            "current-context": name,
+            "contexts": [{"name": name, "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": server}}],
+            "users": [{"name": "u", "user": {}}],
+        });
+        fs::write(&path, config.to_string()).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// One takes connections and never says a word, the other refuses them.
+    #[test]
+    fn a_server_that_does_not_answer_is_named_at_once_and_given_up_with_nothing_changed() {
+        let dir = TempDir::new().unwrap();
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let servers = [
+            ("silent", silent.local_addr().unwrap(), "nothing came back for 10 seconds"),
+            ("closed", closed, "Connection refused"),
+        ];
+        std::thread::scope(|scope| {
+            for (name, address, why) in servers {
+                let server = format!("http://{address}/");
+                let config = kubeconfig(&dir, name, &server);
+                let source = ["--kubeconfig".to_owned(), config.clone()];
+                let to = [
+                    "--to-directory".to_owned(),
+                    dir.path().join(format!("copy-{name}")).display().to_string(),
+                ];
+                let both = [&source[..], &["--to-kubeconfig".to_owned(), config.clone()]].concat();
+                for line in [
+                    [&["plan".to_owned()], &source[..]].concat(),
+                    [&["move".to_owned()], &source[..], &to].concat(),
+                    [&["status".to_owned()], &both[..]].concat(),
+                    [&["resume".to_owned()], &both[..]].concat(),
+                ] {
+                    let (server, config) = (server.clone(), config.clone());
+                    scope.spawn(move || {
+                        let begun = Instant::now();
+                        let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+                        command.env_clear().args(&line).stderr(Stdio::piped()).stdout(Stdio::null());
+                        let mut child = command.spawn().unwrap();
+                        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+                        let lines: Vec<(Duration, String)> =
+                            lines.map(|line| (begun.elapsed(), line.unwrap())).collect();
+                        let text: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
+                        let text = text.join("\n");
+                        assert_eq!(child.wait().unwrap().code(), Some(3), "{line:?}: {text}");
+                        // A machine that is busy has some seconds more.
+                        assert!(begun.elapsed() < Duration::from_secs(30), "{line:?}: {text}");
+                        let (first, asking) =
+                            lines.iter().find(|(_, line)| line.contains("no answer for")).expect(&text);
+                        assert!(*first < Duration::from_secs(5), "{line:?}: {first:?}");
+                        assert!(asking.contains(&server) && asking.contains(name), "{line:?}: {asking}");
+                        assert!(text.matches("no answer for").count() > 1, "{line:?}: {text}");
+                        let error = lines.iter().find(|(_, line)| line.starts_with("error: ")).expect(&text);
+                        assert!(error.1.contains(why), "{line:?}: {text}");
+                        for part in ["no answer from the ", &server, &config, why, "nothing is changed"] {
+                            assert!(text.contains(part), "{line:?}, {part}: {text}");
+                        }
+                        assert!(text.contains("fix:   check that this is the cluster you mean"), "{text}");
+                    });
+                }
+            }
+        });
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub enum Remedy {
     EndOtherMove,
     /// Wait for the other run to end.
     WaitForOtherRun,
+    /// Find out why a server doesn't answer.
+    ReachServer,
     /// Name another target.
     NameOtherTarget,
     /// Keep records and Leases in another namespace.

@@ -115,6 +115,15 @@ pub enum Event {
         /// Seconds until the wait times out.
         seconds_left: u64,
     },
+    /// A side has not answered for the first time yet. Reported after a second, and every few seconds until it answers.
+    Asking {
+        /// Which side.
+        side: Side,
+        /// What it is called: its server.
+        place: String,
+        /// For how long.
+        seconds: u64,
+    },
     /// A side has not taken a request for a while; it is sent again. Reported once, until the side answers again.
     Retrying {
         /// Which side.

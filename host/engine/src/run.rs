@@ -79,7 +79,10 @@ pub async fn status(setup: Setup) -> Result<Status, Stop> {
             Ok::<_, Failure>((opened, moves))
         };
         let ((opened, moves), silent) = match read(&setup).await {
-            Err(Failure::Place { side, error: PlaceError::Unavailable(why), .. }) => {
+            Err(
+                Failure::Place { side, error: PlaceError::Unavailable(why), .. }
+                | Failure::Unreachable { side, why, .. },
+            ) => {
                 let mut options = setup.options.clone();
                 match side {
                     Side::Source => options.source_gone = true,

@@ -266,6 +266,11 @@ pub trait Place: Send + Sync + 'static {
     /// What people call it: a context and server, or a path.
     fn label(&self) -> &str;
 
+    /// Where the user named it: a kubeconfig and a context. None where the label says all there is.
+    fn named_in(&self) -> Option<&str> {
+        None
+    }
+
     /// What it can do; known before anything is asked of it.
     fn can(&self) -> Capabilities;
 

@@ -78,6 +78,9 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
             let shown = if rest.is_empty() { some_of(&shown, 3) } else { shown.join(", ") };
             format!("waiting, {seconds_left}s left: {shown}{rest}")
         }
+        Event::Asking { side, place, seconds } => {
+            format!("waiting for the {side}, {place}: no answer for {seconds}s")
+        }
         Event::Retrying { side, error, .. } => {
             format!("the {side} does not take a request; trying again ({error})")
         }

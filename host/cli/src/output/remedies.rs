@@ -43,6 +43,9 @@ pub(super) fn text(remedy: &Remedy) -> String {
                 .to_owned()
         }
         Remedy::WaitForOtherRun => "wait for it to end; `pivot-host status` shows how far it is".to_owned(),
+        Remedy::ReachServer => "check that this is the cluster you mean, that its API server runs, and that it can be reached from \
+                                here (VPN, firewall, HTTPS_PROXY and NO_PROXY)"
+            .to_owned(),
         Remedy::NameOtherTarget => {
             "name another target with --to-kubeconfig and --to-kubeconfig-context".to_owned()
         }

@@ -45,6 +45,7 @@ fn samples() -> Vec<Event> {
         object(Verb::Created),
         Event::finding("readiness", &finding),
         Event::waiting(vec![awaited; AWAITED + 1], 42),
+        Event::Asking { side: Side::Source, place: "boot (https://boot:6443)".into(), seconds: 4 },
         Event::Retrying { side: Side::Target, attempt: 3, error: text() },
         Event::Throttled { side: Side::Source, requests: 7, after_milliseconds: 1000 },
         Event::Lease {
@@ -74,11 +75,12 @@ fn place(event: &Event) -> usize {
         Event::Object { .. } => 5,
         Event::Finding { .. } => 6,
         Event::Waiting { .. } => 7,
-        Event::Retrying { .. } => 8,
-        Event::Throttled { .. } => 9,
-        Event::Lease { .. } => 10,
-        Event::Note { .. } => 11,
-        Event::Warning { .. } => 12,
+        Event::Asking { .. } => 8,
+        Event::Retrying { .. } => 9,
+        Event::Throttled { .. } => 10,
+        Event::Lease { .. } => 11,
+        Event::Note { .. } => 12,
+        Event::Warning { .. } => 13,
     }
 }
 

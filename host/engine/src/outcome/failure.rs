@@ -62,6 +62,17 @@ pub enum Failure {
         /// What came back.
         error: PlaceError,
     },
+    /// A side has not answered once.
+    Unreachable {
+        /// Which.
+        side: Side,
+        /// What it is called: its server.
+        place: String,
+        /// Where that was named.
+        named_in: Option<String>,
+        /// What came back.
+        why: String,
+    },
     /// A body could not be read.
     Object(Side, ObjectError),
     /// Something was waited for in vain.
@@ -193,6 +204,13 @@ impl fmt::Display for Failure {
                 write!(f, "{doing} {object} in the {side}: {error}")
             }
             Self::Place { side, doing, object: None, error } => write!(f, "{doing} in the {side}: {error}"),
+            Self::Unreachable { side, place, named_in, why } => {
+                write!(f, "no answer from the {side}, {place}")?;
+                if let Some(named_in) = named_in {
+                    write!(f, " of {named_in}")?;
+                }
+                write!(f, ": {why}")
+            }
             Self::Object(side, error) => write!(f, "{side}: {error}"),
             Self::Hook { plugin, hook, object, error } => {
                 write!(f, "plugin {plugin} failed in {hook}")?;

@@ -67,7 +67,9 @@ fn next_untouched(failure: &Failure) -> Vec<Next> {
         }
         Failure::Orphan(_) => vec![Next::Rollback],
         // What the side that answers knows of a move is worth a look; and how far the other run is.
-        Failure::Place { error: PlaceError::Unavailable(_), .. } => vec![Next::Status],
+        Failure::Place { error: PlaceError::Unavailable(_), .. } | Failure::Unreachable { .. } => {
+            vec![Next::Status]
+        }
         Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == RUN_ACTIVE) => {
             vec![Next::Status]
         }
@@ -101,9 +103,6 @@ fn exit_untouched(failure: &Failure) -> Exit {
         Failure::Halted(Halt::Signal(15)) => Exit::Terminated,
         Failure::Halted(Halt::Signal(_)) => Exit::Interrupted,
         Failure::Bug(_) => Exit::Unexpected,
-        Failure::Place { error: PlaceError::Unavailable(_) | PlaceError::Unreadable(_), .. } => {
-            Exit::Unexpected
-        }
         _ => Exit::Refused,
     }
 }

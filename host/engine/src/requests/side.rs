@@ -4,6 +4,7 @@
 //! rights comes back at once, instead of after minutes of back-off.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,8 +23,12 @@ use crate::requests::halt::Halter;
 
 /// How long a request is tried again before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same until a place has answered for the first time: nothing is under way yet, and an address may simply be wrong.
-const FIRST_PATIENCE: Duration = Duration::from_secs(8);
+/// The same until a place has answered for the first time: nothing is under way yet, and an address may simply be wrong. A
+/// request that is under way then is given up, too.
+const FIRST_PATIENCE: Duration = Duration::from_secs(10);
+/// From when on people are told who is asked and has not answered for the first time yet, and how often.
+const ASKING_TOLD: Duration = Duration::from_secs(1);
+const ASKING_TOLD_AGAIN: Duration = Duration::from_secs(3);
 /// The same once a stop was asked for: what is put back is still worth a few tries.
 const HALTED_PATIENCE: Duration = Duration::from_secs(15);
 /// How long nothing is said of it.
@@ -43,7 +48,10 @@ pub(crate) struct Handle {
     pub(crate) place: Arc<dyn Place>,
     /// The place's own: every run that it was given to slows down.
     pub(crate) throttled: Throttled,
+    /// Whether it ever answered, if only to say no.
     answered: Arc<AtomicBool>,
+    /// When people were last told that it is asked.
+    asking_told: Arc<Mutex<Option<Instant>>>,
     /// Whether people were told that it does not answer; many requests wait at once.
     told: Arc<AtomicBool>,
     turned_away: Arc<Mutex<TurnedAway>>,
@@ -66,6 +74,7 @@ impl Handle {
             throttled: place.throttled(),
             place,
             answered: Arc::default(),
+            asking_told: Arc::default(),
             told: Arc::default(),
             turned_away: Arc::default(),
             halter,
@@ -184,8 +193,16 @@ impl Handle {
         if let Some(why) = self.halter.lost() {
             return Failure::Halted(crate::requests::halt::Halt::LeaseLost(why));
         }
-        // Who does not answer is known by its address only.
         let error = match error {
+            PlaceError::Unavailable(why) if !self.answered.load(Ordering::Relaxed) => {
+                return Failure::Unreachable {
+                    side: self.side,
+                    place: self.place.label().to_owned(),
+                    named_in: self.place.named_in().map(str::to_owned),
+                    why,
+                };
+            }
+            // Who does not answer is known by its address only.
             PlaceError::Unavailable(text) => {
                 PlaceError::Unavailable(format!("{text}; asked was {}", self.place.label()))
             }
@@ -219,11 +236,14 @@ impl Handle {
                 (Some(_), _) => HALTED_PATIENCE,
                 (None, false) => FIRST_PATIENCE,
             };
-            let error = match request().await {
+            let answer = self.first_answer(request(), begun).await;
+            if !matches!(answer, Err(PlaceError::Unavailable(_))) {
+                self.answered.store(true, Ordering::Relaxed);
+            }
+            let error = match answer {
                 Err(error) if error.transient() && begun.elapsed() < patience => error,
                 other => {
                     if other.is_ok() {
-                        self.answered.store(true, Ordering::Relaxed);
                         self.told.store(false, Ordering::Relaxed);
                     }
                     return other;
@@ -241,16 +261,58 @@ impl Handle {
                         let error = error.to_string();
                         self.watcher.event(Event::Retrying { side: self.side, attempt, error });
                     }
-                    pause
+                    if self.answered.load(Ordering::Relaxed) {
+                        pause
+                    } else {
+                        self.tell_asking(begun);
+                        pause.min(patience.saturating_sub(begun.elapsed()))
+                    }
                 }
             };
             tracing::debug!(side = %self.side, %error, ?wait, "trying again");
             tokio::time::sleep(wait).await;
+            // What came back says more than that one more try was given up.
+            if !self.answered.load(Ordering::Relaxed) && begun.elapsed() >= patience {
+                return Err(error);
+            }
             if let Some(why) = self.halter.lost() {
                 return Err(PlaceError::Forbidden(format!("the lease is lost: {why}")));
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// The answer to a request. A place that never answered anything is not waited for in silence, nor for long.
+    async fn first_answer<T>(
+        &self,
+        request: impl Future<Output = Result<T, PlaceError>>,
+        begun: Instant,
+    ) -> Result<T, PlaceError> {
+        let mut request = pin!(request);
+        while !self.answered.load(Ordering::Relaxed) {
+            let left = FIRST_PATIENCE.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                let seconds = FIRST_PATIENCE.as_secs();
+                return Err(PlaceError::Unavailable(format!("nothing came back for {seconds} seconds")));
+            }
+            tokio::select! {
+                answer = &mut request => return answer,
+                () = tokio::time::sleep(ASKING_TOLD.min(left)) => self.tell_asking(begun),
+            }
+        }
+        request.await
+    }
+
+    /// Many requests wait for the first answer at once: one event tells of them all.
+    fn tell_asking(&self, begun: Instant) {
+        let waited = begun.elapsed();
+        let mut told = self.asking_told.lock().unwrap_or_else(PoisonError::into_inner);
+        if waited < ASKING_TOLD || told.is_some_and(|at| at.elapsed() < ASKING_TOLD_AGAIN) {
+            return;
+        }
+        *told = Some(Instant::now());
+        let (side, place) = (self.side, self.place.label().to_owned());
+        self.watcher.event(Event::Asking { side, place, seconds: waited.as_secs() });
     }
 
     /// Many requests are turned away at once: one event a second tells of them all.
@@ -319,11 +381,56 @@ mod tests {
         assert_eq!(under_way.map(room), [false, false, true]);
     }
 
+    #[derive(Default)]
+    struct Told(Mutex<Vec<Event>>);
+
+    impl Watcher for Told {
+        fn event(&self, event: Event) {
+            self.0.lock().unwrap().push(event);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_that_is_silent_from_the_first_is_named_at_once_and_given_up_soon() {
+        let (place, told) = (Arc::new(MemoryPlace::new("over there")), Arc::new(Told::default()));
+        let handle = Handle::new(Side::Target, place, Halter::default(), told.clone());
+        let begun = Instant::now();
+        let never = || handle.retry(std::future::pending::<Result<(), PlaceError>>);
+        let (one, other) = tokio::join!(never(), never());
+        assert!(matches!((one, other), (Err(PlaceError::Unavailable(_)), Err(PlaceError::Unavailable(_)))));
+        assert!((10..12).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+        let asking = |seconds| Event::Asking { side: Side::Target, place: "over there".into(), seconds };
+        assert_eq!(*told.0.lock().unwrap(), [1, 4, 7, 10].map(asking), "once for both");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_answer_is_enough_to_wait_for_the_others() {
+        let place = Arc::new(MemoryPlace::new("over there"));
+        let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(Nobody));
+        let after = |seconds, answer: Result<(), PlaceError>| {
+            let handle = handle.clone();
+            async move {
+                handle
+                    .retry(|| async {
+                        tokio::time::sleep(Duration::from_secs(seconds)).await;
+                        answer.clone()
+                    })
+                    .await
+            }
+        };
+        let (short, long) =
+            tokio::join!(after(2, Err(PlaceError::Forbidden("no".into()))), after(25, Ok(())));
+        assert!(short.is_err() && long == Ok(()), "{short:?} {long:?}");
+    }
+
     #[test]
     fn an_error_names_who_did_not_answer() {
         let place = Arc::new(MemoryPlace::new("over there"));
         let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(Nobody));
-        let failure = handle.failed("listing secrets", None, PlaceError::Unavailable("refused".into()));
-        assert!(failure.to_string().contains("over there"), "{failure}");
+        let failed =
+            || handle.failed("listing secrets", None, PlaceError::Unavailable("refused".into())).to_string();
+        assert_eq!(failed(), "no answer from the target, over there: refused");
+        handle.answered.store(true, Ordering::Relaxed);
+        assert_eq!(failed(), "listing secrets in the target: no answer: refused; asked was over there");
     }
 }

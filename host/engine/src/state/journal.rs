@@ -136,7 +136,9 @@ impl Journal {
     fn undecided(&self, side: Side, failure: Failure) -> Failure {
         let commits = self.first() == Some(side);
         match failure {
-            failure @ (Failure::Halted(_) | Failure::Place { error: PlaceError::Unavailable(_), .. })
+            failure @ (Failure::Halted(_)
+            | Failure::Unreachable { .. }
+            | Failure::Place { error: PlaceError::Unavailable(_), .. })
                 if commits =>
             {
                 Failure::Undecided(Box::new(failure))

@@ -92,7 +92,7 @@ async fn a_status_is_had_from_the_side_that_answers() {
         "{status:?}"
     );
     let stop = run::resume(stage.setup()).await.unwrap_err();
-    assert_eq!((stop.exit, stop.next), (Exit::Unexpected, vec![Next::Status]));
+    assert_eq!((stop.exit, stop.next), (Exit::Refused, vec![Next::Status]));
 
     stage.target.on_call(|_, _| None);
     unreachable(&stage.source);

@@ -164,11 +164,10 @@ impl KubePlace {
         config.headers.push((USER_AGENT, agent));
 
         let label = label.unwrap_or_else(|| format!("{context} ({})", config.cluster_url));
+        let named_in = format!("kubeconfig {file}, context {context:?}");
         let credentials = match end {
-            Some(end) => {
-                format!("kubeconfig {file}, context {context:?}; the client certificate ends at {end}")
-            }
-            None => format!("kubeconfig {file}, context {context:?}"),
+            Some(end) => format!("{named_in}; the client certificate ends at {end}"),
+            None => named_in.clone(),
         };
         // A credential plugin runs here, and may ask the user to log in: not on a thread that others wait for.
         let client = tokio::task::spawn_blocking(move || client(config))
@@ -180,7 +179,7 @@ impl KubePlace {
                 ::kube::Error::Auth(_) => broken(chain(&error), None),
                 _ => broken(chain(&error), Some(error.into())),
             })?;
-        Ok(Self::new(client, label, credentials))
+        Ok(Self::new(client, label, named_in, credentials))
     }
 }
 

@@ -40,6 +40,8 @@ const REVIEWS: usize = 16;
 #[derive(Clone)]
 pub struct KubePlace {
     label: String,
+    /// The kubeconfig and the context; empty for a client made elsewhere.
+    named_in: String,
     default_namespace: String,
     transport: Transport,
     throttled: Throttled,
@@ -48,7 +50,7 @@ pub struct KubePlace {
 impl KubePlace {
     /// Wraps a client made elsewhere.
     pub fn from_client(client: ::kube::Client, label: impl Into<String>) -> Self {
-        Self::new(client, label.into(), String::new())
+        Self::new(client, label.into(), String::new(), String::new())
     }
 
     /// The namespace of the context, or `default`.
@@ -56,10 +58,10 @@ impl KubePlace {
         &self.default_namespace
     }
 
-    fn new(client: ::kube::Client, label: String, credentials: String) -> Self {
+    fn new(client: ::kube::Client, label: String, named_in: String, credentials: String) -> Self {
         let default_namespace = client.default_namespace().to_owned();
         let transport = Transport::new(client, credentials);
-        Self { label, default_namespace, transport, throttled: Throttled::default() }
+        Self { label, named_in, default_namespace, transport, throttled: Throttled::default() }
     }
 
     async fn review(&self, access: &Access) -> Result<bool> {
@@ -95,6 +97,10 @@ impl KubePlace {
 impl Place for KubePlace {
     fn label(&self) -> &str {
         &self.label
+    }
+
+    fn named_in(&self) -> Option<&str> {
+        Some(self.named_in.as_str()).filter(|named_in| !named_in.is_empty())
     }
 
     fn can(&self) -> Capabilities {
