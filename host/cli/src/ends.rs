@@ -64,13 +64,40 @@ impl std::error::Error for OpenError {
 /// Opens both sides to look at; no directory is made.
 pub(crate) async fn to_read(ends: &Ends) -> Result<Opened, OpenError> {
     let (source, namespace) = source(&ends.source).await?;
-    let target: Arc<dyn Place> = match &ends.target {
+    Ok(Opened { source, target: target(ends).await?, namespace })
+}
+
+/// The target, to look at.
+async fn target(ends: &Ends) -> Result<Arc<dyn Place>, OpenError> {
+    Ok(match &ends.target {
         TargetEnd::Kube(options) => Arc::new(connect(Side::Target, options).await?),
         TargetEnd::Directory(path) => Arc::new(Nowhere::target(format!("directory {}", path.display()))),
         TargetEnd::None => Arc::new(Nowhere::target("a target that is not named")),
         TargetEnd::Gone => Arc::new(Nowhere::gone(Side::Target)),
-    };
-    Ok(Opened { source, target, namespace })
+    })
+}
+
+/// Both sides, or the one that is given, to ask about moves.
+pub(crate) enum Asked {
+    Both(Opened),
+    One(Side, Arc<dyn Place>),
+}
+
+/// Opens what is given: a cluster alone is asked about the moves out of it and into it. `source_given` says whether flags
+/// name the source; where none does, and no kubeconfig is found for it, there is the target alone.
+pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, OpenError> {
+    match (source(&ends.source).await, &ends.target) {
+        (Ok((place, _)), TargetEnd::None) => Ok(Asked::One(Side::Source, place)),
+        (Err(OpenError::Connect(Side::Source, ConnectError::Missing { .. })), TargetEnd::Kube(options))
+            if !source_given && options.kubeconfig.is_some() =>
+        {
+            Ok(Asked::One(Side::Target, Arc::new(connect(Side::Target, options).await?)))
+        }
+        (Err(error), _) => Err(error),
+        (Ok((place, namespace)), _) => {
+            Ok(Asked::Both(Opened { source: place, target: target(ends).await?, namespace }))
+        }
+    }
 }
 
 /// Opens both sides to work on.

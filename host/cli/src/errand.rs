@@ -5,10 +5,10 @@ use std::sync::Arc;
 use pivot_core::Side;
 use pivot_core::plan::Plan;
 use pivot_engine::run;
-use pivot_engine::{Exit, Failure, Halter, Hooks, MoveStatus, Next, Options, Setup, Status, Stop};
+use pivot_engine::{Exit, Failure, Halter, Hooks, MoveStatus, Next, Options, Setup, Stop};
 
-use crate::args::{Choices, OutputFormat, TargetEnd};
-use crate::ends::{self, OpenError, Opened};
+use crate::args::{Choices, Connection, OutputFormat, TargetEnd};
+use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::Commands;
 use crate::output::{
@@ -46,7 +46,7 @@ impl<'a> Errand<'a> {
 
     /// The lines to type about the same two sides.
     pub(crate) fn lines(&self, next: &[Next], move_id: Option<&str>) -> Vec<String> {
-        next.iter().map(|next| self.commands.line(*next, move_id)).collect()
+        next.iter().filter_map(|next| self.commands.line(*next, move_id)).collect()
     }
 
     pub(crate) async fn plan(&self) -> u8 {
@@ -71,10 +71,17 @@ impl<'a> Errand<'a> {
         let progress = Progress::new(self.output.clone(), (source, target), true);
         let result = run::plan(self.setup(&opened, options, &progress, plugins)).await;
         progress.end();
+        let moves = self.under_way(&progress);
+        let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let show = |plan: &Plan| {
             let all = self.output.manner().verbose > 0;
-            let document = PlanDocument::new(plan, source, target, &scope);
-            self.output.result(|| Document::<PlanDocument<'_>>::text(plan, source, target, all), &document);
+            let document = PlanDocument::new(plan, source, target, &scope, (&moves, &next));
+            let text = || {
+                let mut text = Document::<PlanDocument<'_>>::text(plan, source, target, all);
+                text.append(output::under_way(&moves, &next));
+                text
+            };
+            self.output.result(text, &document);
         };
         let stop = match result {
             Ok(plan) => {
@@ -94,9 +101,25 @@ impl<'a> Errand<'a> {
                 show(&plan);
                 Told::Plan
             }
-            _ => Told::Nothing,
+            _ => {
+                output::under_way(&moves, &next).split().into_iter().for_each(|line| self.output.say(line));
+                Told::Nothing
+            }
         };
         self.stopped(&stop, told)
+    }
+
+    /// The moves that came up while a plan was made.
+    fn under_way(&self, progress: &Progress) -> Vec<MoveStatus> {
+        let missing = matches!(self.choices.ends.target, TargetEnd::None).then_some(Side::Target);
+        let moves = progress.under_way();
+        moves.into_iter().map(|one| self.placed(MoveStatus { missing, ..one })).collect()
+    }
+
+    /// A move into a directory goes elsewhere where a cluster is named, and the other way round.
+    fn placed(&self, one: MoveStatus) -> MoveStatus {
+        let other_end = one.record.into_directory != self.choices.connection.to_directory.is_some();
+        MoveStatus { elsewhere: one.elsewhere || (one.missing.is_none() && other_end), ..one }
     }
 
     pub(crate) async fn go(&self, going: Going) -> u8 {
@@ -155,16 +178,29 @@ impl<'a> Errand<'a> {
     }
 
     pub(crate) async fn status(&self) -> u8 {
-        let opened = match ends::to_read(&self.choices.ends).await {
-            Ok(opened) => opened,
+        let Connection { kubeconfig, kubeconfig_context, as_user, .. } = &self.choices.connection;
+        let source_given = kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some();
+        let (opened, one) = match ends::to_ask(&self.choices.ends, source_given).await {
+            Ok(Asked::Both(opened)) => (opened, None),
+            Ok(Asked::One(side, place)) => {
+                (Opened { source: place.clone(), target: place, namespace: None }, Some(side))
+            }
             Err(error) => return self.not_opened(&error),
         };
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let setup = self.setup(&opened, self.choices.options(None), &progress, Vec::new());
-        match run::status(setup).await {
-            Ok(status) => {
-                let next: Vec<Vec<String>> = status.moves.iter().map(|one| self.ways(&status, one)).collect();
+        let result = match one {
+            None => run::status(setup).await,
+            Some(side) => run::status_of_one(setup, side).await,
+        };
+        match result {
+            Ok(mut status) => {
+                status.moves = status.moves.into_iter().map(|one| self.placed(one)).collect();
+                let silent = status.silent.as_ref().map(|(side, _)| *side);
+                let several = status.moves.len() > 1;
+                let next: Vec<Vec<String>> =
+                    status.moves.iter().map(|one| self.ways(silent, one, several)).collect();
                 let text = || output::status(&status, labels, &next);
                 self.output.result(text, &StatusDocument::new(&status, labels, &next));
                 exit::DONE
@@ -196,9 +232,7 @@ impl<'a> Errand<'a> {
     }
 
     /// The lines that may be typed next about one of the moves that are under way.
-    fn ways(&self, status: &Status, one: &MoveStatus) -> Vec<String> {
-        let silent = status.silent.as_ref().map(|(side, _)| *side);
-        let several = status.moves.len() > 1;
+    fn ways(&self, silent: Option<Side>, one: &MoveStatus, several: bool) -> Vec<String> {
         self.lines(ways(silent, one), Some(one.record.move_id.as_str()).filter(|_| several))
     }
 
@@ -231,7 +265,7 @@ impl<'a> Errand<'a> {
 /// What may be typed next about a move.
 fn ways(silent: Option<Side>, one: &MoveStatus) -> &'static [Next] {
     match (silent, one.record.phase.committed()) {
-        _ if one.elsewhere => &[],
+        _ if one.elsewhere || one.missing.is_some() => &[],
         _ if one.orphaned => &[Next::Rollback],
         (None, true) => &[Next::Resume],
         (None, false) => &[Next::Resume, Next::Rollback],
@@ -264,6 +298,7 @@ mod tests {
                 record: record(phase),
                 elsewhere: false,
                 orphaned: false,
+                missing: None,
             };
             ways(silent, &one)
         };
@@ -277,8 +312,11 @@ mod tests {
             record: record(Phase::Live),
             elsewhere,
             orphaned,
+            missing: None,
         };
         assert_eq!(ways(None, &one(true, false)), []);
         assert_eq!(ways(None, &one(false, true)), [Next::Rollback]);
+        let missing = MoveStatus { missing: Some(Side::Source), ..one(false, false) };
+        assert_eq!(ways(None, &missing), [], "a command would have to name it");
     }
 }

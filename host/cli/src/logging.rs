@@ -50,8 +50,8 @@ pub(crate) fn quiet_panics() {
         // Nobody is left to be told that stderr is closed.
         let _ = writeln!(
             std::io::stderr().lock(),
-            "error: a defect in pivot-host showed{place}; please report it. What is on both sides is kept: \
-             `pivot-host status` shows it, `pivot-host resume` goes on"
+            "error: a defect in pivot-host showed{place}; please report it. What is on both sides is kept: with the flags \
+             that name them, `status` shows it and has the commands that continue"
         );
     }));
 }

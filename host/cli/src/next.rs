@@ -1,48 +1,97 @@
-//! The command to type next, with the flags that name the same two sides.
+//! The command to type next, with the flags that name the same two sides. What could not be typed is not offered.
 
+use pivot_core::Side;
 use pivot_core::shell::quoted;
 use pivot_engine::Next;
 
-use super::args::{Connection, With};
+use super::args::{Choices, Connection, SourceEnd, TargetEnd};
 
 /// How this program was called, and between what it works.
 #[derive(Clone, Debug)]
 pub(crate) struct Commands {
     program: String,
+    /// The command of this run, for a move that no record is kept of.
+    again: Vec<String>,
     /// What names the two sides.
     both: Vec<String>,
     /// What only goes on with a move: a rollback needs no plugins and waits for nobody, nor does a status.
     going_on: Vec<String>,
+    /// A directory that is read keeps no records: nothing but the same command goes on.
+    no_records: bool,
+    /// Whether a target is named, and whether it is a directory.
+    target: Option<bool>,
+    /// The side that this run is told is gone for good.
+    gone: Option<Side>,
 }
 
 impl Commands {
-    /// `decided` are the flags of this run that a later one needs to go on in the same way.
-    pub(crate) fn new(program: &str, connection: &Connection, with: &With, decided: &[String]) -> Self {
-        let both = flags(connection);
-        let mut flags = Vec::new();
+    /// `again` is what was typed behind the program's name.
+    pub(crate) fn new(program: &str, choices: &Choices, again: &[String]) -> Self {
+        let Choices { connection, ends, with, .. } = choices;
+        let mut going_on = Vec::new();
         if let Some(directory) = &with.plugins {
-            flags.extend(["--plugins".to_owned(), directory.display().to_string()]);
+            going_on.extend(flag("--plugins", &directory.display().to_string()));
         }
         if with.unlocked {
-            flags.push("--unlocked".to_owned());
+            going_on.push("--unlocked".to_owned());
         }
-        flags.extend_from_slice(decided);
-        Self { program: program.to_owned(), both, going_on: flags }
+        going_on.extend(choices.decided());
+        let target_given = connection.to_kubeconfig.is_some() || connection.to_kubeconfig_context.is_some();
+        Self {
+            program: program.to_owned(),
+            again: again.to_vec(),
+            both: flags(connection),
+            going_on,
+            no_records: matches!(ends.source, SourceEnd::Directory(_)),
+            target: match ends.target {
+                _ if connection.to_directory.is_some() => Some(true),
+                TargetEnd::Kube(_) => Some(false),
+                _ if target_given => Some(false),
+                _ => None,
+            },
+            gone: match (&ends.source, &ends.target) {
+                (SourceEnd::Gone, _) => Some(Side::Source),
+                (_, TargetEnd::Gone) => Some(Side::Target),
+                _ => None,
+            },
+        }
     }
 
-    /// The line for one command, about one move where several may be under way.
-    pub(crate) fn line(&self, next: Next, move_id: Option<&str>) -> String {
-        let (verb, goes_on) = match next {
-            Next::Status => ("status", false),
-            Next::Resume => ("resume", true),
-            Next::Rollback => ("rollback", false),
-            Next::ResumeWithoutSource => ("resume --source-gone", true),
-            Next::RollbackWithoutTarget => ("rollback --target-gone", false),
+    /// The line for one command, about one move where several may be under way. None where what was typed for this run
+    /// doesn't say enough for it.
+    pub(crate) fn line(&self, next: Next, move_id: Option<&str>) -> Option<String> {
+        if self.no_records {
+            let goes_on = next == Next::Resume;
+            return goes_on.then(|| self.words(self.again.iter().map(String::as_str)));
+        }
+        let (verb, gone) = match (next, self.gone) {
+            (Next::Status, _) => ("status", None),
+            // Its flags say that the source is gone, if it is.
+            (Next::Resume, _) => ("resume", None),
+            (Next::ResumeWithoutSource, Some(Side::Source)) => ("resume", None),
+            (Next::ResumeWithoutSource, _) => ("resume", Some("--source-gone")),
+            (Next::Rollback, Some(Side::Target)) | (Next::RollbackWithoutTarget, _) => {
+                ("rollback", Some("--target-gone"))
+            }
+            (Next::Rollback, _) => ("rollback", None),
         };
-        let mut line = format!("{} {verb}", self.program);
-        let going_on = self.going_on.iter().filter(|_| goes_on).map(String::as_str);
+        let typable = match (next, self.target) {
+            (Next::Status, _) => true,
+            (Next::ResumeWithoutSource, target) => target == Some(false),
+            (_, target) => target.is_some() || gone == Some("--target-gone"),
+        };
+        if !typable {
+            return None;
+        }
+        let going_on = self.going_on.iter().filter(|_| verb == "resume").map(String::as_str);
         let which = move_id.filter(|_| next != Next::Status).into_iter().flat_map(|id| ["--move", id]);
-        for word in self.both.iter().map(String::as_str).chain(going_on).chain(which) {
+        let both = self.both.iter().map(String::as_str);
+        Some(self.words([verb].into_iter().chain(gone).chain(both).chain(going_on).chain(which)))
+    }
+
+    fn words<'a>(&self, words: impl Iterator<Item = &'a str>) -> String {
+        let mut line = self.program.clone();
+        for word in words {
             line.push(' ');
             line.push_str(&quoted(word));
         }
@@ -65,6 +114,8 @@ fn flags(connection: &Connection) -> Vec<String> {
         record_namespace,
     } = connection;
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    // As whom to act in a target that isn't named makes no sense to other commands.
+    let to_kube = to_kubeconfig.is_some() || to_kubeconfig_context.is_some();
     let one = [
         ("--kubeconfig", path(kubeconfig)),
         ("--kubeconfig-context", kubeconfig_context.clone()),
@@ -72,62 +123,214 @@ fn flags(connection: &Connection) -> Vec<String> {
         ("--from-directory", path(from_directory)),
         ("--to-kubeconfig", path(to_kubeconfig)),
         ("--to-kubeconfig-context", to_kubeconfig_context.clone()),
-        ("--to-as", to_as.clone()),
+        ("--to-as", to_as.clone().filter(|_| to_kube)),
         ("--to-directory", path(to_directory)),
         ("--record-namespace", Some(record_namespace.clone()).filter(|name| name != "kube-system")),
     ];
-    let many = [("--as-group", as_group), ("--to-as-group", to_as_group)];
+    let to_groups: &[String] = if to_kube { to_as_group } else { &[] };
+    let many = [("--as-group", as_group.as_slice()), ("--to-as-group", to_groups)];
     let many = many.into_iter().flat_map(|(flag, values)| values.iter().map(move |v| (flag, v.clone())));
     let one = one.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
-    one.chain(many).flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+    one.chain(many).flat_map(|(name, value)| flag(name, &value)).collect()
+}
+
+/// A flag and its value: as one word where the value could be taken for a flag.
+fn flag(name: &str, value: &str) -> Vec<String> {
+    if value.starts_with('-') {
+        vec![format!("{name}={value}")]
+    } else {
+        vec![name.to_owned(), value.to_owned()]
+    }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::process::Command;
+
     use super::*;
+    use crate::args::{self, Task};
+
+    const ALL: [Next; 5] =
+        [Next::Status, Next::Resume, Next::Rollback, Next::ResumeWithoutSource, Next::RollbackWithoutTarget];
+
+    /// Fails to compile for one that is new: [`ALL`] needs it, too.
+    fn place(next: Next) -> usize {
+        match next {
+            Next::Status => 0,
+            Next::Resume => 1,
+            Next::Rollback => 2,
+            Next::ResumeWithoutSource => 3,
+            Next::RollbackWithoutTarget => 4,
+        }
+    }
+
+    fn commands(words: &[&str]) -> (Commands, Choices) {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let choices = choices(&typed(&words));
+        (Commands::new("pivot-host", &choices, &words), choices)
+    }
+
+    /// What is typed means this, or the test fails.
+    pub(crate) fn typed(words: &[String]) -> Task {
+        let typed: Vec<_> = ["pivot-host".to_owned()].iter().chain(words).map(Into::into).collect();
+        let parsed = args::parse(&typed).unwrap_or_else(|error| panic!("{words:?}: {error}"));
+        args::check(parsed).unwrap_or_else(|error| panic!("{words:?}: {error:?}"))
+    }
+
+    fn choices(task: &Task) -> Choices {
+        match task {
+            Task::Plan(choices)
+            | Task::Move(choices)
+            | Task::Status(choices)
+            | Task::Resume(choices)
+            | Task::Rollback(choices) => choices.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// As a shell takes a line apart.
+    pub(crate) fn by_a_shell(line: &str) -> Vec<String> {
+        let output = Command::new("sh").args(["-c", &format!("printf '%s\\n' {line}")]).output().unwrap();
+        assert!(output.status.success(), "{line}");
+        String::from_utf8(output.stdout).unwrap().lines().skip(1).map(str::to_owned).collect()
+    }
+
+    /// Runs of every verb, between ends of every sort.
+    const RUNS: [&[&str]; 22] = [
+        &["plan"],
+        &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
+        &["plan", "--from-directory", "d"],
+        &["plan", "--to-kubeconfig", "b", "-A", "--plugins", "p", "--unlocked"],
+        &["plan", "--to-directory=-d", "--kubeconfig-context", "x"],
+        &["move", "--kubeconfig", "a", "--to-kubeconfig", "b", "-n", "ns"],
+        &["move", "--kubeconfig", "both", "--context", "x", "--to-kubeconfig-context", "y", "-A"],
+        &[
+            "move",
+            "--to-kubeconfig",
+            "b",
+            "--as",
+            "jane",
+            "--as-group",
+            "ops",
+            "--as-group",
+            "d e v",
+            "--to-as",
+            "j",
+        ],
+        &[
+            "move",
+            "--to-kubeconfig",
+            "b",
+            "--to-as",
+            "j",
+            "--to-as-group",
+            "g",
+            "--record-namespace",
+            "moves",
+        ],
+        &["move", "--to-kubeconfig", "b", "--use-existing", "--assume-paused", "--no-wait", "--plugins=-p"],
+        &["move", "--to-kubeconfig", "b", "--drop-owner", "A.g", "--accept-loss", "B.g", "--move-paused"],
+        &["move", "--kubeconfig", "a", "--to-directory", "d"],
+        &["move", "--from-directory", "it's", "--to-directory", "d", "-n", "ns", "--allow-empty"],
+        &["move", "--dry-run=server", "--to-kubeconfig", "b"],
+        &["status"],
+        &["status", "--kubeconfig", "a"],
+        &["status", "--to-kubeconfig", "b"],
+        &["status", "--kubeconfig", "a", "--to-kubeconfig", "b"],
+        &["resume", "--kubeconfig", "a", "--to-kubeconfig", "b", "--accept-plugin-change", "--move", "m"],
+        &["resume", "--source-gone", "--to-kubeconfig", "b", "--no-wait"],
+        &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b"],
+        &["rollback", "--target-gone", "--kubeconfig", "a", "--to-as", "j"],
+    ];
 
     #[test]
-    fn the_line_repeats_what_names_the_two_sides() {
-        let connection = Connection {
-            kubeconfig: Some("a b/it's".into()),
-            to_kubeconfig: Some("/k/to".into()),
-            as_user: Some("jane".into()),
-            as_group: vec!["ops".into(), "dev".into()],
-            record_namespace: "moves".into(),
-            ..Connection::default()
-        };
-        assert_eq!(
-            Commands::new("kubectl pivot", &connection, &With::default(), &[]).line(Next::Resume, None),
-            r"kubectl pivot resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
-        );
+    fn every_command_that_is_offered_can_be_typed_and_is_about_the_same_sides() {
+        let mut offered = 0;
+        for run in RUNS {
+            let (commands, before) = commands(run);
+            for (index, next) in ALL.into_iter().enumerate() {
+                assert_eq!(place(next), index);
+                for move_id in [None, Some("1234")] {
+                    let Some(line) = commands.line(next, move_id) else { continue };
+                    offered += 1;
+                    let task = typed(&by_a_shell(&line));
+                    let (after, same) = (choices(&task), line.ends_with(&run.join(" ")));
+                    let meant = match (&task, next) {
+                        (Task::Status(_), Next::Status) | (Task::Resume(_), Next::Resume) => true,
+                        (Task::Rollback(_), Next::Rollback) => true,
+                        (Task::Resume(_), Next::ResumeWithoutSource) => after.options(None).source_gone,
+                        (Task::Rollback(_), Next::RollbackWithoutTarget) => after.options(None).target_gone,
+                        (Task::Move(_) | Task::Plan(_), Next::Resume) => commands.no_records || same,
+                        _ => false,
+                    };
+                    assert!(meant, "{run:?}: {line}: {task:?}");
+                    assert_eq!(flags(&after.connection), flags(&before.connection), "{run:?}: {line}");
+                    let (there, here) = (before.options(None), after.options(None));
+                    assert_eq!(there.record_namespace, here.record_namespace, "{line}");
+                    if matches!(task, Task::Resume(_)) {
+                        assert_eq!(after.with, before.with, "{line}");
+                        assert_eq!(
+                            (here.no_wait, here.use_existing),
+                            (there.no_wait, there.use_existing),
+                            "{line}"
+                        );
+                        assert_eq!(here.which.as_deref(), move_id, "{line}");
+                    }
+                }
+            }
+        }
+        assert!(offered > 100, "{offered}");
     }
 
     #[test]
-    fn what_is_the_default_is_not_repeated() {
-        let connection = Connection { record_namespace: "kube-system".into(), ..Connection::default() };
+    fn what_was_typed_may_not_be_enough_for_a_command() {
+        let lines = |run: &[&str]| ALL.map(|next| commands(run).0.line(next, None).is_some());
+        //                                                       status resume rollback …without source, …target
+        assert_eq!(lines(&["status", "--kubeconfig", "a"]), [true, false, false, false, true]);
+        assert_eq!(lines(&["plan", "--to-directory", "d"]), [true, true, true, false, true]);
+        assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 5]);
+        assert_eq!(lines(&["rollback", "--target-gone"]), [true, false, true, false, true]);
+        assert_eq!(lines(&["plan", "--from-directory", "d"]), [false, true, false, false, false]);
+    }
+
+    #[test]
+    fn the_line_repeats_what_names_the_two_sides() {
+        let run = [
+            "move",
+            "--kubeconfig",
+            "a b/it's",
+            "--to-kubeconfig",
+            "/k/to",
+            "--as",
+            "jane",
+            "--as-group",
+            "ops",
+            "--as-group",
+            "dev",
+            "--record-namespace",
+            "moves",
+        ];
         assert_eq!(
-            Commands::new("pivot-host", &connection, &With::default(), &[]).line(Next::Status, None),
-            "pivot-host status"
+            commands(&run).0.line(Next::Resume, None).unwrap(),
+            r"pivot-host resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
         );
     }
 
     #[test]
     fn what_goes_on_with_a_move_names_its_plugins() {
-        let with = With { plugins: Some("./plugins".into()), unlocked: true };
-        let next = Commands::new(
-            "pivot-host",
-            &Connection { record_namespace: "kube-system".into(), ..Connection::default() },
-            &with,
-            &["--no-wait".to_owned()],
-        );
+        let run = ["move", "--to-kubeconfig", "b", "--plugins", "./plugins", "--unlocked", "--no-wait"];
+        let (next, _) = commands(&run);
+        let line = |command, id| next.line(command, id).unwrap();
+        let resume = "pivot-host resume --to-kubeconfig b --plugins ./plugins --unlocked --no-wait";
+        assert_eq!(line(Next::Resume, None), resume);
+        assert_eq!(line(Next::Status, Some("1234")), "pivot-host status --to-kubeconfig b");
+        assert_eq!(line(Next::Rollback, Some("1234")), "pivot-host rollback --to-kubeconfig b --move 1234");
         assert_eq!(
-            next.line(Next::Resume, None),
-            "pivot-host resume --plugins ./plugins --unlocked --no-wait"
+            line(Next::RollbackWithoutTarget, None),
+            "pivot-host rollback --target-gone --to-kubeconfig b"
         );
-        assert_eq!(next.line(Next::Rollback, None), "pivot-host rollback");
-        assert_eq!(next.line(Next::Rollback, Some("1234")), "pivot-host rollback --move 1234");
-        assert_eq!(next.line(Next::RollbackWithoutTarget, None), "pivot-host rollback --target-gone");
-        let without = "pivot-host resume --source-gone --plugins ./plugins --unlocked --no-wait";
-        assert_eq!(next.line(Next::ResumeWithoutSource, None), without);
+        let without =
+            "pivot-host resume --source-gone --to-kubeconfig b --plugins ./plugins --unlocked --no-wait";
+        assert_eq!(line(Next::ResumeWithoutSource, None), without);
     }
 }

@@ -47,7 +47,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
     let output = output_for(look.color, manner);
     logging::start(&look, &output);
     match args::check(cli) {
-        Ok(task) => dispatch(&task, &program(typed), &output),
+        Ok(task) => dispatch(&task, typed, &output),
         Err(args::UsageError(text)) => {
             output.fail(text);
             output.say("For more information, try '--help'.");
@@ -81,7 +81,8 @@ fn program(typed: &[OsString]) -> String {
     }
 }
 
-fn dispatch(task: &Task, program: &str, output: &Arc<Output>) -> u8 {
+fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
+    let program = &program(typed);
     let choices = match task {
         Task::Version => {
             let version = env!("CARGO_PKG_VERSION");
@@ -103,7 +104,8 @@ fn dispatch(task: &Task, program: &str, output: &Arc<Output>) -> u8 {
         | Task::Rollback(choices) => choices,
     };
     let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
-    let commands = Commands::new(program, &choices.connection, &choices.with, &choices.decided());
+    let again: Vec<String> = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let commands = Commands::new(program, choices, &again);
     let code = runtime.block_on(until_cut(task, choices, commands, output));
     // A cut run must not wait for a request that hangs.
     runtime.shutdown_background();

@@ -29,6 +29,8 @@ use pivot_core::record::Phase;
 use pivot_core::{GroupKind, Key, Side};
 use serde::{Deserialize, Serialize};
 
+use crate::outcome::under_way::MoveStatus;
+
 pub(crate) use accepted::{accepted, accepted_in_words};
 pub use awaited::Awaited;
 pub use summary::Summary;
@@ -62,6 +64,12 @@ pub enum Event {
         /// Of which kinds; empty where the danger has no kinds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<GroupKind>,
+    },
+    /// A plan is made while a move is under way that the two sides know of.
+    UnderWay {
+        /// How far it is.
+        #[serde(flatten)]
+        status: Box<MoveStatus>,
     },
     /// A phase begins.
     PhaseBegun {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`run`] | the commands: plan, move, resume, roll back, status |
 //! | `state` | what outlives a run: locks, records, the journal that writes them in the order that safety needs |
+//! | `status` | where moves are, of both sides or of the one that is given or answers |
 //! | `discovery` | which kinds there are, reading the source, from there to a plan |
 //! | `checks` | everything that can say no before anything is touched |
 //! | `phases` | what a move does, a file per step; `sequence.rs` is the one place that knows their order |
@@ -30,13 +31,15 @@ mod plugins;
 mod requests;
 mod setup;
 mod state;
+mod status;
 
 pub use events::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher};
 pub use options::{DryRun, Options};
 pub use outcome::failure::{Exit, Failure};
-pub use outcome::report::{LockStatus, MoveStatus, Report, Status};
+pub use outcome::report::{LockStatus, Report, Status};
 pub use outcome::stop::{Next, Stop};
 pub use outcome::tally::Counts;
+pub use outcome::under_way::MoveStatus;
 pub use phases::rollback::TakenBack;
 pub use plugins::bounds::violation;
 pub use plugins::hooks::{self, HookError, Hooks};

@@ -6,3 +6,4 @@ pub(crate) mod report;
 pub(crate) mod stop;
 pub(crate) mod stopping;
 pub(crate) mod tally;
+pub(crate) mod under_way;

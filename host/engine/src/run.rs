@@ -11,7 +11,6 @@ use pivot_core::plan::Plan;
 use pivot_core::record::Record;
 use pivot_core::remedy::Remedy;
 use pivot_core::{Both, Side};
-use pivot_places::PlaceError;
 use tracing::{Instrument, Span, field, info_span};
 
 use crate::checks::before_pause;
@@ -19,7 +18,7 @@ use crate::discovery::first_look::FirstLook;
 use crate::discovery::planning;
 use crate::events::Event;
 use crate::outcome::failure::Failure;
-use crate::outcome::report::{LockStatus, MoveStatus, Report, Status};
+use crate::outcome::report::{Report, Status};
 use crate::outcome::stop::Stop;
 use crate::outcome::stopping::{stopped, unknown, unread};
 use crate::phases::rollback::TakenBack;
@@ -29,13 +28,18 @@ use crate::state::begin::{begin, new_id};
 use crate::state::found::{Found, Moves};
 use crate::state::locks::{Asking, Left, Lock, Locks};
 use crate::state::open::{Opened, open};
+use crate::status;
 
 /// What would move, and whether anything speaks against it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
         let opened = open(&setup).await?;
         let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_look(&setup, &opened));
-        let found = moves?.of_scope(&setup.options.scope).cloned();
+        let moves = moves?;
+        for under_way in status::moves_of(&moves, None) {
+            setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
+        }
+        let found = moves.of_scope(&setup.options.scope).cloned();
         let id = new_id(&setup, &opened);
         let active = begin(setup, opened, found, id, None)?;
         active.job.tell_accepted();
@@ -70,37 +74,15 @@ pub async fn rollback(setup: Setup) -> Result<TakenBack, Stop> {
     }
 }
 
-/// Says where moves stand, as far as the sides that answer know. Changes nothing.
+/// Where moves between two sides are, as far as those that answer know. Changes nothing.
 pub async fn status(setup: Setup) -> Result<Status, Stop> {
-    let result = async {
-        let read = async |setup: &Setup| {
-            let opened = open(setup).await?;
-            let moves = opened.moves().await?;
-            Ok::<_, Failure>((opened, moves))
-        };
-        let ((opened, moves), silent) = match read(&setup).await {
-            Err(
-                Failure::Place { side, error: PlaceError::Unavailable(why), .. }
-                | Failure::Unreachable { side, why, .. },
-            ) => {
-                let mut options = setup.options.clone();
-                match side {
-                    Side::Source => options.source_gone = true,
-                    Side::Target => options.target_gone = true,
-                }
-                (read(&Setup { options, ..setup.clone() }).await?, Some((side, why)))
-            }
-            other => (other?, None),
-        };
-        Ok(Status {
-            moves: moves.0.iter().filter_map(move_status).collect(),
-            locks: locks(&opened).await?,
-            silent,
-            finished: opened.finished().await?,
-        })
-    };
     // It is the command that others name where they know no more: it can't name itself.
-    result.await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
+    status::between(&setup).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
+}
+
+/// The same of the one cluster that is given, as the source or as the target: moves out of it, and into it.
+pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
+    status::of_one(&setup, given).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
 }
 
 /// Reads the source with the scope that was asked for.
@@ -109,23 +91,6 @@ async fn first_look(setup: &Setup, opened: &Opened) -> Result<FirstLook, Failure
     let wished = planning::wished(&setup.plugins);
     let sides = Both::new(&opened.sides.source, &opened.sides.target);
     FirstLook::take(sides, &opened.kinds, &setup.options.scope, &wished).await
-}
-
-fn move_status(found: &Found) -> Option<MoveStatus> {
-    let (decides, record) = found.deciding()?;
-    let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
-    Some(MoveStatus { decides, record: record.clone(), elsewhere, orphaned })
-}
-
-async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {
-    let Some(leases) = opened.leases() else { return Ok(Vec::new()) };
-    let all = match leases.all().await {
-        // Who may not list them still learns of the moves.
-        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
-        other => other?,
-    };
-    let all = all.into_iter();
-    Ok(all.map(|seen| LockStatus { name: seen.name, holder: seen.holder, move_id: seen.claim }).collect())
 }
 
 fn report(active: &ActiveMove, done: Done) -> Report {

@@ -9,14 +9,14 @@ use super::flags::Connection;
 use super::usage::{Result, usage};
 
 /// The two ends of a move.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ends {
     pub(crate) source: SourceEnd,
     pub(crate) target: TargetEnd,
 }
 
 /// Where the objects are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum SourceEnd {
     Kube(ConnectOptions),
     Directory(PathBuf),
@@ -25,7 +25,7 @@ pub(crate) enum SourceEnd {
 }
 
 /// Where they go.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum TargetEnd {
     Kube(ConnectOptions),
     Directory(PathBuf),

@@ -28,7 +28,7 @@ pub(crate) enum Task {
 }
 
 /// What a task that has to do with a move was told.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Choices {
     /// As typed, for the lines that say what to type next.
     pub(crate) connection: Connection,
@@ -41,7 +41,7 @@ pub(crate) struct Choices {
 }
 
 /// Which namespace, as far as it is known before the kubeconfig is read.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
     All,
     Named(String),

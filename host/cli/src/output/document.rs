@@ -47,14 +47,25 @@ pub(crate) struct PlanDocument<'a> {
     pub(crate) stays: &'a [Stay],
     pub(crate) notes: &'a [Note],
     refusals: Vec<Refused>,
+    /// The moves under way that the two sides know of.
+    moves: Vec<MoveDocument<'a>>,
 }
 
 impl<'a> PlanDocument<'a> {
-    pub(crate) fn new(plan: &'a Plan, source: &'a str, target: &'a str, scope: &'a Scope) -> Document<Self> {
+    /// `moves` are those under way, each with the commands that may be typed next.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        source: &'a str,
+        target: &'a str,
+        scope: &'a Scope,
+        (moves, next): (&'a [MoveStatus], &'a [Vec<String>]),
+    ) -> Document<Self> {
         let summary = Summary::from(plan);
         let Plan { steps, stays, refusals, notes } = plan;
         let refusals = refusals.iter().map(Refused::from).collect();
-        Document::new("Plan", Self { source, target, scope, summary, steps, stays, notes, refusals })
+        let moves = moves.iter().zip(next).map(MoveDocument::from).collect();
+        let content = Self { source, target, scope, summary, steps, stays, notes, refusals, moves };
+        Document::new("Plan", content)
     }
 }
 
@@ -167,8 +178,10 @@ impl ReportDocument {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusDocument<'a> {
-    source: &'a str,
-    target: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<&'a str>,
     under_way: bool,
     moves: Vec<MoveDocument<'a>>,
     locks: &'a [LockStatus],
@@ -188,7 +201,18 @@ struct MoveDocument<'a> {
     elsewhere: bool,
     /// It was rolled back without its target, which has a record of it still.
     orphaned: bool,
+    /// The side of the move that was not given: no command can name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<Side>,
     next: &'a [String],
+}
+
+impl<'a> From<(&'a MoveStatus, &'a Vec<String>)> for MoveDocument<'a> {
+    fn from((one, next): (&'a MoveStatus, &'a Vec<String>)) -> Self {
+        let MoveStatus { decides, record, elsewhere, orphaned, missing } = one;
+        let (decides, elsewhere, orphaned, missing) = (*decides, *elsewhere, *orphaned, *missing);
+        Self { decides, record, elsewhere, orphaned, missing, next }
+    }
 }
 
 impl<'a> StatusDocument<'a> {
@@ -197,14 +221,11 @@ impl<'a> StatusDocument<'a> {
         (source, target): (&'a str, &'a str),
         next: &'a [Vec<String>],
     ) -> Document<Self> {
-        let Status { moves, locks, silent, finished } = status;
-        let moves = moves.iter().zip(next).map(|(one, next)| {
-            let MoveStatus { decides, record, elsewhere, orphaned } = one;
-            MoveDocument { decides: *decides, record, elsewhere: *elsewhere, orphaned: *orphaned, next }
-        });
+        let Status { moves, locks, silent, missing, finished } = status;
+        let moves = moves.iter().zip(next).map(MoveDocument::from);
         let content = Self {
-            source,
-            target,
+            source: Some(source).filter(|_| *missing != Some(Side::Source)),
+            target: Some(target).filter(|_| *missing != Some(Side::Target)),
             under_way: !status.moves.is_empty(),
             moves: moves.collect(),
             locks,

@@ -3,12 +3,13 @@
 
 use jiff::Timestamp;
 use pivot_core::hooks::Severity;
-use pivot_core::record::Phase;
+use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::some_of;
 use pivot_engine::{Danger, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};
 
 use super::lines::count;
+use super::result::what;
 
 /// How much attention a line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,10 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
             let (option, what) = accepted(*danger);
             let kinds = if kinds.is_empty() { String::new() } else { format!(" {}", some_of(kinds, 8)) };
             format!("accepted: {what} ({option}{kinds})")
+        }
+        Event::UnderWay { status } => {
+            let Record { move_id, phase, scope, .. } = &status.record;
+            format!("move {move_id} ({}, {phase}) is under way", what(scope))
         }
         Event::PhaseBegun { phase, objects } => headed(&phase.to_string(), &doing(*phase, *objects)),
         Event::PhaseDone { phase, milliseconds } => {

@@ -26,7 +26,7 @@ use serde::Serialize;
 
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
 pub(crate) use progress::Progress;
-pub(crate) use result::{copied, moved, status, taken_back};
+pub(crate) use result::{copied, moved, status, taken_back, under_way};
 pub(crate) use stop::Told;
 pub(crate) use text::Text;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use pivot_core::plan::Plan;
 use pivot_core::record::Phase;
-use pivot_engine::{Event, Watcher};
+use pivot_engine::{Event, MoveStatus, Watcher};
 
 use super::lines::count;
 use super::{Output, events, lock, plan, text};
@@ -22,6 +22,8 @@ pub(crate) struct Progress {
     /// Whether the plan itself is the result, and needs no mention here.
     planning: bool,
     plan: Mutex<Option<Arc<Plan>>>,
+    /// Moves that are under way while a plan is made.
+    under_way: Mutex<Vec<MoveStatus>>,
     bar: Mutex<Option<Bar>>,
     /// Notes that came, by code.
     notes: Mutex<BTreeMap<String, usize>>,
@@ -40,6 +42,7 @@ impl Progress {
             target: target.to_owned(),
             planning,
             plan: Mutex::default(),
+            under_way: Mutex::default(),
             bar: Mutex::default(),
             notes: Mutex::default(),
         })
@@ -48,6 +51,11 @@ impl Progress {
     /// The plan, if it came so far.
     pub(crate) fn plan(&self) -> Option<Arc<Plan>> {
         lock(&self.plan).clone()
+    }
+
+    /// The moves under way that came up so far.
+    pub(crate) fn under_way(&self) -> Vec<MoveStatus> {
+        lock(&self.under_way).clone()
     }
 
     /// Nothing more comes: takes the bar away, if a phase was not done.
@@ -83,7 +91,7 @@ impl Progress {
         }
         match event {
             // The plan shows both.
-            Event::Planned { .. } | Event::Note { .. } if self.planning => {}
+            Event::Planned { .. } | Event::Note { .. } | Event::UnderWay { .. } if self.planning => {}
             Event::Planned { plan, .. } => self.planned(event, plan),
             Event::Note { code, .. } if !self.verbose() && !self.has_room(code) => {}
             Event::PhaseBegun { phase, objects } if self.output.manner().bars => {
@@ -165,8 +173,10 @@ impl Progress {
 
 impl Watcher for Progress {
     fn event(&self, event: Event) {
-        if let Event::Planned { plan, .. } = &event {
-            *lock(&self.plan) = Some(plan.clone());
+        match &event {
+            Event::Planned { plan, .. } => *lock(&self.plan) = Some(plan.clone()),
+            Event::UnderWay { status } => lock(&self.under_way).push(MoveStatus::clone(status)),
+            _ => {}
         }
         match self.output.manner().log {
             LogFormat::Json => self.output.json_event(&event, &self.line(&event)),

@@ -39,10 +39,9 @@ pub(super) fn text(remedy: &Remedy) -> String {
                 .to_owned()
         }
         Remedy::EndOtherMove => {
-            "see `pivot-host status`, then end that move with `pivot-host resume` or `pivot-host rollback`"
-                .to_owned()
+            "end that move first: resume it, or roll it back; `status` has the commands".to_owned()
         }
-        Remedy::WaitForOtherRun => "wait for it to end; `pivot-host status` shows how far it is".to_owned(),
+        Remedy::WaitForOtherRun => "wait for it to end; `status` shows how far it is".to_owned(),
         Remedy::ReachServer => "check that this is the cluster you mean, that its API server runs, and that it can be reached from \
                                 here (VPN, firewall, HTTPS_PROXY and NO_PROXY)"
             .to_owned(),
@@ -145,6 +144,7 @@ mod tests {
     use pivot_core::Key;
 
     use super::*;
+    use crate::next::tests::typed;
 
     fn check(remedies: &[Remedy], expected: &str) {
         assert_eq!(sentence(remedies), expected);
@@ -200,6 +200,119 @@ mod tests {
             &["grant it".into(), Remedy::NameRecordNamespace],
             "grant it, or name a namespace where the user may, the same in each command: --record-namespace",
         );
+    }
+
+    /// One of each.
+    fn all() -> Vec<Remedy> {
+        let kind = || GroupKind::new("g.io", "A");
+        let plugin = || "hosts".to_owned();
+        let object = Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
+        let provider =
+            Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
+        vec![
+            Remedy::ByHand { what: "do it".into() },
+            Remedy::Unpause { object, annotated: true },
+            Remedy::InstallProvider(provider.clone()),
+            Remedy::UpgradeProvider(provider),
+            Remedy::WatchAllNamespaces,
+            Remedy::EndOtherMove,
+            Remedy::WaitForOtherRun,
+            Remedy::ReachServer,
+            Remedy::NameOtherTarget,
+            Remedy::NameRecordNamespace,
+            Remedy::DropOwners { kinds: [kind()].into() },
+            Remedy::DropOneOwner { kinds: [kind(), GroupKind::new("", "B")].into() },
+            Remedy::AcceptLoss { kind: kind() },
+            Remedy::MoveWithoutPlugin { kind: kind() },
+            Remedy::MovePaused,
+            Remedy::MoveUnprovisioned,
+            Remedy::UseExisting,
+            Remedy::ResumeAgain,
+            Remedy::AcceptPluginChange,
+            Remedy::Fix { plugin: plugin() },
+            Remedy::SwitchOff { plugin: plugin() },
+            Remedy::LetCheckPass { plugin: plugin() },
+            Remedy::RollBackThenFix { plugin: plugin() },
+            Remedy::RollBackThenSwitchOff { plugin: plugin() },
+            Remedy::FixThenAcceptChange { plugin: None },
+            Remedy::ResolveThenResume,
+            Remedy::SwitchOffThenAcceptChange { plugins: vec![plugin()] },
+            Remedy::AcceptUnverified { kind: kind() },
+            Remedy::ResumeUnverified,
+            Remedy::ResumeWithoutSource,
+        ]
+    }
+
+    /// Fails to compile for one that is new: [`all`] needs it, too.
+    fn place(remedy: &Remedy) -> usize {
+        match remedy {
+            Remedy::ByHand { .. } => 0,
+            Remedy::Unpause { .. } => 1,
+            Remedy::InstallProvider(_) => 2,
+            Remedy::UpgradeProvider(_) => 3,
+            Remedy::WatchAllNamespaces => 4,
+            Remedy::EndOtherMove => 5,
+            Remedy::WaitForOtherRun => 6,
+            Remedy::ReachServer => 7,
+            Remedy::NameOtherTarget => 8,
+            Remedy::NameRecordNamespace => 9,
+            Remedy::DropOwners { .. } => 10,
+            Remedy::DropOneOwner { .. } => 11,
+            Remedy::AcceptLoss { .. } => 12,
+            Remedy::MoveWithoutPlugin { .. } => 13,
+            Remedy::MovePaused => 14,
+            Remedy::MoveUnprovisioned => 15,
+            Remedy::UseExisting => 16,
+            Remedy::ResumeAgain => 17,
+            Remedy::AcceptPluginChange => 18,
+            Remedy::Fix { .. } => 19,
+            Remedy::SwitchOff { .. } => 20,
+            Remedy::LetCheckPass { .. } => 21,
+            Remedy::RollBackThenFix { .. } => 22,
+            Remedy::RollBackThenSwitchOff { .. } => 23,
+            Remedy::FixThenAcceptChange { .. } => 24,
+            Remedy::ResolveThenResume => 25,
+            Remedy::SwitchOffThenAcceptChange { .. } => 26,
+            Remedy::AcceptUnverified { .. } => 27,
+            Remedy::ResumeUnverified => 28,
+            Remedy::ResumeWithoutSource => 29,
+        }
+    }
+
+    #[test]
+    fn every_flag_that_a_remedy_names_can_be_typed() {
+        let mut named = 0;
+        for (index, remedy) in all().iter().enumerate() {
+            assert_eq!(place(remedy), index);
+            let text = text(remedy);
+            assert!(!text.contains("`pivot-host"), "a command lacks the flags of this run: {text}");
+            // Between backticks are commands of others; and this one is about flags of controllers.
+            if *remedy == Remedy::WatchAllNamespaces {
+                continue;
+            }
+            let ours: String = text.split('`').step_by(2).collect();
+            let words: Vec<String> =
+                ours.split_whitespace().map(|word| word.trim_end_matches([',', ';']).to_owned()).collect();
+            for (at, flag) in words.iter().enumerate().filter(|(_, word)| word.starts_with("--")) {
+                let kind =
+                    words.get(at + 1).filter(|next| next.starts_with(|c: char| c.is_ascii_uppercase()));
+                let value = match (kind, flag.as_str()) {
+                    (Some(kind), _) => vec![kind.clone()],
+                    (None, "--record-namespace" | "--to-kubeconfig" | "--to-kubeconfig-context") => {
+                        vec!["x".to_owned()]
+                    }
+                    _ => Vec::new(),
+                };
+                let resumes = ["--accept-plugin-change", "--source-gone"].contains(&flag.as_str());
+                let verb = if resumes { "resume" } else { "move" };
+                let side = if flag == "--to-kubeconfig" { "--kubeconfig" } else { "--to-kubeconfig" };
+                let line =
+                    [vec![verb.to_owned(), side.to_owned(), "b".to_owned(), flag.clone()], value].concat();
+                typed(&line);
+                named += 1;
+            }
+        }
+        assert!(named >= 12, "{named}");
     }
 
     #[test]

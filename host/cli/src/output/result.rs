@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pivot_core::record::{Finished, Record};
 use pivot_core::refusal::some_of;
-use pivot_core::scope::Namespaces;
+use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Side};
 use pivot_engine::TakenBack;
 use pivot_engine::{LockStatus, MoveStatus, Report, Status};
@@ -96,14 +96,24 @@ pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Ve
         if index > 0 {
             text.gap();
         }
-        text.append(under_way(status, one, (source, target), next));
+        text.append(of_move(status, one, (source, target), next));
     }
     text.append(last_moves(&status.finished));
     text
 }
 
 fn nothing(status: &Status, source: &str, target: &str) -> String {
-    match &status.silent {
+    match (&status.missing, &status.silent) {
+        (Some(missing), _) => {
+            let given = if *missing == Side::Source { target } else { source };
+            format!("No move is under way out of {given} or into it.")
+        }
+        (None, silent) => between(silent.as_ref(), source, target),
+    }
+}
+
+fn between(silent: Option<&(Side, String)>, source: &str, target: &str) -> String {
+    match silent {
         None => format!("No move is under way from {source} to {target}."),
         Some((Side::Target, why)) => {
             format!("No move is under way from {source}. The target, {target}, does not answer: {why}.")
@@ -115,26 +125,30 @@ fn nothing(status: &Status, source: &str, target: &str) -> String {
     }
 }
 
-fn under_way(status: &Status, one: &MoveStatus, (source, target): (&str, &str), next: &[String]) -> Text {
-    let MoveStatus { decides, record, .. } = one;
-    let namespaces = match &record.scope.namespaces {
-        Namespaces::All => "all namespaces".to_owned(),
-        Namespaces::One(one) => format!("namespace {one}"),
-    };
+fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), next: &[String]) -> Text {
+    let MoveStatus { record, .. } = one;
     let plugins: Vec<String> =
         record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
     let plugins = if plugins.is_empty() { "<none>".to_owned() } else { plugins.join(", ") };
-    let way = if record.phase.committed() { "only forward" } else { "forward or back" };
+    let sides = match one.missing {
+        None => format!("from {source} to {target}"),
+        Some(Side::Target) => format!("out of {source} (no target given)"),
+        Some(Side::Source) => format!("into {target} (no source given)"),
+    };
     let mut text = Text::default();
-    text.strong("Move:", format!("{}, from {source} to {target}", record.move_id));
+    text.strong("Move:", format!("{}, {sides}", record.move_id));
     text.gap();
     for (name, value) in [
-        ("phase", format!("{} ({way}; the record in the {decides} decides)", record.phase)),
-        ("what", namespaces),
+        ("phase", phase(one)),
+        ("what", what(&record.scope)),
         ("started", started(record)),
         ("plugins", plugins),
         ("lease", lease(status, &record.move_id)),
     ] {
+        // Locks are in the source.
+        if name == "lease" && one.missing == Some(Side::Source) {
+            continue;
+        }
         text.line(format!("  {name:8} {value}"));
     }
     if let Some(note) = note(status, one) {
@@ -142,6 +156,48 @@ fn under_way(status: &Status, one: &MoveStatus, (source, target): (&str, &str), 
     }
     for (index, line) in next.iter().enumerate() {
         text.line(format!("  {:8} {line}", if index == 0 { "next" } else { "or" }));
+    }
+    text
+}
+
+fn phase(one: &MoveStatus) -> String {
+    let MoveStatus { decides, record, .. } = one;
+    let phase = record.phase;
+    match (phase.committed(), decides) {
+        (true, Side::Source) => {
+            format!("{phase} or later (only forward; the record in the target decides, which was not read)")
+        }
+        (true, Side::Target) => format!("{phase} (only forward; the record in the target decides)"),
+        (false, _) => format!("{phase} (forward or back; the record in the {decides} decides)"),
+    }
+}
+
+/// What a move is of.
+pub(super) fn what(scope: &Scope) -> String {
+    match &scope.namespaces {
+        Namespaces::All => "all namespaces".to_owned(),
+        Namespaces::One(one) => format!("namespace {one}"),
+    }
+}
+
+/// Moves that are under way while a plan is made. `next` are whole commands, for each move.
+pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
+    let mut text = Text::default();
+    if moves.is_empty() {
+        return text;
+    }
+    text.gap();
+    text.line("Moves under way:");
+    for (one, next) in moves.iter().zip(next) {
+        let record = &one.record;
+        text.line(format!("  move {}, {}, {}", record.move_id, what(&record.scope), phase(one)));
+        text.line(format!("    started  {}", started(record)));
+        if let Some(note) = one_sided(one) {
+            text.line(format!("    note     {note}"));
+        }
+        for (index, line) in next.iter().enumerate() {
+            text.line(format!("    {:8} {line}", if index == 0 { "next" } else { "or" }));
+        }
     }
     text
 }
@@ -164,11 +220,8 @@ fn lease(status: &Status, move_id: &str) -> String {
 
 /// What has to be known before one of the next commands is typed.
 fn note(status: &Status, one: &MoveStatus) -> Option<String> {
-    if one.elsewhere {
-        return Some("this is not the target that the move goes to: name that one".into());
-    }
-    if one.orphaned {
-        return Some("it was rolled back while the target could not be reached; what is left of it there is to be removed".into());
+    if let Some(note) = one_sided(one) {
+        return Some(note);
     }
     let (side, why) = status.silent.as_ref()?;
     let way = match (side, one.record.phase.committed()) {
@@ -179,6 +232,27 @@ fn note(status: &Status, one: &MoveStatus) -> Option<String> {
         _ => "resume when it does; only if it is lost for good:",
     };
     Some(format!("the {side} does not answer ({why}); {way}"))
+}
+
+/// The same, as far as the move and the sides that were given say it.
+fn one_sided(one: &MoveStatus) -> Option<String> {
+    let note = match one.missing {
+        Some(Side::Target) if one.record.into_directory => {
+            "it copies into a directory: name that too (--to-directory) to see what can be typed next"
+        }
+        Some(Side::Target) => {
+            "name its target too (--to-kubeconfig, --to-kubeconfig-context) to see what can be typed next"
+        }
+        Some(Side::Source) => {
+            "name this cluster with --to-kubeconfig and its source with --kubeconfig to see what can be typed next"
+        }
+        None if one.elsewhere => "this is not the target that the move goes to: name that one",
+        None if one.orphaned => {
+            "it was rolled back while the target could not be reached; what is left of it there is to be removed"
+        }
+        None => return None,
+    };
+    Some(note.to_owned())
 }
 
 fn last_moves(finished: &[Finished]) -> Text {

@@ -48,6 +48,11 @@ impl Text {
         self.lines.extend(other.into().lines);
     }
 
+    /// Each line as a text of its own.
+    pub(crate) fn split(self) -> Vec<Self> {
+        self.lines.into_iter().map(|line| Self { lines: vec![line] }).collect()
+    }
+
     /// A text that is all ours: its line breaks count.
     pub(crate) fn ours(text: &str) -> Self {
         text.lines().map(str::to_owned).collect()

@@ -67,6 +67,14 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
+    use crate::next::tests::{by_a_shell, typed};
+
+    /// Types each command that a text offers.
+    fn type_commands(text: &str) -> usize {
+        let commands: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+        commands.iter().for_each(|line| drop(typed(&by_a_shell(line))));
+        commands.len()
+    }
 
     fn error(name: &str, reason: Refused) -> LoadError {
         let who = Who { name: Some(name.to_owned()), file: format!("{name}.wasm"), ..Who::default() };
@@ -82,7 +90,8 @@ mod tests {
               - the hook check
               - to probe any of *:6385
             `pivot-host plugin inspect 'my plugins/hosts.wasm'` shows a section that grants it"]]
-        .assert_eq(&told(Path::new("my plugins"), &[hosts]).message());
+        .assert_eq(&told(Path::new("my plugins"), std::slice::from_ref(&hosts)).message());
+        assert_eq!(type_commands(&told(Path::new("it's mine"), &[hosts]).message()), 1);
     }
 
     #[test]

@@ -21,6 +21,17 @@ fn object(verb: Verb) -> Event {
     Event::Object { verb, object: machine(), side: Side::Target, phase: Phase::Copied }
 }
 
+fn under_way() -> MoveStatus {
+    let record = json!({
+        "moveId": "4f1c", "phase": "Copied", "scope": {"namespaces": {"one": "ns"}}, "source": "u", "target": "v",
+        "started": "2026-11-21T21:00:00Z", "namespaces": [], "plugins": [], "kinds": [], "touched": ["ns"],
+        "releaseChunks": 0,
+    });
+    let record = serde_json::from_value(record).unwrap();
+    let missing = Some(Side::Target);
+    MoveStatus { decides: Side::Source, record, elsewhere: false, orphaned: false, missing }
+}
+
 /// One of each kind, with all its fields.
 fn samples() -> Vec<Event> {
     let finding = Finding {
@@ -40,6 +51,7 @@ fn samples() -> Vec<Event> {
             danger: Danger::NoPlugin,
             kinds: vec![GroupKind::new("metal3.io", "BareMetalHost")],
         },
+        Event::UnderWay { status: Box::new(under_way()) },
         Event::PhaseBegun { phase: Phase::Copied, objects: 5 },
         Event::PhaseDone { phase: Phase::Copied, milliseconds: 17 },
         object(Verb::Created),
@@ -70,17 +82,18 @@ fn place(event: &Event) -> usize {
         Event::Looking { .. } => 0,
         Event::Planned { .. } => 1,
         Event::Accepted { .. } => 2,
-        Event::PhaseBegun { .. } => 3,
-        Event::PhaseDone { .. } => 4,
-        Event::Object { .. } => 5,
-        Event::Finding { .. } => 6,
-        Event::Waiting { .. } => 7,
-        Event::Asking { .. } => 8,
-        Event::Retrying { .. } => 9,
-        Event::Throttled { .. } => 10,
-        Event::Lease { .. } => 11,
-        Event::Note { .. } => 12,
-        Event::Warning { .. } => 13,
+        Event::UnderWay { .. } => 3,
+        Event::PhaseBegun { .. } => 4,
+        Event::PhaseDone { .. } => 5,
+        Event::Object { .. } => 6,
+        Event::Finding { .. } => 7,
+        Event::Waiting { .. } => 8,
+        Event::Asking { .. } => 9,
+        Event::Retrying { .. } => 10,
+        Event::Throttled { .. } => 11,
+        Event::Lease { .. } => 12,
+        Event::Note { .. } => 13,
+        Event::Warning { .. } => 14,
     }
 }
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use pivot_core::Side;
-use pivot_core::record::{Finished, Phase, Record};
+use pivot_core::record::{Finished, Phase};
 
 use serde::Serialize;
 
+use crate::outcome::under_way::MoveStatus;
 use crate::phases::sequence::Done;
 
 /// A move that came to its end.
@@ -29,21 +30,10 @@ pub struct Status {
     pub locks: Vec<LockStatus>,
     /// The side that does not answer, and why: the records are the other side's then.
     pub silent: Option<(Side, String)>,
+    /// The side that was not given.
+    pub missing: Option<Side>,
     /// The last moves that ended, as far as the two sides still know, the latest first.
     pub finished: Vec<Finished>,
-}
-
-/// Where one move stands.
-#[derive(Clone, Debug)]
-pub struct MoveStatus {
-    /// Whose record decides.
-    pub decides: Side,
-    /// That record.
-    pub record: Record,
-    /// Whether the move goes to another target than the one given.
-    pub elsewhere: bool,
-    /// Whether the move was rolled back without its target, which has a record of it still.
-    pub orphaned: bool,
 }
 
 /// Who holds a lock, and for which move.

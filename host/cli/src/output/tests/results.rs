@@ -10,7 +10,7 @@ use pivot_engine::{Exit, Failure, HookError, LockStatus, MoveStatus, Next, Repor
 
 use super::*;
 
-fn stop(failure: Failure) -> Stop {
+pub(super) fn stop(failure: Failure) -> Stop {
     Stop {
         failure,
         phase: Some(Phase::Copied),
@@ -147,7 +147,7 @@ fn what_a_command_must_name_to_go_on_is_said_with_its_flag() {
     }
 }
 
-fn broken(hook: Hook) -> Failure {
+pub(super) fn broken(hook: Hook) -> Failure {
     let error = HookError { code: "trap".into(), message: "it broke".into() };
     Failure::Hook { plugin: "hosts".into(), hook, object: None, error }
 }
@@ -246,13 +246,13 @@ fn record(phase: Phase) -> Record {
     }
 }
 
-fn one(phase: Phase, decides: Side) -> MoveStatus {
-    MoveStatus { decides, record: record(phase), elsewhere: false, orphaned: false }
+pub(super) fn one(phase: Phase, decides: Side) -> MoveStatus {
+    MoveStatus { decides, record: record(phase), elsewhere: false, orphaned: false, missing: None }
 }
 
-#[test]
-fn a_status_says_who_decides_and_what_to_type() {
-    let status = Status {
+/// A move under way, a lock, and one that ended.
+pub(super) fn full_status() -> Status {
+    Status {
         moves: vec![one(Phase::Copied, Side::Source)],
         locks: vec![LockStatus {
             name: "pivot-host.ns.ns".into(),
@@ -273,7 +273,12 @@ fn a_status_says_who_decides_and_what_to_type() {
             accepted: Vec::new(),
         }],
         ..Status::default()
-    };
+    }
+}
+
+#[test]
+fn a_status_says_who_decides_and_what_to_type() {
+    let status = full_status();
     let next = [vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()]];
     check(
         crate::output::status(&status, SIDES, &next),
@@ -332,6 +337,71 @@ fn a_status_says_which_side_is_missing_and_what_that_means() {
         crate::output::status(&elsewhere, SIDES, &[Vec::new()])
             .message()
             .contains("not the target that the move goes to")
+    );
+}
+
+#[test]
+fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
+    let of = |phase, side, missing| MoveStatus { missing: Some(missing), ..one(phase, side) };
+    let status = Status {
+        moves: vec![
+            of(Phase::Live, Side::Source, Side::Target),
+            of(Phase::Released, Side::Target, Side::Source),
+        ],
+        missing: Some(Side::Target),
+        ..Status::default()
+    };
+    check(
+        crate::output::status(&status, ("prod", "prod"), &[Vec::new(), Vec::new()]),
+        &expect![[r#"
+            Move: 1234, out of prod (no target given)
+
+              phase    Live or later (only forward; the record in the target decides, which was not read)
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              lease    free
+              note     name its target too (--to-kubeconfig, --to-kubeconfig-context) to see what can be typed next
+
+            Move: 1234, into prod (no source given)
+
+              phase    Released (only forward; the record in the target decides)
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              note     name this cluster with --to-kubeconfig and its source with --kubeconfig to see what can be typed next
+        "#]],
+    );
+    let document = StatusDocument::new(&status, ("prod", "prod"), &[]);
+    let document = serde_json::to_value(document).unwrap();
+    assert_eq!((&document["source"], document.get("target")), (&"prod".into(), None));
+    let nothing = Status { missing: Some(Side::Source), ..Status::default() };
+    check(
+        crate::output::status(&nothing, ("prod", "prod"), &[]),
+        &expect![[r#"
+        No move is under way out of prod or into it.
+    "#]],
+    );
+}
+
+#[test]
+fn a_plan_says_which_moves_are_under_way() {
+    check(crate::output::under_way(&[], &[]), &expect![""]);
+    let next = || vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()];
+    let elsewhere = MoveStatus { elsewhere: true, ..one(Phase::Copied, Side::Source) };
+    check(
+        crate::output::under_way(&[one(Phase::Copied, Side::Source), elsewhere], &[next(), Vec::new()]),
+        &expect![[r#"
+
+            Moves under way:
+              move 1234, namespace ns, Copied (forward or back; the record in the source decides)
+                started  2026-08-21T10:00:00Z by jane@laptop
+                next     pivot-host resume
+                or       pivot-host rollback
+              move 1234, namespace ns, Copied (forward or back; the record in the source decides)
+                started  2026-08-21T10:00:00Z by jane@laptop
+                note     this is not the target that the move goes to: name that one
+        "#]],
     );
 }
 

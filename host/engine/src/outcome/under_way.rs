@@ -1,0 +1,22 @@
+//! A move under way, as far as the sides that were read know.
+
+use pivot_core::Side;
+use pivot_core::record::Record;
+use serde::{Deserialize, Serialize};
+
+/// Where one move stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveStatus {
+    /// Whose record decides. Where that can't be read, the record is the other's, and the move may be further.
+    pub decides: Side,
+    /// That record.
+    pub record: Record,
+    /// Whether the move goes to another target than the one given.
+    pub elsewhere: bool,
+    /// Whether the move was rolled back without its target, which has a record of it still.
+    pub orphaned: bool,
+    /// The side of this move that was not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Side>,
+}

@@ -1,0 +1,96 @@
+//! What is said of moves under way, by one side or by both.
+
+use std::sync::{Arc, Mutex};
+
+use pivot_core::Side;
+use pivot_core::record::Phase;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_engine::{Event, Exit, MoveStatus, Setup, Watcher, run};
+use pivot_places::PlaceError;
+use pivot_places::memory::Fault;
+
+use crate::stage::{Stage, picture};
+use crate::trouble::live;
+
+/// A move that has copied a part, and stopped.
+async fn copied() -> Stage {
+    let stage = Stage::new();
+    stage.target.on_call(|verb, key| {
+        let machine = verb == "create" && key.group_kind.kind == "InfraMachine";
+        machine.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::PartWay, Some(Phase::Copied)), "{stop}");
+    stage.target.on_call(|_, _| None);
+    stage
+}
+
+async fn alone(stage: &Stage, given: Side) -> Vec<MoveStatus> {
+    let status = run::status_of_one(stage.setup(), given).await.unwrap();
+    let missing = if given == Side::Source { Side::Target } else { Side::Source };
+    assert_eq!((status.missing, status.silent), (Some(missing), None));
+    status.moves
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_given_alone_knows_of_the_moves_out_of_it_and_into_it() {
+    let stage = live().await;
+    for given in [Side::Source, Side::Target] {
+        let moves = alone(&stage, given).await;
+        let [one] = moves.as_slice() else { panic!("{moves:?}") };
+        let missing = if given == Side::Source { Side::Target } else { Side::Source };
+        assert_eq!((one.decides, one.missing), (given, Some(missing)));
+        assert!(one.record.phase.committed() && !one.elsewhere && !one.orphaned, "{one:?}");
+    }
+    let stage = copied().await;
+    let moves = alone(&stage, Side::Source).await;
+    assert!(matches!(moves.as_slice(), [one] if one.record.phase == Phase::Copied), "{moves:?}");
+    assert!(alone(&stage, Side::Target).await.is_empty(), "up to the commit the source alone knows");
+    // One that doesn't answer is called what it was given as.
+    stage.target.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
+    let stop = run::status_of_one(stage.setup(), Side::Target).await.unwrap_err();
+    assert!(stop.to_string().contains("in the target: no answer"), "{stop}");
+    assert_eq!((stop.exit, stop.next), (Exit::Refused, Vec::new()));
+}
+
+/// As where the default kubeconfig is the target's.
+#[tokio::test(start_paused = true)]
+async fn one_cluster_that_is_given_twice_is_asked_as_one() {
+    let stage = live().await;
+    let mut setup = stage.setup();
+    setup.sides.source = setup.sides.target.clone();
+    let status = run::status(setup).await.unwrap();
+    assert_eq!(status.missing, Some(Side::Target));
+    assert!(matches!(status.moves.as_slice(), [one] if one.missing == Some(Side::Source)), "{status:?}");
+}
+
+#[derive(Default)]
+struct UnderWay(Mutex<Vec<MoveStatus>>);
+
+impl Watcher for UnderWay {
+    fn event(&self, event: Event) {
+        if let Event::UnderWay { status } = event {
+            self.0.lock().unwrap().push(*status);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_tells_of_the_moves_that_are_under_way() {
+    for (stage, phase) in [(copied().await, Phase::Copied), (live().await, Phase::Released)] {
+        for scope in [Namespaces::One("ns".into()), Namespaces::All] {
+            let before = (picture(&stage.source), picture(&stage.target));
+            let told = Arc::new(UnderWay::default());
+            let mut setup = Setup { watcher: told.clone(), ..stage.setup() };
+            setup.options.scope = Scope::new(scope);
+            // What comes of it depends on how much is left in the source.
+            let _ = run::plan(setup).await;
+            let told = told.0.lock().unwrap();
+            assert!(matches!(told.as_slice(), [one] if one.record.phase == phase), "{told:?}");
+            assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+        }
+    }
+    let told = Arc::new(UnderWay::default());
+    run::plan(Setup { watcher: told.clone(), ..Stage::new().setup() }).await.unwrap();
+    assert!(told.0.lock().unwrap().is_empty());
+}
