@@ -2,5 +2,6 @@
 
 pub(crate) mod first_look;
 pub(crate) mod kinds;
+pub(crate) mod nothing;
 pub(crate) mod objects;
 pub(crate) mod planning;

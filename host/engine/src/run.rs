@@ -15,7 +15,7 @@ use tracing::{Instrument, Span, field, info_span};
 
 use crate::checks::before_pause;
 use crate::discovery::first_look::FirstLook;
-use crate::discovery::planning;
+use crate::discovery::{nothing, planning};
 use crate::events::Event;
 use crate::outcome::failure::Failure;
 use crate::outcome::report::{Report, Status};
@@ -43,7 +43,10 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         let id = new_id(&setup, &opened);
         let active = begin(setup, opened, found, id, None)?;
         active.job.tell_accepted();
-        let (base, providers) = look(&active.job, Some(first?)).await?;
+        let (base, providers) = match look(&active.job, Some(first?)).await {
+            Ok(seen) => seen,
+            Err(failure) => return Err(nothing::explained(&active.job, failure).await),
+        };
         before_pause::all(&active.job, &base, &providers).await?;
         Ok(base.plan)
     };
@@ -199,7 +202,10 @@ async fn under_locks(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop
             active.job.tell_accepted();
             let result = match verb.work(&mut active, begun).await {
                 Ok(did) => Ok(did),
-                Err(failure) => Err(stopped(&mut active, failure).await),
+                Err(failure) => {
+                    let failure = nothing::explained(&active.job, failure).await;
+                    Err(stopped(&mut active, failure).await)
+                }
             };
             let left = if active.journal.is_written() { Left::UnderWay } else { Left::Nothing };
             (result.map(|did| (active, did)), left)

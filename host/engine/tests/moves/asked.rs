@@ -1,4 +1,4 @@
-//! What is said of moves under way, by one side or by both.
+//! What is said of moves under way, by one side or by both, and of a namespace in which nothing is to move.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,8 +8,9 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Event, Exit, MoveStatus, Setup, Watcher, run};
 use pivot_places::PlaceError;
 use pivot_places::memory::Fault;
+use serde_json::json;
 
-use crate::stage::{Stage, picture};
+use crate::stage::{CLUSTERS, Stage, body, picture};
 use crate::trouble::live;
 
 /// A move that has copied a part, and stopped.
@@ -93,4 +94,50 @@ async fn a_plan_tells_of_the_moves_that_are_under_way() {
     let told = Arc::new(UnderWay::default());
     run::plan(Setup { watcher: told.clone(), ..Stage::new().setup() }).await.unwrap();
     assert!(told.0.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_is_not_there_is_said_not_to_be_and_where_clusters_are() {
+    let mut stage = Stage::new();
+    stage.source.add_namespace("empty");
+    let why = async |stage: &Stage, namespace: &str| {
+        let setup = || {
+            let scope = Scope::new(Namespaces::One(namespace.to_owned()));
+            Setup { options: pivot_engine::Options { scope, ..stage.options.clone() }, ..stage.setup() }
+        };
+        let stops = [run::plan(setup()).await.unwrap_err(), run::start(setup()).await.unwrap_err()];
+        assert_eq!(stops.each_ref().map(|stop| stop.exit), [Exit::Empty; 2]);
+        assert_eq!(stops[0].to_string(), stops[1].to_string());
+        stops[0].to_string()
+    };
+    assert_eq!(
+        why(&stage, "nobody").await,
+        "nothing to move: the source has no namespace nobody; there are Clusters in ns"
+    );
+    assert_eq!(
+        why(&stage, "empty").await,
+        "nothing to move: no Cluster, and nothing labelled to move, in namespace empty; there are Clusters in ns"
+    );
+    for namespace in ["a", "b", "c", "d", "e", "f"] {
+        stage.source.add_namespace(namespace);
+        let mut cluster = body(CLUSTERS, "Cluster", namespace, None);
+        cluster["metadata"]["namespace"] = json!(namespace);
+        stage.source.insert(cluster).unwrap();
+    }
+    assert!(why(&stage, "nobody").await.ends_with("there are Clusters in a, b, c, d, e and 2 more"));
+    // Who may not look is not told.
+    stage.source.on_call(|verb, key| {
+        let hidden = verb.starts_with("list") && key.group_kind.kind == "Cluster" && key.namespace.is_none()
+            || verb == "get" && key.group_kind.kind == "Namespace";
+        hidden.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    assert_eq!(
+        why(&stage, "nobody").await,
+        "nothing to move: no Cluster, and nothing labelled to move, in namespace nobody"
+    );
+    stage = Stage::empty();
+    assert_eq!(
+        why(&stage, "ns").await,
+        "nothing to move: no Cluster, and nothing labelled to move, in namespace ns; there are no Clusters in other namespaces either"
+    );
 }
