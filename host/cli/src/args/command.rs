@@ -6,26 +6,114 @@ use std::path::Path;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Command, CommandFactory, FromArgMatches};
 
+use super::examples;
 use super::flags::Cli;
 
-const AFTER: &str =
+const MORE: &str = "--help shows every flag, and examples.";
+const ENVIRONMENT: &str =
     "Each flag can be given in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
+/// The commands with so many flags that `-h` shows the usual ones only, and which those are.
+const LONG: [&str; 5] = ["plan", "move", "status", "resume", "rollback"];
+const USUAL: [&str; 11] = [
+    "kubeconfig",
+    "kubeconfig-context",
+    "to-kubeconfig",
+    "to-kubeconfig-context",
+    "from-directory",
+    "to-directory",
+    "namespace",
+    "all-namespaces",
+    "dry-run",
+    "move",
+    "plugins",
+];
+/// Flags of every command that `-h` does not show.
+const RARE: [&str; 3] = ["log-format", "color", "hide-api-warnings"];
+/// How long the line of an example may be.
+const WIDTH: usize = 76;
+/// More than anybody means by a level.
+const MOST_VERBOSE: usize = 9;
 
 /// The whole command, named as it was called: `kubectl-pivot` reads `kubectl pivot` in usage texts.
 pub(crate) fn command(called: Option<&str>) -> Command {
-    let mut command = with_environment(Cli::command()).after_help(AFTER);
-    if let Some(host) = called.and_then(host_of) {
-        command = command.bin_name(format!("{host} pivot"));
+    let host = called.and_then(host_of);
+    let name = host.map_or("pivot-host".to_owned(), |host| format!("{host} pivot"));
+    let command = with_help(with_environment(Cli::command()), None, &name);
+    if host.is_some() { command.bin_name(name) } else { command }
+}
+
+/// `-h` is a page at most; `--help` has all flags, and examples.
+fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
+    let mut more = String::new();
+    for (what, line) in examples::of(of) {
+        let head = if more.is_empty() { "Examples:\n" } else { "\n" };
+        let line = line.replacen("pivot-host", name, 1);
+        // Wrapped by a terminal it could not be pasted.
+        let line = if line.len() > WIDTH {
+            line.replacen(" --to-kubeconfig ", " \\\n    --to-kubeconfig ", 1)
+        } else {
+            line
+        };
+        more.push_str(&format!("{head}  # {what}\n  {line}\n"));
     }
-    command
+    let more = if more.is_empty() { ENVIRONMENT.to_owned() } else { format!("{more}\n{ENVIRONMENT}") };
+    let long = LONG.contains(&of.unwrap_or_default());
+    let command = command.mut_args(|arg| {
+        let usual = |flag| if long { USUAL.contains(&flag) } else { !RARE.contains(&flag) };
+        let usual = arg.get_long().is_none_or(usual);
+        arg.hide_short_help(!usual)
+    });
+    let command = command.after_help(MORE).after_long_help(more);
+    command.mut_subcommands(|verb| {
+        let of = verb.get_name().to_owned();
+        // Only whole commands have examples of their own.
+        with_help(verb, Some(&of), name)
+    })
 }
 
 /// Reads a command line.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
     let called = typed.first().and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str());
     let mut command = command(called);
-    let matches = command.try_get_matches_from_mut(typed)?;
+    let matches = command.try_get_matches_from_mut(levels_as_flags(typed))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// clusterctl takes a number for a level (`-v 5`, `--v=5`): as many `-v`.
+fn levels_as_flags(typed: &[OsString]) -> Vec<OsString> {
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+        // One that is too long to read is more than enough.
+        digits.then(|| text.parse().unwrap_or(MOST_VERBOSE).min(MOST_VERBOSE))
+    };
+    let mut words = Vec::with_capacity(typed.len());
+    let mut rest = typed.iter().peekable();
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            words.push(word.clone());
+            words.extend(rest.cloned());
+            break;
+        }
+        let text = word.to_str().unwrap_or_default();
+        let level = match text {
+            "-v" | "--v" | "--verbose" => {
+                let level = rest.peek().and_then(|next| next.to_str()).and_then(number);
+                if level.is_some() {
+                    rest.next();
+                }
+                level
+            }
+            _ => ["--v=", "--verbose=", "-v=", "-v"]
+                .iter()
+                .find_map(|flag| text.strip_prefix(flag))
+                .and_then(number),
+        };
+        match level {
+            Some(level) => words.extend(std::iter::repeat_n(OsString::from("-v"), level)),
+            None => words.push(word.clone()),
+        }
+    }
+    words
 }
 
 /// The command that we are a plugin of, by our name.

@@ -46,7 +46,7 @@ pub(crate) struct Look {
     /// How the result on stdout is written
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) output: OutputFormat,
-    /// Tell more: counts per kind and why things stay; twice, what is asked of servers
+    /// Show more: counts per kind and why things stay; twice, requests to servers. A level is fine too: -v 5
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
     /// How progress and messages on stderr are written

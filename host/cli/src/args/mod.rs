@@ -6,6 +6,7 @@
 mod between;
 mod checked;
 mod command;
+mod examples;
 mod flags;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use pivot_core::GroupKind;
 use pivot_core::scope::Namespaces;
 use pivot_engine::DryRun;
 
+use super::checked::Namespace;
 use super::flags::Cli;
 use super::*;
 
@@ -259,4 +260,80 @@ fn the_usage_text_follows_our_name() {
     assert!(usage("/usr/bin/kubectl-pivot move --nope").contains("Usage: kubectl pivot move"));
     assert!(usage("clusterctl-pivot --nope").contains("Usage: clusterctl pivot"));
     assert!(usage("pivot-host --nope").contains("Usage: pivot-host"));
+}
+
+#[test]
+fn a_level_of_verbosity_may_be_a_number() {
+    let verbose = |line: &str| parsed(line).unwrap_or_else(|error| panic!("{line}: {error}")).look.verbose;
+    for (flags, expected) in [
+        ("", 0),
+        ("-v", 1),
+        ("-v -v", 2),
+        ("-vvv", 3),
+        ("-v 0", 0),
+        ("-v=1", 1),
+        ("-v2", 2),
+        ("-v 5", 5),
+        ("--v 5", 5),
+        ("--v=5", 5),
+        ("--verbose=5", 5),
+        ("--verbose 5", 5),
+        ("-v 5 -v", 6),
+        ("-v 10", 9),
+        ("-v=99999999999999999999999", 9),
+    ] {
+        assert_eq!(verbose(&format!("pivot-host plan {flags} -n 5")), expected, "{flags}");
+        assert_eq!(verbose(&format!("pivot-host {flags} plan -n 5")), expected, "{flags}");
+    }
+    assert_eq!(choices("pivot-host plan -v -n 5").namespace, Namespace::Named("5".into()));
+    for line in ["plan -v five", "plan -v=", "plan -v=-1", "plan --v", "plan 5 -v", "plan -- -v 5"] {
+        parsed(&format!("pivot-host {line}")).unwrap_err();
+    }
+}
+
+/// The commands, by name; none is the program itself.
+fn commands_of_moves() -> [Option<&'static str>; 7] {
+    [None, Some("plan"), Some("move"), Some("status"), Some("resume"), Some("rollback"), Some("plugin")]
+}
+
+#[test]
+fn short_help_is_a_page_and_long_help_has_every_flag_and_examples() {
+    for verb in commands_of_moves() {
+        let line = format!("pivot-host {}", verb.unwrap_or_default());
+        let help = |flag: &str| parsed(&format!("{line} {flag}")).unwrap_err();
+        let (short, long) = (help("-h"), help("--help"));
+        assert!(short.lines().count() <= 36, "{line}: {} lines\n{short}", short.lines().count());
+        assert!(!short.contains("Examples:") && short.contains("--help shows every flag"), "{short}");
+        let mut command = command(None);
+        command.build();
+        let of = verb.map_or(Some(&command), |verb| command.find_subcommand(verb)).unwrap();
+        for flag in of.get_arguments().filter_map(|arg| arg.get_long()) {
+            assert!(long.contains(&format!("--{flag}")), "{line}: --{flag} is not in:\n{long}");
+        }
+        let examples = examples::of(verb);
+        assert!(!examples.is_empty() && long.contains("Examples:"), "{line}");
+        for (what, example) in examples {
+            let shown = long.replace(" \\\n    --to-kubeconfig", " --to-kubeconfig");
+            assert!(shown.contains(&format!("  # {what}\n  {example}\n")), "{long}");
+        }
+        let mut shown = long.split("Examples:").nth(1).unwrap().lines().filter(|line| line.starts_with("  "));
+        assert!(shown.all(|line| line.len() < 80), "{long}");
+    }
+    let named = parsed("kubectl-pivot move --help").unwrap_err();
+    assert!(
+        named.contains("  kubectl pivot move --kubeconfig") && !named.contains("  pivot-host move"),
+        "{named}"
+    );
+}
+
+#[test]
+fn every_example_can_be_typed() {
+    for verb in commands_of_moves() {
+        for (_, line) in examples::of(verb) {
+            let task = meant(line);
+            let named = format!("{task:?}").to_lowercase();
+            let dry = line.contains("--dry-run");
+            assert!(dry || verb.is_none_or(|verb| named.starts_with(verb)), "{line}: {named}");
+        }
+    }
 }

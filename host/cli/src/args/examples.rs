@@ -1,0 +1,91 @@
+//! The examples that `--help` ends with. A test types each of them.
+
+/// What is done, and the line.
+type Example = (&'static str, &'static str);
+
+/// The examples of a command; of the program itself where none is named.
+pub(super) fn of(command: Option<&str>) -> &'static [Example] {
+    match command {
+        None => &[
+            (
+                "What would move, and whether anything is in its way",
+                "pivot-host plan --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3",
+            ),
+            (
+                "Move it",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3",
+            ),
+            (
+                "See how far that is, and which command continues it",
+                "pivot-host status --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig",
+            ),
+        ],
+        Some("plan") => &[
+            (
+                "Of one namespace, with everything that can be checked in the target",
+                "pivot-host plan --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --plugins plugins",
+            ),
+            ("Of everything, as a document", "pivot-host plan --kubeconfig boot.kubeconfig -A -o json"),
+            ("Of a directory of manifests", "pivot-host plan --from-directory backup -v"),
+        ],
+        Some("move") => &[
+            (
+                "One namespace from one cluster to another",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --plugins plugins",
+            ),
+            (
+                "Everything, between two contexts of one kubeconfig",
+                "pivot-host move --kubeconfig-context boot --to-kubeconfig-context prod -A",
+            ),
+            (
+                "Change nothing, but ask the target's server about each object",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --dry-run=server",
+            ),
+            (
+                "A copy into a directory; the source goes on",
+                "pivot-host move --kubeconfig boot.kubeconfig -A --to-directory backup",
+            ),
+        ],
+        Some("status") => &[
+            (
+                "Of the moves between two clusters",
+                "pivot-host status --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig",
+            ),
+            (
+                "Of all moves out of one cluster and into it",
+                "pivot-host status --kubeconfig prod.kubeconfig -o yaml",
+            ),
+        ],
+        Some("resume") => &[
+            (
+                "Continue a move that stopped",
+                "pivot-host resume --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig --plugins plugins",
+            ),
+            (
+                "Finish a committed move whose source is lost for good",
+                "pivot-host resume --source-gone --to-kubeconfig prod.kubeconfig --plugins plugins",
+            ),
+        ],
+        Some("rollback") => &[
+            (
+                "Undo a move that is not committed",
+                "pivot-host rollback --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig",
+            ),
+            (
+                "The same where the target is lost for good",
+                "pivot-host rollback --target-gone --kubeconfig boot.kubeconfig",
+            ),
+        ],
+        Some("plugin") => &[
+            ("Begin a plugin of your own", "pivot-host plugin new my-hosts"),
+            ("See what a component asks for", "pivot-host plugin inspect plugins/hosts.wasm"),
+            ("Admit it as it is now", "pivot-host plugin lock plugins/hosts.wasm"),
+            ("Check a directory as a move does", "pivot-host plugin verify plugins"),
+            (
+                "Call a hook without a cluster",
+                "pivot-host plugin run plugins/hosts.wasm --hook relate --objects objects.yaml",
+            ),
+        ],
+        Some(_) => &[],
+    }
+}
