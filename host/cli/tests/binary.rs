@@ -3,6 +3,9 @@
 //! What it does between API servers is tested in `tests/scenarios`.
 
 #[cfg(test)]
+mod schemas;
+
+#[cfg(test)]
 mod example {
     use std::fs;
     use std::io::{BufRead, BufReader};
@@ -14,6 +17,8 @@ mod example {
 
     use serde_json::Value;
     use tempfile::TempDir;
+
+    use crate::schemas;
 
     fn example() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/metal3").canonicalize().unwrap()
@@ -45,7 +50,10 @@ mod example {
     }
 
     fn json(output: &Output) -> Value {
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", out(output)))
+        let document =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", out(output)));
+        schemas::check(&document);
+        document
     }
 
     #[test]
@@ -106,6 +114,7 @@ mod example {
             assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", file.path());
         }
         let manifest: Value = serde_json::from_slice(&fs::read(copy.join("manifest.json")).unwrap()).unwrap();
+        schemas::check(&manifest);
         assert_eq!((&manifest["moveId"], &manifest["handover"]), (&report["moveId"], &false.into()));
 
         // What was written is a source as good as the first.
@@ -131,6 +140,7 @@ mod example {
         assert_eq!(code(&moved), 0, "{}", err(&moved));
         let lines: Vec<Value> = err(&moved).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for line in &lines {
+            schemas::check(line);
             let has = |field: &str| line[field].is_string();
             assert!(has("time") && has("level") && has("event") && has("message"), "{line}");
         }

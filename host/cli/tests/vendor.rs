@@ -1,6 +1,9 @@
 //! A vendor's and an operator's way, from an empty folder to a move: only the program, cargo and one target are at hand.
 
 #[cfg(test)]
+mod schemas;
+
+#[cfg(test)]
 mod vendor {
     use std::collections::BTreeMap;
     use std::path::{Path, PathBuf};
@@ -9,6 +12,8 @@ mod vendor {
 
     use serde_json::Value;
     use tempfile::TempDir;
+
+    use crate::schemas;
 
     const TARGET: &str = "wasm32-wasip2";
 
@@ -102,7 +107,10 @@ mod vendor {
     }
 
     fn json(output: &Output) -> Value {
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", out(output)))
+        let document =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", out(output)));
+        schemas::check(&document);
+        document
     }
 
     /// The example's namespace `metal3`, with the label on a ConfigMap that would move.

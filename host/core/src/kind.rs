@@ -74,10 +74,12 @@ pub struct KindLabels {
     pub unread: bool,
 }
 
-/// A listable kind as one side serves it.
+/// A listable kind as one side serves it. The manifests of earlier releases write its fields with underscores.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Kind {
     /// Group and kind.
+    #[serde(alias = "group_kind")]
     pub group_kind: GroupKind,
     /// The version objects are read and written in.
     pub version: String,
@@ -86,6 +88,7 @@ pub struct Kind {
     /// Whether objects live in a namespace.
     pub namespaced: bool,
     /// Whether status is written through a subresource (and dropped from a create).
+    #[serde(alias = "status_subresource")]
     pub status_subresource: bool,
     /// All served versions, the server's favourite first.
     pub served: Vec<String>,

@@ -64,7 +64,7 @@ pub enum Fate {
 
 /// Why an object is copied but not deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum KeepReason {
     /// It is cluster-scoped: others may use it.
     Global,

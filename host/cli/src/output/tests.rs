@@ -1,6 +1,9 @@
 //! What people read, word for word: plans and progress.
 
+mod documents;
 mod results;
+#[path = "../../tests/schemas/mod.rs"]
+mod schemas;
 
 use expect_test::{Expect, expect};
 use pivot_core::hooks::Severity;

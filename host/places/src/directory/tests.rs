@@ -305,6 +305,25 @@ async fn what_is_written_is_read_back_exactly() {
     assert_eq!(object.value().unwrap()["spec"]["big"], 9007199254740993_u64);
 }
 
+/// It wrote the fields of kinds with underscores.
+#[tokio::test]
+async fn a_manifest_of_the_release_before_is_read_too() {
+    let dir = TempDir::new().unwrap();
+    let place = written(dir.path(), "move-1").await.unwrap();
+    place.learn(&[machines()]).await.unwrap();
+    place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    let manifest = complete(&place, false).await;
+    let file = dir.path().join("manifest.json");
+    let new = fs::read_to_string(&file).unwrap();
+    assert!(!new.replace("cluster.x-k8s.io_a_m.json", "").contains('_'), "{new}");
+    let old = new.replace("groupKind", "group_kind").replace("statusSubresource", "status_subresource");
+    assert_ne!(old, new);
+    fs::write(&file, old).unwrap();
+    let read = DirectoryPlace::to_read(dir.path()).unwrap();
+    assert_eq!(read.manifest(), Some(&manifest));
+    assert_eq!(find(&read, "Machine.cluster.x-k8s.io").await, machines());
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn files_are_for_nobody_else() {
@@ -425,7 +444,7 @@ async fn a_manifest_that_can_not_be_right_is_refused() {
         ("/apiVersion", json!("x".repeat(100_000))),
         ("/count", json!(-1)),
         ("/count", json!(1e300)),
-        ("/kinds/0/group_kind/kind", json!("../x")),
+        ("/kinds/0/groupKind/kind", json!("../x")),
         ("/kinds/0/plural", json!("../x")),
         ("/kinds/0/served", json!(["v1/../x"])),
         ("/files", json!({"../outside.json": ""})),

@@ -1,0 +1,116 @@
+//! Documents and events, each with all its fields, are what the schemas in `docs/schemas` say.
+
+use pivot_core::hooks::{Finding, Hook};
+use pivot_core::remedy::Remedy;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_engine::{Failure, Report, Stop, TakenBack};
+use serde_json::Value;
+
+use super::results::{broken, full_status, one, stop};
+use super::schemas;
+use super::*;
+
+fn check(document: &impl Serialize) {
+    schemas::check(&serde_json::to_value(document).unwrap());
+}
+
+/// A plan with each reason there is.
+fn many_reasons() -> Plan {
+    let mut plan = Plan { refusals: refusals(), ..small_plan() };
+    let (some, plugin, reason) = (|| capi("Cluster", "edge"), || "hosts".to_owned(), || "why".to_owned());
+    let kept = [
+        KeepReason::Global,
+        KeepReason::BelowGlobal { root: some() },
+        KeepReason::SharedClass { class: some(), used_by: None },
+        KeepReason::SharedClass { class: some(), used_by: Some(some()) },
+        KeepReason::Needed { by: some() },
+        KeepReason::Plugin { name: plugin(), reason: reason() },
+    ];
+    plan.steps.extend(kept.map(|kept| Step { fate: Fate::Keep(kept), ..step(some(), &[]) }));
+    let whys = [Why::Below(some()), Why::Labelled, Why::Needed { by: some(), plugin: plugin() }];
+    plan.steps.extend(whys.map(|why| Step { why, ..step(some(), &[]) }));
+    let stays = [
+        StayReason::OtherNamespace,
+        StayReason::NotBelow,
+        StayReason::OwnerStays { owner: some() },
+        StayReason::OwnerMovesAlone { owner: some() },
+        StayReason::OwnerNotRead { owner: some() },
+        StayReason::Left { plugin: plugin(), reason: reason() },
+        StayReason::BelowLeft { owner: some(), plugin: plugin() },
+    ];
+    plan.stays.extend(stays.map(|reason| Stay { key: some(), reason }));
+    plan.notes.push(Note { code: "n", object: Some(some()), message: "m".into() });
+    plan
+}
+
+#[test]
+fn a_plan_is_as_its_schema_says() {
+    let next = [vec!["pivot-host resume".to_owned()]];
+    let moves = [one(Phase::Copied, Side::Source)];
+    for scope in [Namespaces::All, Namespaces::One("ns".into())] {
+        let mut scope = Scope::new(scope);
+        scope.drop_owners.insert(GroupKind::new("g", "K"));
+        check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, (&moves, &next)));
+    }
+}
+
+#[test]
+fn results_are_as_their_schemas_say() {
+    let mut report = Report {
+        move_id: "1".into(),
+        done: Default::default(),
+        times: vec![(Phase::Checked, std::time::Duration::from_millis(1))],
+    };
+    report.done.moved.insert(GroupKind::new("", "Secret"), 1);
+    check(&ReportDocument::done("Moved", &report, SIDES));
+    check(&ReportDocument::taken_back(&TakenBack { resumed: 1, removed: 2 }, SIDES));
+    check(&ReportDocument::nothing(SIDES));
+    let status = full_status();
+    let next: Vec<Vec<String>> = status.moves.iter().map(|_| vec!["pivot-host resume".to_owned()]).collect();
+    check(&StatusDocument::new(&status, SIDES, &next));
+}
+
+#[test]
+fn errors_are_as_their_schema_says() {
+    let finding = Finding {
+        severity: Severity::Stop,
+        code: "c".into(),
+        message: "m".into(),
+        object: Some(capi("Cluster", "edge")),
+        remedy: String::new(),
+    };
+    let key = || capi("Cluster", "edge");
+    let every = [
+        Remedy::Unpause { object: key(), annotated: true },
+        Remedy::DropOwners { kinds: [GroupKind::new("g", "K")].into() },
+        Remedy::ReachServer,
+    ];
+    let refused = refusals().into_iter().map(|refusal| Refusal { remedies: every.to_vec(), ..refusal });
+    for failure in [
+        Failure::Refused(refused.collect()),
+        Failure::Gate(vec![("hosts".into(), finding)]),
+        Failure::Unsettled(vec!["x".into()]),
+        broken(Hook::Check),
+        Failure::NoMove,
+    ] {
+        let stop = Stop { exit: pivot_engine::Exit::PastCommit, ..stop(failure) };
+        check(&ErrorDocument::stop(&stop, vec!["pivot-host resume".into()]));
+    }
+    check(&ErrorDocument::other(pivot_engine::Exit::Usage, &Text::from("m"), "s"));
+}
+
+#[test]
+fn events_are_as_their_schema_says() {
+    let docs = include_str!("../../../../../docs/events.md");
+    let examples: Vec<Value> = docs
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    // One of each kind: the engine's tests see to that.
+    assert!(examples.len() > 10, "{}", examples.len());
+    examples.iter().for_each(schemas::check);
+    let (output, _, err) = output(0, LogFormat::Json);
+    output.fail("words");
+    schemas::check(&serde_json::from_str(&err.text()).unwrap());
+}
