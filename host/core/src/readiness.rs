@@ -41,6 +41,11 @@ pub struct Expectation {
     speaks_of_pause: bool,
     /// Conditions that were true in the source.
     conditions: BTreeSet<String>,
+    /// Whether each of them has to be there. Controllers that speak of a pause set all their conditions whenever they look at
+    /// an object, and those of Clusters do; older ones set some only at the step that they are about, which lies behind
+    /// (`CertificatesAvailable` of a KubeadmConfig whose data exist). Of those only a condition that is there and not true
+    /// is missing.
+    all_reported: bool,
 }
 
 /// Who is asked.
@@ -133,7 +138,8 @@ fn expectation(source: &Object) -> Result<Expectation, ObjectError> {
     let speaks_of_pause = all.iter().any(|c| c.kind == "Paused");
     let lasts = |kind: &str| kind != "Paused" && !GOING_ON.contains(&kind);
     let truths = all.into_iter().filter(|c| c.status == "True" && lasts(&c.kind)).map(|c| c.kind).collect();
-    Ok(Expectation { speaks_of_pause, conditions: truths })
+    let all_reported = speaks_of_pause || is_cluster(&source.kind.group_kind);
+    Ok(Expectation { speaks_of_pause, conditions: truths, all_reported })
 }
 
 /// What is still missing in the target, in words; nothing where the expectation is met. `written`: somebody else than this
@@ -162,8 +168,13 @@ pub fn missing(
         Some(_) | None => {}
     }
     let truths: BTreeSet<&str> = all.iter().filter(|c| c.status == "True").map(|c| c.kind.as_str()).collect();
-    let open: Vec<&str> =
-        expected.conditions.iter().map(String::as_str).filter(|kind| !truths.contains(kind)).collect();
+    let reported = |kind: &str| expected.all_reported || all.iter().any(|c| c.kind == kind);
+    let open: Vec<&str> = expected
+        .conditions
+        .iter()
+        .map(String::as_str)
+        .filter(|kind| !truths.contains(kind) && reported(kind))
+        .collect();
     if open.is_empty() {
         Ok(None)
     } else {

@@ -15,7 +15,7 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::assets::{ManagerBinaries, assets};
+use crate::assets::{CLUSTER_API, ManagerBinaries, assets};
 use crate::pki;
 use crate::ports::free_ports;
 use crate::process::Process;
@@ -60,6 +60,8 @@ impl Manager {
 pub struct ManagerOptions {
     /// Which.
     pub managers: Vec<Manager>,
+    /// Of which release of Cluster API.
+    pub version: &'static str,
     /// Such as `ClusterTopology=true`.
     pub feature_gates: Vec<String>,
     /// klog's verbosity.
@@ -70,7 +72,7 @@ impl ManagerOptions {
     /// These managers with default features.
     #[must_use]
     pub fn of(managers: &[Manager]) -> Self {
-        Self { managers: managers.to_vec(), feature_gates: Vec::new(), verbosity: 2 }
+        Self { managers: managers.to_vec(), version: CLUSTER_API, feature_gates: Vec::new(), verbosity: 2 }
     }
 }
 
@@ -83,7 +85,7 @@ pub struct Managers {
 impl Managers {
     /// Starts managers against a server that has Cluster API's CRDs, and waits until they are ready.
     pub async fn start(server: &Server, options: &ManagerOptions) -> Result<Self> {
-        let binaries = assets().await?.managers().await?;
+        let binaries = assets().await?.managers(options.version).await?;
         let dir = tempfile::Builder::new().prefix("pivot-lab-managers-").tempdir()?;
         let identity = pki::self_signed()?;
         std::fs::write(dir.path().join("tls.crt"), identity.certificate)?;

@@ -144,11 +144,30 @@ fn where_nobody_speaks_of_a_pause_somebody_must_have_written() {
     let ready = || machine(1, json!([{"type": "Ready", "status": "True"}]));
     assert!(missing(&expected, &ready(), false).unwrap().unwrap().contains("not touched"));
     assert_eq!(missing(&expected, &ready(), true).unwrap(), None);
-    assert!(missing(&expected, &machine(1, json!([])), true).unwrap().unwrap().contains("Ready"));
+    let unready = machine(1, json!([{"type": "Ready", "status": "False"}]));
+    assert!(missing(&expected, &unready, true).unwrap().unwrap().contains("Ready"));
     // A newer release of the controller in the target speaks of it.
     let paused =
         machine(1, json!([{"type": "Ready", "status": "True"}, {"type": "Paused", "status": "True"}]));
     assert!(missing(&expected, &paused, true).unwrap().unwrap().contains("paused"));
+}
+
+/// As KubeadmConfigs of Cluster API 1.8, whose certificates are looked at when their data are made and never again.
+#[test]
+fn what_a_silent_controller_says_once_need_not_be_said_again() {
+    let once =
+        json!([{"type": "DataAvailable", "status": "True"}, {"type": "Certificates", "status": "True"}]);
+    let expected = expectation(&machine(1, once.clone())).unwrap();
+    let lacks = |conditions| missing(&expected, &machine(1, conditions), true).unwrap();
+    assert_eq!(lacks(json!([{"type": "DataAvailable", "status": "True"}])), None);
+    let waiting = lacks(json!([{"type": "DataAvailable", "status": "False"}])).unwrap();
+    assert!(waiting.ends_with("DataAvailable"), "{waiting}");
+
+    let cluster = object(CAPI, "Cluster", "c", 1, json!({"conditions": once}));
+    let some =
+        object(CAPI, "Cluster", "c", 1, json!({"conditions": [{"type": "DataAvailable", "status": "True"}]}));
+    let waiting = missing(&expectation(&cluster).unwrap(), &some, true).unwrap().unwrap();
+    assert!(waiting.ends_with("Certificates"), "{waiting}");
 }
 
 #[test]

@@ -99,7 +99,7 @@ async fn one_kind(
         let mut missing = lock();
         match wanted.enough {
             Enough::Each => drop(missing.insert(key, what)),
-            Enough::One if missing.keys().any(|named| keys.contains(named)) => {}
+            Enough::One if missing.keys().any(|named| keys.contains(named) && *named != key) => {}
             Enough::One => drop(missing.insert(key, format!("{what}, nor another of its kind"))),
         }
     };

@@ -20,7 +20,7 @@ use cache::Cache;
 use recipes::Recipe;
 
 pub use metal3::Metal3Files;
-pub use recipes::{CLUSTER_API, ETCD, KUBERNETES};
+pub use recipes::{CLUSTER_API, CLUSTER_API_NEWEST, CLUSTER_API_SILENT, ETCD, KUBERNETES};
 
 /// Where the binaries are, or will be once they are asked for.
 #[derive(Debug, Clone)]
@@ -88,24 +88,22 @@ impl Assets {
 
     /// The peer that moves are compared with.
     pub async fn clusterctl(&self) -> Result<PathBuf> {
-        self.cache.get(recipes::cluster_api("clusterctl", "./cmd/clusterctl")).await
+        self.cache.get(recipes::cluster_api("clusterctl", CLUSTER_API, "./cmd/clusterctl")).await
     }
 
-    /// Cluster API's core, bootstrap and control-plane managers.
-    pub async fn managers(&self) -> Result<ManagerBinaries> {
+    /// Cluster API's core, bootstrap and control-plane managers, of one release.
+    pub async fn managers(&self, version: &str) -> Result<ManagerBinaries> {
+        let kubeadm = |name, package| recipes::cluster_api(name, version, package);
         Ok(ManagerBinaries {
-            core: self.cache.get(recipes::cluster_api("capi-core", ".")).await?,
-            bootstrap: self.cache.get(recipes::cluster_api("capi-bootstrap", "./bootstrap/kubeadm")).await?,
-            control_plane: self
-                .cache
-                .get(recipes::cluster_api("capi-control-plane", "./controlplane/kubeadm"))
-                .await?,
+            core: self.cache.get(recipes::cluster_api_core(version)).await?,
+            bootstrap: self.cache.get(kubeadm("capi-bootstrap", "./bootstrap/kubeadm")).await?,
+            control_plane: self.cache.get(kubeadm("capi-control-plane", "./controlplane/kubeadm")).await?,
         })
     }
 
-    /// Cluster API's CRDs.
-    pub async fn crds(&self) -> Result<CrdDirs> {
-        let root = self.cache.get(recipes::cluster_api_crds()).await?;
+    /// Cluster API's CRDs, of one release.
+    pub async fn crds(&self, version: &str) -> Result<CrdDirs> {
+        let root = self.cache.get(recipes::cluster_api_crds(version)).await?;
         Ok(CrdDirs {
             core: root.join("core"),
             bootstrap: root.join("bootstrap"),

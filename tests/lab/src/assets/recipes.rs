@@ -18,8 +18,12 @@ use serde::Deserialize;
 pub const KUBERNETES: &str = "1.36.3";
 /// The etcd release below them.
 pub const ETCD: &str = "3.6.8";
-/// The Cluster API release whose clusterctl, managers and CRDs the lab uses.
+/// The Cluster API release whose clusterctl, managers and CRDs the lab uses where nothing else is asked for.
 pub const CLUSTER_API: &str = "1.13.5";
+/// The last line of Cluster API whose controllers say nowhere that they are paused.
+pub const CLUSTER_API_SILENT: &str = "1.8.4";
+/// The newest line of Cluster API.
+pub const CLUSTER_API_NEWEST: &str = "1.14.2";
 
 /// What to build.
 #[derive(Debug, Clone)]
@@ -64,12 +68,17 @@ pub(super) fn etcd() -> Recipe {
     Recipe { name: "etcd", version: ETCD.to_owned(), how: How::Etcd }
 }
 
-pub(super) fn cluster_api(name: &'static str, package: &'static str) -> Recipe {
-    Recipe { name, version: CLUSTER_API.to_owned(), how: How::ClusterApi { package } }
+pub(super) fn cluster_api(name: &'static str, version: &str, package: &'static str) -> Recipe {
+    Recipe { name, version: version.to_owned(), how: How::ClusterApi { package } }
 }
 
-pub(super) fn cluster_api_crds() -> Recipe {
-    Recipe { name: "capi-crds", version: CLUSTER_API.to_owned(), how: How::ClusterApiCrds }
+/// The core manager lies in the module's root, or, from 1.14 on, in `core`.
+pub(super) fn cluster_api_core(version: &str) -> Recipe {
+    cluster_api("capi-core", version, if version == CLUSTER_API_NEWEST { "./core" } else { "." })
+}
+
+pub(super) fn cluster_api_crds(version: &str) -> Recipe {
+    Recipe { name: "capi-crds", version: version.to_owned(), how: How::ClusterApiCrds }
 }
 
 /// What is in an archive, by its digest: another archive is another entry.
@@ -97,29 +106,36 @@ impl Recipe {
                 // Without a version the server calls itself v0.0.0, which clusterctl refuses as too old.
                 let flags = stamp("k8s.io/component-base/version", version)
                     + &stamp("k8s.io/client-go/pkg/version", version);
-                build(work, ".", "mod", &flags, output)
+                build(work, ".", &["-mod=mod"], &flags, output)
             }
             How::Etcd => {
                 let go_mod =
                     format!("module lab\n\ngo 1.24\n\nrequire go.etcd.io/etcd/server/v3 v{version}\n");
                 fs::write(work.join("go.mod"), go_mod)?;
                 fs::write(work.join("main.go"), ETCD_MAIN)?;
-                build(work, ".", "mod", "", output)
+                build(work, ".", &["-mod=mod"], "", output)
             }
             How::ClusterApi { package } => {
                 let module = download("sigs.k8s.io/cluster-api", version)?;
-                build(
-                    &module.dir,
-                    package,
-                    "readonly",
-                    &stamp("sigs.k8s.io/cluster-api/version", version),
-                    output,
-                )
+                let flags = stamp("sigs.k8s.io/cluster-api/version", version);
+                if version != CLUSTER_API_NEWEST {
+                    return build(&module.dir, package, &["-mod=readonly"], &flags, output);
+                }
+                // Its API is a module of its own, which go.mod replaces by a path that is not in the module.
+                let go_mod = work.join("go.mod");
+                fs::write(&go_mod, fs::read(&module.go_mod)?)?;
+                fs::write(work.join("go.sum"), fs::read(module.dir.join("go.sum"))?)?;
+                let replaced = format!("-replace={API}={API}@v{version}");
+                run(go(["mod", "edit", replaced.as_str()]).arg(&go_mod))?;
+                let file = format!("-modfile={}", go_mod.display());
+                build(&module.dir, package, &["-mod=mod", &file], &flags, output)
             }
             How::ClusterApiCrds => {
                 let module = download("sigs.k8s.io/cluster-api", version)?;
                 for (from, to) in CRD_DIRS {
-                    copy_yaml(&module.dir.join(from), &output.join(to))?;
+                    let moved = module.dir.join("core").join(from);
+                    let from = if moved.is_dir() { moved } else { module.dir.join(from) };
+                    copy_yaml(&from, &output.join(to))?;
                 }
                 Ok(())
             }
@@ -128,7 +144,7 @@ impl Recipe {
                 check_out(repository, work)?;
                 fs::create_dir(output)?;
                 copy_yaml(&work.join(repository.crds), &output.join("crds"))?;
-                build(work, ".", "readonly", "", &output.join("manager"))
+                build(work, ".", &["-mod=readonly"], "", &output.join("manager"))
             }
         }
     }
@@ -167,6 +183,8 @@ fn check_out(repository: &Repository, work: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+const API: &str = "sigs.k8s.io/cluster-api/api";
 
 const CRD_DIRS: [(&str, &str); 4] = [
     ("config/crd/bases", "core"),
@@ -234,9 +252,10 @@ fn stamp(package: &str, version: &str) -> String {
     )
 }
 
-fn build(dir: &Path, package: &str, mode: &str, flags: &str, output: &Path) -> Result<()> {
+/// `modules` says how go.mod is used.
+fn build(dir: &Path, package: &str, modules: &[&str], flags: &str, output: &Path) -> Result<()> {
     let mut command = go(["build", "-trimpath", "-buildvcs=false"]);
-    command.arg(format!("-mod={mode}")).arg(format!("-ldflags=-s -w{flags}"));
+    command.args(modules).arg(format!("-ldflags=-s -w{flags}"));
     command.arg("-o").arg(output).arg(package).current_dir(dir);
     run(&mut command).map(drop)
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::manifest::parse;
 use super::{Pair, Server};
-use crate::assets::assets;
+use crate::assets::{CLUSTER_API, assets};
 use crate::kinds::text;
 
 const CRD_LIMIT: Duration = Duration::from_secs(30);
@@ -40,7 +40,14 @@ impl Pair {
 
     /// [`Server::install_cluster_api`] on both sides.
     pub async fn install_cluster_api(&self) -> Result<()> {
-        tokio::try_join!(self.source.install_cluster_api(), self.target.install_cluster_api()).map(drop)
+        self.install_cluster_api_of(CLUSTER_API).await
+    }
+
+    /// [`Server::install_cluster_api_of`] on both sides.
+    pub async fn install_cluster_api_of(&self, version: &str) -> Result<()> {
+        let (source, target) = (&self.source, &self.target);
+        tokio::try_join!(source.install_cluster_api_of(version), target.install_cluster_api_of(version))
+            .map(drop)
     }
 
     /// [`Server::install_metal3`] on both sides.
@@ -59,9 +66,14 @@ impl Server {
         self.install(crds).await
     }
 
-    /// Cluster API's CRDs as `clusterctl init` leaves them, except for conversion webhooks, which nobody would answer.
+    /// [`Self::install_cluster_api_of`] the release that the lab uses where nothing else is asked for.
     pub async fn install_cluster_api(&self) -> Result<()> {
-        let dirs = assets().await?.crds().await?;
+        self.install_cluster_api_of(CLUSTER_API).await
+    }
+
+    /// Cluster API's CRDs as `clusterctl init` leaves them, except for conversion webhooks, which nobody would answer.
+    pub async fn install_cluster_api_of(&self, version: &str) -> Result<()> {
+        let dirs = assets().await?.crds(version).await?;
         let mut crds = Vec::new();
         for (dir, provider) in [
             (dirs.core, "cluster-api"),
@@ -69,8 +81,13 @@ impl Server {
             (dirs.control_plane, "control-plane-kubeadm"),
         ] {
             for mut crd in read_dir(&dir)? {
-                let labels = PROVIDER_LABELS.iter().copied().chain([("cluster.x-k8s.io/provider", provider)]);
-                set_labels(&mut crd, labels);
+                let versions = crd.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+                let versions: Vec<String> =
+                    versions.map(|version| text(version, "/name").to_owned()).collect();
+                // A release before v1beta2 claims no contract that its CRDs don't have.
+                let has = |label: &str| label.is_empty() || versions.iter().any(|version| version == label);
+                let labels = PROVIDER_LABELS.into_iter().filter(|(_, version)| has(version));
+                set_labels(&mut crd, labels.chain([("cluster.x-k8s.io/provider", provider)]));
                 crds.push(crd);
             }
         }

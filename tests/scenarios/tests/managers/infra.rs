@@ -1,4 +1,4 @@
-//! An infrastructure provider as small as the contract allows, so that Cluster API's own managers have something to own.
+//! An infrastructure provider as small as the contracts (v1beta1, v1beta2) allow, so that Cluster API's own managers have something to own.
 //!
 //! It behaves as providers must: it touches nothing of a paused Cluster, it sets the `Paused` condition, and what is deleted
 //! while its Cluster is *not* paused it tears down for real, with the Node. That is the accident a move must never cause, so
@@ -39,6 +39,7 @@ metadata:
   labels:
     cluster.x-k8s.io/provider: infrastructure-lab
     clusterctl.cluster.x-k8s.io: ''
+    cluster.x-k8s.io/v1beta1: v1
     cluster.x-k8s.io/v1beta2: v1
 spec:
   group: infrastructure.cluster.x-k8s.io
@@ -174,6 +175,8 @@ impl Side {
         let mut change = json!({"conditions": [condition("Paused", says), condition("Ready", "True")]});
         if !paused {
             change["initialization"] = json!({"provisioned": true});
+            // The same in the contract before.
+            change["ready"] = json!(true);
             if is_machine {
                 change["addresses"] = json!([{"type": "InternalIP", "address": "10.0.0.1"}]);
             }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_lab::ObjectKey;
+use pivot_lab::assets::CLUSTER_API_SILENT;
 use pivot_lab::observer::{Event, Log, Side};
 use serde_json::Value;
 
@@ -11,8 +12,8 @@ use super::world::{CLUSTER_NAME, conditions};
 
 const CLUSTER: &str = "Cluster.cluster.x-k8s.io";
 
-/// Kinds whose controllers report a pause.
-const SPEAKING: [&str; 8] = [
+/// Kinds whose controllers write a status.
+const AT_WORK: [&str; 8] = [
     CLUSTER,
     "Machine.cluster.x-k8s.io",
     "MachineSet.cluster.x-k8s.io",
@@ -23,16 +24,26 @@ const SPEAKING: [&str; 8] = [
     "LabMachine.infrastructure.cluster.x-k8s.io",
 ];
 
-/// What should not have happened, in words.
-pub(crate) fn complaints(log: &Log) -> Vec<String> {
+/// Of these the ones whose controllers report a pause.
+pub(crate) fn speaking(version: &str) -> &'static [&'static str] {
+    // Before 1.9 only the lab's own provider does.
+    if version == CLUSTER_API_SILENT { &AT_WORK[6..] } else { &AT_WORK }
+}
+
+/// What should not have happened, in words, where the controllers of these kinds report a pause.
+pub(crate) fn complaints(log: &Log, speaking: &[&str]) -> Vec<String> {
     let mut seen = Seen::default();
     let mut complaints = Vec::new();
-    let mut copying = false;
+    let (mut copying, mut deleting) = (false, false);
     for (index, event) in log.events.iter().enumerate() {
         if index >= log.started {
             if !copying && event.side == Side::Target && seen.at(Side::Source, &event.key).is_some() {
                 copying = true;
-                complaints.extend(seen.not_acknowledged());
+                complaints.extend(seen.not_acknowledged(speaking));
+            }
+            if !deleting && event.gone && event.side == Side::Source {
+                deleting = true;
+                complaints.extend(seen.not_taken_over());
             }
             complaints.extend(seen.ends_for_real(event));
         }
@@ -78,9 +89,9 @@ impl Seen {
     }
 
     /// Objects whose controllers have not said that they stopped, at the moment of the first copy.
-    fn not_acknowledged(&self) -> Vec<String> {
+    fn not_acknowledged(&self, speaking: &[&str]) -> Vec<String> {
         let source = self.objects.iter().filter(|((side, _), _)| *side == Side::Source);
-        let mut silent: BTreeSet<&str> = SPEAKING.into_iter().collect();
+        let mut silent: BTreeSet<&str> = speaking.iter().copied().collect();
         let mut complaints = Vec::new();
         for ((_, key), object) in source {
             match conditions(object).get("Paused") {
@@ -91,6 +102,18 @@ impl Seen {
         }
         complaints.extend(silent.into_iter().map(|kind| format!("no {kind} acknowledged the pause")));
         complaints
+    }
+
+    /// Kinds whose controllers had shown nothing in the target, at the moment of the first deletion: a copy has no status.
+    fn not_taken_over(&self) -> Vec<String> {
+        let written = |kind: &str| {
+            self.objects.iter().any(|((side, key), object)| {
+                let status = object.get("status").and_then(Value::as_object);
+                *side == Side::Target && key.kind == kind && status.is_some_and(|status| !status.is_empty())
+            })
+        };
+        let silent = AT_WORK.into_iter().filter(|kind| !written(kind));
+        silent.map(|kind| format!("the source was deleted before a controller of {kind} took over")).collect()
     }
 
     /// A deletion that controllers had to take for one to carry out: in the source while its Cluster is not paused or is gone,

@@ -11,6 +11,7 @@ use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
 use pivot_lab::{Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, say};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::infra::{self, Provider};
 
@@ -22,17 +23,24 @@ const LIMIT: Duration = Duration::from_secs(90);
 /// Controllers that have written nothing for this long have nothing to write.
 const QUIET: Duration = Duration::from_secs(2);
 
+/// A dozen processes with clocks of their own don't share the machine with another dozen.
+static TURN: Mutex<()> = Mutex::const_new(());
+
 pub(crate) struct World {
+    /// Of Cluster API.
+    pub(crate) version: &'static str,
     pair: Pair,
     managers: [Managers; 2],
     providers: [Provider; 2],
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl World {
-    /// Starts everything; the target is also what the Clusters describe.
-    pub(crate) async fn start() -> Result<Self> {
+    /// Starts everything, with Cluster API of one release; the target is also what the Clusters describe.
+    pub(crate) async fn start(version: &'static str) -> Result<Self> {
+        let turn = TURN.lock().await;
         let pair = Pair::start().await?;
-        pair.install_cluster_api().await?;
+        pair.install_cluster_api_of(version).await?;
         pair.install_crds(&[&infra::crds()]).await?;
         // KCP takes a control plane with this ConfigMap for initialized.
         pair.target
@@ -43,7 +51,7 @@ impl World {
         for server in [&pair.source, &pair.target] {
             server.apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}").await?;
         }
-        let mut options = ManagerOptions::of(&Manager::ALL);
+        let mut options = ManagerOptions { version, ..ManagerOptions::of(&Manager::ALL) };
         options.feature_gates = vec!["ClusterTopology=true".to_owned()];
         let (source, target) = tokio::try_join!(
             Managers::start(&pair.source, &options),
@@ -53,19 +61,21 @@ impl World {
             Provider::start(&pair.source, &pair.target).await?,
             Provider::start(&pair.target, &pair.target).await?,
         ];
-        Ok(Self { pair, managers: [source, target], providers })
+        Ok(Self { version, pair, managers: [source, target], providers, _turn: turn })
     }
 
-    /// Fills the source, and waits until the controllers have made of it what there is to make.
-    pub(crate) async fn fill(&mut self) -> Result<()> {
+    /// Fills the source, and waits until the controllers have made so many Machines of it.
+    pub(crate) async fn fill(&mut self, objects: &str, machines: usize) -> Result<()> {
+        let clusters =
+            ["plain", "classy"].into_iter().filter(|name| objects.contains(&format!("name: {name},")));
         let port = self.pair.target.url().rsplit(':').next().unwrap_or_default();
-        for cluster in ["plain", "classy"] {
+        for cluster in clusters {
             let kubeconfig = kubeconfig_secret(&self.pair.target, NAMESPACE, cluster)?;
             let [etcd, client] = ["etcd", "apiserver-etcd-client"].map(|of| certificate(cluster, of));
             self.pair.source.apply_values(vec![kubeconfig, etcd?, client?]).await?;
         }
-        self.pair.source.apply(&include_str!("world.yaml").replace("ENDPOINT_PORT", port)).await?;
-        self.until_machines(Side::Source, 5).await
+        self.pair.source.apply(&objects.replace("ENDPOINT_PORT", port)).await?;
+        self.until_machines(Side::Source, machines).await
     }
 
     pub(crate) fn server(&self, side: Side) -> &Server {
