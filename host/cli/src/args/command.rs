@@ -9,9 +9,9 @@ use clap::{ArgAction, Command, CommandFactory, FromArgMatches};
 use super::examples;
 use super::flags::Cli;
 
-const MORE: &str = "--help shows every flag, and examples.";
+const MORE: &str = "Use --help for every flag and examples.";
 const ENVIRONMENT: &str =
-    "Each flag can be given in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
+    "Every flag can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
 /// The commands with so many flags that `-h` shows the usual ones only, and which those are.
 const LONG: [&str; 5] = ["plan", "move", "status", "resume", "rollback"];
 const USUAL: [&str; 11] = [

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
 
-/// Moves Cluster API objects between management clusters: safely, and to be taken up where it stopped.
+/// Move Cluster API objects between management clusters, safely and resumably.
 #[derive(Debug, Parser)]
 #[command(name = "pivot-host", version)]
 pub(crate) struct Cli {
@@ -17,17 +17,17 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Show what would move, in which order, what stays and why; changes nothing
+    /// Show what would move, in which order, what stays and why; change nothing
     Plan(Box<Move>),
-    /// Move; a move that was begun before is taken up where it stopped
+    /// Move, or continue a move that stopped
     Move(Box<MoveOrAsk>),
-    /// Show where a move stands; changes nothing
+    /// Show how far moves are; change nothing
     Status(Box<Connection>),
-    /// Go on with a move that stopped
+    /// Continue a move that stopped
     Resume(Box<Resume>),
-    /// Take back a move that is not past the point of no return
+    /// Undo a move that has not passed the point of no return
     Rollback(Box<Rollback>),
-    /// Write, look at and admit plugins
+    /// Write, inspect and admit plugins
     #[command(subcommand)]
     Plugin(PluginVerb),
     /// Print the version
@@ -43,58 +43,58 @@ pub(crate) enum Verb {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Look {
-    /// How the result on stdout is written
+    /// Format of the result on stdout
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) output: OutputFormat,
-    /// Show more: counts per kind and why things stay; twice, requests to servers. A level is fine too: -v 5
+    /// Show more: counts by kind, and why objects stay; twice, requests to servers too. Takes a level as well: -v 5
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
-    /// How progress and messages on stderr are written
+    /// Format of progress and messages on stderr
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) log_format: LogFormat,
-    /// Whether to use colours and bars; NO_COLOR and CLICOLOR_FORCE count too
+    /// When to use colors and progress bars; NO_COLOR and CLICOLOR_FORCE are respected
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", global = true)]
     pub(crate) color: Color,
-    /// Which warnings of API servers not to show; by default those about the form of finalizers' names
+    /// Which API server warnings to hide; by default those about the form of finalizer names
     #[arg(long, value_enum, value_name = "WHICH", default_value = "default", global = true)]
     pub(crate) hide_api_warnings: Hide,
 }
 
-/// Between what it goes. Also what `next:` lines repeat.
+/// The two ends of a move. Also what `next:` lines repeat.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Source and target")]
 pub(crate) struct Connection {
-    /// The source's kubeconfig; otherwise KUBECONFIG, ~/.kube/config or the pod's service account
+    /// Kubeconfig of the source; by default KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The source's context; otherwise the current one
+    /// Kubeconfig context of the source; by default the current one
     #[arg(long, alias = "context", value_name = "NAME")]
     pub(crate) kubeconfig_context: Option<String>,
-    /// The target's kubeconfig
+    /// Kubeconfig of the target
     #[arg(long, value_name = "FILE")]
     pub(crate) to_kubeconfig: Option<PathBuf>,
-    /// The target's context; without --to-kubeconfig, one of the source's kubeconfig
+    /// Kubeconfig context of the target; without --to-kubeconfig, a context of the source's kubeconfig
     #[arg(long, value_name = "NAME")]
     pub(crate) to_kubeconfig_context: Option<String>,
     /// Read the source from a directory of manifests
     #[arg(long, value_name = "DIR")]
     pub(crate) from_directory: Option<PathBuf>,
-    /// Write the target into a directory; the source is resumed and nothing in it deleted
+    /// Copy into a directory; the source is resumed, and nothing in it is deleted
     #[arg(long, value_name = "DIR")]
     pub(crate) to_directory: Option<PathBuf>,
-    /// Act in the source as this user
+    /// Impersonate this user in the source
     #[arg(long = "as", value_name = "USER")]
     pub(crate) as_user: Option<String>,
-    /// Act in the source as a member of this group; may be repeated
+    /// Impersonate this group in the source; can be repeated
     #[arg(long, value_name = "GROUP", action = ArgAction::Append)]
     pub(crate) as_group: Vec<String>,
-    /// Act in the target as this user
+    /// Impersonate this user in the target
     #[arg(long, value_name = "USER")]
     pub(crate) to_as: Option<String>,
-    /// Act in the target as a member of this group; may be repeated
+    /// Impersonate this group in the target; can be repeated
     #[arg(long, value_name = "GROUP", action = ArgAction::Append)]
     pub(crate) to_as_group: Vec<String>,
-    /// Where the lease and the record of the move are kept, on both sides
+    /// Namespace of the locks and the record of the move, on both sides
     #[arg(long, value_name = "NAME", default_value = "kube-system")]
     pub(crate) record_namespace: String,
 }
@@ -104,13 +104,13 @@ pub(crate) struct Connection {
 pub(crate) struct Move {
     #[command(flatten)]
     pub(crate) connection: Connection,
-    /// The namespace to move; otherwise the context's, or default
+    /// Namespace to move; by default the context's, or `default`
     #[arg(short, long, value_name = "NAME", help_heading = "What moves")]
     pub(crate) namespace: Option<String>,
     /// Move all namespaces
     #[arg(short = 'A', long, help_heading = "What moves")]
     pub(crate) all_namespaces: bool,
-    /// End well where there is nothing to move
+    /// Exit 0 if there is nothing to move
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
     #[command(flatten)]
@@ -127,7 +127,7 @@ pub(crate) struct Move {
 pub(crate) struct MoveOrAsk {
     #[command(flatten)]
     pub(crate) what: Move,
-    /// Change nothing: `plan` reads only, `server` also asks the target's server about each object
+    /// Change nothing: `plan` only reads, `server` also dry-runs each create on the target
     #[arg(long, help_heading = "What moves", value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "plan")]
     pub(crate) dry_run: Option<Dry>,
 }
@@ -135,22 +135,22 @@ pub(crate) struct MoveOrAsk {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Dangers accepted by name")]
 pub(crate) struct Accept {
-    /// References to owners of this kind may get lost where the owner does not move; may be repeated
+    /// Drop references to owners of this kind that don't move; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) drop_owner: Vec<String>,
-    /// Objects of this kind may be garbage-collected in the source; may be repeated
+    /// Accept that objects of this kind are garbage-collected in the source; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) accept_loss: Vec<String>,
-    /// This kind may move although it is dangerous to move without a plugin; may be repeated
+    /// Move this kind although it is dangerous to move without a plugin; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) without_plugin_for: Vec<String>,
-    /// Clusters that a user paused may move; they stay paused
+    /// Move Clusters that a user paused; they stay paused
     #[arg(long)]
     pub(crate) move_paused: bool,
-    /// Clusters and Machines that are still being built may move
+    /// Move Clusters and Machines that are still being provisioned
     #[arg(long)]
     pub(crate) accept_unprovisioned: bool,
-    /// Shared objects that are in the target already are used, although they differ
+    /// Use shared objects that exist in the target even if they differ
     #[arg(long)]
     pub(crate) use_existing: bool,
 }
@@ -158,23 +158,23 @@ pub(crate) struct Accept {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Waiting")]
 pub(crate) struct Waits {
-    /// How long to wait for the source's controllers to heed the pause, and for block-move
+    /// How long to wait for the source's controllers to acknowledge the pause, and for block-move
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     pub(crate) pause_timeout: String,
-    /// How long to wait for plugins' checks
+    /// How long to wait for plugin checks
     #[arg(long, value_name = "DURATION", default_value = "10m")]
     pub(crate) gate_timeout: String,
-    /// How long to wait for the target's controllers after the resume
+    /// How long to wait for the target's controllers to take over
     #[arg(long, value_name = "DURATION", default_value = "10m")]
     pub(crate) timeout: String,
-    /// How many held objects, such as hosts, to release at once: one first, then two, four, up to this number while all goes
+    /// How many held objects, such as hosts, to release at once at most: first one, then two, four, and so on while all goes
     /// well
     #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) settle_concurrency: u8,
-    /// The source's controllers are off: don't wait for them to heed the pause
+    /// Don't wait for the pause to be acknowledged: the source's controllers are off
     #[arg(long)]
     pub(crate) assume_paused: bool,
-    /// The target's controllers of this kind need not show that they took over; may be repeated
+    /// Don't require the target's controllers of this kind to show that they took over; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) accept_unverified: Vec<String>,
     /// Don't wait for the target's controllers
@@ -185,7 +185,7 @@ pub(crate) struct Waits {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Another run, other plugins")]
 pub(crate) struct Taking {
-    /// Take the lease of a run that is known to be dead, without watching it first
+    /// Take over the lock of a run that is known to be dead, without watching it first
     #[arg(long)]
     pub(crate) take_over: bool,
 }
@@ -194,7 +194,7 @@ pub(crate) struct Taking {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Which move")]
 pub(crate) struct Which {
-    /// The move's id, where several are under way; `status` names them
+    /// ID of the move, if several are under way; `status` lists them
     #[arg(long = "move", value_name = "ID")]
     pub(crate) which: Option<String>,
 }
@@ -203,10 +203,10 @@ pub(crate) struct Which {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Plugins")]
 pub(crate) struct With {
-    /// A directory of plugins, with plugins.toml and plugins.lock
+    /// Directory of plugins, with plugins.toml and plugins.lock
     #[arg(long, value_name = "DIR")]
     pub(crate) plugins: Option<PathBuf>,
-    /// Take plugins that plugins.lock does not name, or names with another digest: for development
+    /// Accept plugins that are not in plugins.lock, or have another digest there: for development
     #[arg(long, requires = "plugins")]
     pub(crate) unlocked: bool,
 }
@@ -214,9 +214,9 @@ pub(crate) struct With {
 /// What can be done with plugins outside a move.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum PluginVerb {
-    /// Write a new plugin's project into a folder of its name; needs no network
+    /// Create a project for a new plugin, in a folder of its name; needs no network
     New {
-        /// Its name: lower-case words joined by dashes
+        /// Name: lower-case words joined by dashes
         name: String,
     },
     /// Show what a component is and asks for, in a sandbox, without admitting it
@@ -224,7 +224,7 @@ pub(crate) enum PluginVerb {
         /// The component
         file: PathBuf,
     },
-    /// Show the plugins of a directory as a move would take them
+    /// List the plugins of a directory, as a move would use them
     List {
         #[command(flatten)]
         with: With,
@@ -234,12 +234,12 @@ pub(crate) enum PluginVerb {
         /// The component
         file: PathBuf,
     },
-    /// Hold a directory against all gates, as a move does before it begins; tells every fault at once
+    /// Check a directory as a move does before it begins, and report every problem at once
     Verify {
         /// The directory of plugins, with plugins.toml and plugins.lock
         directory: PathBuf,
     },
-    /// Call one hook on objects from a file, without a cluster and without admitting the component
+    /// Call one hook on objects from a file, with no cluster and without admitting the component
     Run(Trial),
     /// Validate and compile the component on stdin within limits, for the program that started this one
     #[command(hide = true)]
@@ -258,19 +258,19 @@ pub(crate) enum PluginVerb {
 pub(crate) struct Trial {
     /// The component
     pub(crate) file: PathBuf,
-    /// The hook: relate, check, hold, adapt, restore or settle
+    /// Hook: relate, check, hold, adapt, restore or settle
     #[arg(long, value_name = "HOOK")]
     pub(crate) hook: String,
-    /// The source's objects, YAML or JSON, any number of documents; for settle, what the source had
+    /// Objects of the source, in YAML or JSON, any number of documents; for settle, what the source had
     #[arg(long, value_name = "FILE")]
     pub(crate) objects: PathBuf,
-    /// The target's objects: what restore and settle are asked about, and what may be read there
+    /// Objects of the target: what restore and settle are called on, and what can be read there
     #[arg(long, value_name = "FILE")]
     pub(crate) target_objects: Option<PathBuf>,
-    /// When check is asked: before-pause, after-pause, before-commit or after-resume
+    /// Point of the check: before-pause, after-pause, before-commit or after-resume
     #[arg(long, value_name = "POINT", default_value = "before-pause")]
     pub(crate) point: String,
-    /// A plugins.toml whose section of this plugin counts: its grants, limits and configuration. Without one it is
+    /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
     /// granted what it asks for, and has no configuration
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -282,7 +282,7 @@ pub(crate) struct Resume {
     pub(crate) connection: Connection,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Shared objects that are in the target already are used, although they differ
+    /// Use shared objects that exist in the target even if they differ
     #[arg(long, help_heading = "Dangers accepted by name")]
     pub(crate) use_existing: bool,
     #[command(flatten)]
@@ -291,10 +291,10 @@ pub(crate) struct Resume {
     pub(crate) taking: Taking,
     #[command(flatten)]
     pub(crate) with: With,
-    /// After the point of no return: go on with other plugins than the move was begun with
+    /// After the point of no return: continue with plugins other than those the move began with
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) accept_plugin_change: bool,
-    /// After the point of no return: the source can't be reached any more, finish without it
+    /// After the point of no return: finish without the source, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) source_gone: bool,
 }
@@ -307,7 +307,7 @@ pub(crate) struct Rollback {
     pub(crate) which: Which,
     #[command(flatten)]
     pub(crate) taking: Taking,
-    /// The target can't be reached any more: un-pause the source all the same
+    /// Unpause the source without the target, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) target_gone: bool,
 }
