@@ -23,7 +23,13 @@ const CORE: &str = "host/core";
 /// The crates whose texts name no flag: what can be typed is the command line's to say.
 const FLAGLESS: [&str; 3] = [CORE, "host/engine", "host/places"];
 /// The pages on which every name of a file, function or test must lead somewhere.
-const PAGES: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/maintainers.md", "docs/round-trips.md"];
+const PAGES: [&str; 5] = [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "docs/differences.md",
+    "docs/maintainers.md",
+    "docs/round-trips.md",
+];
 
 /// Checks the work tree at `root`; prints every violation before it fails.
 pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
