@@ -1,10 +1,11 @@
-//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`, `pictures`. One file per command.
 //!
 //! Not a Makefile, because what builds the project is there anyway where the project is built.
 
 mod bench;
 mod demo;
 mod fuzz;
+mod pictures;
 mod plugins;
 mod shell;
 mod structure;
@@ -33,6 +34,7 @@ Commands:
   fuzz [MUTATED GENERATED]
                         Open components that nobody wrote: 100000 mutated and 1000
                         generated ones (hours), or so many
+  pictures              Draw docs/pictures: what plan, move and status print
   help                  Print this
 ";
 
@@ -55,6 +57,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["bench", rest @ ..] => bench::run(rest),
         ["fuzz"] => fuzz::run("100000", "1000"),
         ["fuzz", mutated, generated] => fuzz::run(mutated, generated),
+        ["pictures"] => pictures::run(),
         [] | ["help" | "--help" | "-h"] => {
             say(USAGE);
             Ok(())
