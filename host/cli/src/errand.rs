@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pivot_core::Side;
-use pivot_core::plan::Plan;
+use pivot_core::plan::{Note, Plan};
 use pivot_engine::run;
-use pivot_engine::{Exit, Failure, Halter, Hooks, MoveStatus, Next, Options, Setup, Stop};
+use pivot_engine::{Event, Exit, Failure, Halter, Hooks, MoveStatus, Next, Options, Setup, Stop, Watcher};
 
 use crate::args::{Choices, Connection, OutputFormat, TargetEnd};
 use crate::ends::{self, Asked, OpenError, Opened};
@@ -14,7 +14,7 @@ use crate::next::Commands;
 use crate::output::{
     self, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument, StatusDocument, Text, Told,
 };
-use crate::plugins;
+use crate::plugins::{self, Plugins};
 
 /// Where nothing was opened yet, nothing is known of a move under way.
 const UNTOUCHED: &str =
@@ -51,7 +51,7 @@ impl<'a> Errand<'a> {
 
     pub(crate) async fn plan(&self) -> u8 {
         // Before anything is opened: what is wrong with a plugin shows before anything moves.
-        let plugins = match plugins::load(&self.choices.with).await {
+        let Plugins { called, disabled } = match plugins::load(&self.choices.with).await {
             Ok(plugins) => plugins,
             Err(errors) => return self.failed(Exit::Plugin, &errors, UNTOUCHED),
         };
@@ -69,11 +69,15 @@ impl<'a> Errand<'a> {
         let scope = options.scope.clone();
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), true);
-        let result = run::plan(self.setup(&opened, options, &progress, plugins)).await;
+        let switched_off: Vec<Note> = disabled.iter().map(|name| switched_off(name)).collect();
+        tell(&progress, &switched_off);
+        let result = run::plan(self.setup(&opened, options, &progress, called)).await;
         progress.end();
         let moves = self.under_way(&progress);
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let show = |plan: &Plan| {
+            let notes = switched_off.iter().chain(&plan.notes).cloned().collect();
+            let plan = &Plan { notes, ..plan.clone() };
             let all = self.output.manner().verbose > 0;
             let document = PlanDocument::new(plan, source, target, &scope, (&moves, &next));
             let text = || {
@@ -106,7 +110,7 @@ impl<'a> Errand<'a> {
                 Told::Nothing
             }
         };
-        self.stopped(&stop, told)
+        self.stopped(&stop, told, &disabled)
     }
 
     /// The moves that came up while a plan was made.
@@ -123,7 +127,7 @@ impl<'a> Errand<'a> {
     }
 
     pub(crate) async fn go(&self, going: Going) -> u8 {
-        let plugins = match plugins::load(&self.choices.with).await {
+        let Plugins { called, disabled } = match plugins::load(&self.choices.with).await {
             Ok(plugins) => plugins,
             Err(errors) => return self.failed(Exit::Plugin, &errors, UNTOUCHED),
         };
@@ -134,7 +138,8 @@ impl<'a> Errand<'a> {
         let options = self.choices.options(opened.namespace.as_deref());
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
-        let setup = self.setup(&opened, options, &progress, plugins);
+        tell(&progress, &disabled.iter().map(|name| switched_off(name)).collect::<Vec<_>>());
+        let setup = self.setup(&opened, options, &progress, called);
         let result = match going {
             Going::Move => run::start(setup).await,
             Going::Resume => run::resume(setup).await,
@@ -144,16 +149,17 @@ impl<'a> Errand<'a> {
             Ok(report) => report,
             Err(stop) => {
                 if exit::of(&stop, self.choices.allow_empty) == exit::DONE {
-                    self.output.result(|| stop.to_string().into(), &ReportDocument::nothing(labels));
+                    let document = ReportDocument::nothing(labels).without(&disabled);
+                    self.output.result(|| stop.to_string().into(), &document);
                     return exit::DONE;
                 }
-                return self.stopped(&stop, Told::Nothing);
+                return self.stopped(&stop, Told::Nothing, &disabled);
             }
         };
         let copied = matches!(self.choices.ends.target, TargetEnd::Directory(_));
         let outcome = if copied { "Copied" } else { "Moved" };
         let text = || if copied { output::copied(&report, labels) } else { output::moved(&report, labels) };
-        self.output.result(text, &ReportDocument::done(outcome, &report, labels));
+        self.output.result(text, &ReportDocument::done(outcome, &report, labels).without(&disabled));
         exit::DONE
     }
 
@@ -173,7 +179,7 @@ impl<'a> Errand<'a> {
                 self.output.result(|| output::taken_back(&taken, labels), &document);
                 exit::DONE
             }
-            Err(stop) => self.stopped(&stop, Told::Nothing),
+            Err(stop) => self.stopped(&stop, Told::Nothing, &[]),
         }
     }
 
@@ -205,7 +211,7 @@ impl<'a> Errand<'a> {
                 self.output.result(text, &StatusDocument::new(&status, labels, &next));
                 exit::DONE
             }
-            Err(stop) => self.stopped(&stop, Told::Nothing),
+            Err(stop) => self.stopped(&stop, Told::Nothing, &[]),
         }
     }
 
@@ -246,11 +252,11 @@ impl<'a> Errand<'a> {
         exit::code(exit)
     }
 
-    /// Says why the engine stopped.
-    fn stopped(&self, stop: &Stop, told: Told) -> u8 {
+    /// Says why the engine stopped, in a run in which some plugins took no part.
+    fn stopped(&self, stop: &Stop, told: Told, disabled: &[String]) -> u8 {
         let next = self.lines(&stop.next, stop.move_id.as_deref());
         if told == Told::Nothing && self.output.manner().format != OutputFormat::Text {
-            self.output.result(Text::default, &ErrorDocument::stop(stop, next.clone()));
+            self.output.result(Text::default, &ErrorDocument::stop(stop, next.clone()).without(disabled));
         }
         let code = exit::of(stop, self.choices.allow_empty);
         if code == exit::DONE {
@@ -259,6 +265,19 @@ impl<'a> Errand<'a> {
             self.output.stopped(stop, told, &next);
         }
         code
+    }
+}
+
+/// A plugin that is there, and takes no part.
+fn switched_off(name: &str) -> Note {
+    let message = format!("plugin {name} takes no part: plugins.toml doesn't enable it");
+    Note { code: "plugin-disabled", object: None, message }
+}
+
+/// Reports notes that the engine doesn't know of.
+fn tell(watcher: &Arc<Progress>, notes: &[Note]) {
+    for Note { code, object, message } in notes.iter().cloned() {
+        watcher.event(Event::Note { code: code.to_owned(), object, text: message });
     }
 }
 

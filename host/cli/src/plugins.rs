@@ -1,5 +1,6 @@
 //! Plugins on the command line: loading them for a move, and what can be done with them outside one.
 
+mod inspection;
 mod refused;
 mod runtime;
 mod trial;
@@ -7,23 +8,42 @@ mod trial;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pivot_core::hooks::Description;
 use pivot_engine::{Exit, Hooks};
-use pivot_runtime::{Admission, Inspection, LoadOptions, Plugin};
+use pivot_runtime::{Admission, LoadOptions, Loaded, Plugin};
 use serde_json::{Value, json};
 
 use crate::args::{PluginVerb, With};
 use crate::exit::{self, Result};
 use crate::output::{Document, Output, Text};
+use inspection::{document, facts};
 use runtime::runtime;
 
-/// The plugins of a move; none where no directory is named. An error is everything that is wrong with them.
-pub(crate) async fn load(with: &With) -> Result<Vec<Arc<dyn Hooks>>, Text> {
-    let Some(directory) = &with.plugins else { return Ok(Vec::new()) };
-    let plugins = read(directory, with.unlocked).await?;
-    Ok(plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>).collect())
+/// The plugins of a move.
+#[derive(Default)]
+pub(crate) struct Plugins {
+    /// Those that take part.
+    pub(crate) called: Vec<Arc<dyn Hooks>>,
+    /// Those that are there and not enabled, each with its version.
+    pub(crate) disabled: Vec<String>,
 }
 
-async fn read(directory: &Path, unlocked: bool) -> Result<Vec<Plugin>, Text> {
+/// The plugins of a move; none where no directory is named. An error is everything that is wrong with them.
+pub(crate) async fn load(with: &With) -> Result<Plugins, Text> {
+    let Some(directory) = &with.plugins else { return Ok(Plugins::default()) };
+    let Loaded { plugins, disabled } = read(directory, with.unlocked).await?;
+    Ok(Plugins {
+        called: plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>).collect(),
+        disabled: names(&disabled),
+    })
+}
+
+/// With versions.
+fn names<'a>(all: impl IntoIterator<Item = &'a Description>) -> Vec<String> {
+    all.into_iter().map(|plugin| format!("{} {}", plugin.name, plugin.version)).collect()
+}
+
+async fn read(directory: &Path, unlocked: bool) -> Result<Loaded, Text> {
     let options = LoadOptions { unlocked };
     let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::told(directory, &errors))
@@ -35,7 +55,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         PluginVerb::New { name } => new(name, program, output),
         PluginVerb::Inspect { file } => inspect(file, output).await,
         PluginVerb::List { with } => list(with, output).await,
-        PluginVerb::Lock { file } => lock(file, output).await,
+        PluginVerb::Lock { file, grant } => lock(file, *grant, output).await,
         PluginVerb::Verify { directory } => verify(directory, output).await,
         PluginVerb::Run(trial) => trial::run(trial, output).await,
         // Done before there are threads.
@@ -93,21 +113,30 @@ async fn inspect(file: &Path, output: &Output) -> Result<()> {
     Ok(())
 }
 
-async fn lock(file: &Path, output: &Output) -> Result<()> {
-    let admission = runtime()?.admit(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
-    let Admission { inspection, granted, missing } = &admission;
+async fn lock(file: &Path, grant: bool, output: &Output) -> Result<()> {
+    let admitted = runtime()?.admit(file, grant).await;
+    let admission = admitted.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
+    let Admission { inspection, added, enabled, missing } = &admission;
     let text = || {
         let mut text = facts(inspection);
         text.line("locked as it is now");
-        let section = match granted {
+        let switched_off = "it is not enabled there, and no move calls it until you write `enabled = true`";
+        let section = match added {
+            Some(section) if *enabled => {
+                text.line("plugins.toml now grants all it asks for (--grant); review it:");
+                section
+            }
             Some(section) => {
-                text.line("plugins.toml grants what it asks for; review it:");
+                text.line("plugins.toml now has what it asks for, and grants nothing of it until you write `enabled = true`; review it:");
                 section
             }
             None if missing.is_empty() => {
                 text.line(
                     "plugins.toml has a section for it already, which grants what it asks for and stays as it is",
                 );
+                if !enabled {
+                    text.line(switched_off);
+                }
                 return text;
             }
             None => {
@@ -116,6 +145,9 @@ async fn lock(file: &Path, output: &Output) -> Result<()> {
                      lacks:",
                 );
                 refused::lines(missing).for_each(|line| text.line(line));
+                if !enabled {
+                    text.line(switched_off);
+                }
                 text.gap();
                 text.line("a section that grants it all; review it:");
                 &inspection.section
@@ -128,6 +160,7 @@ async fn lock(file: &Path, output: &Output) -> Result<()> {
     let mut content = document(inspection);
     if let Some(fields) = content.as_object_mut() {
         fields.insert("missing".to_owned(), json!(missing));
+        fields.insert("enabled".to_owned(), json!(enabled));
     }
     output.result(text, &Document::new("Plugin", content));
     Ok(())
@@ -137,26 +170,32 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     let Some(directory) = &with.plugins else {
         return Err((Exit::Usage, "name the directory: --plugins DIR".into()));
     };
-    let plugins = read(directory, with.unlocked).await.map_err(|error| (Exit::Plugin, error))?;
+    let Loaded { plugins, disabled } =
+        read(directory, with.unlocked).await.map_err(|error| (Exit::Plugin, error))?;
+    let disabled = names(&disabled);
     let line = |plugin: &Plugin| {
         let description = plugin.description();
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
         let digest: String = plugin.file_digest().chars().take(12).collect();
         format!("{}  {}  {digest}  {}", description.name, description.version, hooks.join(","))
     };
-    let text = || plugins.iter().map(line).collect::<Text>();
+    let text = || {
+        let mut text: Text = plugins.iter().map(line).collect();
+        text.append(switched_off(&disabled));
+        text
+    };
     let items: Vec<Value> = plugins
         .iter()
         .map(|plugin| json!({"description": plugin.description(), "sha256": plugin.file_digest()}))
         .collect();
-    output.result(text, &Document::new("PluginList", json!({"items": items})));
+    output.result(text, &Document::new("PluginList", json!({"items": items, "disabled": disabled})));
     Ok(())
 }
 
 /// As a move loads them, and what was looked at; a fault is worth a line each and exit 6.
 async fn verify(directory: &Path, output: &Output) -> Result<()> {
-    let plugins = match runtime()?.load(directory, LoadOptions::default()).await {
-        Ok(plugins) => plugins,
+    let Loaded { plugins, disabled } = match runtime()?.load(directory, LoadOptions::default()).await {
+        Ok(loaded) => loaded,
         Err(errors) => {
             let faults: Vec<Value> = errors.iter().map(refused::fault).collect();
             let document = Document::new("PluginVerification", json!({"admitted": false, "faults": faults}));
@@ -164,61 +203,31 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
             return Err((Exit::Plugin, refused::told(directory, &errors)));
         }
     };
-    let names: Vec<String> = plugins
-        .iter()
-        .map(|plugin| format!("{} {}", plugin.description().name, plugin.description().version))
-        .collect();
+    let (called, disabled) = (names(plugins.iter().map(Plugin::description)), names(&disabled));
     let text = || {
         let mut text = Text::from(format!(
             "{}: digests, imports, descriptions and grants agree. A move calls, in this order:",
             directory.display()
         ));
-        names.iter().for_each(|name| text.line(format!("  {name}")));
-        if names.is_empty() {
+        called.iter().for_each(|name| text.line(format!("  {name}")));
+        if called.is_empty() {
             text.line("  none: no component is there, or none is enabled");
         }
+        text.append(switched_off(&disabled));
         text
     };
-    let document =
-        Document::new("PluginVerification", json!({"admitted": true, "plugins": names, "faults": []}));
+    let content = json!({"admitted": true, "plugins": called, "disabled": disabled, "faults": []});
+    let document = Document::new("PluginVerification", content);
     output.result(text, &document);
     Ok(())
 }
 
-/// What it is and asks for, in a few lines.
-fn facts(inspection: &Inspection) -> Text {
-    let Inspection { digest, size, declaration, hooks, imports, inert, section: _ } = inspection;
-    let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
-    let hooks: Vec<String> = hooks.iter().map(ToString::to_string).collect();
-    let kinds: Vec<String> = declaration.kinds.iter().map(ToString::to_string).collect();
-    let changes: Vec<String> =
-        declaration.changes.iter().map(|c| format!("{} {} ({})", c.hook, c.kind, c.side)).collect();
-    let reads: Vec<String> = declaration.reads.iter().map(|r| format!("{} ({})", r.kind, r.side)).collect();
-    let probes: Vec<String> = declaration.probes.iter().map(ToString::to_string).collect();
-    let secrets = if declaration.secret_data { "with their data" } else { "without data" };
-    let mut text =
-        Text::from(format!("{} {}: {}", declaration.name, declaration.version, declaration.summary));
-    for (name, value) in [
-        ("sha256", digest.clone()),
-        ("size", format!("{size} bytes")),
-        ("hooks", list(&hooks)),
-        ("sees", list(&kinds)),
-        ("changes", list(&changes)),
-        ("reads", list(&reads)),
-        ("probes", list(&probes)),
-        ("secrets", secrets.to_owned()),
-        ("imports", list(imports)),
-        ("inert", list(inert)),
-    ] {
-        text.line(format!("  {name:8} {value}"));
+/// The plugins that are there and that nobody switched on.
+fn switched_off(disabled: &[String]) -> Text {
+    let mut text = Text::default();
+    if !disabled.is_empty() {
+        text.line("Not called, because plugins.toml doesn't enable them:");
+        disabled.iter().for_each(|name| text.line(format!("  {name}")));
     }
     text
-}
-
-fn document(inspection: &Inspection) -> Value {
-    let Inspection { digest, size, declaration, hooks, imports, inert, section } = inspection;
-    json!({
-        "name": declaration.name, "version": declaration.version, "summary": declaration.summary,
-        "sha256": digest, "size": size, "hooks": hooks, "imports": imports, "inert": inert, "grants": section,
-    })
 }

@@ -167,10 +167,15 @@ mod vendor {
             assert!(said.contains(text), "no {text:?} in what `{verb}` says:\n{said}");
         };
         says("plugin inspect", "  sees     ConfigMap\n");
+        let card = "The vendor says: \"Leaves objects where they are that say so\"\n";
         for verb in ["plugin inspect", "plugin lock"] {
-            says(verb, "review it:\n\n# Leaves objects");
+            says(verb, "my-hosts 0.1.0: at worst, ");
+            says(verb, &format!("\n{card}  sha256 "));
+            says(verb, &format!("review it:\n\n# {card}"));
             says(verb, "\n[plugins.my-hosts]\nhooks = [\"relate\"]\n");
         }
+        let worst = "\n  - leave ConfigMap out of the move, and bring into it what they name\n";
+        says("plugin inspect", worst);
         let stays = ["relate ConfigMap default/site", "  leave: it is labelled example.com/stays"];
         let ran = answers(&said["plugin run"]);
         assert_eq!(ran, [&stays[..], &["relate ConfigMap default/other", "  nothing"]].concat());
@@ -280,8 +285,66 @@ mod vendor {
         let module = folder.host(6, &["plugin", "lock", "plugins/broken.wasm"]);
         assert!(err(&module).contains("--target wasm32-wasip2"), "{}", err(&module));
         fs::remove_file(folder.path("plugins/broken.wasm")).unwrap();
-        folder.host(0, &["plugin", "lock", "plugins/my-hosts.wasm"]);
-        assert!(out(&folder.host(0, &["plugin", "verify", "plugins"])).ends_with("  my-hosts 0.1.0\n"));
+        locked_and_switched_off(folder);
+        let grants = folder.path("plugins/plugins.toml");
+        let reviewed = fs::read_to_string(&grants).unwrap().replace("enabled = false", "enabled = true");
+        fs::write(&grants, reviewed).unwrap();
+        let verified = out(&folder.host(0, &["plugin", "verify", "plugins"]));
+        assert!(verified.ends_with("in this order:\n  my-hosts 0.1.0\n"), "{verified}");
+        let inspected = json(&folder.host(0, &["plugin", "inspect", "plugins/my-hosts.wasm", "-o", "json"]));
+        assert_eq!(inspected["asGranted"], true);
+    }
+
+    /// Admitting a file grants nothing, and whoever looks is told.
+    fn locked_and_switched_off(folder: &Folder) {
+        let locked = out(&folder.host(0, &["plugin", "lock", "plugins/my-hosts.wasm"]));
+        assert!(
+            locked.contains("grants nothing of it until you write `enabled = true`; review it:"),
+            "{locked}"
+        );
+        assert!(locked.contains("\n[plugins.my-hosts]\nenabled = false # "), "{locked}");
+        // Nor does it the second time.
+        for more in [&[][..], &["--grant"]] {
+            let line = [&["plugin", "lock", "plugins/my-hosts.wasm"], more].concat();
+            let again = out(&folder.host(0, &line));
+            assert!(again.ends_with("no move calls it until you write `enabled = true`\n"), "{again}");
+            let again = json(&folder.host(0, &[&line[..], &["-o", "json"]].concat()));
+            assert_eq!((&again["enabled"], &again["asGranted"]), (&false.into(), &false.into()));
+            assert_eq!(again["atWorst"].as_array().unwrap().len(), 3, "{again}");
+        }
+        let verified = out(&folder.host(0, &["plugin", "verify", "plugins"]));
+        let none = "  none: no component is there, or none is enabled\n";
+        let named = "Not called, because plugins.toml doesn't enable them:\n  my-hosts 0.1.0\n";
+        assert!(verified.ends_with(&[none, named].concat()), "{verified}");
+        assert!(out(&folder.host(0, &["plugin", "list", "--plugins", "plugins"])).ends_with(named));
+        for verb in [
+            &["plugin", "verify", "plugins", "-o", "json"][..],
+            &["plugin", "list", "--plugins", "plugins", "-o", "json"],
+        ] {
+            assert_eq!(json(&folder.host(0, verb))["disabled"], serde_json::json!(["my-hosts 0.1.0"]));
+        }
+        // It is not called.
+        let config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: default, labels: \
+                          {example.com/stays: '', clusterctl.cluster.x-k8s.io/move: ''}}\n";
+        fs::create_dir(folder.path("small")).unwrap();
+        fs::write(folder.path("small/objects.yaml"), config_map).unwrap();
+        let said = "plugin my-hosts 0.1.0 takes no part: plugins.toml doesn't enable it";
+        let from = ["--from-directory", "small", "--plugins", "plugins"];
+        let planned = out(&folder.host(0, &[&["plan"], &from[..]].concat()));
+        assert!(planned.contains(said) && planned.contains("Plan: 1 object,"), "{planned}");
+        let plan = json(&folder.host(0, &[&["plan", "-o", "json"], &from[..]].concat()));
+        assert_eq!(
+            (&plan["notes"][0]["code"], &plan["notes"][0]["message"]),
+            (&"plugin-disabled".into(), &said.into())
+        );
+        let moved = folder.host(0, &[&["move", "--to-directory", "first", "-o", "json"], &from[..]].concat());
+        assert!(err(&moved).contains(&format!("note: {said}\n")), "{}", err(&moved));
+        assert_eq!(json(&moved)["disabledPlugins"], serde_json::json!(["my-hosts 0.1.0"]));
+        let empty = ["move", "--to-directory", "second", "-n", "nowhere", "-o", "json"];
+        let stopped = folder.host(7, &[&empty, &from[..]].concat());
+        assert_eq!(json(&stopped)["disabledPlugins"], serde_json::json!(["my-hosts 0.1.0"]));
+        let logged = folder.host(0, &[&["plan", "--log-format", "json"], &from[..]].concat());
+        assert!(err(&logged).contains("\"code\":\"plugin-disabled\""), "{}", err(&logged));
     }
 
     /// What the plugin says counts.

@@ -120,6 +120,15 @@ impl Declaration {
         Ok(())
     }
 
+    /// The vendor's summary, marked as the vendor's words: nobody checked them.
+    pub fn vendor_says(&self) -> String {
+        match self.summary.trim() {
+            "" => "The vendor says nothing about it.".to_owned(),
+            // It ends where we say.
+            summary => format!("The vendor says: \"{}\"", summary.replace('"', "'")),
+        }
+    }
+
     /// Whether a hook was declared to change a kind.
     pub fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.changes.iter().any(|change| change.hook == hook && change.kind.covers(kind))

@@ -130,7 +130,7 @@ pub enum Refused {
     },
     /// The operator has said nothing of it.
     #[error(
-        "plugins.toml has no [plugins.{name}]; `{command}` writes one with what it asks for, to be reviewed"
+        "plugins.toml has no [plugins.{name}]; `{command}` writes one with what it asks for, to be reviewed and enabled"
     )]
     NoGrants {
         /// The plugin.

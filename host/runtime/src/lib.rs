@@ -13,6 +13,7 @@
 //! | `trial`, `trial_process` | what compiling it takes, in a process of its own; what that process does |
 //! | `candidate` | what it is and says of itself, in the sandbox |
 //! | `operator`, `trust` | what the operator admits and grants, and whether it covers what is asked for |
+//! | `worst` | what it could do at worst, for whoever decides about it |
 //! | `load` | from a directory to plugins, or to everything that is wrong with it |
 //! | `describe` | what a plugin says of itself |
 //! | `plugin`, `call`, `answers` | a hook called once: fresh store, limits, time, errors, answers |
@@ -50,12 +51,13 @@ mod text;
 mod trial;
 mod trial_process;
 pub mod trust;
+mod worst;
 
 pub use describe::{Change, Declaration, Read};
 pub use engine::Runtime;
 pub use error::{CallError, LoadError, Refused, Who};
 pub use limits::Limits;
-pub use load::{Admission, Inspection};
+pub use load::{Admission, Inspection, Loaded};
 pub use operator::LoadOptions;
 pub use plugin::{MoveContext, Plugin};
 pub use scene::Scene;

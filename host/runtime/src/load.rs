@@ -20,7 +20,8 @@ use crate::operator::{LoadOptions, Operator};
 use crate::plugin::Plugin;
 use crate::tally::Tally;
 use crate::trial;
-use crate::trust::{self, Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
+use crate::trust::{self, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
+use crate::worst::worst;
 
 /// What can be known of a component without trusting it.
 #[derive(Clone, Debug)]
@@ -39,6 +40,10 @@ pub struct Inspection {
     pub inert: Vec<String>,
     /// The section of `plugins.toml` that would grant it what it asks for.
     pub section: String,
+    /// What it could do at worst, the worst first; each to be read after "it could".
+    pub worst: Vec<String>,
+    /// Whether that is counted from what `plugins.toml` grants it. Otherwise from all that it asks for.
+    pub as_granted: bool,
 }
 
 /// A plugin that was just admitted.
@@ -47,14 +52,25 @@ pub struct Admission {
     /// What was admitted.
     pub inspection: Inspection,
     /// The section that was added to `plugins.toml`, where there was none: to be reviewed.
-    pub granted: Option<String>,
+    pub added: Option<String>,
+    /// Whether its section lets it be called.
+    pub enabled: bool,
     /// What it asks for and the section that was there does not grant; a move would refuse it.
     pub missing: Vec<String>,
 }
 
+/// The plugins of a directory.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// Those that are called, in the order in which they are.
+    pub plugins: Vec<Plugin>,
+    /// Those that are there, and are not enabled.
+    pub disabled: Vec<Description>,
+}
+
 impl Runtime {
-    /// Loads all plugins of a directory, in the order in which they are called.
-    pub async fn load(&self, path: &Path, options: LoadOptions) -> Result<Vec<Plugin>, Vec<LoadError>> {
+    /// Loads all plugins of a directory.
+    pub async fn load(&self, path: &Path, options: LoadOptions) -> Result<Loaded, Vec<LoadError>> {
         let operator = Operator::read(path, options)?;
         let files = operator.dir.files().map_err(|error| vec![error])?;
         let loads = files.iter().map(|file| self.load_one(&operator, file));
@@ -77,46 +93,54 @@ impl Runtime {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let enabled = |plugin: &Plugin| plugin.grants().enabled;
-        Ok(plugins.into_iter().map(|(_, plugin)| plugin).filter(enabled).collect())
+        let (plugins, disabled): (Vec<_>, Vec<_>) =
+            plugins.into_iter().map(|(_, plugin)| plugin).partition(|plugin| plugin.grants().enabled);
+        Ok(Loaded { plugins, disabled: disabled.iter().map(|plugin| plugin.description().clone()).collect() })
     }
 
     /// What a file is, without admitting it: it is compiled and asked to describe itself in the sandbox.
     pub async fn inspect(&self, path: &Path) -> Result<Inspection, LoadError> {
         let (dir, file) = split(path)?;
-        let artifact = PluginDir::open(&dir)?.read(&file)?;
-        Ok(inspection(&self.candidate(artifact, false).await?))
+        let dir = PluginDir::open(&dir)?;
+        let artifact = dir.read(&file)?;
+        let operator = OperatorFile::read(&dir.text(GRANTS_FILE)?.unwrap_or_default())?;
+        Ok(inspection(&self.candidate(artifact, false).await?, &operator))
     }
 
     /// Admits a file as it is now: writes its digest to the lock beside it and, where `plugins.toml` says nothing of
-    /// it yet, a section that grants it what it asks for, to be reviewed.
-    pub async fn admit(&self, path: &Path) -> Result<Admission, LoadError> {
+    /// it yet, a section with what it asks for, to be reviewed. That grants nothing until it is enabled: at once with
+    /// `grant`.
+    pub async fn admit(&self, path: &Path, grant: bool) -> Result<Admission, LoadError> {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
         let candidate = self.candidate(dir.read(&file)?, false).await?;
-        let inspection = inspection(&candidate);
-        let Declaration { name, version, .. } = &candidate.declaration;
+        let Candidate { artifact, declaration, hooks, .. } = &candidate;
+        let Declaration { name, version, .. } = declaration;
         // Read before anything is written: a file that can't be understood stays as it is.
         let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
-        let known = OperatorFile::read(&text)?.plugins.remove(name);
+        let mut operator = OperatorFile::read(&text)?;
         let mut lock = dir.text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::read(&text))?;
+        let added = (!operator.plugins.contains_key(name)).then(|| trust::section(declaration, hooks, grant));
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let text = added.as_ref().map(|section| format!("{text}{gap}{section}"));
+        if let Some(text) = &text {
+            operator = OperatorFile::read(text)?;
+        }
         lock.admit(Entry {
             name: name.clone(),
             version: version.clone(),
-            sha256: inspection.digest.clone(),
-            size: inspection.size,
+            sha256: artifact.digest.clone(),
+            size: artifact.bytes.len() as u64,
             passed: self.trials.is_some().then(trial::terms),
         });
         dir.write(LOCK_FILE, &lock.text())?;
-        let granted = known.is_none().then(|| inspection.section.clone());
-        if let Some(section) = &granted {
-            let gap = if text.is_empty() { "" } else { "\n" };
-            dir.write(GRANTS_FILE, &format!("{text}{gap}{section}"))?;
+        if let Some(text) = &text {
+            dir.write(GRANTS_FILE, text)?;
         }
-        let missing = known
-            .map(|grants| trust::granted(&candidate.declaration, &candidate.hooks, &grants))
-            .unwrap_or_default();
-        Ok(Admission { inspection, granted, missing })
+        let grants = operator.plugins.get(name);
+        let missing = grants.map(|grants| trust::granted(declaration, hooks, grants)).unwrap_or_default();
+        let enabled = grants.is_some_and(|grants| grants.enabled);
+        Ok(Admission { inspection: inspection(&candidate, &operator), added, enabled, missing })
     }
 
     /// A plugin to try out, wherever its file lies and whether it was admitted or not. It is granted what `grants`
@@ -125,7 +149,7 @@ impl Runtime {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
         let candidate = self.candidate(dir.read(&file)?, false).await?;
-        let all = trust::section(&candidate.declaration, &candidate.hooks);
+        let all = trust::section(&candidate.declaration, &candidate.hooks, true);
         let file = OperatorFile::read(grants.unwrap_or(&all))?;
         self.vet(&Operator { dir, file, lock: None }, candidate).await
     }
@@ -189,16 +213,21 @@ impl Runtime {
     }
 }
 
-fn inspection(candidate: &Candidate) -> Inspection {
+fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
     let Candidate { artifact, seen, declaration, hooks, .. } = candidate;
+    // What is switched off, or lacks something, isn't called as it is granted; it may be tomorrow, with all that it asks for.
+    let called = |grants: &&Grants| grants.enabled && trust::granted(declaration, hooks, grants).is_empty();
+    let grants = operator.plugins.get(&declaration.name).filter(called);
     Inspection {
+        worst: worst(declaration, hooks, &seen.imports, grants),
+        as_granted: grants.is_some(),
         digest: artifact.digest.clone(),
         size: artifact.bytes.len() as u64,
         declaration: declaration.clone(),
         hooks: hooks.clone(),
         imports: seen.imports.clone(),
         inert: seen.inert.clone(),
-        section: trust::section(declaration, hooks),
+        section: trust::section(declaration, hooks, true),
     }
 }
 

@@ -219,7 +219,7 @@ pub(crate) enum PluginVerb {
         /// Name: lower-case words joined by dashes
         name: String,
     },
-    /// Show what a component is and asks for, in a sandbox, without admitting it
+    /// Show what a component could do at worst, is and asks for, in a sandbox, without admitting it
     Inspect {
         /// The component
         file: PathBuf,
@@ -229,10 +229,14 @@ pub(crate) enum PluginVerb {
         #[command(flatten)]
         with: With,
     },
-    /// Admit a component as it is now: write its digest to plugins.lock beside it
+    /// Admit a component as it is now: write its digest to plugins.lock beside it, and to plugins.toml what it asks for,
+    /// not enabled
     Lock {
         /// The component
         file: PathBuf,
+        /// Enable what it asks for at once, unreviewed: for development
+        #[arg(long)]
+        grant: bool,
     },
     /// Check a directory as a move does before it begins, and report every problem at once
     Verify {

@@ -27,11 +27,19 @@ pub(crate) struct Document<T> {
     kind: &'static str,
     #[serde(flatten)]
     content: T,
+    /// Plugins that were there, and took no part because nobody enabled them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    disabled_plugins: Vec<String>,
 }
 
 impl<T> Document<T> {
     pub(crate) fn new(kind: &'static str, content: T) -> Self {
-        Self { api_version: API_VERSION, kind, content }
+        Self { api_version: API_VERSION, kind, content, disabled_plugins: Vec::new() }
+    }
+
+    /// The same of a run in which these plugins took no part.
+    pub(crate) fn without(self, disabled: &[String]) -> Self {
+        Self { disabled_plugins: disabled.to_vec(), ..self }
     }
 }
 

@@ -27,12 +27,12 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
         }
     }
     for read in &declared.reads {
-        if !grants.reads.iter().any(|grant| meet(grant, read)) {
+        if !grants.reads.iter().any(|grant| met(grant, read).is_some()) {
             missing.push(format!("to read {} of the {} {}", read.kind, read.side, place(read)));
         }
     }
     for probe in &declared.probes {
-        if !grants.probes.iter().any(|grant| grant.meets(probe)) {
+        if !grants.probes.iter().any(|grant| grant.met(probe).is_some()) {
             missing.push(format!("to probe any of {probe}"));
         }
     }
@@ -50,15 +50,21 @@ fn place(read: &Read) -> String {
     }
 }
 
-/// Whether anything could be read by both. One that names its kind and place has nothing narrower.
-fn meet(grant: &Read, declared: &Read) -> bool {
-    let namespace = match (grant.namespace.as_deref(), declared.namespace.as_deref()) {
-        (Some("*"), _) | (_, Some("*")) | (None, None) => true,
-        (Some(granted), Some(asked)) => granted == asked,
-        (Some(_), None) | (None, Some(_)) => false,
+/// What can be read by both; none: nothing. One that names its kind and place has nothing narrower.
+pub(crate) fn met(grant: &Read, declared: &Read) -> Option<Read> {
+    let namespace = match (&grant.namespace, &declared.namespace) {
+        (Some(all), other) | (other, Some(all)) if all == "*" => other.clone(),
+        (granted, asked) if granted == asked => asked.clone(),
+        _ => return None,
     };
-    let kind = grant.kind.covers(&declared.kind) || declared.kind.covers(&grant.kind);
-    namespace && grant.side == declared.side && kind
+    let kind = if grant.kind.covers(&declared.kind) {
+        declared.kind.clone()
+    } else if declared.kind.covers(&grant.kind) {
+        grant.kind.clone()
+    } else {
+        return None;
+    };
+    (grant.side == declared.side).then_some(Read { kind, side: grant.side, namespace })
 }
 
 /// How far a question is allowed by these reads.
@@ -140,8 +146,11 @@ mod tests {
     #[test]
     fn a_section_written_from_a_declaration_grants_it() {
         let hooks = [Hook::Hold, Hook::Check];
-        let file = OperatorFile::read(&section(&declared(), &hooks)).unwrap();
-        assert_eq!(granted(&declared(), &hooks, &file.plugins["p"]), [""; 0]);
+        for enabled in [true, false] {
+            let file = OperatorFile::read(&section(&declared(), &hooks, enabled)).unwrap();
+            assert_eq!(granted(&declared(), &hooks, &file.plugins["p"]), [""; 0]);
+            assert_eq!(file.plugins["p"].enabled, enabled);
+        }
     }
 
     #[test]
@@ -182,8 +191,14 @@ mod tests {
             (("BareMetalHost", Some("metal3")), ("*", Some("*")), true),
         ] {
             let declared = read(Target, declared.0, declared.1);
-            assert_eq!(meet(&read(Target, grant.0, grant.1), &declared), fine, "{grant:?} {declared:?}");
-            assert!(!meet(&read(Source, grant.0, grant.1), &declared));
+            let narrowed = met(&read(Target, grant.0, grant.1), &declared);
+            assert_eq!(narrowed.is_some(), fine, "{grant:?} {declared:?}");
+            // What is left is within both.
+            if let Some(both) = &narrowed {
+                assert_eq!(met(&read(Target, grant.0, grant.1), both), narrowed);
+                assert_eq!(met(both, &declared), narrowed);
+            }
+            assert_eq!(met(&read(Source, grant.0, grant.1), &declared), None);
         }
     }
 

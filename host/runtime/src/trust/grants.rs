@@ -205,12 +205,17 @@ fn group_kind(text: &str) -> Result<GroupKind, String> {
     ))
 }
 
-/// The section of `plugins.toml` that grants a plugin what it asks for: for the operator to review, not to be taken
-/// as it is.
-pub(crate) fn section(declaration: &Declaration, hooks: &[Hook]) -> String {
-    let Declaration { name, version, summary, changes, reads, probes, secret_data, .. } = declaration;
-    let mut text =
-        format!("# {summary}\n# What version {version} asks for. Review each line.\n[plugins.{name}]\n");
+/// The section of `plugins.toml` with what a plugin asks for: for the operator to review, not to be taken as it is. Until it
+/// is enabled it grants nothing.
+pub(crate) fn section(declaration: &Declaration, hooks: &[Hook], enabled: bool) -> String {
+    let Declaration { name, version, changes, reads, probes, secret_data, .. } = declaration;
+    let mut text = format!(
+        "# {}\n# What version {version} asks for. Review each line.\n[plugins.{name}]\n",
+        declaration.vendor_says()
+    );
+    if !enabled {
+        text.push_str("enabled = false # no move calls it until this is true\n");
+    }
     let hooks: Vec<_> = hooks.iter().map(|hook| format!("\"{hook}\"")).collect();
     let _ = writeln!(text, "hooks = [{}]", hooks.join(", "));
     let mut list = |name: &str, lines: Vec<String>| {

@@ -129,24 +129,38 @@ impl Pattern {
         }
     }
 
-    /// Whether anything could match both.
-    pub(crate) fn meets(&self, other: &Self) -> bool {
-        let ports = match (self.port, other.port) {
-            (Some(a), Some(b)) => a == b,
-            _ => true,
+    /// What can match both; none: nothing.
+    pub(crate) fn met(&self, other: &Self) -> Option<Self> {
+        let port = match (self.port, other.port) {
+            (Some(a), Some(b)) if a != b => return None,
+            (a, b) => a.or(b),
         };
-        let wild = |a: &str, b: &str| a == "*" || b == "*" || a == b;
-        ports
-            && match (&self.host, &other.host) {
-                (Host::Service(a, b), Host::Service(c, d)) => wild(a, c) && wild(b, d),
-                (Host::Service(..), _) | (_, Host::Service(..)) => false,
-                (Host::Any, _) | (_, Host::Any) => true,
-                (Host::Network(a), Host::Network(b)) => a.covers(b) || b.covers(a),
-                (Host::Name(a), Host::Name(b)) => {
-                    a == b || (a.starts_with('.') && b.ends_with(a)) || (b.starts_with('.') && a.ends_with(b))
-                }
-                (Host::Network(_), Host::Name(_)) | (Host::Name(_), Host::Network(_)) => false,
+        let host = match (&self.host, &other.host) {
+            (Host::Service(a, b), Host::Service(c, d)) => {
+                let narrower = |a: &String, b: &String| match (a.as_str(), b.as_str()) {
+                    ("*", _) => Some(b.clone()),
+                    (_, "*") => Some(a.clone()),
+                    _ => (a == b).then(|| a.clone()),
+                };
+                Host::Service(narrower(a, c)?, narrower(b, d)?)
             }
+            (Host::Service(..), _) | (_, Host::Service(..)) => return None,
+            (Host::Any, host) | (host, Host::Any) => host.clone(),
+            (Host::Network(a), Host::Network(b)) if a.covers(b) => Host::Network(*b),
+            (Host::Network(a), Host::Network(b)) => Host::Network(b.covers(a).then_some(*a)?),
+            (Host::Name(a), Host::Name(b)) => {
+                let below =
+                    |one: &String, all: &String| one == all || (all.starts_with('.') && one.ends_with(all));
+                Host::Name([(a, b), (b, a)].into_iter().find(|(one, all)| below(one, all))?.0.clone())
+            }
+            (Host::Network(_), Host::Name(_)) | (Host::Name(_), Host::Network(_)) => return None,
+        };
+        Some(Self { host, port })
+    }
+
+    /// Whether it leaves the host open.
+    pub(crate) fn is_any_host(&self) -> bool {
+        matches!(&self.host, Host::Any | Host::Network(Network { bits: 0, .. }))
     }
 
     /// The network it names for a port.
@@ -319,18 +333,25 @@ mod tests {
 
     #[test]
     fn patterns_meet_where_something_could_match_both() {
-        for (a, b, meet) in [
-            ("*:6385", "172.22.0.0/24:6385", true),
-            ("*:6385", "172.22.0.0/24:80", false),
-            ("*:*", "x.example.com:1", true),
-            ("*.example.com:1", "a.example.com:1", true),
-            ("*.example.com:1", "a.example.org:1", false),
-            ("10.0.0.0/8:1", "10.1.0.0/16:1", true),
-            ("*/ironic:1", "metal3/*:1", true),
-            ("*:1", "metal3/ironic:1", false),
+        for (a, b, both) in [
+            ("*:6385", "172.22.0.0/24:6385", Some("172.22.0.0/24:6385")),
+            ("*:6385", "172.22.0.0/24:80", None),
+            ("*:*", "x.example.com:1", Some("x.example.com:1")),
+            ("*:1", "x.example.com:*", Some("x.example.com:1")),
+            ("*.example.com:1", "a.example.com:1", Some("a.example.com:1")),
+            ("*.example.com:1", "a.example.org:1", None),
+            ("10.0.0.0/8:1", "10.1.0.0/16:1", Some("10.1.0.0/16:1")),
+            ("10.0.0.0/8:1", "11.1.0.0/16:1", None),
+            ("10.0.0.0/8:1", "ten.example.com:1", None),
+            ("*/ironic:1", "metal3/*:1", Some("metal3/ironic:1")),
+            ("*/ironic:1", "metal3/other:1", None),
+            ("*:1", "metal3/ironic:1", None),
         ] {
-            assert_eq!(pattern(a).meets(&pattern(b)), meet, "{a} {b}");
-            assert_eq!(pattern(b).meets(&pattern(a)), meet, "{b} {a}");
+            let both = both.map(pattern);
+            assert_eq!(pattern(a).met(&pattern(b)), both, "{a} {b}");
+            assert_eq!(pattern(b).met(&pattern(a)), both, "{b} {a}");
         }
+        let open = ["*:1", "0.0.0.0/0:1", "*.com:1", "*/*:1"].map(|text| pattern(text).is_any_host());
+        assert_eq!(open, [true, true, false, false]);
     }
 }

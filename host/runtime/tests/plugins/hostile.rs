@@ -254,7 +254,7 @@ async fn a_component_that_unfolds_without_end_is_not_compiled() {
     let begun = Instant::now();
     let errors = [
         place.runtime.inspect(&place.path("bomb.wasm")).await.unwrap_err(),
-        place.runtime.admit(&place.path("bomb.wasm")).await.unwrap_err(),
+        place.runtime.admit(&place.path("bomb.wasm"), false).await.unwrap_err(),
         place.runtime.try_out(&place.path("bomb.wasm"), None).await.unwrap_err(),
     ];
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());

@@ -62,7 +62,7 @@ impl Place {
         place.operator(operator);
         for name in guests {
             place.put(&format!("{name}.wasm"), &guest(name));
-            place.runtime.admit(&place.path(&format!("{name}.wasm"))).await.unwrap();
+            place.runtime.admit(&place.path(&format!("{name}.wasm")), true).await.unwrap();
         }
         place
     }
@@ -80,7 +80,8 @@ impl Place {
     }
 
     pub async fn load(&self) -> Result<Vec<Plugin>, Vec<LoadError>> {
-        self.runtime.load(self.dir.path(), LoadOptions::default()).await
+        let loaded = self.runtime.load(self.dir.path(), LoadOptions::default()).await;
+        loaded.map(|loaded| loaded.plugins)
     }
 
     /// The one plugin there is.

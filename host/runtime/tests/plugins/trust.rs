@@ -17,7 +17,7 @@ async fn what_was_never_admitted_is_refused_with_the_command_that_would() {
     let command = format!("`pivot-host plugin lock {}`", place.path("steady.wasm").display());
     assert!(refused[0].1.ends_with(&command), "{}", refused[0].1);
     let unlocked = place.runtime.load(place.dir.path(), LoadOptions { unlocked: true }).await;
-    assert_eq!(unlocked.unwrap().len(), 1);
+    assert_eq!(unlocked.unwrap().plugins.len(), 1);
 }
 
 #[tokio::test]
@@ -57,18 +57,79 @@ async fn a_lock_that_was_edited_by_hand_is_found_out() {
 }
 
 #[tokio::test]
-async fn admitting_writes_what_it_asks_for_once_and_keeps_what_the_operator_wrote() {
-    let place = Place::with(&["older"], "# mine\n[limits]\ntime = '1s'\n").await;
+async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
+    let place = Place::new();
+    place.operator("# mine\n[limits]\ntime = '1s'\n");
+    place.put("older.wasm", &guest("older"));
+    let admitted = place.runtime.admit(&place.path("older.wasm"), false).await.unwrap();
+    assert_eq!((admitted.enabled, admitted.missing), (false, vec![]));
     let text = std::fs::read_to_string(place.path("plugins.toml")).unwrap();
-    assert!(text.starts_with("# mine\n[limits]\ntime = '1s'\n\n# From before.\n"), "{text}");
-    assert!(text.contains("[plugins.older]\nhooks = [\"relate\"]\n"), "{text}");
-    let again = place.runtime.admit(&place.path("older.wasm")).await.unwrap();
-    assert_eq!((again.granted, again.missing), (None, vec![]));
-    assert_eq!(std::fs::read_to_string(place.path("plugins.toml")).unwrap(), text);
+    let head = "# mine\n[limits]\ntime = '1s'\n\n# The vendor says: \"From before.\"\n";
+    assert!(text.starts_with(head), "{text}");
+    let section =
+        "[plugins.older]\nenabled = false # no move calls it until this is true\nhooks = [\"relate\"]\n";
+    assert!(text.contains(section), "{text}");
+    // It is there, in order, and not called.
+    let loaded = place.runtime.load(place.dir.path(), LoadOptions::default()).await.unwrap();
+    let disabled: Vec<_> =
+        loaded.disabled.iter().map(|one| (one.name.as_str(), one.version.as_str())).collect();
+    assert_eq!((loaded.plugins.len(), disabled), (0, vec![("older", "0.1.0")]));
 
+    // What is written already is the operator's.
+    for grant in [false, true] {
+        let again = place.runtime.admit(&place.path("older.wasm"), grant).await.unwrap();
+        assert_eq!((again.added, again.enabled, again.missing), (None, false, vec![]));
+        assert_eq!(std::fs::read_to_string(place.path("plugins.toml")).unwrap(), text);
+    }
     place.operator("[plugins.older]\n");
-    let lacking = place.runtime.admit(&place.path("older.wasm")).await.unwrap();
-    assert_eq!((lacking.granted, lacking.missing), (None, vec!["the hook relate".to_owned()]));
+    let lacking = place.runtime.admit(&place.path("older.wasm"), false).await.unwrap();
+    assert_eq!((lacking.added, lacking.enabled), (None, true));
+    assert_eq!(lacking.missing, ["the hook relate"]);
+}
+
+#[tokio::test]
+async fn admitting_with_a_grant_lets_it_be_called() {
+    let place = Place::with(&["older"], "").await;
+    assert_eq!(place.plugin().await.description().name, "older");
+    assert!(!std::fs::read_to_string(place.path("plugins.toml")).unwrap().contains("enabled"));
+}
+
+/// What could be done counts, not what is said; and what was granted, where it is called as that says.
+#[tokio::test]
+async fn an_inspection_says_what_could_be_done_at_worst() {
+    let place = Place::new();
+    place.put("wide.wasm", &guest("wide"));
+    let inspect = async || place.runtime.inspect(&place.path("wide.wasm")).await.unwrap();
+    let all = inspect().await;
+    assert!(
+        !all.as_granted && all.worst.iter().any(|line| line.contains("in every namespace of")),
+        "{:#?}",
+        all.worst
+    );
+    assert!(all.worst[0].starts_with("probe "), "{:#?}", all.worst);
+    assert!(all.worst[0].contains("(any host), and send there what it reads"), "{:#?}", all.worst);
+    let narrow = "[plugins.wide]
+        hooks = ['relate', 'check']
+        reads = [
+            { side = 'source', kind = 'Host.test.io' },
+            { side = 'target', kind = 'Host.test.io', namespace = 'metal3' },
+        ]
+        probes = ['10.0.0.0/8:6385', 'metal3/ironic:6385']";
+    place.operator(narrow);
+    let granted = inspect().await;
+    assert!(granted.as_granted);
+    let told = granted.worst.join("\n");
+    assert!(told.contains("probe 10.0.0.0/8:6385 and metal3/ironic:6385, and send"), "{told}");
+    assert!(
+        told.contains("in namespace metal3 of the target") && !told.contains("every namespace"),
+        "{told}"
+    );
+    // Nothing of that counts while it is switched off, or wants more.
+    for other in [format!("{narrow}\nenabled = false"), narrow.replace(", 'check'", "")] {
+        place.operator(&other);
+        let asked = inspect().await;
+        assert_eq!((asked.as_granted, asked.worst), (false, all.worst.clone()));
+    }
 }
 
 #[tokio::test]

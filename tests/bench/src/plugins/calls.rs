@@ -40,9 +40,9 @@ struct Task {
 pub(crate) async fn measure(directory: &Path, rounds: usize) -> Result<Vec<Calls>> {
     let component = directory.join("measured.wasm");
     let bare = [Bare::new(&component, false)?, Bare::new(&component, true)?];
-    let plugins = Runtime::new().load(directory, LoadOptions::default()).await;
-    let plugins = plugins.map_err(|errors| anyhow::anyhow!("{errors:?}"))?;
-    let plugin = plugins.first().context("no plugin to measure")?;
+    let loaded = Runtime::new().load(directory, LoadOptions::default()).await;
+    let loaded = loaded.map_err(|errors| anyhow::anyhow!("{errors:?}"))?;
+    let plugin = loaded.plugins.first().context("no plugin to measure")?;
     let mut all = Vec::new();
     for task in [task("empty hook", 0, false)?, task("5 KB", 5_000, true)?, task("50 KB", 50_000, true)?] {
         let mut calls = Calls { name: task.name, bytes: task.text.len(), took: Default::default() };

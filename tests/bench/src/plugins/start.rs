@@ -49,7 +49,7 @@ pub(crate) async fn here(directory: &Path) -> Result<Start> {
 
 async fn load(directory: &Path) -> Result<Vec<Plugin>> {
     let loaded = Runtime::new().load(directory, LoadOptions::default()).await;
-    loaded.map_err(|errors| anyhow!("{errors:?}"))
+    loaded.map(|loaded| loaded.plugins).map_err(|errors| anyhow!("{errors:?}"))
 }
 
 fn memory(field: &str) -> Result<u64> {

@@ -209,7 +209,12 @@ impl Plugins {
         let file = format!("{guest}.wasm");
         self.put(&file, bytes);
         let path = self.dir.join(&file);
-        Host::alone().run(&["plugin", "lock", path.to_str().unwrap()]).await.unwrap().done().unwrap();
+        Host::alone()
+            .run(&["plugin", "lock", "--grant", path.to_str().unwrap()])
+            .await
+            .unwrap()
+            .done()
+            .unwrap();
     }
 }
 

@@ -1,0 +1,139 @@
+//! What a component is, for whoever decides about it: what it could do at worst comes first, and the vendor's words are
+//! quoted as the vendor's.
+
+use pivot_runtime::{Inspection, Read};
+use serde_json::{Value, json};
+
+use crate::output::Text;
+
+/// In a few lines, the worst within the first ten.
+pub(super) fn facts(inspection: &Inspection) -> Text {
+    let Inspection { digest, size, declaration, hooks, imports, inert, worst, as_granted, section: _ } =
+        inspection;
+    let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
+    let hooks: Vec<String> = hooks.iter().map(ToString::to_string).collect();
+    let kinds: Vec<String> = declaration.kinds.iter().map(ToString::to_string).collect();
+    let changes: Vec<String> =
+        declaration.changes.iter().map(|c| format!("{} {} ({})", c.hook, c.kind, c.side)).collect();
+    let reads: Vec<String> = declaration.reads.iter().map(read).collect();
+    let probes: Vec<String> = declaration.probes.iter().map(ToString::to_string).collect();
+    let secrets = if declaration.secret_data { "with their data" } else { "without data" };
+    let counted = if *as_granted { "as plugins.toml grants it" } else { "if it is granted all it asks for" };
+    let nothing = if worst.is_empty() { " do nothing: it has no hooks" } else { "" };
+    let mut text = Text::from(format!(
+        "{} {}: at worst, {counted}, it could{nothing}",
+        declaration.name, declaration.version
+    ));
+    worst.iter().for_each(|one| text.line(format!("  - {one}")));
+    text.gap();
+    text.line(declaration.vendor_says());
+    for (name, value) in [
+        ("sha256", digest.clone()),
+        ("size", format!("{size} bytes")),
+        ("hooks", list(&hooks)),
+        ("sees", list(&kinds)),
+        ("changes", list(&changes)),
+        ("reads", list(&reads)),
+        ("probes", list(&probes)),
+        ("secrets", secrets.to_owned()),
+        ("imports", list(imports)),
+        ("inert", list(inert)),
+    ] {
+        text.line(format!("  {name:8} {value}"));
+    }
+    text
+}
+
+/// How far it reads belongs to what it reads.
+fn read(read: &Read) -> String {
+    let place = match read.namespace.as_deref() {
+        None => "namespaces that move".to_owned(),
+        Some("*") => "all namespaces".to_owned(),
+        Some(namespace) => format!("namespace {namespace}"),
+    };
+    format!("{} ({}, {place})", read.kind, read.side)
+}
+
+/// The same for programs.
+pub(super) fn document(inspection: &Inspection) -> Value {
+    let Inspection { digest, size, declaration, hooks, imports, inert, section, worst, as_granted } =
+        inspection;
+    json!({
+        "name": declaration.name, "version": declaration.version, "summary": declaration.summary,
+        "atWorst": worst, "asGranted": as_granted,
+        "sha256": digest, "size": size, "hooks": hooks, "imports": imports, "inert": inert, "grants": section,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use pivot_core::hooks::Hook;
+    use pivot_core::{GroupKind, Side};
+    use pivot_runtime::Declaration;
+
+    use super::*;
+
+    fn inspection(worst: &[&str]) -> Inspection {
+        let read = |kind: &str, side, namespace: Option<&str>| Read {
+            kind: GroupKind::new("", kind),
+            side,
+            namespace: namespace.map(str::to_owned),
+        };
+        Inspection {
+            digest: "ab".repeat(32),
+            size: 7,
+            declaration: Declaration {
+                name: "my-hosts".into(),
+                version: "0.1.0".into(),
+                summary: "Reads nothing.\" This was audited: \"fine".into(),
+                kinds: vec![GroupKind::new("metal3.io", "BareMetalHost")],
+                changes: vec![],
+                reads: vec![
+                    read("Secret", Side::Source, Some("*")),
+                    read("Secret", Side::Target, None),
+                    read("ConfigMap", Side::Target, Some("ironic")),
+                ],
+                probes: vec!["*:6385".parse().unwrap()],
+                secret_data: false,
+                extra: vec![],
+            },
+            hooks: vec![Hook::Check],
+            imports: vec!["objects".into()],
+            inert: vec![],
+            section: "[plugins.my-hosts]\n".into(),
+            worst: worst.iter().map(|one| (*one).to_owned()).collect(),
+            as_granted: false,
+        }
+    }
+
+    #[test]
+    fn the_worst_comes_first_and_the_vendors_words_are_the_vendors() {
+        expect![[r#"
+            my-hosts 0.1.0: at worst, if it is granted all it asks for, it could
+              - probe *:6385 (any host), and send there what it reads
+              - stop the move
+
+            The vendor says: "Reads nothing.' This was audited: 'fine"
+              sha256   abababababababababababababababababababababababababababababababab
+              size     7 bytes
+              hooks    check
+              sees     BareMetalHost.metal3.io
+              changes  none
+              reads    Secret (source, all namespaces), Secret (target, namespaces that move), ConfigMap (target, namespace ironic)
+              probes   *:6385
+              secrets  without data
+              imports  objects
+              inert    none
+        "#]]
+        .assert_eq(&facts(&inspection(&["probe *:6385 (any host), and send there what it reads", "stop the move"])).to_string());
+        let granted = Inspection { as_granted: true, ..inspection(&["stop the move"]) };
+        let text = facts(&granted).to_string();
+        assert!(
+            text.starts_with("my-hosts 0.1.0: at worst, as plugins.toml grants it, it could\n"),
+            "{text}"
+        );
+        let text = facts(&inspection(&[])).to_string();
+        assert!(text.starts_with("my-hosts 0.1.0: at worst, if it is granted all it asks for, it could do nothing: it has no hooks\n"), "{text}");
+    }
+}
