@@ -101,7 +101,7 @@ pub mod prelude {
     pub use crate::endpoints::{Answer, Probe};
     pub use crate::{
         About, Error, Finding, Key, Kind, Move, Object, Patch, Plugin, Point, Relation, Result, Settlement,
-        Severity, Side, config, endpoints, objects,
+        Severity, Side, config, debug, endpoints, error, info, objects, warn,
     };
 }
 

@@ -167,7 +167,8 @@ mod vendor {
             assert!(said.contains(text), "no {text:?} in what `{verb}` says:\n{said}");
         };
         says("plugin inspect", "  sees     ConfigMap\n");
-        let card = "The vendor says: \"Leaves objects where they are that say so\"\n";
+        // The card of a project that nobody has worked on yet doesn't claim to do what the template does.
+        let card = "The vendor says: \"my-hosts: its author hasn't said yet what it does\"\n";
         for verb in ["plugin inspect", "plugin lock"] {
             says(verb, "my-hosts 0.1.0: at worst, ");
             says(verb, &format!("\n{card}  sha256 "));
@@ -226,7 +227,8 @@ mod vendor {
         fs::write(&source, second).unwrap();
         folder.build();
 
-        let stopped = run(folder, 3, &["--hook", "check"]);
+        let stopped = run(folder, 3, &["--hook", "check", "-v"]);
+        assert!(err(&stopped).contains("checking for example.com/stays"), "{}", err(&stopped));
         assert!(out(&stopped).contains("  stop full: no room; make some\n"), "{}", out(&stopped));
         assert!(err(&stopped).contains("1 of 1 calls would have stopped a move"), "{}", err(&stopped));
         let waits = out(&run(folder, 0, &["--hook", "check", "--point", "after-pause"]));
@@ -390,6 +392,8 @@ metadata: {name: x, namespace: default}
 
     const SECOND: &str = r#"
     fn check(&self, point: Point, _: &Move) -> Result<Vec<Finding>> {
+        // Of the prelude.
+        debug!("checking for {}", self.label);
         Ok(match point {
             Point::BeforePause => vec![Finding::stop("full", "no room").remedy("make some")],
             Point::AfterPause => vec![Finding::wait("soon", "not yet")],

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use pivot_core::Key;
-use pivot_core::hooks::Hook;
+use pivot_core::hooks::{Hook, Point};
 use tracing::{Instrument, debug_span, field};
 use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{Store, Trap, WasmBacktrace};
@@ -27,6 +27,8 @@ pub(crate) struct Call<'a> {
     /// None: `describe`.
     pub(crate) hook: Option<Hook>,
     pub(crate) object: Option<Key>,
+    /// Of a check.
+    pub(crate) point: Option<Point>,
     pub(crate) services: Option<Arc<dyn Services>>,
 }
 
@@ -47,6 +49,7 @@ impl Call<'_> {
             "plugin",
             plugin = self.card.name,
             hook = hook_name(self.hook),
+            point = self.point.map(Point::as_str),
             kind = self.object.as_ref().map(|key| field::display(&key.group_kind)),
             object = self.object.as_ref().map(field::display),
             time_us = field::Empty,
@@ -151,12 +154,14 @@ fn explain(error: &wasmtime::Error) -> (String, String) {
 fn trace(error: &wasmtime::Error) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
     let named = backtrace.frames().iter().filter_map(|frame| frame.func_name());
+    // As the author wrote them, without the hash at their end.
+    let named = named.map(|name| format!("{:#}", rustc_demangle::demangle(name)));
     // What every panic goes through says nothing.
-    let machinery = |name: &&str| {
+    let machinery = |name: &String| {
         !["core::panicking", "std::panicking", "__rust", "rust_panic", "std::sys", "abort", "std::rt"]
             .iter()
             .any(|prefix| name.contains(prefix))
     };
-    let names: Vec<String> = named.filter(machinery).take(6).map(|name| text::line(name, 120)).collect();
+    let names: Vec<String> = named.filter(machinery).take(6).map(|name| text::line(&name, 120)).collect();
     if names.is_empty() { String::new() } else { format!(", in {}", names.join(" < ")) }
 }

@@ -45,7 +45,7 @@ impl Runtime {
         let hooks: Vec<Hook> =
             Hook::ALL.into_iter().filter(|hook| seen.exports.contains(&hook.to_string())).collect();
         let card = Arc::new(Card::stranger(who.clone()));
-        let call = Call { card: &card, hook: None, object: None, services: None };
+        let call = Call { card: &card, hook: None, object: None, point: None, services: None };
         let describe = linked.describe.clone();
         let said = call
             .run(

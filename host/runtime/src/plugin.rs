@@ -151,8 +151,8 @@ impl Plugin {
             namespaces: context.namespaces.clone(),
             objects: context.objects.iter().map(key).collect(),
         };
+        let call = Call { point: Some(point), ..self.call(Hook::Check, None, Some(services)) };
         let point = point.as_str();
-        let call = self.call(Hook::Check, None, Some(services));
         let reader = Reader { codes: self.card.codes(), given: &context.objects };
         let answer = call
             .run(&self.loaded.pre, ask!(hook, call_check(point, said)), |said| reader.findings(said))
@@ -235,7 +235,7 @@ impl Plugin {
     }
 
     fn call(&self, hook: Hook, object: Option<&Object>, services: Option<Arc<dyn Services>>) -> Call<'_> {
-        Call { card: &self.card, hook: Some(hook), object: object.map(Object::key), services }
+        Call { card: &self.card, hook: Some(hook), object: object.map(Object::key), point: None, services }
     }
 
     fn reader(&self) -> Reader<'_> {

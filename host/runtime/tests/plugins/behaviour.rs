@@ -4,6 +4,7 @@ use pivot_core::hooks::{Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Key};
 use serde_json::json;
 
+use crate::log::log;
 use crate::support::{Place, asked, grants, host, moving, object};
 
 #[tokio::test]
@@ -85,4 +86,15 @@ async fn calls_run_side_by_side() {
     let calls = (0..200).map(|_| plugin.relate(&object));
     let answers = futures::future::try_join_all(calls).await.unwrap();
     assert!(answers.iter().all(|answer| answer == &answers[0]));
+}
+
+/// A check is about no object; of four in a log, somebody wants to know which took long.
+#[tokio::test]
+async fn the_trace_of_a_check_names_its_point_and_no_other_call_has_one() {
+    let plugin = Place::with(&["steady"], &grants("steady")).await.plugin().await;
+    plugin.check(Point::BeforeCommit, &moving("m"), asked()).await.unwrap();
+    plugin.hold(&host(json!({}))).await.unwrap();
+    let said = log().text();
+    assert!(said.contains("plugin=\"steady\" hook=\"check\" point=\"before-commit\" "), "{said}");
+    assert!(said.contains("plugin=\"steady\" hook=\"hold\" kind="), "{said}");
 }
