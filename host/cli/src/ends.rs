@@ -10,6 +10,8 @@ use pivot_places::{ConnectError, ConnectOptions, DirectoryError, DirectoryPlace,
 use crate::args::{Ends, SourceEnd, TargetEnd};
 use crate::nowhere::Nowhere;
 
+const PANICKED: &str = "the task that reads it panicked; this is a bug in pivot-host, please report it";
+
 /// Both sides, and what was learned on the way to them.
 pub(crate) struct Opened {
     pub(crate) source: Arc<dyn Place>,
@@ -104,9 +106,8 @@ pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, Ope
 pub(crate) async fn to_write(ends: &Ends) -> Result<Opened, OpenError> {
     let TargetEnd::Directory(path) = &ends.target else { return to_read(ends).await };
     let (source, namespace) = source(&ends.source).await?;
-    let directory =
-        DirectoryPlace::to_write(path).map_err(|error| OpenError::Directory(Side::Target, error))?;
-    Ok(Opened { source, target: Arc::new(directory), namespace })
+    let target = Arc::new(directory(Side::Target, path, DirectoryPlace::to_write).await?);
+    Ok(Opened { source, target, namespace })
 }
 
 async fn source(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), OpenError> {
@@ -116,7 +117,9 @@ async fn source(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), Ope
             let namespace = place.default_namespace().to_owned();
             Ok((Arc::new(place), Some(namespace)))
         }
-        SourceEnd::Directory(path) => Ok((Arc::new(open(path)?), None)),
+        SourceEnd::Directory(path) => {
+            Ok((Arc::new(directory(Side::Source, path, DirectoryPlace::to_read).await?), None))
+        }
         SourceEnd::Gone => Ok((Arc::new(Nowhere::gone(Side::Source)), None)),
     }
 }
@@ -125,8 +128,17 @@ async fn connect(side: Side, options: &ConnectOptions) -> Result<KubePlace, Open
     KubePlace::connect(options.clone()).await.map_err(|error| OpenError::Connect(side, error))
 }
 
-fn open(path: &Path) -> Result<DirectoryPlace, OpenError> {
-    DirectoryPlace::to_read(path).map_err(|error| OpenError::Directory(Side::Source, error))
+/// Opens a directory on a thread of its own: one that is large or slow must not keep a signal waiting.
+async fn directory(
+    side: Side,
+    path: &Path,
+    open: fn(&Path) -> Result<DirectoryPlace, DirectoryError>,
+) -> Result<DirectoryPlace, OpenError> {
+    let (shown, path) = (path.display().to_string(), path.to_owned());
+    let opened = tokio::task::spawn_blocking(move || open(&path)).await;
+    // The error's own words quote a panic, which may quote the object at hand.
+    let panicked = |_| Err(DirectoryError::Unusable { path: shown, reason: PANICKED.to_owned() });
+    opened.unwrap_or_else(panicked).map_err(|error| OpenError::Directory(side, error))
 }
 
 #[cfg(test)]

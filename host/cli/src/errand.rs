@@ -1,11 +1,12 @@
 //! What a command does: opens both sides, lets the engine work, shows what came of it.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use pivot_core::Side;
 use pivot_core::plan::{Note, Plan};
 use pivot_engine::run;
-use pivot_engine::{Event, Exit, Failure, Halter, Hooks, MoveStatus, Next, Options, Setup, Stop, Watcher};
+use pivot_engine::{Event, Exit, Failure, Halt, Halter, Hooks, MoveStatus, Next, Options, Setup, Stop, Watcher};
 
 use crate::args::{Choices, Connection, OutputFormat, TargetEnd};
 use crate::ends::{self, Asked, OpenError, Opened};
@@ -15,6 +16,7 @@ use crate::output::{
     self, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument, StatusDocument, Text, Told,
 };
 use crate::plugins::{self, Plugins};
+use crate::signals;
 
 /// Where nothing was opened yet, nothing is known of a move under way.
 const UNTOUCHED: &str =
@@ -127,13 +129,9 @@ impl<'a> Errand<'a> {
     }
 
     pub(crate) async fn go(&self, going: Going) -> u8 {
-        let Plugins { called, disabled } = match plugins::load(&self.choices.with).await {
-            Ok(plugins) => plugins,
-            Err(errors) => return self.failed(Exit::Plugin, &errors, UNTOUCHED),
-        };
-        let opened = match ends::to_write(&self.choices.ends).await {
+        let (Plugins { called, disabled }, opened) = match self.unless_halted(self.opened(true)).await {
             Ok(opened) => opened,
-            Err(error) => return self.not_opened(&error),
+            Err(code) => return code,
         };
         let options = self.choices.options(opened.namespace.as_deref());
         let labels = opened.labels();
@@ -165,9 +163,9 @@ impl<'a> Errand<'a> {
 
     pub(crate) async fn roll_back(&self) -> u8 {
         let options = self.choices.options(None);
-        let opened = match ends::to_write(&self.choices.ends).await {
+        let (_, opened) = match self.unless_halted(self.opened(false)).await {
             Ok(opened) => opened,
-            Err(error) => return self.not_opened(&error),
+            Err(code) => return code,
         };
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
@@ -213,6 +211,30 @@ impl<'a> Errand<'a> {
             }
             Err(stop) => self.stopped(&stop, Told::Nothing, &[]),
         }
+    }
+
+    /// Both sides, to work on, and the plugins, if they are to help; otherwise how the program ends.
+    async fn opened(&self, with_plugins: bool) -> Result<(Plugins, Opened), u8> {
+        let plugins = match with_plugins {
+            true => plugins::load(&self.choices.with).await,
+            false => Ok(Plugins::default()),
+        };
+        let plugins = plugins.map_err(|errors| self.failed(Exit::Plugin, &errors, UNTOUCHED))?;
+        let opened = ends::to_write(&self.choices.ends).await.map_err(|error| self.not_opened(&error))?;
+        Ok((plugins, opened))
+    }
+
+    /// Before the engine works there is no safe point to go to: the first signal ends the program.
+    async fn unless_halted<T>(&self, opening: impl Future<Output = Result<T, u8>>) -> Result<T, u8> {
+        let halt = tokio::select! {
+            opened = opening => return opened,
+            halt = self.halter.wait() => halt,
+        };
+        let exit = match halt {
+            Halt::Signal(signals::TERMINATE) => Exit::Terminated,
+            Halt::Signal(_) | Halt::LeaseLost(_) => Exit::Interrupted,
+        };
+        Err(self.failed(exit, &"stopped as asked".into(), UNTOUCHED))
     }
 
     fn setup(

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::output::Output;
 
 const INTERRUPT: u8 = 2;
-const TERMINATE: u8 = 15;
+pub(crate) const TERMINATE: u8 = 15;
 
 /// Why the program ends before its work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

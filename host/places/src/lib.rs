@@ -7,9 +7,11 @@
 mod body;
 mod builtin;
 mod directory;
+mod expansion;
 mod kube;
 pub mod memory;
 mod place;
+mod regular;
 #[cfg(test)]
 mod testing;
 

@@ -85,12 +85,20 @@ impl Runtime {
     }
 }
 
-/// Works on a thread of its own: nobody else has to wait, and a signal ends the wait.
+/// The same for what may be refused.
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Refused> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = off_thread(work).await;
     done.unwrap_or_else(|_| Err(Refused::Malformed("the compiler gave up".into())))
+}
+
+/// Works on a thread of its own: nobody else has to wait, and a signal ends the wait.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refused> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Refused::Runtime("a thread of it panicked".into()))
 }
 
 /// Validates, compiles and links.

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+#[cfg(unix)]
+use cap_std::fs::OpenOptionsExt as _;
+use cap_std::fs::{Dir, OpenOptions};
 use pivot_core::words::shown;
 use sha2::{Digest, Sha256};
 
@@ -59,6 +61,10 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> String {
         hasher.update(part);
     }
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn not_a_file() -> Refused {
+    Refused::NotInside("neither a file nor a link to one".into())
 }
 
 /// A directory with plugins and the operator's files beside them.
@@ -127,10 +133,20 @@ impl PluginDir {
         // Looked at before it is opened: opening a pipe waits for whoever writes to it.
         match self.dir.metadata(file) {
             Ok(metadata) if metadata.is_file() => {}
-            Ok(_) => return Err(Refused::NotInside("neither a file nor a link to one".into()).of(who())),
+            Ok(_) => return Err(not_a_file().of(who())),
             Err(error) => return Err(self.outside(file, error).of(who())),
         }
-        let opened = self.dir.open(file).map_err(|error| self.outside(file, error).of(who()))?;
+        let mut options = OpenOptions::new();
+        options.read(true);
+        #[cfg(unix)]
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+        let opened =
+            self.dir.open_with(file, &options).map_err(|error| self.outside(file, error).of(who()))?;
+        // Another one may have taken its place since it was looked at.
+        match opened.metadata() {
+            Ok(metadata) if metadata.is_file() => {}
+            _ => return Err(not_a_file().of(who())),
+        }
         let mut bytes = Vec::new();
         opened
             .take(limit + 1)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::future;
 use pivot_core::hooks::{Description, Hook};
 
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, off_thread};
 use crate::context::Card;
 use crate::describe::Declaration;
 use crate::directory::{PluginDir, plain, sha256};
@@ -71,8 +71,13 @@ pub struct Loaded {
 impl Runtime {
     /// Loads all plugins of a directory.
     pub async fn load(&self, path: &Path, options: LoadOptions) -> Result<Loaded, Vec<LoadError>> {
-        let operator = Operator::read(path, options)?;
-        let files = operator.dir.files().map_err(|error| vec![error])?;
+        let path = path.to_owned();
+        let read = off_thread(move || {
+            let operator = Operator::read(&path, options)?;
+            let files = operator.dir.files().map_err(|error| vec![error])?;
+            Ok((operator, files))
+        });
+        let (operator, files) = read.await.unwrap_or_else(|why| Err(vec![why.of(Who::default())]))?;
         let loads = files.iter().map(|file| self.load_one(&operator, file));
         let (mut plugins, mut errors) = (Vec::new(), Vec::new());
         for loaded in future::join_all(loads).await {
@@ -155,7 +160,10 @@ impl Runtime {
     }
 
     async fn load_one(&self, operator: &Operator, file: &str) -> Result<(String, Plugin), LoadError> {
-        let artifact = operator.dir.read(file)?;
+        let (dir, name) = (operator.dir.clone(), file.to_owned());
+        let read = off_thread(move || dir.read(&name)).await;
+        let artifact =
+            read.unwrap_or_else(|why| Err(why.of(Who { file: file.to_owned(), ..Who::default() })))?;
         let entry = operator.locked(&artifact)?;
         let passed = entry.is_some_and(Entry::passed);
         let candidate = self.candidate(artifact, passed).await.map_err(|mut error| {

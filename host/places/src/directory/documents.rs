@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::DirectoryError;
 use super::files::Files;
+use crate::expansion::{Expansion, Refused};
 
 /// One object as it was found.
 pub(super) struct Document {
@@ -27,19 +28,24 @@ impl Document {
 
 /// Every object below a directory, in the order of files and documents. Lists are unrolled.
 pub(super) fn all(files: &Files) -> Result<Vec<Document>, DirectoryError> {
-    let mut found = Vec::new();
+    let (mut found, mut expansion) = (Vec::new(), Expansion::default());
     for file in files.list()? {
-        of(files, &file, &mut found)?;
+        of(files, &file, &mut expansion, &mut found)?;
     }
     Ok(found)
 }
 
 /// The objects of one file; false: there is no such file.
-pub(super) fn of(files: &Files, file: &str, found: &mut Vec<Document>) -> Result<bool, DirectoryError> {
+pub(super) fn of(
+    files: &Files,
+    file: &str,
+    expansion: &mut Expansion,
+    found: &mut Vec<Document>,
+) -> Result<bool, DirectoryError> {
     let Some(content) = files.read(file)? else { return Ok(false) };
     let text = str::from_utf8(&content)
         .map_err(|_| DirectoryError::Unusable { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
-    for (index, body) in parse(file, text)?.into_iter().enumerate() {
+    for (index, body) in parse(file, text, expansion)?.into_iter().enumerate() {
         let document = Document { file: file.to_owned(), number: index + 1, body };
         // A move would find out when it parses the object again, to copy it.
         if deeper(&document.body, DEPTH) {
@@ -50,7 +56,7 @@ pub(super) fn of(files: &Files, file: &str, found: &mut Vec<Document>) -> Result
     Ok(true)
 }
 
-fn parse(file: &str, text: &str) -> Result<Vec<Value>, DirectoryError> {
+fn parse(file: &str, text: &str, expansion: &mut Expansion) -> Result<Vec<Value>, DirectoryError> {
     // JSON is YAML, but this reader is faster and knows surrogate pairs.
     if text.trim_start().starts_with('{') {
         let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
@@ -64,8 +70,14 @@ fn parse(file: &str, text: &str) -> Result<Vec<Value>, DirectoryError> {
             Err(_) => {}
         }
     }
+    expansion.take(text).map_err(|refused| match refused {
+        Refused::TooMuch => DirectoryError::Unusable { path: file.to_owned(), reason: Expansion::exceeded() },
+        Refused::Malformed(line, column) => {
+            unreadable(file, 1, "YAML", Some(format!("line {line}, column {column}")))
+        }
+    })?;
     let options = serde_saphyr::options! {
-        // Sizes are bounded by the files'; aliases keep their own limits.
+        // Sizes are limited by the files', and aliases by the budget that they share.
         budget: None,
         legacy_octal_numbers: true,
         with_snippet: false,
@@ -133,13 +145,17 @@ mod tests {
 
     use super::*;
 
+    fn read(file: &str, text: &str) -> Result<Vec<Value>, DirectoryError> {
+        parse(file, text, &mut Expansion::default())
+    }
+
     #[test]
     fn yaml_is_read_as_kubernetes_reads_it() {
         let text = "big: 9007199254740993\nmost: 18446744073709551615\nleast: -9223372036854775808\n\
                     yes: no\nmode: 0644\nversion: \"1.30\"\ntext: |\n  a\n  b\n---\n---\nb: ~\nc: 2026-01-01\n";
-        let read = parse("a.yaml", text).unwrap();
+        let found = read("a.yaml", text).unwrap();
         assert_eq!(
-            read,
+            found,
             [
                 json!({"big": 9007199254740993_u64, "most": u64::MAX, "least": i64::MIN, "yes": false,
                     "mode": 420, "version": "1.30", "text": "a\nb\n"}),
@@ -150,15 +166,15 @@ mod tests {
 
     #[test]
     fn anchors_and_merge_keys_work() {
-        let read = parse("a.yaml", "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n").unwrap();
-        assert_eq!(read, [json!({"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}})]);
+        let found = read("a.yaml", "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n").unwrap();
+        assert_eq!(found, [json!({"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}})]);
     }
 
     #[test]
     fn what_clusterctl_writes_is_read_exactly() {
         let text = "{\"a\":9007199254740993,\"b\":\"\\u003c\\ud83d\\ude00\",\"c\":\"no\"}\n";
         assert_eq!(
-            parse("Machine_a_b.yaml", text).unwrap(),
+            read("Machine_a_b.yaml", text).unwrap(),
             [json!({"a": 9007199254740993_u64, "b": "<😀", "c": "no"})]
         );
     }
@@ -170,7 +186,7 @@ mod tests {
             ("a.json", "{\"ok\":1}\n{\"password\":hunter2}"),
             ("a.yaml", "hunter2: 1\nhunter2: 2"),
         ] {
-            let error = parse(file, text).unwrap_err().to_string();
+            let error = read(file, text).unwrap_err().to_string();
             assert!(error.contains("line ") && !error.contains("hunter2"), "{error}");
         }
     }

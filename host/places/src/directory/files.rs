@@ -4,18 +4,17 @@ use std::io::Write as _;
 use std::path::Path;
 
 use cap_std::ambient_authority;
-#[cfg(unix)]
-use cap_std::fs::OpenOptionsExt as _;
 use cap_std::fs::{Dir, OpenOptions};
+#[cfg(unix)]
+use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
 use pivot_core::Key;
 use uuid::Uuid;
 
 use super::DirectoryError;
+use crate::regular;
 
 /// How deep directories may lie in each other; a link may make a circle.
 const DEPTH: usize = 16;
-/// The largest file that is read.
-const FILE_LIMIT: u64 = 64 << 20;
 /// The longest name before the extension; file systems end at 255.
 const NAME_LIMIT: usize = 200;
 /// Begins the names of files that are being written.
@@ -104,11 +103,14 @@ impl Files {
 
     /// A file's content; none if there is no such file.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        #[cfg(unix)]
+        options.custom_flags(regular::NOT_WAITING);
         let content = self.dir.metadata(name).and_then(|metadata| {
-            if metadata.len() > FILE_LIMIT {
-                return Err(std::io::Error::other(format!("larger than {FILE_LIMIT} bytes")));
-            }
-            self.dir.read(name)
+            #[cfg(unix)]
+            regular::check(metadata.mode())?;
+            self.dir.open_with(name, &options).and_then(|file| regular::content(file.into_std()))
         });
         match content {
             Ok(content) => Ok(Some(content)),

@@ -8,6 +8,7 @@ use pivot_core::{Kind, KindLabels, Object};
 use super::files::Files;
 use super::{DirectoryError, definitions, documents};
 use crate::body::text;
+use crate::expansion::Expansion;
 
 /// The objects of a file of manifests, in their order. What a definition would say of their kinds is guessed: namespaced
 /// is what has a namespace.
@@ -19,7 +20,7 @@ pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| io("it has no name"))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut found = Vec::new();
-    if !documents::of(&Files::open(folder)?, name, &mut found)? {
+    if !documents::of(&Files::open(folder)?, name, &mut Expansion::default(), &mut found)? {
         return Err(io("it is not there"));
     }
     let object = |document: documents::Document| {

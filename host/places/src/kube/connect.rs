@@ -7,15 +7,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ::kube::client::{Body, ClientBuilder, ConfigExt};
-use ::kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use ::kube::config::{Config, KubeConfigOptions};
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
+use tokio::runtime::Handle;
 use tower::{BoxError, ServiceBuilder};
 
+use super::error::ConnectError;
+use super::kubeconfig::{self, Loaded};
 use super::{KubePlace, certificate, transport::chain};
 
 /// How long to wait for a connection.
@@ -42,113 +45,28 @@ pub struct ConnectOptions {
     pub label: Option<String>,
 }
 
-/// Why there is no connection to try. Carries no credentials.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// The file is not there or can't be read.
-    #[error("kubeconfig {file}: {reason}")]
-    Kubeconfig {
-        /// Which file.
-        file: String,
-        /// What is wrong with it.
-        reason: String,
-        /// What said so; none where its words may quote credentials.
-        source: Option<BoxError>,
-    },
-    /// No file was named and none was found.
-    #[error("no kubeconfig: {looked} is not there")]
-    Missing {
-        /// Where it was looked for.
-        looked: String,
-    },
-    /// No context was named and the file names none.
-    #[error("kubeconfig {file} has no current context; there are: {}", listed(.known))]
-    NoContext {
-        /// Which file.
-        file: String,
-        /// The contexts there are.
-        known: Vec<String>,
-    },
-    /// The file has no such entry.
-    #[error("kubeconfig {file} has no {what} {name:?}; there are: {}", listed(.known))]
-    Unknown {
-        /// Which file.
-        file: String,
-        /// `context`, `cluster` or `user`.
-        what: &'static str,
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: Vec<String>,
-    },
-    /// The context says nothing of who we are, or names a user that isn't there. Going on would be going on as nobody.
-    #[error("kubeconfig {file}, context {context:?}: {}; there are: {}", nobody(.user), listed(.known))]
-    NoUser {
-        /// Which file.
-        file: String,
-        /// Which context.
-        context: String,
-        /// The user that it names.
-        user: Option<String>,
-        /// The users there are.
-        known: Vec<String>,
-    },
-    /// The certificate that says who we are is no longer valid.
-    #[error("kubeconfig {file}, context {context:?}: the client certificate expired at {end}")]
-    Expired {
-        /// Which file.
-        file: String,
-        /// Which context.
-        context: String,
-        /// When.
-        end: Timestamp,
-    },
-    /// Something else is wrong with the context.
-    #[error("kubeconfig {file}, context {context:?}: {reason}")]
-    Context {
-        /// Which file.
-        file: String,
-        /// Which context.
-        context: String,
-        /// What is wrong with it.
-        reason: String,
-        /// What said so; none where its words may quote credentials.
-        source: Option<BoxError>,
-    },
-}
-
-fn listed(known: &[String]) -> String {
-    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
-}
-
-fn nobody(user: &Option<String>) -> String {
-    user.as_ref()
-        .map_or_else(|| "it names no user".to_owned(), |user| format!("its user {user:?} is not there"))
-}
-
-/// What was read, and from where.
-struct Loaded {
-    file: String,
-    kubeconfig: Kubeconfig,
-}
-
 impl KubePlace {
     /// Finds the server and the credentials, and checks what can be checked without asking the server.
     pub async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
         let ConnectOptions { kubeconfig, context, cluster, user, impersonate, impersonate_groups, label } =
             options;
         let chosen = KubeConfigOptions { context, cluster, user };
-        let (file, context, mut config) = match load(kubeconfig)? {
-            Some(loaded) => resolve(loaded, chosen).await?,
-            None => in_cluster()?,
+        // It reads files, those that the kubeconfig names too: not on a thread that others wait for.
+        let configure = move || {
+            let (file, context, config) = match kubeconfig::load(kubeconfig)? {
+                Some(loaded) => Handle::current().block_on(resolve(loaded, chosen))?,
+                None => in_cluster()?,
+            };
+            let end = certificate::end(&config.auth_info);
+            Ok((file, context, config, end))
         };
+        let (file, context, mut config, end) =
+            tokio::task::spawn_blocking(configure).await.unwrap_or_else(|_| Err(panicked()))?;
         let broken = |reason, source| {
             let (file, context) = (file.clone(), context.clone());
             ConnectError::Context { file, context, reason, source }
         };
 
-        let end = certificate::end(&config.auth_info);
         if let Some(end) = end.filter(|end| *end < Timestamp::now()) {
             return Err(ConnectError::Expired { file, context, end });
         }
@@ -183,53 +101,10 @@ impl KubePlace {
     }
 }
 
-/// The kubeconfig by the usual rules; none where there is none but a pod's service account is.
-fn load(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectError> {
-    if let Some(path) = explicit.filter(|path| !path.as_os_str().is_empty()) {
-        return read(&[path]).map(Some);
-    }
-    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
-    let mut paths: Vec<PathBuf> =
-        std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect();
-    if paths.is_empty() {
-        paths.extend(std::env::home_dir().map(|home| home.join(".kube").join("config")));
-    }
-    // As kubectl does: files of the list that are not there (yet) are no error.
-    let (there, missing): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.exists());
-    if !there.is_empty() {
-        return read(&there).map(Some);
-    }
-    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
-        return Ok(None);
-    }
-    Err(ConnectError::Missing { looked: names(&missing) })
-}
-
-fn read(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
-    let mut kubeconfig = Kubeconfig::default();
-    for path in paths {
-        kubeconfig =
-            Kubeconfig::read_from(path).and_then(|next| kubeconfig.merge(next)).map_err(|error| {
-                let (reason, source): (_, Option<BoxError>) = match error {
-                    KubeconfigError::ReadConfig(error, _) => (error.to_string(), Some(error.into())),
-                    // The parser's own words quote lines of the file, keys and tokens included.
-                    KubeconfigError::Parse(error) => match error.location() {
-                        Some(at) => {
-                            let (line, column) = (at.line(), at.column());
-                            (format!("not readable as YAML at line {line}, column {column}"), None)
-                        }
-                        None => ("not readable as YAML".to_owned(), None),
-                    },
-                    other => (other.to_string(), Some(other.into())),
-                };
-                ConnectError::Kubeconfig { file: path.display().to_string(), reason, source }
-            })?;
-    }
-    Ok(Loaded { file: names(paths), kubeconfig })
-}
-
-fn names(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+/// The error's own words quote a panic, which may quote the configuration.
+fn panicked() -> ConnectError {
+    let reason = "the task that reads it panicked".to_owned();
+    ConnectError::Kubeconfig { file: "of this command".to_owned(), reason, source: None }
 }
 
 /// The configuration of the chosen context.
@@ -264,12 +139,22 @@ async fn resolve(
         return Err(ConnectError::NoUser { file, context, user, known: users });
     }
     let cluster = found.map(|found| chosen.cluster.clone().unwrap_or_else(|| found.cluster.clone()));
-    let own_proxy = kubeconfig
+    let cluster = kubeconfig
         .clusters
         .iter()
         .find(|named| Some(&named.name) == cluster.as_ref())
-        .and_then(|named| named.cluster.as_ref()?.proxy_url.as_ref())
-        .is_some_and(|url| !url.is_empty());
+        .and_then(|named| named.cluster.as_ref());
+    let user = chosen.user.as_ref().or(user.as_ref());
+    let user = kubeconfig
+        .auth_infos
+        .iter()
+        .find(|named| Some(&named.name) == user)
+        .and_then(|named| named.auth_info.as_ref());
+    if let Some((named, error)) = kubeconfig::unreadable(cluster, user) {
+        let reason = format!("{named}: {error}");
+        return Err(ConnectError::Context { file, context, reason, source: Some(error.into()) });
+    }
+    let own_proxy = cluster.and_then(|cluster| cluster.proxy_url.as_ref()).is_some_and(|url| !url.is_empty());
     match Config::from_custom_kubeconfig(kubeconfig, &chosen).await {
         Ok(mut config) => {
             // kube takes HTTPS_PROXY for every server; others leave out loopback addresses and NO_PROXY.

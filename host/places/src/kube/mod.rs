@@ -6,7 +6,9 @@
 
 mod certificate;
 mod connect;
+mod error;
 mod kinds;
+mod kubeconfig;
 mod list;
 mod status;
 mod transport;
@@ -23,7 +25,8 @@ use pivot_core::{GroupKind, Key, Kind, Object, Uid};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub use connect::{ConnectError, ConnectOptions};
+pub use connect::ConnectOptions;
+pub use error::ConnectError;
 
 use crate::place::{
     Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,

@@ -1,0 +1,224 @@
+//! Files that never end, or that grow when they are read; and signals while they are read.
+
+#[cfg(test)]
+mod reading {
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use tempfile::TempDir;
+
+    /// What is refused without being read takes no time; the rest is what a busy machine takes to start a program.
+    const SOON: Duration = Duration::from_secs(10);
+
+    struct Ended {
+        code: Option<i32>,
+        err: String,
+    }
+
+    fn start(dir: &TempDir, arguments: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+        command.env_clear().current_dir(dir.path()).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Waits, but not for ever.
+    fn end(mut child: Child) -> Ended {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if begun.elapsed() > SOON {
+                child.kill().unwrap();
+                panic!("it hangs");
+            }
+            rest(Duration::from_millis(10));
+        };
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        Ended { code: status.code(), err }
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a test without a runtime waits for processes")]
+    fn rest(time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    fn pipe(path: &Path) {
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+
+    /// A directory with a cluster in it, and an empty one for plugins.
+    fn place() -> TempDir {
+        let dir = TempDir::new().unwrap();
+        fs::create_dir(dir.path().join("source")).unwrap();
+        fs::create_dir(dir.path().join("plugins")).unwrap();
+        let cluster =
+            "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: c, namespace: a}\n";
+        fs::write(dir.path().join("source/b.yaml"), cluster).unwrap();
+        dir
+    }
+
+    const PLAN: [&str; 4] = ["plan", "-A", "--from-directory", "source"];
+    const MOVE: [&str; 6] = ["move", "-A", "--from-directory", "source", "--to-directory", "target"];
+
+    fn with<'a>(verb: &[&'a str], flags: &[&'a str]) -> Vec<&'a str> {
+        [verb, flags].concat()
+    }
+
+    /// It ends soon with this code and names what is wrong, once.
+    fn refused(dir: &TempDir, arguments: &[&str], code: i32, words: &[&str]) {
+        let ended = end(start(dir, arguments));
+        assert_eq!(ended.code, Some(code), "{arguments:?}: {}", ended.err);
+        for word in words {
+            assert!(ended.err.contains(word), "{arguments:?}: {word}: {}", ended.err);
+        }
+        assert!(ended.err.len() < 2_000, "{}", ended.err);
+        assert!(!dir.path().join("target").exists(), "{arguments:?}");
+    }
+
+    #[test]
+    fn a_pipe_in_a_source_directory_is_refused_by_name() {
+        for name in ["a.yaml", "c.json", "manifest.json", ".pivot-host.json", "below/x.yml"] {
+            let dir = place();
+            fs::create_dir(dir.path().join("source/below")).unwrap();
+            pipe(&dir.path().join("source").join(name));
+            refused(&dir, &PLAN, 3, &[name, "a pipe, not a regular file", "state: nothing is changed"]);
+            refused(&dir, &MOVE, 3, &[name, "a pipe, not a regular file"]);
+        }
+    }
+
+    #[test]
+    fn sockets_and_devices_in_a_source_directory_are_refused_by_name() {
+        let dir = place();
+        let _listener = UnixListener::bind(dir.path().join("source/a.yaml")).unwrap();
+        refused(&dir, &PLAN, 3, &["a.yaml", "a socket, not a regular file"]);
+        for endless in ["/dev/zero", "/dev/null"] {
+            let arguments = ["plan", "-A", "--from-directory", endless];
+            assert_eq!(end(start(&dir, &arguments)).code, Some(3), "{endless}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_among_plugins_is_refused_by_name() {
+        for name in ["x.wasm", "plugins.toml", "plugins.lock"] {
+            let dir = place();
+            pipe(&dir.path().join("plugins").join(name));
+            for verb in [&PLAN[..], &MOVE[..]] {
+                refused(&dir, &with(verb, &["--plugins", "plugins"]), 6, &[name, "is not a file inside"]);
+            }
+            refused(&dir, &["plugin", "verify", "plugins"], 6, &[name]);
+        }
+        let dir = place();
+        pipe(&dir.path().join("plugins/x.wasm"));
+        refused(&dir, &["plugin", "inspect", "plugins/x.wasm"], 6, &["x.wasm", "is not a file inside"]);
+    }
+
+    #[test]
+    fn a_pipe_as_a_kubeconfig_is_refused_by_name() {
+        let dir = place();
+        pipe(&dir.path().join("config"));
+        let words = ["config: a pipe, not a regular file"];
+        for verb in ["plan", "status"] {
+            refused(&dir, &[verb, "--kubeconfig", "config"], 3, &words);
+        }
+        for verb in ["move", "resume", "rollback"] {
+            refused(&dir, &[verb, "--kubeconfig", "config", "--to-kubeconfig", "config"], 3, &words);
+        }
+        refused(
+            &dir,
+            &["status", "--kubeconfig", "/dev/zero"],
+            3,
+            &["/dev/zero: a device, not a regular file"],
+        );
+    }
+
+    /// A document whose aliases stand for 11,111 scalars, or for more than there is memory for.
+    fn bomb(name: usize, depth: usize) -> String {
+        let mut text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: n{name}, namespace: a}}\na0: &a0 lol\n"
+        );
+        for n in 1..=depth {
+            let alias = format!("*a{}", n - 1);
+            text += &format!("a{n}: &a{n} [{}]\n", [alias.as_str(); 10].join(", "));
+        }
+        text
+    }
+
+    #[test]
+    fn aliases_have_one_budget_for_all_documents_and_files() {
+        let exceeded = ["expand to more than 64 MiB", "state: nothing is changed"];
+        let one = place();
+        fs::write(one.path().join("source/a.yaml"), bomb(0, 20)).unwrap();
+        refused(&one, &PLAN, 3, &exceeded);
+        refused(&one, &MOVE, 3, &exceeded);
+        refused(&one, &["status", "--kubeconfig", "source/a.yaml"], 3, &exceeded[..1]);
+
+        let documents: Vec<String> = (0..60).map(|n| bomb(n, 4)).collect();
+        let text = documents.join("---\n");
+        assert!(text.len() < 20_000, "{}", text.len());
+        let many = place();
+        fs::write(many.path().join("source/a.yaml"), text).unwrap();
+        refused(&many, &PLAN, 3, &["a.yaml", exceeded[0]]);
+
+        let files = place();
+        for (n, document) in documents.iter().enumerate() {
+            fs::write(files.path().join(format!("source/c{n:02}.yaml")), document).unwrap();
+        }
+        refused(&files, &PLAN, 3, &[".yaml: ", exceeded[0]]);
+    }
+
+    /// A directory that takes far longer to read than anybody waits.
+    fn huge() -> TempDir {
+        let dir = place();
+        let mut document =
+            String::from("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: n, namespace: a}\ndata:\n");
+        for n in 0..100_000 {
+            document += &format!("  k{n}: {{v: [{n}]}}\n");
+        }
+        fs::write(dir.path().join("large"), document).unwrap();
+        for n in 0..100 {
+            fs::hard_link(dir.path().join("large"), dir.path().join(format!("source/c{n}.yaml"))).unwrap();
+        }
+        dir
+    }
+
+    /// Sends a signal once the program listens to it.
+    fn signal(child: &Child, name: &str, bit: u32) {
+        let status = format!("/proc/{}/status", child.id());
+        let listens = || {
+            let status = fs::read_to_string(&status).ok()?;
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+            Some(u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (bit - 1)) != 0)
+        };
+        let begun = Instant::now();
+        while listens() == Some(false) && begun.elapsed() < SOON {
+            rest(Duration::from_millis(5));
+        }
+        // It goes on to what it is there for.
+        rest(Duration::from_millis(300));
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    #[test]
+    fn a_signal_ends_the_reading_of_a_huge_directory() {
+        let dir = huge();
+        for verb in [&PLAN[..], &MOVE[..]] {
+            for (name, bit, code) in [("-TERM", 15, 143), ("-INT", 2, 130)] {
+                let mut child = start(&dir, verb);
+                signal(&child, name, bit);
+                let sent = Instant::now();
+                assert_eq!(child.try_wait().unwrap(), None, "it is still reading");
+                let ended = end(child);
+                assert_eq!(ended.code, Some(code), "{verb:?} {name}: {}", ended.err);
+                assert!(sent.elapsed() < Duration::from_secs(5), "{verb:?} {name}: {:?}", sent.elapsed());
+            }
+        }
+        assert!(!dir.path().join("target/.pivot-host.json").exists());
+    }
+}

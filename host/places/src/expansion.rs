@@ -1,0 +1,153 @@
+//! How much YAML may grow while it is read.
+//!
+//! An alias stands for everything its anchor names, other aliases included: 15 KB can stand for gigabytes. The reader limits
+//! that for each document, and a directory has any number of those. Here it is limited for all that a run reads of one side,
+//! by counting: nothing is expanded to find out how large it would be.
+
+use std::collections::BTreeMap;
+
+use granit_parser::{Event, Options, Parser};
+
+/// What anchors and aliases may add to everything that is read of one side, in bytes.
+const BUDGET: u64 = 64 << 20;
+/// What the reader needs for one event, beside its text.
+const EVENT: u64 = 128;
+
+/// What is left of the budget.
+pub(crate) struct Expansion {
+    left: u64,
+}
+
+/// Why a text is not expanded.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    TooMuch,
+    /// It is not YAML, from this line and column on.
+    Malformed(usize, usize),
+}
+
+impl Default for Expansion {
+    fn default() -> Self {
+        Self { left: BUDGET }
+    }
+}
+
+impl Expansion {
+    /// Takes what a text would grow by out of the budget.
+    pub(crate) fn take(&mut self, text: &str) -> Result<(), Refused> {
+        self.left = self.left.checked_sub(growth(text)?).ok_or(Refused::TooMuch)?;
+        Ok(())
+    }
+
+    /// What is wrong with a text that would take more than is left.
+    pub(crate) fn exceeded() -> String {
+        format!(
+            "its YAML aliases, with those of the files before it, expand to more than {} MiB",
+            BUDGET >> 20
+        )
+    }
+}
+
+/// What the reader keeps for the anchors of a text, and reads again for its aliases. Both count with everything in them: an
+/// anchor within an anchor is kept twice.
+fn growth(text: &str) -> Result<u64, Refused> {
+    // Most texts have neither, and are not read twice.
+    if !text.contains('&') {
+        return Ok(0);
+    }
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    let mut anchors: BTreeMap<usize, u64> = BTreeMap::new();
+    // The sizes of what is open, each with its anchor; 0 is none.
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    let mut growth = 0_u64;
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, _) = event.map_err(|error| {
+            let marker = error.marker();
+            Refused::Malformed(marker.line(), marker.col() + 1)
+        })?;
+        let (anchor, size) = match event {
+            Event::SequenceStart(_, anchor, _) | Event::MappingStart(_, anchor, _) => {
+                open.push((anchor, 2 * EVENT));
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => open.pop().unwrap_or_default(),
+            Event::Scalar(text, _, anchor, _) => (anchor, EVENT.saturating_add(text.len() as u64)),
+            Event::Alias(anchor) => {
+                // One that is within its own anchor is refused by the reader.
+                let size = anchors.get(&anchor).copied().unwrap_or_default();
+                growth = growth.saturating_add(size);
+                (0, size)
+            }
+            _ => continue,
+        };
+        if anchor != 0 {
+            anchors.insert(anchor, size);
+            growth = growth.saturating_add(size);
+        }
+        if let Some((_, around)) = open.last_mut() {
+            *around = around.saturating_add(size);
+        }
+    }
+    Ok(growth)
+}
+
+/// Each anchor stands for ten of the one before it.
+#[cfg(test)]
+pub(crate) fn bomb(anchors: usize) -> String {
+    use std::fmt::Write as _;
+    let mut text = "a0: &a0 lol\n".to_owned();
+    for n in 1..=anchors {
+        let alias = format!("*a{}", n - 1);
+        writeln!(text, "a{n}: &a{n} [{}]", [alias.as_str(); 10].join(", ")).unwrap();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_anchors_and_aliases_add_is_counted_and_not_expanded() {
+        let scalar = EVENT + 3;
+        assert_eq!(growth("a: lol\nb: '*lol & more'\n"), Ok(0));
+        assert_eq!(growth("a: &a lol\n"), Ok(scalar), "kept");
+        assert_eq!(growth("a: &a lol\nb: *a\nc: [*a, *a]\n"), Ok(4 * scalar), "and read again three times");
+        assert_eq!(growth("a: &a [lol]\nb: *a\n"), Ok(2 * (2 * EVENT + scalar)));
+        assert_eq!(
+            growth("&a [&b [lol]]\n"),
+            Ok(4 * EVENT + scalar + 2 * EVENT + scalar),
+            "lol is kept twice"
+        );
+        assert_eq!(growth("a: &a {x: 1}\nb: {<<: *a}\n"), Ok(2 * (4 * EVENT + 2)));
+        assert_eq!(
+            growth("---\na: &a lol\n---\nb: &a [lol]\nc: *a\n"),
+            Ok(scalar + 2 * (2 * EVENT + scalar))
+        );
+        assert_eq!(growth("a: &a [*a]\n"), Ok(2 * EVENT), "the reader refuses it");
+        assert_eq!(growth(&bomb(3)), Ok(scalar + 2 * 10 * scalar + 2 * EVENT + deeper(scalar)));
+        assert_eq!(growth(&bomb(100)), Ok(u64::MAX), "as much as can be counted");
+        assert_eq!(growth("a: &a [\n"), Err(Refused::Malformed(1, 7)));
+    }
+
+    /// Of the second and third anchor of a bomb.
+    fn deeper(scalar: u64) -> u64 {
+        let first = 10 * scalar + 2 * EVENT;
+        let second = 10 * first + 2 * EVENT;
+        let third = 10 * second + 2 * EVENT;
+        10 * first + second + 10 * second + third
+    }
+
+    #[test]
+    fn many_texts_have_one_budget() {
+        let (small, mut expansion) = (bomb(4), Expansion::default());
+        let size = growth(&small).unwrap();
+        assert!(size < BUDGET / 10, "one of them is allowed");
+        for _ in 0..BUDGET / size {
+            assert_eq!(expansion.take(&small), Ok(()));
+        }
+        assert_eq!(expansion.take(&small), Err(Refused::TooMuch));
+        assert_eq!(expansion.take("a: lol\n"), Ok(()), "what has no aliases needs none");
+    }
+}

@@ -1,0 +1,78 @@
+//! Reading regular files and nothing else: a pipe would keep us waiting for whoever writes to it, and a device never ends.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Error, Read, Result};
+#[cfg(unix)]
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// What is read of a file, at most.
+const LIMIT: u64 = 64 << 20;
+
+/// Opening a pipe with it doesn't wait for a writer.
+#[cfg(unix)]
+pub(crate) const NOT_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+
+/// The content of the file at a path.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        check(path.metadata()?.mode())?;
+        options.custom_flags(NOT_WAITING);
+    }
+    content(options.open(path)?)
+}
+
+/// The content of a file that was opened without waiting for it.
+pub(crate) fn content(file: File) -> Result<Vec<u8>> {
+    let metadata = file.metadata()?;
+    // Another one may have taken its place since it was looked at.
+    #[cfg(unix)]
+    check(metadata.mode())?;
+    let mut content = Vec::with_capacity(usize::try_from(metadata.len().min(LIMIT)).unwrap_or_default());
+    file.take(LIMIT + 1).read_to_end(&mut content)?;
+    match content.len() as u64 > LIMIT {
+        true => Err(Error::other(format!("larger than {LIMIT} bytes"))),
+        false => Ok(content),
+    }
+}
+
+/// Refuses what is not a regular file, before it is opened: for a device that may be enough to set it going, and a socket can't
+/// be opened.
+#[cfg(unix)]
+pub(crate) fn check(mode: u32) -> Result<()> {
+    let what = match mode & 0o170_000 {
+        0o100_000 => return Ok(()),
+        0o010_000 => "a pipe",
+        0o140_000 => "a socket",
+        0o020_000 | 0o060_000 => "a device",
+        0o040_000 => "a directory",
+        _ => "something else",
+    };
+    Err(Error::other(format!("{what}, not a regular file")))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_a_regular_file_is_refused_by_what_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let (pipe, socket, file) = (dir.path().join("p"), dir.path().join("s"), dir.path().join("f"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::fs::write(&file, "content").unwrap();
+        let refused = |path: &Path| read(path).unwrap_err().to_string();
+        assert_eq!(refused(&pipe), "a pipe, not a regular file");
+        assert_eq!(refused(&socket), "a socket, not a regular file");
+        assert_eq!(refused(Path::new("/dev/zero")), "a device, not a regular file");
+        assert_eq!(refused(dir.path()), "a directory, not a regular file");
+        assert_eq!(read(&file).unwrap(), b"content");
+        // As if it had taken the file's place after that was looked at.
+        let opened = OpenOptions::new().read(true).custom_flags(NOT_WAITING).open(&pipe).unwrap();
+        assert_eq!(content(opened).unwrap_err().to_string(), "a pipe, not a regular file");
+    }
+}
