@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use pivot_core::collateral::{Bystander, collateral};
-use pivot_core::hooks::{Hook, Point};
+use pivot_core::hooks::Point;
 use pivot_core::plan::Fate;
 use pivot_core::preflight::preflight;
 use pivot_core::providers::{Provider, check_providers};
@@ -65,7 +65,6 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
     }
-    rehearse(job, base).await?;
     let nothing_known = BTreeSet::new();
     let target = async {
         let mut namespaces = beside.namespaces.clone();
@@ -241,16 +240,6 @@ async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
         let text = "the target has no ready node that takes Pods: its controllers may not be able to run";
         Event::warning("no-ready-node", text)
     }))
-}
-
-/// Asks plugins' pure hooks about every object once, so that a clash or a patch out of bounds shows before the pause.
-async fn rehearse(job: &Job, base: &Base) -> Result<(), Failure> {
-    for step in &base.plan.steps {
-        let object = base.object(step)?;
-        calls::patch(&job.plugins, Hook::Hold, object, None).await?;
-        calls::patch(&job.plugins, Hook::Adapt, object, None).await?;
-    }
-    Ok(())
 }
 
 /// Refuses a source whose definitions may not be read: their labels say what moves.

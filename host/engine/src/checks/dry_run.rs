@@ -18,6 +18,7 @@ use crate::job::Job;
 use crate::options::DryRun;
 use crate::outcome::failure::Failure;
 use crate::phases::copy;
+use crate::plugins::calls;
 use crate::requests::side_by_side::{self, DRY_RUNS};
 
 /// The namespace to ask in for objects whose own is not there yet.
@@ -30,26 +31,39 @@ pub(crate) async fn ask(
     known: &BTreeSet<Key>,
     missing: &BTreeSet<String>,
 ) -> Result<Vec<Refusal>, Failure> {
+    let new = || base.plan.steps.iter().filter(|step| !known.contains(&step.key));
+    let adapted = rehearse(job, base, new()).await?;
     if !job.target.can().judges {
         return Ok(Vec::new());
     }
     let mut kinds = BTreeSet::new();
-    let adapted =
-        |step: &Step| job.plugins.iter().any(|plugin| plugin.changes(Hook::Adapt, &step.key.group_kind));
-    let asked: Vec<&Step> = base
-        .plan
-        .steps
-        .iter()
-        .filter(|step| !known.contains(&step.key))
-        .filter(|step| {
-            kinds.insert(&step.key.group_kind) || job.options.dry_run == DryRun::Server || adapted(step)
-        })
+    let every = job.options.dry_run == DryRun::Server;
+    let asked: Vec<&Step> = new()
+        .filter(|step| kinds.insert(&step.key.group_kind) || every || adapted.contains(&step.key))
         .collect();
     let answers = asked.into_iter().map(|step| ask_one(job, base, step, missing).boxed());
     let refusals = side_by_side::all(DRY_RUNS, answers.collect()).await?;
     let mut refusals: Vec<Refusal> = refusals.into_iter().flatten().collect();
     refusals.sort_by(|a, b| a.object.cmp(&b.object));
     Ok(refusals)
+}
+
+/// Asks plugins' pure hooks about every object once, so that a clash or a patch out of bounds shows before the pause. Gives
+/// those that some plugin changes on their way: of a plugin that sees every object that may be one.
+async fn rehearse<'a>(
+    job: &Job,
+    base: &Base,
+    steps: impl Iterator<Item = &'a Step>,
+) -> Result<BTreeSet<&'a Key>, Failure> {
+    let mut adapted = BTreeSet::new();
+    for step in steps {
+        let object = base.object(step)?;
+        calls::patch(&job.plugins, Hook::Hold, object, None).await?;
+        if calls::patch(&job.plugins, Hook::Adapt, object, None).await?.is_some() {
+            adapted.insert(&step.key);
+        }
+    }
+    Ok(adapted)
 }
 
 async fn ask_one(

@@ -1,6 +1,8 @@
 //! Whole moves between two servers in memory: every failure a real server can have, at every request.
 
 #[cfg(test)]
+mod adapted;
+#[cfg(test)]
 mod asked;
 #[cfg(test)]
 mod bounds;
