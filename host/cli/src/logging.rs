@@ -36,7 +36,8 @@ fn filter(look: &Look) -> String {
         .map(|room| format!("{room}={ours}"));
     // What plugins say to the operator.
     let plugins = if look.verbose == 0 { "info" } else { "debug" };
-    let mut filter = format!("{others},plugin={plugins},{}", rooms.join(","));
+    // It logs each request through a proxy that fails, as an error; we say it where it matters, with what is asked.
+    let mut filter = format!("{others},kube_client=off,plugin={plugins},{}", rooms.join(","));
     if look.hide_api_warnings == Hide::All {
         filter.push_str(",pivot_places::kube::transport=error");
     }

@@ -1,9 +1,13 @@
-//! Reading kubeconfigs, and looking at the files that they name: none that never ends, and none that grows without bound.
+//! Kubeconfigs as files: somebody may have sent them, and they name files that are read with our rights.
+//!
+//! None that never ends is read, and none that grows without bound. kube panics about UTF-16 that ends midway, servers that are
+//! no URLs, and tokens of two lines: what it would panic about is refused before it sees it.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ::kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
+use ::kube::config::{AuthInfo, Cluster, Config, Kubeconfig, KubeconfigError};
+use http::HeaderValue;
+use http::uri::Scheme;
 use tower::BoxError;
 
 use super::error::ConnectError;
@@ -39,50 +43,80 @@ pub(super) fn load(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectE
 }
 
 fn read(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
-    let (mut kubeconfig, mut expansion) = (Kubeconfig::default(), Expansion::default());
+    let (mut merged, mut expansion) = (Kubeconfig::default(), Expansion::default());
     for path in paths {
-        look(path, &mut expansion)?;
-        kubeconfig =
-            Kubeconfig::read_from(path).and_then(|next| kubeconfig.merge(next)).map_err(|error| {
-                let (reason, source): (_, Option<BoxError>) = match error {
-                    KubeconfigError::ReadConfig(error, _) => (error.to_string(), Some(error.into())),
-                    // The parser's own words quote lines of the file, keys and tokens included.
-                    KubeconfigError::Parse(error) => match error.location() {
-                        Some(at) => {
-                            let (line, column) = (at.line(), at.column());
-                            (format!("not readable as YAML at line {line}, column {column}"), None)
-                        }
-                        None => ("not readable as YAML".to_owned(), None),
-                    },
-                    other => (other.to_string(), Some(other.into())),
-                };
-                ConnectError::Kubeconfig { file: path.display().to_string(), reason, source }
-            })?;
+        let text = look(path, &mut expansion)?;
+        let next = Kubeconfig::from_yaml(&text).and_then(|mut next| {
+            if let Some(folder) = path.parent() {
+                files(&mut next).for_each(|file| absolute(folder, file));
+            }
+            merged.merge(next)
+        });
+        merged = next.map_err(|error| {
+            let (reason, source): (_, Option<BoxError>) = match error {
+                // The parser's own words quote lines of the file, keys and tokens included.
+                KubeconfigError::Parse(error) => match error.location() {
+                    Some(at) => {
+                        let (line, column) = (at.line(), at.column());
+                        (format!("not readable as YAML at line {line}, column {column}"), None)
+                    }
+                    None => ("not readable as YAML".to_owned(), None),
+                },
+                other => (other.to_string(), Some(other.into())),
+            };
+            ConnectError::Kubeconfig { file: path.display().to_string(), reason, source }
+        })?;
     }
-    Ok(Loaded { file: names(paths), kubeconfig })
+    Ok(Loaded { file: names(paths), kubeconfig: merged })
 }
 
-/// Refuses a file that could not be read to its end, or not be expanded.
-fn look(path: &Path, expansion: &mut Expansion) -> Result<(), ConnectError> {
+/// The text of a file. Refuses one that could not be read to its end, or not be expanded.
+fn look(path: &Path, expansion: &mut Expansion) -> Result<String, ConnectError> {
     let refused =
         |reason, source| ConnectError::Kubeconfig { file: path.display().to_string(), reason, source };
     let content = regular::read(path).map_err(|error| refused(error.to_string(), Some(error.into())))?;
-    match expansion.take(&text(&content)) {
+    let text = text(content).ok_or_else(|| refused("not UTF-8".to_owned(), None))?;
+    match expansion.take(&text) {
         // What isn't YAML is reported where it is read.
-        Ok(()) | Err(Refused::Malformed(..)) => Ok(()),
+        Ok(()) | Err(Refused::Malformed(..)) => Ok(text),
         Err(Refused::TooMuch) => Err(refused(Expansion::exceeded(), None)),
     }
 }
 
-/// The text that kube reads: UTF-8, or UTF-16 with a mark.
-fn text(content: &[u8]) -> Cow<'_, str> {
-    let units = |unit: fn([u8; 2]) -> u16| {
-        content.chunks_exact(2).map(move |pair| unit(pair.try_into().unwrap_or_default())).collect::<Vec<_>>()
+/// As UTF-8, or as UTF-16 with a mark: a shell of Windows writes that.
+fn text(bytes: Vec<u8>) -> Option<String> {
+    let wide = |bytes: &[u8], number: fn([u8; 2]) -> u16| {
+        let (pairs, rest) = bytes.as_chunks();
+        let numbers: Vec<u16> = pairs.iter().copied().map(number).collect();
+        rest.is_empty().then(|| String::from_utf16(&numbers).ok())?
     };
-    match content {
-        [0xff, 0xfe, ..] => String::from_utf16_lossy(&units(u16::from_le_bytes)).into(),
-        [0xfe, 0xff, ..] => String::from_utf16_lossy(&units(u16::from_be_bytes)).into(),
-        _ => String::from_utf8_lossy(content),
+    match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] => str::from_utf8(rest).ok().map(str::to_owned),
+        _ => String::from_utf8(bytes).ok(),
+    }
+}
+
+/// The names of files in it. They are relative to its folder.
+fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
+    let Kubeconfig { clusters, auth_infos, .. } = kubeconfig;
+    let clusters =
+        clusters.iter_mut().filter_map(|named| named.cluster.as_mut()?.certificate_authority.as_mut());
+    let users = auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()).flat_map(|user| {
+        let AuthInfo { client_certificate, client_key, token_file, exec, .. } = user;
+        // A program without a slash in its name is looked for in PATH.
+        let program = exec.as_mut().and_then(|exec| exec.command.as_mut()).filter(|name| name.contains('/'));
+        [client_certificate.as_mut(), client_key.as_mut(), token_file.as_mut(), program].into_iter().flatten()
+    });
+    clusters.chain(users)
+}
+
+fn absolute(folder: &Path, file: &mut String) {
+    if Path::new(file).is_relative()
+        && let Some(joined) = folder.join(&*file).to_str()
+    {
+        *file = joined.to_owned();
     }
 }
 
@@ -117,6 +151,32 @@ fn files_of<'a>(
         [certificate, key, user.token_file.as_ref()]
     });
     of_cluster.into_iter().chain(of_user.flatten()).filter(|file| !file.is_empty())
+}
+
+/// What is wrong with a server's URL and with who we are there. Neither is quoted: there may be a password in it.
+pub(super) fn odd_config(config: &Config) -> Option<String> {
+    let url = &config.cluster_url;
+    let known = url.scheme().is_some_and(|scheme| [Scheme::HTTP, Scheme::HTTPS].contains(scheme));
+    if !known || url.host().is_none_or(str::is_empty) {
+        return Some("its server is no URL that begins with https:// and a host".to_owned());
+    }
+    if url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Some(
+            "its server's URL has a user in it: that belongs into a user of the kubeconfig".to_owned(),
+        );
+    }
+    let proxy = config.proxy_url.as_ref().is_none_or(|url| {
+        url.scheme_str().is_some_and(|scheme| ["http", "https", "socks5"].contains(&scheme))
+    });
+    if !proxy {
+        return Some("its proxy is no URL that begins with http:// or socks5://".to_owned());
+    }
+    // The only way to a token that kube hides from logs.
+    let user = serde_json::to_value(&config.auth_info).unwrap_or_default();
+    let tokens = ["/token", "/auth-provider/config/id-token", "/auth-provider/config/access-token"];
+    let sendable = |token: &str| HeaderValue::from_str(token).is_ok();
+    let sent = tokens.into_iter().filter_map(|path| user.pointer(path)?.as_str()).all(sendable);
+    (!sent).then(|| "its user's token has characters that can't be sent".to_owned())
 }
 
 #[cfg(test)]
@@ -158,5 +218,37 @@ mod tests {
             let told = refused(file.path());
             assert!(told.ends_with("expand to more than 64 MiB"), "{told}");
         }
+    }
+
+    #[test]
+    fn utf_16_that_ends_midway_is_no_text() {
+        let wide = |mark: [u8; 2], of: fn(u16) -> [u8; 2]| {
+            let letters: Vec<u8> = "a: b".encode_utf16().flat_map(of).collect();
+            [&mark[..], &letters].concat()
+        };
+        let (little, big) = (wide([0xff, 0xfe], u16::to_le_bytes), wide([0xfe, 0xff], u16::to_be_bytes));
+        for good in [&little[..], &big, b"a: b", b"\xef\xbb\xbfa: b"] {
+            assert_eq!(text(good.to_vec()).as_deref(), Some("a: b"));
+        }
+        for bad in [&little[..5], &big[..5], b"\xff", b"\xff\xfe\0\xd8"] {
+            assert_eq!(text(bad.to_vec()), None);
+        }
+    }
+
+    #[test]
+    fn files_are_relative_to_the_kubeconfigs_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let yaml = "users:\n- name: u\n  user: {client-certificate: c.pem, client-key: /k.pem, exec: {command: ./login}}\n\
+                    - name: v\n  user: {exec: {command: login}}\nclusters:\n- name: c\n  cluster: {certificate-authority: ca/ca.pem}\n";
+        std::fs::write(&path, yaml).unwrap();
+        let mut kubeconfig = read(&[path]).unwrap().kubeconfig;
+        let folder = folder.path().to_str().unwrap();
+        let found: Vec<String> = files(&mut kubeconfig).map(|file| file.replace(folder, "FOLDER")).collect();
+        assert_eq!(found, ["FOLDER/ca/ca.pem", "FOLDER/c.pem", "/k.pem", "FOLDER/./login"]);
+        assert_eq!(
+            kubeconfig.auth_infos[1].auth_info.as_ref().unwrap().exec.as_ref().unwrap().command.as_deref(),
+            Some("login")
+        );
     }
 }

@@ -17,6 +17,10 @@ const PAGE: usize = 500;
 /// How many pages are read of one list: a million objects. A server that goes on for ever is not a server of a management
 /// cluster.
 const MOST_PAGES: usize = 2_000;
+/// How much is read of one page: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
+const PAGE_LIMIT: usize = 1 << 30;
+/// The same where a label is asked for, as records have one: there are a few of them, of 1 MiB at most.
+const LABELLED_LIMIT: usize = 64 << 20;
 /// How much is read of one list.
 const MOST_BYTES: u64 = 4 << 30;
 
@@ -93,7 +97,8 @@ async fn pages(
             }
         }
         let url = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
-        let ask = Ask::get(url, about.to_owned()).accept(accept);
+        let most = if label.is_empty() { PAGE_LIMIT } else { LABELLED_LIMIT };
+        let ask = Ask::get(url, about.to_owned()).accept(accept).at_most(most);
         let body = transport.call(ask).await?;
         bytes += u64::try_from(body.len()).unwrap_or(u64::MAX);
         let page: Page<'_> = parse(&body, about)?;

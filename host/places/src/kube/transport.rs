@@ -21,8 +21,8 @@ use crate::place::{PlaceError, Result};
 /// How long a server may be silent: before it answers, and between two pieces of an answer. The whole of a
 /// large list may take longer.
 const SILENCE: Duration = Duration::from_secs(30);
-/// The largest answer that is read: a page of 500 objects at the API server's limit of 1.5 MiB is 750 MiB.
-const ANSWER_LIMIT: usize = 1 << 30;
+/// The largest answer that is read where nothing else is said: an object has 1.5 MiB at most, and ten thousand kinds fit in.
+const ANSWER_LIMIT: usize = 32 << 20;
 /// The most that is read of a refusal.
 const REFUSAL_LIMIT: usize = 1 << 20;
 /// After so many different warnings no more are passed on.
@@ -46,6 +46,8 @@ pub(super) struct Ask<'a> {
     pub(super) body: Bytes,
     /// What may be said about the object in an error.
     pub(super) quote: Quote,
+    /// Bytes of the largest answer that is read.
+    pub(super) limit: usize,
     /// What is asked, in people's words and without content: `create Secret`.
     pub(super) about: String,
 }
@@ -60,6 +62,7 @@ impl<'a> Ask<'a> {
             content_type: "",
             body: Bytes::new(),
             quote: Quote::Message,
+            limit: ANSWER_LIMIT,
             about,
         }
     }
@@ -67,6 +70,11 @@ impl<'a> Ask<'a> {
     /// In which form the answer is wanted.
     pub(super) fn accept(self, accept: &'a str) -> Self {
         Self { accept, ..self }
+    }
+
+    /// How much of an answer is read.
+    pub(super) fn at_most(self, limit: usize) -> Self {
+        Self { limit, ..self }
     }
 
     /// Something sent along.
@@ -117,14 +125,14 @@ impl Transport {
 
     /// Asks and reads the whole answer.
     pub(super) async fn call(&self, ask: Ask<'_>) -> Result<Bytes, Refusal> {
-        let about = ask.about.clone();
+        let (about, limit) = (ask.about.clone(), ask.limit);
         let response = self.open(ask).await?;
-        Ok(read(response.into_body(), ANSWER_LIMIT, &about).await?)
+        Ok(read(response.into_body(), limit, &about).await?)
     }
 
     /// Asks and leaves the answer's body to be read.
     pub(super) async fn open(&self, ask: Ask<'_>) -> Result<Response<Body>, Refusal> {
-        let Ask { method, path, accept, content_type, body, quote, about } = ask;
+        let Ask { method, path, accept, content_type, body, quote, limit: _, about } = ask;
         let mut builder = Request::builder().method(method).uri(path).header(ACCEPT, accept);
         if !content_type.is_empty() {
             builder = builder.header(CONTENT_TYPE, content_type);
