@@ -24,7 +24,7 @@ const SHOWN: usize = 100;
 
 /// What the move that wrote a directory says about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
     /// `pivot-host.io/v1alpha1`.
     pub api_version: String,
@@ -45,7 +45,7 @@ pub struct Manifest {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Unfinished {
     move_id: String,
 }
@@ -84,9 +84,14 @@ pub(super) fn is(body: &Value) -> bool {
 /// The manifest, if the directory has one.
 pub(super) fn read(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
     let Some(manifest) = parse::<Manifest>(files, FILE)? else { return Ok(None) };
-    if manifest.api_version != API_VERSION {
-        let version = words::line(&manifest.api_version, SHOWN);
+    if manifest.api_version != API_VERSION || manifest.kind != KIND {
+        let version = words::line(&format!("{} {}", manifest.api_version, manifest.kind), SHOWN);
         return Err(unreadable(files, FILE, format!("{version} is not known here")));
+    }
+    // Shortened, it would say that a part is the whole.
+    if manifest.count != manifest.files.len() {
+        let reason = format!("it counts {} objects and lists {}", manifest.count, manifest.files.len());
+        return Err(unreadable(files, FILE, reason));
     }
     known_move(files, FILE, &manifest.move_id)?;
     match manifest.kinds.iter().find_map(odd_definition) {

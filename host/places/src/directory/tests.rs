@@ -444,6 +444,9 @@ async fn a_manifest_that_can_not_be_right_is_refused() {
         ("/apiVersion", json!("x".repeat(100_000))),
         ("/count", json!(-1)),
         ("/count", json!(1e300)),
+        ("/count", json!(1)),
+        ("/kind", json!("Else")),
+        ("/ofTheFuture", json!(true)),
         ("/kinds/0/groupKind/kind", json!("../x")),
         ("/kinds/0/plural", json!("../x")),
         ("/kinds/0/served", json!(["v1/../x"])),
@@ -452,7 +455,13 @@ async fn a_manifest_that_can_not_be_right_is_refused() {
         ("/files", Value::Object(many)),
     ] {
         let mut bad = good.clone();
-        *bad.pointer_mut(path).unwrap() = value;
+        if let Some(files) = value.as_object() {
+            bad["count"] = files.len().into();
+        }
+        match bad.pointer_mut(path) {
+            Some(field) => *field = value,
+            None => bad[path.trim_start_matches('/')] = value,
+        }
         let told = refused(&[("manifest.json", &bad.to_string())]);
         assert!(told.len() < 1_500 && !told.contains('\n'), "{path}: {told}");
     }
