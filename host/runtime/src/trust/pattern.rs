@@ -184,13 +184,19 @@ impl FromStr for Pattern {
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
         let port = match port {
             "*" => None,
-            port => Some(port.parse().map_err(|_| wrong())?),
+            // A number may have a sign elsewhere; and nothing listens on port 0.
+            port if port.starts_with(|c: char| c.is_ascii_digit()) => {
+                Some(port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?)
+            }
+            _ => return Err(wrong()),
         };
         let host = host.to_ascii_lowercase();
         let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
-        let word = |w: &str| {
-            !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
-        };
+        // What begins with a dot has everything below it: that has to be written with a star.
+        let name = |name: &str| name.len() <= 253 && name.split('.').all(part);
+        if bare.is_none() && host.contains(':') {
+            return Err(wrong());
+        }
         let host = if let Ok(network) = bare.unwrap_or(&host).parse() {
             Host::Network(network)
         } else if bare.is_some() {
@@ -203,13 +209,20 @@ impl FromStr for Pattern {
                 return Err(wrong());
             }
             Host::Service(namespace.to_owned(), service.to_owned())
-        } else if word(host.strip_prefix("*.").unwrap_or(&host)) {
+        } else if name(host.strip_prefix("*.").unwrap_or(&host)) {
             Host::Name(host.strip_prefix('*').unwrap_or(&host).to_owned())
         } else {
             return Err(wrong());
         };
         Ok(Self { host, port })
     }
+}
+
+/// Whether it can stand between the dots of a name.
+fn part(word: &str) -> bool {
+    !word.is_empty()
+        && word.len() <= 63
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
 impl fmt::Display for Pattern {
@@ -276,6 +289,16 @@ mod tests {
             "1.2.3.4/33:80",
             "[x]:80",
             "h:70000",
+            "h:0",
+            "h:+80",
+            ".example.com:80",
+            "a..b:80",
+            "a.:80",
+            "*.:80",
+            "::1:80",
+            "fd00::/8:80",
+            &"a.".repeat(200),
+            &format!("{}:80", "a".repeat(64)),
         ] {
             assert!(bad.parse::<Pattern>().is_err(), "{bad}");
         }
