@@ -1,0 +1,35 @@
+//! Hostile files and servers, tried with the program as users run it: at least 700 cases in one command.
+//!
+//! A family is a cause: what a file of one sort can do to whoever opens it. Each case says what is fed, how the run must end,
+//! and what it may take: time, memory, and bytes of what it says. All are held against the same rules of output (`judge.rs`).
+//! What came of each is in `hostile/FAMILY.tsv` below cargo's directory for temporary files; the path is printed with
+//! `--nocapture`. `CASE=WORDS` runs only the cases whose name has those words.
+
+#[cfg(test)]
+mod case;
+#[cfg(test)]
+mod components;
+#[cfg(test)]
+mod credentials;
+#[cfg(test)]
+mod directories;
+#[cfg(test)]
+mod judge;
+#[cfg(test)]
+mod kubeconfigs;
+#[cfg(test)]
+mod manifests;
+#[cfg(test)]
+mod opened;
+#[cfg(test)]
+mod records;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+mod table;
+#[cfg(test)]
+mod texts;
+#[cfg(test)]
+mod trust;
+#[cfg(test)]
+mod words;
