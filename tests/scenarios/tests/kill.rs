@@ -207,7 +207,7 @@ async fn a_resume_waits_for_a_dead_runs_lease() {
     let start = Instant::now();
     let ended = wired.host.run(&["resume"]).await.unwrap().ends_with(0).unwrap();
     assert!(ended.stderr.contains("--take-over"), "{}", ended.stderr);
-    assert!((10..20).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    assert!((10..40).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
     same(before, all(&stage.pair.target, &["shop"]).await);
     stage.tidy(&["shop"]).await;
 }

@@ -90,7 +90,7 @@ fn texts() -> Vec<Case> {
         ("a key that is a map", format!("{yaml}? {{a: hunter2}}\n: 1\n").into()),
         ("UTF-16 that ends midway", b"\xff\xfe\0".to_vec()),
         ("UTF-16, the other way round, that ends midway", b"\xfe\xff\0h\0".to_vec()),
-        ("UTF-16", b"\xff\xfeh\0u\0n\0t\0e\0r\0002\0".to_vec()),
+        ("UTF-16", b"\xff\xfeh\0u\0n\0t\0e\0r\x002\0".to_vec()),
         ("Latin-1", b"users: \xe4 hunter2\n".to_vec()),
         ("a NUL", b"users: \0 hunter2\n".to_vec()),
         ("binary", b"\0asm\x0d\0\x01\0hunter2".to_vec()),
