@@ -69,7 +69,7 @@ pub fn new_dependents(
         some_of(&lost, 5)
     );
     let remedy = "put what is needed into the target by hand; delete it here, or take its owner references off, and resume";
-    Some(Refusal::source("latecomers", first, message, remedy))
+    Some(Refusal::source("latecomers", first, message, remedy).and(lost.into_iter().skip(1)))
 }
 
 /// Whether anybody would miss it.
@@ -87,7 +87,8 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
         if names.len() == 1 { "it" } else { "them" },
     );
     let accept = Remedy::AcceptLoss { kind: kind.group_kind.clone() };
-    let refusal = |remedy| Refusal::source("collateral", first.clone(), message, remedy);
+    let others = lost.keys().skip(1).cloned();
+    let refusal = |remedy| Refusal::source("collateral", first.clone(), message, remedy).and(others);
     Some(match way_to_move(kind, first) {
         Some(way) => refusal(format!("let them move too ({way})").into()).or(accept),
         None => refusal(accept),

@@ -51,6 +51,7 @@ pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupK
             format!("no plugin takes care of {}: {}", some_of(keys, 3), danger.why),
             format!("add a plugin that handles {kind}"),
         );
+        let refusal = refusal.and(keys.iter().skip(1).cloned());
         refusals.push(refusal.or(Remedy::MoveWithoutPlugin { kind: GroupKind::clone(kind) }));
     }
     refusals

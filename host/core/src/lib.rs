@@ -25,12 +25,14 @@
 //! | [`hooks`] | what plugins say |
 //! | [`side`] | the two places of a move, and whatever there is one of for each |
 //! | [`refusal`], [`remedy`] | how a reason not to go on is told, and what can be done about it |
+//! | [`grouped`] | what many objects have in common, as one line |
 //! | [`shell`] | commands that people are offered to type |
 //! | [`words`] | what others wrote, as one bounded line |
 
 pub mod body;
 pub mod collateral;
 pub mod format;
+pub mod grouped;
 pub mod hooks;
 pub mod inventory;
 pub mod kind;

@@ -140,7 +140,7 @@ fn unreadable(side: Side, provider: &Provider) -> Refusal {
         "repair it: `kubectl get providers.clusterctl.cluster.x-k8s.io -n {} -o wide`",
         quoted(&provider.namespace)
     ))];
-    Refusal { code: "provider-version-unreadable", side, object: None, message, remedies }
+    Refusal { code: "provider-version-unreadable", side, object: None, others: Vec::new(), message, remedies }
 }
 
 #[cfg(test)]

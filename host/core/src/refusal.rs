@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::grouped::{Group, groups};
 use crate::remedy::Remedy;
 use crate::shell::kubectl;
 use crate::{Key, ObjectError, Side};
@@ -22,6 +23,9 @@ pub struct Refusal {
     /// With which object; the first, where several are meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<Key>,
+    /// The others, where several are meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Key>,
     /// What is wrong: lower case, no final dot, no data of secrets.
     pub message: String,
     /// What can be done about it, each on its own, best first.
@@ -40,6 +44,7 @@ impl Refusal {
             code,
             side: Side::Source,
             object: Some(object),
+            others: Vec::new(),
             message: message.into(),
             remedies: vec![remedy.into()],
         }
@@ -51,9 +56,31 @@ impl Refusal {
             code,
             side: Side::Target,
             object: None,
+            others: Vec::new(),
             message: message.into(),
             remedies: vec![remedy.into()],
         }
+    }
+
+    /// The same about these objects too.
+    pub(crate) fn and(mut self, others: impl IntoIterator<Item = Key>) -> Self {
+        self.others.extend(others);
+        self
+    }
+
+    /// Those that say the same about objects of one kind together, and can be helped in the same way.
+    pub fn grouped(refusals: &[Self]) -> Vec<Group<'_, Self>> {
+        groups(refusals, |refusal| {
+            let Self { code, side, object, others: _, message, remedies } = refusal;
+            let ways = remedies.iter().map(|remedy| match remedy {
+                Remedy::ByHand { what } => what.clone(),
+                // About the same object as the refusal.
+                Remedy::Unpause { object: _, annotated } => format!("unpause {annotated}"),
+                other => format!("{other:?}"),
+            });
+            let words = [(*code).to_owned(), side.to_string(), message.clone()].into_iter().chain(ways);
+            (object.as_ref(), words.collect())
+        })
     }
 
     /// The same, with one more way out.

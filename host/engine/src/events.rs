@@ -113,7 +113,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         remedy: String,
     },
-    /// Still waiting. Repeated every few seconds.
+    /// Still waiting. Reported when it changes, no two within five seconds, and every thirty while it doesn't.
     Waiting {
         /// What for: the first hundred.
         awaited: Vec<Awaited>,

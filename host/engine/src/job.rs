@@ -89,6 +89,7 @@ fn not_served(side: Side, group_kind: &GroupKind) -> Failure {
         code: "kind-missing",
         side,
         object: None,
+        others: Vec::new(),
         message: format!("the {side} does not serve {group_kind}"),
         remedies: vec![
             "install the provider that defines it there; `kubectl api-resources` shows what is served".into(),

@@ -10,7 +10,9 @@ use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Key, Side};
-use pivot_engine::{Exit, Failure, LockStatus, MoveStatus, Report, Status, Stop, Summary, Verb};
+use pivot_engine::{
+    Awaited, Exit, Failure, Held, LockStatus, MoveStatus, Report, Status, Stop, Summary, Verb,
+};
 use serde::Serialize;
 
 use super::remedies;
@@ -84,14 +86,19 @@ struct Refused {
     side: Side,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<Key>,
+    /// All of them, where several are meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    objects: Vec<Key>,
     message: String,
     remedy: String,
 }
 
 impl From<&Refusal> for Refused {
     fn from(refusal: &Refusal) -> Self {
-        let Refusal { code, side, object, message, remedies } = refusal.clone();
-        Self { code, side, object, message, remedy: remedies::sentence(&remedies) }
+        let Refusal { code, side, object, others, message, remedies } = refusal.clone();
+        let several = object.iter().chain(&others).cloned();
+        let objects = if others.is_empty() { Vec::new() } else { several.collect() };
+        Self { code, side, object, objects, message, remedy: remedies::sentence(&remedies) }
     }
 }
 
@@ -258,6 +265,12 @@ pub(crate) struct ErrorDocument {
     state: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<Found>,
+    /// What was waited for when the time was over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    awaited: Vec<Awaited>,
+    /// Objects that could not be released.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held: Vec<Held>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remedies: Vec<Way>,
     next: Vec<String>,
@@ -289,23 +302,25 @@ impl ErrorDocument {
     /// Of a stop of the engine.
     pub(crate) fn stop(stop: &Stop, next: Vec<String>) -> Document<Self> {
         let Stop { failure, phase, exit, standing, next: _, move_id: _, times, done } = stop;
-        let findings = match failure {
-            Failure::Gate(findings) => findings.as_slice(),
-            _ => &[],
-        };
-        let found = |(plugin, finding): &(String, Finding)| Found {
-            plugin: plugin.clone(),
-            finding: finding.clone(),
-        };
+        let (mut findings, mut awaited, mut held) = (Vec::new(), Vec::new(), Vec::new());
+        match failure {
+            Failure::Gate(found) => findings.clone_from(found),
+            Failure::TimedOut(missing) | Failure::NotTakenOver(missing) => awaited.clone_from(missing),
+            Failure::Unsettled(left) => held.clone_from(left),
+            _ => {}
+        }
+        let found = |(plugin, finding): (String, Finding)| Found { plugin, finding };
         let way = |remedy: Remedy| Way { text: remedies::text(&remedy), remedy };
         let content = Self {
             exit_code: crate::exit::code(*exit),
             reason: format!("{exit:?}"),
-            message: failure_text(stop).message(),
+            message: failure_text(stop, false).message(),
             refusals: refusals(failure).iter().map(Refused::from).collect(),
             phase: *phase,
             state: standing.clone(),
-            findings: findings.iter().map(found).collect(),
+            findings: findings.into_iter().map(found).collect(),
+            awaited,
+            held,
             remedies: stop.remedies().into_iter().map(way).collect(),
             next,
             done: done.iter().map(|(verb, counts)| (*verb, named(counts))).collect(),
@@ -324,6 +339,8 @@ impl ErrorDocument {
             phase: None,
             state: state.to_owned(),
             findings: Vec::new(),
+            awaited: Vec::new(),
+            held: Vec::new(),
             remedies: Vec::new(),
             next: Vec::new(),
             done: BTreeMap::new(),

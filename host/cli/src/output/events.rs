@@ -2,14 +2,19 @@
 //! accepts a danger, is known here alone.
 
 use jiff::Timestamp;
+use pivot_core::Key;
+use pivot_core::grouped::{Group, NAMES, groups, thousands};
 use pivot_core::hooks::Severity;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::some_of;
-use pivot_engine::{Danger, Event, LeaseState, Summary, Verb};
+use pivot_engine::{Awaited, Danger, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};
 
 use super::lines::count;
 use super::result::what;
+
+/// How many things that are waited for a line names.
+const WAITS: usize = 3;
 
 /// How much attention a line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,17 +76,19 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
             format!("left {object} in the {side} as it is")
         }
         Event::Object { verb, object, side, .. } => format!("{} {object} in the {side}", done(*verb)),
-        Event::Finding { plugin, severity, text, remedy, .. } => {
-            let note = if *severity == Severity::Note { "note: " } else { "" };
-            let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
-            format!("{note}{plugin}: {text}{remedy}")
+        Event::Finding { .. } | Event::Note { .. } | Event::Warning { .. } => {
+            said_together(&[event]).concat()
         }
         Event::Waiting { awaited, more, seconds_left } => {
-            let shown: Vec<String> = awaited.iter().take(3).map(ToString::to_string).collect();
-            let rest = awaited.len() - shown.len() + more;
-            let rest = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-            let shown = if rest.is_empty() { some_of(&shown, 3) } else { shown.join(", ") };
-            format!("waiting, {seconds_left}s left: {shown}{rest}")
+            let mut lines = Awaited::lines(awaited, NAMES);
+            let rest = lines.len().saturating_sub(WAITS);
+            lines.truncate(WAITS);
+            let more = match (rest, more) {
+                (0, 0) => String::new(),
+                (0, more) => format!("; and for {} more objects", thousands(*more)),
+                _ => "; and for more".to_owned(),
+            };
+            format!("waiting, {seconds_left}s left: {}{more}", lines.join("; "))
         }
         Event::Asking { side, place, seconds } => {
             format!("waiting for the {side}, {place}: no answer for {seconds}s")
@@ -105,8 +112,45 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
             let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
             format!("waiting{left}: the run that held {object} must have noticed that it was taken over")
         }
-        Event::Note { text, .. } => format!("note: {text}"),
-        Event::Warning { text, .. } => text.clone(),
+    }
+}
+
+/// Notes, warnings and findings, a line for all that say the same of objects of one kind.
+pub(super) fn said_together(events: &[&Event]) -> Vec<String> {
+    let groups = groups(events.iter().copied(), |event| {
+        let Said { head, object, text, remedy } = said(event);
+        (object, vec![head, text.to_owned(), remedy.to_owned()])
+    });
+    let line = |group: &Group<'_, Event>| {
+        let Said { head, text, remedy, .. } = said(group.first);
+        let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+        format!("{head}{}{remedy}", group.line(text, NAMES))
+    };
+    groups.iter().map(line).collect()
+}
+
+/// What a note, a warning or a finding says.
+struct Said<'a> {
+    head: String,
+    object: Option<&'a Key>,
+    text: &'a str,
+    remedy: &'a str,
+}
+
+fn said(event: &Event) -> Said<'_> {
+    match event {
+        Event::Finding { plugin, severity, object, text, remedy, .. } => {
+            let note = if *severity == Severity::Note { "note: " } else { "" };
+            Said { head: format!("{note}{plugin}: "), object: object.as_ref(), text, remedy }
+        }
+        Event::Note { object, text, .. } => {
+            Said { head: "note: ".to_owned(), object: object.as_ref(), text, remedy: "" }
+        }
+        Event::Warning { object, text, .. } => {
+            Said { head: String::new(), object: object.as_ref(), text, remedy: "" }
+        }
+        // Nothing else says anything.
+        _ => Said { head: String::new(), object: None, text: "", remedy: "" },
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::Key;
 use pivot_core::plan::{Fate, Plan, Stay, Step};
+use pivot_core::refusal::Refusal;
 
 use super::document::PlanDocument;
 use super::stop::refusal_lines;
@@ -34,8 +35,8 @@ impl Document<PlanDocument<'_>> {
         }
         if !plan.refusals.is_empty() {
             text.gap();
-            text.line(format!("What speaks against it ({}):", plan.refusals.len()));
-            plan.refusals.iter().for_each(|refusal| text.append(refusal_lines(refusal)));
+            text.line(format!("What speaks against it ({}):", Refusal::grouped(&plan.refusals).len()));
+            text.append(refusal_lines(&plan.refusals, all));
         }
         text
     }

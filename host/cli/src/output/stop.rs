@@ -1,10 +1,15 @@
 //! A run that did not get to its end: what failed, how both sides stand, what to type.
 
+use pivot_core::Key;
+use pivot_core::grouped::{NAMES, counted, thousands};
 use pivot_core::refusal::Refusal;
 use pivot_engine::{Failure, Stop};
 
 use super::text::Text;
 use super::{Output, remedies};
+
+/// As many refusals as a person reads at once.
+const REFUSALS: usize = 20;
 
 /// How much of it has been told already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +30,16 @@ pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
     }
 }
 
-/// What failed, in words, and what has to be typed to go on; refusals are counted here and listed apart.
-pub(super) fn failure_text(stop: &Stop) -> Text {
+/// What failed, in words, and what has to be typed to go on; refusals are counted here and listed apart. With `all`, each object is
+/// named.
+pub(super) fn failure_text(stop: &Stop, all: bool) -> Text {
     match &stop.failure {
-        Failure::Refused(refusals) if refusals.len() == 1 => Text::from("refused, for this reason"),
-        Failure::Refused(refusals) => Text::from(format!("refused, for {} reasons", refusals.len())),
+        Failure::Refused(refusals) => Text::from(match Refusal::grouped(refusals).len() {
+            1 => "refused, for this reason".to_owned(),
+            several => format!("refused, for {several} reasons"),
+        }),
         Failure::Several(_) => {
-            let mut lines = stop.failure.lines();
+            let mut lines = stop.failure.lines(all);
             if let Some(head) = lines.first_mut() {
                 *head = "several moves are under way; name one of them with --move:".to_owned();
             }
@@ -42,26 +50,49 @@ pub(super) fn failure_text(stop: &Stop) -> Text {
             Text::from(format!("{stop}: name that with {flag}, or roll it back first"))
         }
         Failure::Plugins { remedy, .. } => Text::from(format!("{stop}; {}", remedies::text(remedy))),
-        failure => failure.lines().into_iter().collect(),
+        failure => failure.lines(all).into_iter().collect(),
     }
 }
 
-/// One refusal: what is wrong, then what to do about it.
-pub(super) fn refusal_lines(refusal: &Refusal) -> Text {
-    let Refusal { code: _, side, object: _, message, remedies } = refusal;
-    let mut text = Text::from(format!("  - {side}: {message}"));
-    if !remedies.is_empty() {
-        text.line(format!("    {}", remedies::sentence(remedies)));
+/// What is wrong, then what to do about it; what is wrong with several objects in the same way is said once. With `all`, each
+/// of them is named.
+pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
+    let (most, names) = if all { (usize::MAX, usize::MAX) } else { (REFUSALS, NAMES) };
+    let groups = Refusal::grouped(refusals);
+    let mut text = Text::default();
+    for group in groups.iter().take(most) {
+        let Refusal { side, message, remedies, .. } = group.first;
+        text.line(format!("  - {side}: {message}"));
+        let others = group.others();
+        if !others.is_empty() {
+            text.line(format!("    the same of {}", more(&others, names)));
+        }
+        if !remedies.is_empty() {
+            text.line(format!("    {}", remedies::sentence(remedies)));
+        }
+    }
+    if let Some(left @ 1..) = groups.len().checked_sub(most) {
+        text.line(format!("  and {} more; -v shows them", thousands(left)));
     }
     text
+}
+
+/// `149 more Clusters: ns/b, ns/c, ns/d, … and 146 more`.
+fn more(others: &[&Key], names: usize) -> String {
+    let counted = counted(others, names);
+    match counted.split_once(' ') {
+        Some((number, rest)) if others.len() > 1 => format!("{number} more {rest}"),
+        _ => counted,
+    }
 }
 
 impl Output {
     /// Tells people about a stop; `next` are whole commands.
     pub(crate) fn stopped(&self, stop: &Stop, told: Told, next: &[String]) {
-        let mut text = failure_text(stop);
+        let all = self.manner.verbose > 0;
+        let mut text = failure_text(stop, all);
         if told != Told::Refusals {
-            refusals(&stop.failure).iter().for_each(|refusal| text.append(refusal_lines(refusal)));
+            text.append(refusal_lines(refusals(&stop.failure), all));
         }
         self.fail(text);
         self.alternatives("fix: ", stop.remedies().iter().map(remedies::text));

@@ -242,10 +242,10 @@ fn without_a_terminal_each_event_is_a_line() {
             Copied:    creating 5 objects in the target
             created Machine ns/edge-1 in the target
             left Machine ns/edge-1 in the target as it is
-            waiting, 42s left: Machine ns/edge-1 in the source: not paused yet and 7 more
+            waiting, 42s left: Machine ns/edge-1 in the source: not paused yet; and for 7 more objects
             warning: the target does not take a request; trying again (no route)
-            note: readiness: it is not ready; wait for it
-            warning: readiness: it is not ready; wait for it
+            note: readiness: Cluster ns/edge: it is not ready; wait for it
+            warning: readiness: Cluster ns/edge: it is not ready; wait for it
             warning: the target has no ready node
         "#]],
     );
@@ -274,11 +274,11 @@ fn with_v_counts_and_reasons_are_told_on_the_way() {
             Copied:    creating 5 objects in the target
             created Machine ns/edge-1 in the target
             left Machine ns/edge-1 in the target as it is
-            waiting, 42s left: Machine ns/edge-1 in the source: not paused yet and 7 more
+            waiting, 42s left: Machine ns/edge-1 in the source: not paused yet; and for 7 more objects
             warning: the target does not take a request; trying again (no route)
             the target asks for fewer requests (17 turned away so far)
-            note: readiness: it is not ready; wait for it
-            warning: readiness: it is not ready; wait for it
+            note: readiness: Cluster ns/edge: it is not ready; wait for it
+            warning: readiness: Cluster ns/edge: it is not ready; wait for it
             warning: the target has no ready node
         "#]],
     );
@@ -300,7 +300,7 @@ fn a_plan_that_is_the_result_is_not_told_twice() {
     for event in [planned(), note("it is in the plan"), finding(Severity::Note)] {
         progress.event(event);
     }
-    assert_eq!(err.text(), "note: readiness: it is not ready; wait for it\n");
+    assert_eq!(err.text(), "note: readiness: Cluster ns/edge: it is not ready; wait for it\n");
     assert_eq!(progress.plan().map(|plan| plan.steps.len()), Some(5));
 }
 
@@ -369,7 +369,7 @@ fn nor_in_a_librarys_log() {
 #[test]
 fn nor_in_what_stopped_a_move() {
     use pivot_core::hooks::Finding;
-    use pivot_engine::{Exit, Failure, Stop};
+    use pivot_engine::{Exit, Failure, Held, Stop};
 
     let text = "x\nerror: all is lost\u{1b}[2J";
     let said = |failure| {
@@ -388,6 +388,14 @@ fn nor_in_what_stopped_a_move() {
         let document = serde_json::to_value(ErrorDocument::stop(&stop, Vec::new())).unwrap();
         (err.text(), document["message"].as_str().unwrap().to_owned())
     };
+    let held = |text: &str| Held { object: capi("Host", text), why: text.into() };
+    let awaited = |text: &str| Awaited {
+        object: Some(capi("Cluster", text)),
+        side: None,
+        plugin: Some(text.into()),
+        what: text.into(),
+        remedy: text.into(),
+    };
     let finding = Finding {
         severity: Severity::Stop,
         code: text.into(),
@@ -400,11 +408,11 @@ fn nor_in_what_stopped_a_move() {
         (Failure::Refused(vec![Refusal::source("c", capi("Cluster", text), text, text); 2]), 7),
         (Failure::Empty(text.into()), 3),
         (Failure::Several(vec![text.into(); 30]), 24),
-        (Failure::TimedOut(vec![text.into(); 2]), 5),
+        (Failure::TimedOut(vec![awaited(text); 2]), 4),
         (Failure::Gate(vec![(text.into(), finding)]), 5),
-        (Failure::Undecided(Box::new(Failure::TimedOut(vec![text.into()]))), 4),
+        (Failure::Undecided(Box::new(Failure::TimedOut(vec![awaited(text)]))), 4),
         (Failure::Declined(text.into()), 3),
-        (Failure::Unsettled(vec![text.into(); 2]), 6),
+        (Failure::Unsettled(vec![held(text); 2]), 6),
         (Failure::Bug(text.into()), 3),
     ] {
         let (shown, message) = said(failure);

@@ -252,6 +252,7 @@ pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
         code: "definitions-unreadable",
         side: Side::Source,
         object: None,
+        others: Vec::new(),
         message: "the user may not list CustomResourceDefinitions, whose labels say which kinds move".into(),
         remedies: vec![
             "grant `list` on customresourcedefinitions.apiextensions.k8s.io in the source, or use another user".into(),

@@ -90,7 +90,14 @@ async fn ask_one(
                 format!("look at what {by} makes of it, or {remedy}").into(),
             ),
         };
-        Refusal { code, side: Side::Target, object: Some(step.key.clone()), message, remedies: vec![remedy] }
+        Refusal {
+            code,
+            side: Side::Target,
+            object: Some(step.key.clone()),
+            others: Vec::new(),
+            message,
+            remedies: vec![remedy],
+        }
     };
     let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
     match job.target.create(kind, &sent, Change::DryRun).await.map_err(quoting) {

@@ -74,6 +74,7 @@ pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict
             code: "differs",
             side: Side::Target,
             object: Some(step.key.clone()),
+            others: Vec::new(),
             message: format!(
                 "{} is there and differs from the source's in {}",
                 step.key,
@@ -105,6 +106,7 @@ pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
         code: "exists",
         side: Side::Target,
         object: Some(key.clone()),
+        others: Vec::new(),
         message: format!("{key} is there already and was not created by this move{whose}"),
         remedies: vec![Remedy::from(format!(
             "if it is not needed, delete it there (`{}`); otherwise move to another namespace or cluster",

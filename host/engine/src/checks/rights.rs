@@ -81,6 +81,7 @@ async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option
         code: "rights-missing",
         side,
         object: None,
+        others: Vec::new(),
         message: format!("the user may not {}", some_of(&denied, 6)),
         remedies: vec![
             "use a kubeconfig whose user may, or grant it; `kubectl auth can-i` shows what a user may".into(),

@@ -38,6 +38,7 @@ pub(crate) async fn two_places(
         code: "same-cluster",
         side: Side::Target,
         object: None,
+        others: Vec::new(),
         message: if from == to {
             format!("source and target are the same: {from}")
         } else {

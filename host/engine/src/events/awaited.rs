@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use pivot_core::grouped::{Group, NAMES, groups};
 use pivot_core::hooks::Finding;
 use pivot_core::{Key, Side};
 use serde::{Deserialize, Serialize};
@@ -48,18 +49,43 @@ impl Awaited {
             remedy: finding.remedy.clone(),
         }
     }
+
+    /// Neither an object's nor a plugin's.
+    pub(crate) fn plain(what: String) -> Self {
+        Self { object: None, side: None, plugin: None, what, remedy: String::new() }
+    }
+
+    /// A line for all that wait for the same, with the first `most` names of each kind.
+    pub fn lines(awaited: &[Self], most: usize) -> Vec<String> {
+        grouped(awaited).iter().map(|group| line(group, most)).collect()
+    }
+}
+
+fn grouped<'a>(awaited: impl IntoIterator<Item = &'a Awaited>) -> Vec<Group<'a, Awaited>> {
+    groups(awaited, |one| {
+        let Awaited { object, side, plugin, what, remedy } = one;
+        let side = side.map(|side| side.to_string()).unwrap_or_default();
+        let plugin = plugin.clone().unwrap_or_default();
+        (object.as_ref(), vec![plugin, side, what.clone(), remedy.clone()])
+    })
+}
+
+fn line(group: &Group<'_, Awaited>, most: usize) -> String {
+    let Awaited { object, side, plugin, what, remedy } = group.first;
+    let text = match (plugin, object, side) {
+        (Some(plugin), _, _) => format!("{plugin}: {}", group.line(what, most)),
+        (None, Some(object), Some(side)) if group.objects.len() == 1 => {
+            format!("{object} in the {side}: {what}")
+        }
+        (None, Some(_), Some(side)) => format!("in the {side}: {}", group.line(what, most)),
+        (None, _, _) => group.line(what, most),
+    };
+    if remedy.is_empty() { text } else { format!("{text}; {remedy}") }
 }
 
 /// As people read it: `Machine ns/m in the source: not paused yet`.
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.plugin, &self.object, &self.side) {
-            (Some(plugin), _, _) => write!(f, "{plugin}: ")?,
-            (None, Some(object), Some(side)) => write!(f, "{object} in the {side}: ")?,
-            (None, Some(object), None) => write!(f, "{object}: ")?,
-            (None, None, _) => {}
-        }
-        f.write_str(&self.what)?;
-        if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
+        grouped([self]).iter().try_for_each(|group| f.write_str(&line(group, NAMES)))
     }
 }

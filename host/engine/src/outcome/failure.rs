@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use pivot_core::grouped::{Group, NAMES, groups};
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
@@ -12,6 +13,7 @@ use pivot_core::{Key, ObjectError, Side};
 use pivot_places::PlaceError;
 use serde::Serialize;
 
+use crate::events::Awaited;
 use crate::plugins::hooks::HookError;
 use crate::requests::halt::Halt;
 
@@ -76,7 +78,7 @@ pub enum Failure {
     /// A body could not be read.
     Object(Side, ObjectError),
     /// Something was waited for in vain.
-    TimedOut(Vec<String>),
+    TimedOut(Vec<Awaited>),
     /// A plugin's check says stop.
     Gate(Vec<(String, Finding)>),
     /// A plugin's hook failed, or its answer was out of bounds.
@@ -133,11 +135,20 @@ pub enum Failure {
         remedy: Box<Remedy>,
     },
     /// Controllers of the target did not show in time that they took these over.
-    NotTakenOver(Vec<String>),
+    NotTakenOver(Vec<Awaited>),
     /// Some objects could not be let go of; everything else is done.
-    Unsettled(Vec<String>),
+    Unsettled(Vec<Held>),
     /// A thing that can't happen, happened.
     Bug(String),
+}
+
+/// An object that could not be released.
+#[derive(Clone, Debug, Serialize)]
+pub struct Held {
+    /// Which.
+    pub object: Key,
+    /// Why.
+    pub why: String,
 }
 
 impl Failure {
@@ -147,30 +158,26 @@ impl Failure {
     }
 
     /// What failed, and a line for each thing that it lists. What others wrote may break no line: whoever prints them knows
-    /// where ours end.
-    pub fn lines(&self) -> Vec<String> {
+    /// where ours end. What says the same of several objects is one line, with the first of their names unless `all` are asked for.
+    pub fn lines(&self, all: bool) -> Vec<String> {
+        let (most, names) = if all { (usize::MAX, usize::MAX) } else { (LINES, NAMES) };
         match self {
             Self::Refused(refusals) if refusals.len() != 1 => {
-                let head = format!("{} reasons not to go on:", refusals.len());
-                listed(head, refusals, usize::MAX, ToString::to_string)
+                let groups = Refusal::grouped(refusals);
+                let lines = groups.iter().map(|group| group.line(&group.first.to_string(), names)).collect();
+                listed(&format!("{} reasons not to go on:", groups.len()), lines, most)
             }
             Self::Several(moves) => {
-                let head = "several moves are under way; name one of them:";
-                listed(head, moves, LINES, String::clone)
+                listed("several moves are under way; name one of them:", moves.clone(), most)
             }
-            Self::TimedOut(what) => listed("waited in vain:", what, LINES, String::clone),
+            Self::TimedOut(what) => listed("waited in vain:", Awaited::lines(what, names), most),
             Self::NotTakenOver(what) => {
                 let head = "nothing is deleted, because the target's controllers have not taken over:";
-                listed(head, what, LINES, String::clone)
+                listed(head, Awaited::lines(what, names), most)
             }
-            Self::Gate(findings) => listed("a check says stop:", findings, LINES, |(plugin, finding)| {
-                let Finding { message, code, object, remedy, .. } = finding;
-                let object = object.as_ref().map(|object| format!(", {object}")).unwrap_or_default();
-                let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
-                format!("{plugin}: {message} ({code}){object}{remedy}")
-            }),
+            Self::Gate(findings) => listed("a check says stop:", found(findings, names), most),
             Self::Undecided(why) => {
-                let mut lines = why.lines();
+                let mut lines = why.lines(all);
                 if let Some(head) = lines.first_mut() {
                     *head = format!("the commit was sent, and no answer came: {head}");
                 }
@@ -178,7 +185,12 @@ impl Failure {
             }
             Self::Unsettled(what) => {
                 let head = "moved, but these objects could not be let go of and stay paused:";
-                listed(head, what, usize::MAX, String::clone)
+                let groups = groups(what, |held| (Some(&held.object), vec![held.why.clone()]));
+                let line = |held: &Group<'_, Held>| match held.objects.len() {
+                    1 => format!("{}: {}", held.first.object, held.first.why),
+                    _ => held.line(&held.first.why, names),
+                };
+                listed(head, groups.iter().map(line).collect(), most)
             }
             other => vec![other.to_string()],
         }
@@ -190,14 +202,14 @@ impl fmt::Display for Failure {
         match self {
             Self::Refused(refusals) => match refusals.as_slice() {
                 [one] => write!(f, "{one}"),
-                _ => f.write_str(&self.lines().join("\n")),
+                _ => f.write_str(&self.lines(false).join("\n")),
             },
             Self::Several(_)
             | Self::TimedOut(_)
             | Self::NotTakenOver(_)
             | Self::Gate(_)
             | Self::Undecided(_)
-            | Self::Unsettled(_) => f.write_str(&self.lines().join("\n")),
+            | Self::Unsettled(_) => f.write_str(&self.lines(false).join("\n")),
             Self::Empty(why) => write!(f, "nothing to move: {why}"),
             Self::NoMove => f.write_str("no move is under way between these two clusters"),
             Self::Place { side, doing, object: Some(object), error } => {
@@ -263,12 +275,26 @@ impl fmt::Display for Failure {
 /// As many lines as a person reads; how many more there are.
 const LINES: usize = 20;
 
-fn listed<T>(head: impl Into<String>, items: &[T], most: usize, line: impl Fn(&T) -> String) -> Vec<String> {
-    let mut lines = vec![head.into()];
-    lines.extend(items.iter().take(most).map(|item| format!("  - {}", line(item))));
-    match items.len().saturating_sub(most) {
-        0 => {}
-        more => lines.push(format!("  and {more} more")),
+fn listed(head: &str, lines: Vec<String>, most: usize) -> Vec<String> {
+    let more = lines.len().saturating_sub(most);
+    let lines = lines.into_iter().take(most).map(|line| format!("  - {line}"));
+    let mut lines: Vec<String> = [head.to_owned()].into_iter().chain(lines).collect();
+    if more > 0 {
+        lines.push(format!("  and {more} more"));
     }
     lines
+}
+
+/// What plugins found, a line for all that say the same.
+fn found(findings: &[(String, Finding)], names: usize) -> Vec<String> {
+    let groups = groups(findings, |(plugin, finding)| {
+        let Finding { severity: _, code, message, object, remedy } = finding;
+        (object.as_ref(), vec![plugin.clone(), code.clone(), message.clone(), remedy.clone()])
+    });
+    let line = |group: &Group<'_, (String, Finding)>| {
+        let (plugin, Finding { code, message, remedy, .. }) = group.first;
+        let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+        format!("{plugin}: {}{remedy}", group.line(&format!("{message} ({code})"), names))
+    };
+    groups.iter().map(line).collect()
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pivot_core::grouped::NAMES;
 use pivot_core::plan::Fate as PlanFate;
 use pivot_core::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::refusal::{Refusal, some_of};
@@ -15,7 +16,7 @@ use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
 
 use crate::base::Base;
-use crate::events::Event;
+use crate::events::{Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::live::Known;
@@ -41,6 +42,7 @@ pub(crate) fn possible(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> 
             code: "unverifiable",
             side: Side::Source,
             object: Some(first),
+            others: keys.iter().skip(1).copied().cloned().collect(),
             message: format!(
                 "nothing in the target could show that a controller has taken over {}, and they would be deleted from the source",
                 some_of(&keys, 3)
@@ -102,6 +104,7 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
     let timeout = job.options.verify_timeout;
     match wait::until(&job.target, wanted, &lacks, timeout, &job.halter, &*job.watcher).await {
         Err(Failure::TimedOut(missing)) if !deletes => {
+            let missing = Awaited::lines(&missing, NAMES);
             let text = format!("the target's controllers have not taken over: {}", some_of(&missing, 3));
             job.tell(Event::warning("unverified", text));
             Ok(())

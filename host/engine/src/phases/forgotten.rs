@@ -42,6 +42,7 @@ pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Fa
         code: "record-removed",
         side: Side::Source,
         object: Some((*first).clone()),
+        others: left.iter().skip(1).copied().cloned().collect(),
         message: format!(
             "the source has no record of move {}, which is removed last of all, but still has {}: nothing is deleted nor un-paused \
              there on the word of the target alone",

@@ -65,6 +65,7 @@ pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Fa
             code: "copy-gone",
             side: Side::Target,
             object: Some((*first).clone()),
+            others: gone.iter().skip(1).copied().cloned().collect(),
             message: format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5)),
             remedies: vec![format!(
                 "find out who deletes there, put the objects back from the source, which still has them, annotated with {}={}, \
@@ -82,6 +83,7 @@ pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Fa
         code: "copy-replaced",
         side: Side::Target,
         object: Some((*first).clone()),
+        others: others.iter().skip(1).copied().cloned().collect(),
         message: format!(
             "{} are not the copies that this move made: others have their names",
             some_of(&others, 5)

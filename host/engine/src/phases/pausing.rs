@@ -206,6 +206,7 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
             code: "pause-undone",
             side: Side::Source,
             object: Some(first.clone()),
+            others: awake.iter().skip(1).cloned().collect(),
             message: format!(
                 "someone un-paused {} after they were copied: both sides may be at work on them",
                 some_of(&awake, 5)

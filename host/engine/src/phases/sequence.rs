@@ -18,7 +18,7 @@ use crate::checks::before_pause::{self, Ahead, Beside};
 use crate::discovery::first_look::FirstLook;
 use crate::discovery::objects::discover;
 use crate::discovery::planning;
-use crate::events::{self, Event, Summary};
+use crate::events::{self, Awaited, Event, Summary};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit::{self, Look};
@@ -164,7 +164,7 @@ impl ActiveMove {
             }
             if left.is_zero() {
                 let what = format!("the source to come to rest ({changed} objects were paused last)");
-                return Err(Failure::TimedOut(vec![what]));
+                return Err(Failure::TimedOut(vec![Awaited::plain(what)]));
             }
         }
     }

@@ -10,6 +10,7 @@
 //! Groups are read from the copies' annotations, where plugins remember things anyway: the engine needs no knowledge of
 //! providers and the record nothing new, and a run that resumes finds the same groups.
 
+mod waits;
 mod waves;
 
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ use tokio::time::Instant;
 
 use crate::events::{Awaited, Event, Verb};
 use crate::job::Job;
-use crate::outcome::failure::Failure;
+use crate::outcome::failure::{Failure, Held};
 use crate::phases::pausing;
 use crate::plugins::bounds;
 use crate::plugins::calls::Authors;
@@ -37,6 +38,7 @@ use crate::plugins::scene::Scene;
 use crate::requests::listing;
 use crate::requests::side_by_side::LISTS;
 
+use waits::Waits;
 use waves::Pace;
 
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -111,7 +113,7 @@ struct Settling<'a> {
     /// The object for which a plugin said stop.
     stopped: Option<Key>,
     /// What stays held, and why.
-    stuck: Vec<String>,
+    stuck: Vec<Held>,
 }
 
 /// Why an object stays held.
@@ -154,7 +156,10 @@ impl Settling<'_> {
 
     /// Settles all of them at once; returns the size of the next wave.
     async fn wave(&mut self, wave: &[&Entry], pace: &mut Pace) -> Result<usize, Failure> {
-        let work = wave.iter().map(|entry| one(self.job, entry, &self.services, self.patience).boxed());
+        let waits = Waits::new();
+        let asking =
+            Asking { job: self.job, services: &self.services, patience: self.patience, waits: &waits };
+        let work = wave.iter().map(|entry| one(&asking, entry).boxed());
         let (mut failed, mut released, mut halted) = (false, false, None);
         for (entry, outcome) in wave.iter().zip(join_all(work).await) {
             match outcome {
@@ -171,7 +176,7 @@ impl Settling<'_> {
                         _ => {}
                     }
                     self.heed(entry, Some(plugin));
-                    self.stuck.push(format!("{}: {failure}", entry.key));
+                    self.stuck.push(Held { object: entry.key.clone(), why: in_a_line(&failure) });
                 }
             }
         }
@@ -212,7 +217,7 @@ impl Settling<'_> {
     /// Names an object that is left as it is, unless an earlier run has settled it.
     fn leave(&mut self, entry: &Entry, why: &str) {
         if self.found.get(&entry.key).is_none_or(|meta| is_marked(self.job, meta)) {
-            self.stuck.push(format!("{}: {why}", entry.key));
+            self.stuck.push(Held { object: entry.key.clone(), why: why.to_owned() });
         }
     }
 
@@ -227,19 +232,32 @@ impl Settling<'_> {
     }
 }
 
-/// Settles one object; returns whether there was anything to do.
-async fn one(
-    job: &Job,
-    entry: &Entry,
-    services: &Arc<dyn Services>,
+/// What failed, as the reason why one object is held.
+fn in_a_line(failure: &Failure) -> String {
+    let lines = failure.lines(true);
+    let line = lines.iter().map(|line| line.trim_start().trim_start_matches("- "));
+    line.collect::<Vec<_>>().join(" ")
+}
+
+/// What it takes to settle the objects of a wave.
+struct Asking<'a> {
+    job: &'a Job,
+    services: &'a Arc<dyn Services>,
+    /// How long each object is waited for.
     patience: Duration,
-) -> Result<bool, Stuck> {
+    waits: &'a Waits,
+}
+
+/// Settles one object; returns whether there was anything to do.
+async fn one(asking: &Asking<'_>, entry: &Entry) -> Result<bool, Stuck> {
+    let job = asking.job;
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     let mut acted = false;
     // As the last plugin that had nothing more to change saw it: it need not be read again.
     let mut seen = None;
     for plugin in settlers(job, &entry.key.group_kind) {
-        let settled = with_plugin(job, &entry.key, plugin, services, patience, &mut acted).await;
+        let settled = with_plugin(asking, &entry.key, plugin, &mut acted).await;
+        asking.waits.end(&entry.key);
         let named = |failure| Stuck { plugin: Some(plugin.describe().name.clone()), failure };
         seen = settled.map_err(named)?;
     }
@@ -258,13 +276,12 @@ async fn one(
 
 /// Settles an object with one plugin; gives it as it was when the plugin had nothing more to change.
 async fn with_plugin(
-    job: &Job,
+    asking: &Asking<'_>,
     key: &Key,
     plugin: &dyn Hooks,
-    services: &Arc<dyn Services>,
-    patience: Duration,
     acted: &mut bool,
 ) -> Result<Option<Object>, Failure> {
+    let Asking { job, services, patience, .. } = asking;
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let name = &plugin.describe().name;
     let refuse = |error| Failure::Hook {
@@ -273,20 +290,21 @@ async fn with_plugin(
         object: Some(Box::new(key.clone())),
         error,
     };
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + *patience;
     let mut patches: BTreeMap<String, usize> = BTreeMap::new();
     loop {
         let Some(object) = job.target.get(kind, key).await? else { return Ok(None) };
-        let answer = plugin.settle(&object, services.clone()).await.map_err(refuse)?;
+        let answer = plugin.settle(&object, Arc::clone(services)).await.map_err(refuse)?;
         *acted |= answer != Settlement::Done;
         match answer {
             Settlement::Done => return Ok(Some(object)),
             Settlement::Stop(finding) => {
                 // The rest of its wave may take minutes.
-                job.tell(Event::finding(name, &finding));
-                return Err(Failure::Gate(vec![(name.clone(), finding)]));
+                job.tell(Event::finding(name, &about(finding.clone(), key)));
+                let object = finding.object.clone().filter(|object| object != key);
+                return Err(Failure::Gate(vec![(name.clone(), Finding { object, ..finding })]));
             }
-            Settlement::Wait(finding) => wait(job, name, &finding, deadline).await?,
+            Settlement::Wait(finding) => wait(asking, name, finding, key, deadline).await?,
             Settlement::Patch(patch) => {
                 if let Some(message) = bounds::violation(plugin.describe(), Hook::Settle, &patch) {
                     return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
@@ -310,16 +328,29 @@ async fn with_plugin(
     }
 }
 
-async fn wait(job: &Job, plugin: &str, finding: &Finding, deadline: Instant) -> Result<(), Failure> {
-    let awaited = Awaited::plugin(plugin, finding);
+/// The finding with the object that was asked about, if it names none.
+fn about(finding: Finding, key: &Key) -> Finding {
+    Finding { object: finding.object.or_else(|| Some(key.clone())), ..finding }
+}
+
+async fn wait(
+    asking: &Asking<'_>,
+    plugin: &str,
+    finding: Finding,
+    key: &Key,
+    deadline: Instant,
+) -> Result<(), Failure> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
-        return Err(Failure::TimedOut(vec![awaited.to_string()]));
+        // Which object is held is said already.
+        let object = finding.object.clone().filter(|object| object != key);
+        return Err(Failure::TimedOut(vec![Awaited::plugin(plugin, &Finding { object, ..finding })]));
     }
-    job.tell(Event::waiting(vec![awaited], left.as_secs()));
+    let awaited = Awaited::plugin(plugin, &about(finding, key));
+    asking.waits.begin(&*asking.job.watcher, key, awaited, deadline);
     tokio::select! {
         () = tokio::time::sleep(ASK_AGAIN.min(left)) => Ok(()),
-        halt = job.halter.wait() => Err(Failure::Halted(halt)),
+        halt = asking.job.halter.wait() => Err(Failure::Halted(halt)),
     }
 }
 

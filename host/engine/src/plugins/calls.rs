@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use pivot_core::grouped::anonymous;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
 use pivot_core::refusal::some_of;
-use pivot_core::{Object, merge};
+use pivot_core::{Key, Object, merge};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -18,11 +19,14 @@ use crate::outcome::failure::Failure;
 use crate::plugins::bounds;
 use crate::plugins::hooks::{HookError, Hooks};
 use crate::plugins::scene::Scene;
+use crate::requests::reports::Reports;
 
 /// How long after a "wait" the checks are asked again.
 const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);
-/// How many notes and warnings of one plugin are told at one point of the move: what matters drowns in more.
+/// How many different notes and warnings of one plugin are told at one point of the move: what matters drowns in more.
 const TOLD: usize = 50;
+/// How many in all: the same may be said of many objects.
+const TOLD_OBJECTS: usize = 2_000;
 
 /// What plugins want to change of an object.
 pub(crate) struct Wanted {
@@ -145,7 +149,8 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 /// Asks every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
 pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), Failure> {
     let deadline = Instant::now() + job.options.gate_timeout;
-    let mut told: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut told: BTreeMap<&str, Told> = BTreeMap::new();
+    let reports = Reports::default();
     let services = job.services.within(scene);
     loop {
         let mut waits: Vec<(String, Finding)> = Vec::new();
@@ -184,7 +189,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
         }
         // A plan says what a move would wait for, and does not wait.
         if job.options.dry_run != DryRun::Off {
-            let mut told: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+            let mut told: BTreeMap<&str, Told> = BTreeMap::new();
             for (plugin, finding) in &waits {
                 let message = format!("a move would wait: {}", finding.message);
                 let finding = Finding { severity: Severity::Warn, message, ..finding.clone() };
@@ -196,9 +201,9 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
             waits.iter().map(|(plugin, finding)| Awaited::plugin(plugin, finding)).collect();
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Failure::TimedOut(awaited.iter().map(ToString::to_string).collect()));
+            return Err(Failure::TimedOut(awaited));
         }
-        job.tell(Event::waiting(awaited, left.as_secs()));
+        reports.tell(&*job.watcher, awaited, deadline);
         tokio::select! {
             () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
             halt = job.halter.wait() => return Err(Failure::Halted(halt)),
@@ -206,13 +211,26 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
     }
 }
 
-/// Tells a note or a warning: once, however often the gate is asked again, and not too many.
-fn tell(job: &Job, told: &mut BTreeSet<String>, plugin: &str, finding: &Finding) {
-    if told.len() > TOLD || !told.insert(finding.message.clone()) {
+/// Findings that were told: what they say of any object, and each with its object.
+#[derive(Default)]
+struct Told {
+    different: BTreeSet<String>,
+    all: BTreeSet<(String, Option<Key>)>,
+    cut: bool,
+}
+
+/// Tells a note or a warning: once of an object, however often the gate is asked again, and not too many.
+fn tell(job: &Job, told: &mut Told, plugin: &str, finding: &Finding) {
+    let Finding { message, object, .. } = finding;
+    if told.cut || !told.all.insert((message.clone(), object.clone())) {
         return;
     }
-    if told.len() > TOLD {
-        let text = format!("plugin {plugin} has reported {TOLD} findings; the rest is not shown");
+    told.different.insert(object.as_ref().map_or(message.clone(), |object| anonymous(message, object)));
+    let (different, all) = (told.different.len() > TOLD, told.all.len() > TOLD_OBJECTS);
+    if different || all {
+        told.cut = true;
+        let most = if different { TOLD } else { TOLD_OBJECTS };
+        let text = format!("plugin {plugin} has reported {most} findings; the rest is not shown");
         job.tell(Event::warning("findings-cut", text));
     } else {
         job.tell(Event::finding(plugin, finding));

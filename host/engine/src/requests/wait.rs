@@ -10,13 +10,14 @@ use pivot_core::{Key, Kind, Object};
 use pivot_places::{Event, PlaceError};
 use tokio::time::Instant;
 
-use crate::events::{self, Awaited, Watcher};
+use crate::events::{Awaited, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
+use crate::requests::reports::Reports;
 use crate::requests::side::Handle;
 
-/// How often people are told what is still missing.
-const TELL: Duration = Duration::from_secs(5);
+/// How often it is looked whether there is something to report.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Objects of one kind that are waited for.
 #[derive(Clone, Debug)]
@@ -66,20 +67,17 @@ pub(crate) async fn until(
     };
     let deadline = Instant::now() + timeout;
     let kinds = wanted.iter().map(|(kind, wanted)| one_kind(handle, kind, wanted, lacks, &missing));
+    let reports = Reports::later();
     let tell = async {
         loop {
-            tokio::time::sleep(TELL.min(deadline.saturating_duration_since(Instant::now()))).await;
-            let left = deadline.saturating_duration_since(Instant::now()).as_secs();
-            watcher.event(events::Event::waiting(awaited(), left));
-            if left == 0 {
-                tokio::time::sleep(TELL).await;
-            }
+            tokio::time::sleep(LOOK).await;
+            reports.tell(watcher, awaited(), deadline);
         }
     };
     tokio::select! {
         result = try_join_all(kinds) => result.map(drop),
         halt = halter.wait() => Err(Failure::Halted(halt)),
-        () = tokio::time::sleep(timeout) => Err(Failure::TimedOut(awaited().iter().map(ToString::to_string).collect())),
+        () = tokio::time::sleep(timeout) => Err(Failure::TimedOut(awaited())),
         () = tell => Ok(()),
     }
 }

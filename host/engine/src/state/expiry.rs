@@ -26,13 +26,13 @@ pub(crate) async fn wait(
 ) -> Result<Option<Seen>, Failure> {
     // From now: how long the answer took says nothing of how long it stood still.
     let still_since = Instant::now();
+    let left = DURATION.as_secs();
+    watcher.event(leases.event(&seen.name, &seen.holder, LeaseState::Waiting, Some(left)));
     loop {
         let stood_still = still_since.elapsed();
         if stood_still >= DURATION {
             return Ok(Some(seen.clone()));
         }
-        let left = DURATION.saturating_sub(stood_still).as_secs();
-        watcher.event(leases.event(&seen.name, &seen.holder, LeaseState::Waiting, Some(left)));
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
             halt = halter.wait() => return Err(Failure::Halted(halt)),
@@ -54,6 +54,7 @@ pub(crate) fn active(leases: &Leases, seen: &Seen) -> Failure {
         side: leases.handle.side,
         message: format!("another run is at work on this source: {holder} holds {lease}{claim}"),
         object: Some(lease),
+        others: Vec::new(),
         remedies: vec![Remedy::WaitForOtherRun],
     })
 }

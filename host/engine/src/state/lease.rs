@@ -219,6 +219,7 @@ pub(crate) fn not_allowed(side: Side, key: &Key, why: &str) -> Failure {
         code: "rights-missing",
         side,
         object: Some(key.clone()),
+        others: Vec::new(),
         message: format!("a move keeps a Lease and a record, and the user may not: {why}"),
         remedies: vec!["grant it".into(), Remedy::NameRecordNamespace],
     })

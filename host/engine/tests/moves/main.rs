@@ -29,6 +29,8 @@ mod plugins;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod round_trips;
 #[cfg(test)]
 mod secrets;

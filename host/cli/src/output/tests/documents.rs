@@ -6,7 +6,7 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Failure, Report, Stop, TakenBack};
 use serde_json::Value;
 
-use super::results::{broken, full_status, one, stop};
+use super::results::{awaited, broken, full_status, held, one, stop};
 use super::schemas;
 use super::*;
 
@@ -62,6 +62,7 @@ fn results_are_as_their_schemas_say() {
         times: vec![(Phase::Checked, std::time::Duration::from_millis(1))],
     };
     report.done.moved.insert(GroupKind::new("", "Secret"), 1);
+    report.done.unverified.insert(GroupKind::new("g", "K"));
     check(&ReportDocument::done("Moved", &report, SIDES));
     check(&ReportDocument::taken_back(&TakenBack { resumed: 1, removed: 2 }, SIDES));
     check(&ReportDocument::nothing(SIDES));
@@ -85,11 +86,17 @@ fn errors_are_as_their_schema_says() {
         Remedy::DropOwners { kinds: [GroupKind::new("g", "K")].into() },
         Remedy::ReachServer,
     ];
-    let refused = refusals().into_iter().map(|refusal| Refusal { remedies: every.to_vec(), ..refusal });
+    let refused = refusals().into_iter().map(|refusal| Refusal {
+        remedies: every.to_vec(),
+        others: vec![key()],
+        ..refusal
+    });
     for failure in [
         Failure::Refused(refused.collect()),
         Failure::Gate(vec![("hosts".into(), finding)]),
-        Failure::Unsettled(vec!["x".into()]),
+        Failure::Unsettled(vec![held("a", "it broke")]),
+        Failure::TimedOut(vec![awaited(Some(capi("Machine", "m")))]),
+        Failure::NotTakenOver(vec![awaited(None)]),
         broken(Hook::Check),
         Failure::NoMove,
     ] {

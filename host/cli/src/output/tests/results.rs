@@ -6,7 +6,7 @@ use pivot_core::hooks::{Finding, Hook};
 use pivot_core::record::{Finished, Pin, Record};
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Exit, Failure, HookError, LockStatus, MoveStatus, Next, Report, Status, Stop};
+use pivot_engine::{Exit, Failure, Held, HookError, LockStatus, MoveStatus, Next, Report, Status, Stop};
 
 use super::*;
 
@@ -27,6 +27,105 @@ fn shown(stop: &Stop, told: Told) -> String {
     let (output, _, err) = output(0, LogFormat::Text);
     output.stopped(stop, told, &["pivot-host resume".into(), "pivot-host rollback".into()]);
     err.text()
+}
+
+pub(super) fn held(name: &str, why: &str) -> Held {
+    Held { object: key("infra.io", "Host", Some("ns"), name), why: why.into() }
+}
+
+pub(super) fn awaited(object: Option<Key>) -> Awaited {
+    Awaited {
+        object,
+        side: None,
+        plugin: Some("readiness".into()),
+        what: "no controller of the target has written a status yet".into(),
+        remedy: String::new(),
+    }
+}
+
+#[test]
+fn what_is_said_of_many_objects_is_said_once_and_names_them() {
+    let machines = |count: usize| (0..count).map(|n| capi("Machine", &format!("c1-m{n}")));
+    let waits: Vec<Awaited> =
+        machines(6).chain([capi("Cluster", "c1")]).map(|key| awaited(Some(key))).collect();
+    check(
+        shown(&stop(Failure::TimedOut(waits.clone())), Told::Plan),
+        &expect![[r#"
+            error: waited in vain:
+              - readiness: no controller of the target has written a status yet (6 Machines: ns/c1-m0, ns/c1-m1, ns/c1-m2, … and 3 more)
+              - readiness: Cluster ns/c1: no controller of the target has written a status yet
+            state: the source is the truth
+            next:  pivot-host resume
+               or  pivot-host rollback
+        "#]],
+    );
+    let finding = |object| Finding {
+        severity: Severity::Stop,
+        code: "off".into(),
+        message: "it is off".into(),
+        object: Some(object),
+        remedy: "switch it on".into(),
+    };
+    let findings = machines(2).map(|key| ("hosts".to_owned(), finding(key))).collect();
+    check(
+        shown(&stop(Failure::Gate(findings)), Told::Plan),
+        &expect![[r#"
+            error: a check says stop:
+              - hosts: it is off (off) (2 Machines: ns/c1-m0, ns/c1-m1); switch it on
+            state: the source is the truth
+            next:  pivot-host resume
+               or  pivot-host rollback
+        "#]],
+    );
+    let why = "still held: nothing more was released after a plugin said stop for Host ns/h4";
+    let left = (7..200).map(|n| held(&format!("h{n:03}"), why)).chain([held("h004", "it broke")]);
+    check(
+        shown(&stop(Failure::Unsettled(left.collect())), Told::Plan),
+        &expect![[r#"
+            error: moved, but these objects could not be let go of and stay paused:
+              - still held: nothing more was released after a plugin said stop for Host ns/h4 (193 Hosts: ns/h007, ns/h008, ns/h009, … and 190 more)
+              - Host ns/h004: it broke
+            fix:   resume, and it is asked again
+               or  fix the plugins, and resume with --accept-plugin-change
+            state: the source is the truth
+            next:  pivot-host resume
+               or  pivot-host rollback
+        "#]],
+    );
+    let document = ErrorDocument::stop(&stop(Failure::TimedOut(waits)), Vec::new());
+    let document = serde_json::to_value(document).unwrap();
+    assert_eq!(document["awaited"].as_array().unwrap().len(), 7, "a document has each of them: {document}");
+}
+
+#[test]
+fn refusals_that_differ_in_the_object_alone_are_one() {
+    let paused = |n: usize| {
+        let cluster = capi("Cluster", &format!("c{n:03}"));
+        let unpause = Remedy::Unpause { object: cluster.clone(), annotated: true };
+        let message = format!("{cluster} is paused already");
+        let refusal = Refusal::source("already-paused", cluster, message, unpause);
+        Refusal { remedies: [refusal.remedies.clone(), vec![Remedy::MovePaused]].concat(), ..refusal }
+    };
+    let failure = || Failure::Refused((0..150).map(paused).chain(refusals().into_iter().skip(1)).collect());
+    check(
+        shown(&stop(failure()), Told::Nothing),
+        &expect![[r#"
+            error: refused, for 2 reasons
+              - source: Cluster ns/c000 is paused already
+                the same of 149 more Clusters: ns/c001, ns/c002, ns/c003, … and 146 more
+                if nobody needs the pause, take it back: `kubectl annotate -n ns cluster.cluster.x-k8s.io c000 cluster.x-k8s.io/paused-`; or move it paused: --move-paused
+              - target: kind Machine.cluster.x-k8s.io is not served
+                install Cluster API
+            state: the source is the truth
+            next:  pivot-host resume
+               or  pivot-host rollback
+        "#]],
+    );
+    let (output, _, err) = output(1, LogFormat::Text);
+    output.stopped(&stop(failure()), Told::Nothing, &[]);
+    assert_eq!(err.text().matches("ns/c").count(), 150, "-v names each: {}", err.text());
+    let document = serde_json::to_value(ErrorDocument::stop(&stop(failure()), Vec::new())).unwrap();
+    assert_eq!(document["refusals"].as_array().unwrap().len(), 151, "a document has each of them");
 }
 
 #[test]
@@ -190,7 +289,7 @@ fn a_stop_that_a_plugin_made_names_the_ways_out() {
            or  pivot-host rollback
     "#]],
     );
-    let unsettled = Failure::Unsettled(vec!["Host ns/a: it broke".into()]);
+    let unsettled = Failure::Unsettled(vec![held("a", "it broke")]);
     check(
         shown(&Stop { exit: Exit::PastCommit, ..stop(unsettled) }, Told::Nothing),
         &expect![[r#"

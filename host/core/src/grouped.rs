@@ -1,0 +1,207 @@
+//! What many objects have in common, in one line: `6 Machines: ns/m0, ns/m1, ns/m2, … and 3 more`.
+//!
+//! A wait, a finding and a refusal are each about one object, and 150 of them may say the same. Those whose words differ in nothing
+//! but the name of their object are one group for people; documents have every one of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{GroupKind, Key};
+
+/// As many names as a person reads in a line.
+pub const NAMES: usize = 3;
+
+/// Things that say the same about objects of one kind.
+#[derive(Clone, Debug)]
+pub struct Group<'a, T> {
+    /// The first of them.
+    pub first: &'a T,
+    /// What that is about.
+    object: Option<&'a Key>,
+    /// All that they are about, each once.
+    pub objects: BTreeSet<&'a Key>,
+}
+
+/// Puts things together that say the same; `about` says of each which object it is about, and in which words. The groups are in
+/// the order in which they were first seen.
+pub fn groups<'a, T>(
+    items: impl IntoIterator<Item = &'a T>,
+    about: impl Fn(&'a T) -> (Option<&'a Key>, Vec<String>),
+) -> Vec<Group<'a, T>> {
+    let mut seen: BTreeMap<(Option<&GroupKind>, Vec<String>), usize> = BTreeMap::new();
+    let mut groups: Vec<Group<'a, T>> = Vec::new();
+    for item in items {
+        let (object, mut words) = about(item);
+        if let Some(object) = object {
+            words.iter_mut().for_each(|words| *words = anonymous(words, object));
+        }
+        let same = (object.map(|object| &object.group_kind), words);
+        let at = *seen.entry(same).or_insert_with(|| {
+            groups.push(Group { first: item, object, objects: BTreeSet::new() });
+            groups.len() - 1
+        });
+        if let Some(group) = groups.get_mut(at) {
+            group.objects.extend(object);
+        }
+    }
+    groups
+}
+
+impl<T> Group<'_, T> {
+    /// What the first says, in a line that names the objects, or the first `most` of them.
+    pub fn line(&self, what: &str, most: usize) -> String {
+        let Some(first) = self.object else { return what.to_owned() };
+        let others = self.others();
+        match (names(what, first), others.is_empty()) {
+            (true, true) => what.to_owned(),
+            (true, false) => format!("{what} (also {})", counted(&others, most)),
+            (false, true) => format!("{first}: {what}"),
+            (false, false) => {
+                let all: Vec<&Key> = self.objects.iter().copied().collect();
+                format!("{what} ({})", counted(&all, most))
+            }
+        }
+    }
+
+    /// All objects but that of the first.
+    pub fn others(&self) -> Vec<&Key> {
+        self.objects.iter().copied().filter(|object| Some(*object) != self.object).collect()
+    }
+}
+
+/// Objects of one kind: `Machine ns/m`, `2 Machines: ns/m0, ns/m1`, or the first `most` names and how many more there are.
+pub fn counted(objects: &[&Key], most: usize) -> String {
+    let [first, _, ..] = objects else {
+        return objects.first().map(ToString::to_string).unwrap_or_default();
+    };
+    // One more name is as short as the word that there is one more.
+    let shown = if objects.len() <= most.saturating_add(1) { objects.len() } else { most };
+    let names: Vec<String> = objects.iter().take(shown).map(|key| name(key)).collect();
+    let more = match objects.len() - shown {
+        0 => String::new(),
+        more => format!(", … and {} more", thousands(more)),
+    };
+    let (number, kind) = (thousands(objects.len()), plural(&first.group_kind.kind));
+    format!("{number} {kind}: {}{more}", names.join(", "))
+}
+
+/// More than one of a kind: `Machines`, `ClusterClasses`, `Policies`.
+pub fn plural(kind: &str) -> String {
+    let consonant = |c: char| !"aeiou".contains(c.to_ascii_lowercase());
+    match kind.strip_suffix('y') {
+        Some(stem) if stem.ends_with(consonant) => format!("{stem}ies"),
+        _ if kind.ends_with("Data") => kind.to_owned(),
+        _ if ["s", "x", "ch", "sh"].iter().any(|end| kind.ends_with(end)) => format!("{kind}es"),
+        _ => format!("{kind}s"),
+    }
+}
+
+/// A number as people read it: `1,032`.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn name(key: &Key) -> String {
+    match &key.namespace {
+        Some(namespace) => format!("{namespace}/{}", key.name),
+        None => key.name.clone(),
+    }
+}
+
+/// A character that a name, or a name with its namespace, is made of.
+fn of_a_name(c: char) -> bool {
+    c.is_alphanumeric() || "-._/".contains(c)
+}
+
+fn names(words: &str, object: &Key) -> bool {
+    let name = name(object);
+    words.split(|c| !of_a_name(c)).any(|word| word == name)
+}
+
+/// The same words of any object: its name and its namespace are taken out, in commands too.
+pub fn anonymous(words: &str, object: &Key) -> String {
+    let full = name(object);
+    let mut out = String::with_capacity(words.len());
+    for part in words.split_inclusive(|c| !of_a_name(c)) {
+        let word = part.trim_end_matches(|c| !of_a_name(c));
+        let end = part.get(word.len()..).unwrap_or_default();
+        let own = word == full || word == object.name || Some(word) == object.namespace.as_deref();
+        out.push_str(if own && !word.is_empty() { "…" } else { word });
+        out.push_str(end);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(name: &str) -> Key {
+        Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("ns"), name)
+    }
+
+    fn lines(said: &[(Option<Key>, &str)], most: usize) -> Vec<String> {
+        let groups = groups(said, |(object, what)| (object.as_ref(), vec![(*what).to_owned()]));
+        groups.iter().map(|group| group.line(group.first.1, most)).collect()
+    }
+
+    #[test]
+    fn what_is_said_of_many_objects_is_one_line_that_names_them() {
+        let of = |count: usize| -> Vec<(Option<Key>, &str)> {
+            (0..count).map(|n| (Some(machine(&format!("c1-m{n}"))), "not paused yet")).collect()
+        };
+        assert_eq!(lines(&of(1), 2), ["Machine ns/c1-m0: not paused yet"]);
+        assert_eq!(lines(&of(3), 2), ["not paused yet (3 Machines: ns/c1-m0, ns/c1-m1, ns/c1-m2)"]);
+        assert_eq!(lines(&of(6), 2), ["not paused yet (6 Machines: ns/c1-m0, ns/c1-m1, … and 4 more)"]);
+        let thousands = lines(&of(1_500), NAMES);
+        assert_eq!(thousands.len(), 1);
+        assert!(thousands[0].starts_with("not paused yet (1,500 Machines: "), "{thousands:?}");
+        assert!(thousands[0].ends_with(", … and 1,497 more)"), "{thousands:?}");
+        assert_eq!(lines(&of(6), usize::MAX)[0].matches("ns/c1-m").count(), 6);
+    }
+
+    #[test]
+    fn words_that_differ_in_the_name_alone_are_the_same() {
+        let cluster = |name: &str| Key::new(GroupKind::new("g", "Cluster"), Some("ns"), name);
+        let said = [
+            (Some(machine("a")), "Machine ns/a has no node; `kubectl get -n ns machine.g a`"),
+            (Some(machine("b")), "Machine ns/b has no node; `kubectl get -n ns machine.g b`"),
+            (Some(machine("b")), "Machine ns/b has no node; `kubectl get -n ns machine.g b`"),
+            (Some(machine("c")), "Machine ns/c has no disk"),
+            (Some(cluster("a")), "it has no node"),
+            (None, "rain"),
+            (None, "rain"),
+        ];
+        assert_eq!(
+            lines(&said, NAMES),
+            [
+                "Machine ns/a has no node; `kubectl get -n ns machine.g a` (also Machine ns/b)",
+                "Machine ns/c has no disk",
+                "Cluster ns/a: it has no node",
+                "rain",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_name_is_a_word_and_not_a_part_of_one() {
+        let object = Key::new(GroupKind::new("", "Node"), None, "a");
+        assert_eq!(anonymous("a cat and a/b, a: a", &object), "… cat and a/b, …: …");
+        assert_eq!(lines(&[(Some(object.clone()), "it has no cat")], NAMES), ["Node a: it has no cat"]);
+        assert_eq!(lines(&[(Some(object), "node a: rain")], NAMES), ["node a: rain"]);
+    }
+
+    #[test]
+    fn numbers_and_kinds_read_as_people_write_them() {
+        assert_eq!([0, 999, 1_000, 1_032_007].map(thousands), ["0", "999", "1,000", "1,032,007"]);
+        let kinds = ["Machine", "ClusterClass", "Policy", "Proxy", "HardwareData", "Gateway"].map(plural);
+        assert_eq!(kinds, ["Machines", "ClusterClasses", "Policies", "Proxies", "HardwareData", "Gateways"]);
+    }
+}
