@@ -27,7 +27,9 @@ pub(crate) fn run() -> Result<()> {
         fs::remove_dir_all(&fresh).with_context(|| format!("remove {}", fresh.display()))?;
     }
 
-    say("\n== The plan: what would move, in which order, what stays and why. It changes nothing.\n");
+    say(
+        "\n== The plan: what would move, what stays and why; --tree names each object. It changes nothing.\n",
+    );
     host(&binary, &["plan"])?;
 
     say("\n== The move: progress on stderr, the result on stdout.\n");

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use pivot_core::Side;
 use pivot_core::plan::{Note, Plan};
 use pivot_engine::run;
-use pivot_engine::{Event, Exit, Failure, Halt, Halter, Hooks, MoveStatus, Next, Options, Setup, Stop, Watcher};
+use pivot_engine::{
+    Event, Exit, Failure, Halt, Halter, Hooks, MoveStatus, Next, Options, Setup, Stop, Watcher,
+};
 
 use crate::args::{Choices, Connection, OutputFormat, TargetEnd};
 use crate::ends::{self, Asked, OpenError, Opened};
@@ -81,9 +83,10 @@ impl<'a> Errand<'a> {
             let notes = switched_off.iter().chain(&plan.notes).cloned().collect();
             let plan = &Plan { notes, ..plan.clone() };
             let all = self.output.manner().verbose > 0;
+            let tree = all || self.choices.tree;
             let document = PlanDocument::new(plan, source, target, &scope, (&moves, &next));
             let text = || {
-                let mut text = Document::<PlanDocument<'_>>::text(plan, source, target, all);
+                let mut text = Document::<PlanDocument<'_>>::text(plan, (source, target), tree, all);
                 text.append(output::under_way(&moves, &next));
                 text
             };
@@ -156,7 +159,10 @@ impl<'a> Errand<'a> {
         };
         let copied = matches!(self.choices.ends.target, TargetEnd::Directory(_));
         let outcome = if copied { "Copied" } else { "Moved" };
-        let text = || if copied { output::copied(&report, labels) } else { output::moved(&report, labels) };
+        let all = self.output.manner().verbose > 0;
+        let text = || {
+            if copied { output::copied(&report, labels, all) } else { output::moved(&report, labels, all) }
+        };
         self.output.result(text, &ReportDocument::done(outcome, &report, labels).without(&disabled));
         exit::DONE
     }

@@ -35,7 +35,11 @@ fn filter(look: &Look) -> String {
     let rooms = ["pivot_host", "pivot_core", "pivot_places", "pivot_runtime", "pivot_engine"]
         .map(|room| format!("{room}={ours}"));
     // What plugins say to the operator.
-    let plugins = if look.verbose == 0 { "info" } else { "debug" };
+    let plugins = match look.verbose {
+        0 if look.quiet => "warn",
+        0 => "info",
+        _ => "debug",
+    };
     // It logs each request through a proxy that fails, as an error; we say it where it matters, with what is asked.
     let mut filter = format!("{others},kube_client=off,plugin={plugins},{}", rooms.join(","));
     if look.hide_api_warnings == Hide::All {

@@ -41,8 +41,9 @@ fn run_typed(typed: &[OsString]) -> u8 {
         format: look.output,
         log: look.log_format,
         verbose: look.verbose,
+        quiet: look.quiet,
         // Log lines and bars on one terminal would tear each other up.
-        bars: terminal && look.log_format == LogFormat::Text && look.verbose < 2,
+        bars: terminal && look.log_format == LogFormat::Text && look.verbose < 2 && !look.quiet,
     };
     let output = output_for(look.color, manner);
     logging::start(&look, &output);
@@ -57,7 +58,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
 }
 
 fn plain() -> Manner {
-    Manner { format: OutputFormat::Text, log: LogFormat::Text, verbose: 0, bars: false }
+    Manner { format: OutputFormat::Text, log: LogFormat::Text, verbose: 0, quiet: false, bars: false }
 }
 
 fn output_for(color: Color, manner: Manner) -> Arc<Output> {

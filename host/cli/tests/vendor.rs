@@ -182,7 +182,7 @@ mod vendor {
         assert_eq!(ran, [&stays[..], &["relate ConfigMap default/other", "  nothing"]].concat());
         assert!(said["plugin verify"].ends_with("  my-hosts 0.1.0\n"));
         says("plan", "Plan: 1 object,");
-        says("plan", "  ConfigMap default/other\n");
+        says("plan", "  1 ConfigMap\n");
         says("plan", "it is labelled example.com/stays");
     }
 

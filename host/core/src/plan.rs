@@ -11,6 +11,7 @@ use crate::names;
 use crate::refusal::Refusal;
 use crate::{GroupKind, Key, OwnerReference, Uid};
 
+mod clusters;
 mod make;
 
 pub use make::plan;
@@ -50,6 +51,9 @@ pub struct Step {
     pub fate: Fate,
     /// Why it is in the set.
     pub why: Why,
+    /// The Cluster that it belongs to, or is labelled with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Key>,
 }
 
 /// What becomes of an object in the source once its copy lives.

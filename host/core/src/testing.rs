@@ -105,6 +105,7 @@ fn describe(body: &mut Value, word: &str) {
         "deleting" => body["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
         "broken" => body["spec"] = json!("a string, not a map"),
         "cluster" => body["spec"]["clusterName"] = json!(value),
+        "of" => body["metadata"]["labels"][names::LABEL_CLUSTER] = json!(value),
         "class" => {
             let (namespace, name) = value.split_once('/').unwrap_or(("", value));
             body["spec"]["topology"]["classRef"] = json!({"namespace": namespace, "name": name});

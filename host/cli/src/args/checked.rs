@@ -8,8 +8,8 @@ use pivot_engine::{DryRun, Options};
 
 use super::between::{Ends, SourceEnd, TargetEnd, ends};
 use super::flags::{
-    Accept, Cli, Connection, Dry, Move, MoveOrAsk, PluginVerb, Resume, Rollback, Shell, Taking, Verb, Waits,
-    Which, With,
+    Accept, Cli, Connection, Dry, Move, MoveOrAsk, Planned, PluginVerb, Resume, Rollback, Shell, Taking,
+    Verb, Waits, Which, With,
 };
 use super::usage::{Result, usage};
 use super::values::{duration, kinds};
@@ -34,6 +34,8 @@ pub(crate) struct Choices {
     pub(crate) connection: Connection,
     pub(crate) ends: Ends,
     pub(crate) allow_empty: bool,
+    /// Whether a plan names each object.
+    pub(crate) tree: bool,
     pub(crate) namespace: Namespace,
     /// The plugins that take part.
     pub(crate) with: With,
@@ -96,7 +98,10 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
     // How it looks is read before what it means, so that errors look right, too.
     let Cli { look: _, verb } = typed;
     Ok(match verb {
-        Verb::Plan(what) => Task::Plan(moving(*what, DryRun::Plan)?),
+        Verb::Plan(typed) => {
+            let Planned { what, tree } = *typed;
+            Task::Plan(Choices { tree, ..moving(what, DryRun::Plan)? })
+        }
         Verb::Move(typed) => {
             let MoveOrAsk { what, dry_run } = *typed;
             match dry_run {
@@ -168,7 +173,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         ..Options::new(scope)
     };
     let options = waiting(options, &waits)?;
-    Ok(Choices { connection, ends, allow_empty, namespace, with, options })
+    Ok(Choices { connection, ends, allow_empty, tree: false, namespace, with, options })
 }
 
 fn resuming(typed: Resume) -> Result<Choices> {
@@ -206,7 +211,8 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
         ..Options::new(Scope::new(Namespaces::All))
     };
     let with = With::default();
-    Ok(Choices { connection, ends, allow_empty: false, namespace: Namespace::All, with, options })
+    let (allow_empty, tree, namespace) = (false, false, Namespace::All);
+    Ok(Choices { connection, ends, allow_empty, tree, namespace, with, options })
 }
 
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {

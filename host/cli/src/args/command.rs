@@ -14,7 +14,7 @@ const ENVIRONMENT: &str =
     "Every flag can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
 /// The commands with so many flags that `-h` shows the usual ones only, and which those are.
 const LONG: [&str; 5] = ["plan", "move", "status", "resume", "rollback"];
-const USUAL: [&str; 11] = [
+const USUAL: [&str; 12] = [
     "kubeconfig",
     "kubeconfig-context",
     "to-kubeconfig",
@@ -24,6 +24,7 @@ const USUAL: [&str; 11] = [
     "namespace",
     "all-namespaces",
     "dry-run",
+    "tree",
     "move",
     "plugins",
 ];

@@ -18,7 +18,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Show what would move, in which order, what stays and why; change nothing
-    Plan(Box<Move>),
+    Plan(Box<Planned>),
     /// Move, or continue a move that stopped
     Move(Box<MoveOrAsk>),
     /// Show how far moves are; change nothing
@@ -46,9 +46,12 @@ pub(crate) struct Look {
     /// Format of the result on stdout
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) output: OutputFormat,
-    /// Show more: counts by kind, and why objects stay; twice, requests to servers too. Takes a level as well: -v 5
+    /// Show more: every object, and why objects stay; twice, requests to servers too. Takes a level as well: -v 5
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
+    /// Show only problems, warnings and the result
+    #[arg(short, long, conflicts_with = "verbose", global = true)]
+    pub(crate) quiet: bool,
     /// Format of progress and messages on stderr
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) log_format: LogFormat,
@@ -121,6 +124,15 @@ pub(crate) struct Move {
     pub(crate) taking: Taking,
     #[command(flatten)]
     pub(crate) with: With,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Planned {
+    #[command(flatten)]
+    pub(crate) what: Move,
+    /// Show each object in the order of creation, below what it belongs to
+    #[arg(long, help_heading = "Output")]
+    pub(crate) tree: bool,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -103,6 +103,14 @@ fn a_target_context_alone_is_one_of_the_sources_file() {
 }
 
 #[test]
+fn how_much_is_shown_is_one_of_more_and_less() {
+    assert!(choices("pivot-host plan --from-directory d --tree").tree);
+    assert!(!choices("pivot-host plan --from-directory d").tree);
+    assert!(parsed("pivot-host move -q --to-kubeconfig b").unwrap().look.quiet);
+    assert!(parsed("pivot-host plan --quiet -v").unwrap_err().contains("cannot be used with"));
+}
+
+#[test]
 fn a_dry_run_is_a_plan() {
     for (line, expected) in [
         ("pivot-host plan", DryRun::Plan),

@@ -17,7 +17,7 @@ use super::result::what;
 const WAITS: usize = 3;
 
 /// How much attention a line asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Info,
     Warn,
@@ -44,12 +44,13 @@ pub(super) fn level(event: &Event) -> Level {
     }
 }
 
-/// Whether people see an event that is not in the way of bars. What stopped a move is the error at its end; a phase that is
-/// done shows by the next.
+/// Whether people see an event. What stopped a move is the error at its end.
 pub(super) fn shown(event: &Event, verbose: bool) -> bool {
     match event {
-        Event::PhaseDone { .. } | Event::Finding { severity: Severity::Stop, .. } => false,
-        Event::Throttled { .. } | Event::Lease { state: LeaseState::Taken, .. } => verbose,
+        Event::Finding { severity: Severity::Stop, .. } => false,
+        Event::Object { .. } | Event::Throttled { .. } | Event::Lease { state: LeaseState::Taken, .. } => {
+            verbose
+        }
         _ => true,
     }
 }
@@ -77,7 +78,7 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
         }
         Event::Object { verb, object, side, .. } => format!("{} {object} in the {side}", done(*verb)),
         Event::Finding { .. } | Event::Note { .. } | Event::Warning { .. } => {
-            said_together(&[event]).concat()
+            said_together([event]).into_iter().map(|(_, line)| line).collect()
         }
         Event::Waiting { awaited, more, seconds_left } => {
             let mut lines = Awaited::lines(awaited, NAMES);
@@ -116,17 +117,25 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
 }
 
 /// Notes, warnings and findings, a line for all that say the same of objects of one kind.
-pub(super) fn said_together(events: &[&Event]) -> Vec<String> {
-    let groups = groups(events.iter().copied(), |event| {
+pub(super) fn said_together<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<(&'a Event, String)> {
+    let groups = groups(events, |event| {
         let Said { head, object, text, remedy } = said(event);
         (object, vec![head, text.to_owned(), remedy.to_owned()])
     });
-    let line = |group: &Group<'_, Event>| {
+    let line = |group: Group<'a, Event>| {
         let Said { head, text, remedy, .. } = said(group.first);
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
-        format!("{head}{}{remedy}", group.line(text, NAMES))
+        (group.first, format!("{head}{}{remedy}", group.line(text, NAMES)))
     };
-    groups.iter().map(line).collect()
+    groups.into_iter().map(line).collect()
+}
+
+/// What it is about, in a word.
+pub(super) fn code(event: &Event) -> &str {
+    match event {
+        Event::Finding { code, .. } | Event::Note { code, .. } | Event::Warning { code, .. } => code,
+        _ => "",
+    }
 }
 
 /// What a note, a warning or a finding says.
@@ -218,7 +227,7 @@ pub(super) fn doing(phase: Phase, objects: usize) -> String {
     }
 }
 
-fn done(verb: Verb) -> &'static str {
+pub(super) fn done(verb: Verb) -> &'static str {
     match verb {
         Verb::Paused => "paused",
         Verb::Held => "held",

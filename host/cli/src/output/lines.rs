@@ -1,5 +1,7 @@
 //! Small shapes of text: columns and counts.
 
+use pivot_core::grouped::thousands;
+
 use super::text::{Text, one_line};
 
 /// Rows under a head, columns as wide as they need to be, two blanks between them.
@@ -33,7 +35,7 @@ pub(super) fn count(number: usize, one: &str) -> String {
         Some(_) => format!("{one}es"),
         None => format!("{one}s"),
     };
-    format!("{number} {}", if number == 1 { one } else { &plural })
+    format!("{} {}", thousands(number), if number == 1 { one } else { &plural })
 }
 
 #[cfg(test)]

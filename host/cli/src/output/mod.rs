@@ -3,6 +3,7 @@
 //! Words of others are in all of it: [`text`] makes them harmless. Made from two writers, so that a test reads what a user would. A reader that goes away (`| head`) is no error: the
 //! work goes on and what is written to it is dropped.
 
+mod clusters;
 mod document;
 mod events;
 mod lines;
@@ -10,7 +11,9 @@ mod plan;
 mod progress;
 mod remedies;
 mod result;
+mod said;
 mod stop;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -42,6 +45,8 @@ pub(crate) struct Manner {
     pub(crate) format: OutputFormat,
     pub(crate) log: LogFormat,
     pub(crate) verbose: u8,
+    /// Nothing but what stops, what warns and the result.
+    pub(crate) quiet: bool,
     /// Whether stderr is a terminal that can take bars.
     pub(crate) bars: bool,
 }
@@ -195,7 +200,11 @@ pub(crate) mod testing {
 
     /// An output, and what goes to stdout and stderr.
     pub(crate) fn output(verbose: u8, log: LogFormat) -> (Arc<Output>, Written, Written) {
-        let manner = Manner { format: OutputFormat::Text, log, verbose, bars: false };
+        written(Manner { format: OutputFormat::Text, log, verbose, quiet: false, bars: false })
+    }
+
+    /// The same in any manner.
+    pub(crate) fn written(manner: Manner) -> (Arc<Output>, Written, Written) {
         let (out, err) = (Written::default(), Written::default());
         (Output::new(manner, Box::new(out.clone()), Box::new(err.clone())), out, err)
     }

@@ -1,31 +1,41 @@
-//! A plan for people: how much, what in which order, what stays and why, what speaks against it.
+//! A plan for people: how much of which Clusters, what stays and why, what speaks against it. Each object, in the order of
+//! creation, for who asks for the tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::Key;
+use pivot_core::grouped::{NAMES, counted, groups, thousands};
 use pivot_core::plan::{Fate, Plan, Stay, Step};
 use pivot_core::refusal::Refusal;
 
+use super::clusters::clusters;
 use super::document::PlanDocument;
 use super::stop::refusal_lines;
 use super::text::Text;
-use super::{Document, events, lines};
+use super::{Document, events};
 
 /// How many notes of one sort are shown.
 pub(super) const NOTES: usize = 10;
+/// How many reasons are shown for which objects stay, or are kept.
+const REASONS: usize = 10;
 
 impl Document<PlanDocument<'_>> {
-    /// As people read it; with `all`, each object that stays has a line of its own.
-    pub(crate) fn text(plan: &Plan, source: &str, target: &str, all: bool) -> Text {
+    /// As people read it. With `tree` each object that moves has a line of its own, with `all` each one that stays too.
+    pub(crate) fn text(plan: &Plan, (source, target): (&str, &str), tree: bool, all: bool) -> Text {
         let mut text = Text::default();
         text.strong("Plan:", events::head(&plan.into(), source, target));
         if !plan.steps.is_empty() {
             text.gap();
-            text.append(namespaces(plan));
-            text.gap();
-            text.line("In the order of creation, each below what it belongs to:");
-            text.gap();
-            text.append(tree(&plan.steps));
+            text.append(clusters(plan, all));
+            if tree {
+                text.gap();
+                text.line("In the order of creation, each below what it belongs to:");
+                text.gap();
+                text.append(objects(&plan.steps));
+            } else {
+                text.line("  (--tree shows each object, in the order of creation)");
+                text.append(kept(plan));
+            }
         }
         text.append(stays(&plan.stays, all));
         if !plan.notes.is_empty() {
@@ -42,20 +52,23 @@ impl Document<PlanDocument<'_>> {
     }
 }
 
-/// The notes, of each sort the first few unless all are asked for: a plugin can cause one for each pair of objects.
+/// The notes: what is said of several objects once, of each sort the first few. A plugin can cause one for each pair of objects.
 pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
+    if all {
+        return plan.notes.iter().map(|note| note.message.clone()).collect();
+    }
     let mut sorts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut lines = Vec::new();
-    for note in &plan.notes {
-        let seen = sorts.entry(note.code).or_default();
+    for group in
+        groups(&plan.notes, |note| (note.object.as_ref(), vec![note.code.to_owned(), note.message.clone()]))
+    {
+        let seen = sorts.entry(group.first.code).or_default();
         *seen += 1;
-        if all || *seen <= NOTES {
-            lines.push(note.message.clone());
+        if *seen <= NOTES {
+            lines.push(group.line(&group.first.message, NAMES));
         }
     }
-    if !all {
-        lines.extend(sorts.into_iter().filter_map(|(code, seen)| more_notes(code, seen)));
-    }
+    lines.extend(sorts.into_iter().filter_map(|(code, seen)| more_notes(code, seen)));
     lines
 }
 
@@ -74,25 +87,37 @@ pub(super) fn kinds(plan: &Plan) -> Vec<String> {
     kinds.into_iter().map(|(kind, number)| format!("{number:>6}  {kind}")).collect()
 }
 
-fn namespaces(plan: &Plan) -> Text {
-    let mut rows: BTreeMap<String, (usize, Vec<&str>)> = BTreeMap::new();
-    for step in &plan.steps {
-        let namespace = step.key.namespace.clone().unwrap_or_else(|| "<none>".into());
-        let row = rows.entry(namespace).or_default();
-        row.0 += 1;
-        if step.key.group_kind.is(pivot_core::names::GROUP_CLUSTER, "Cluster") {
-            row.1.push(&step.key.name);
-        }
+/// What is copied, and stays in the source too.
+fn kept(plan: &Plan) -> Text {
+    let mut text = Text::default();
+    let reason = |step: &Step| match &step.fate {
+        Fate::Keep(reason) => reason.to_string(),
+        Fate::Move => String::new(),
+    };
+    let groups = groups(plan.kept(), |step| (Some(&step.key), vec![reason(step)]));
+    if groups.is_empty() {
+        return text;
     }
-    let rows: Vec<Vec<String>> = rows
-        .into_iter()
-        .map(|(namespace, (number, clusters))| vec![namespace, number.to_string(), clusters.join(",")])
-        .collect();
-    lines::columns(&["NAMESPACE", "OBJECTS", "CLUSTERS"], &rows)
+    text.gap();
+    text.line(format!("Copied, and kept in the source too ({}):", thousands(plan.kept().count())));
+    for group in groups.iter().take(REASONS) {
+        let objects: Vec<&Key> = group.objects.iter().copied().collect();
+        text.line(format!("  {}: {}", counted(&objects, NAMES), reason(group.first)));
+    }
+    text.append(more_reasons(groups.len()));
+    text
+}
+
+fn more_reasons(reasons: usize) -> Text {
+    let mut text = Text::default();
+    if let Some(more @ 1..) = reasons.checked_sub(REASONS) {
+        text.line(format!("  and for {more} more reasons; -v shows them"));
+    }
+    text
 }
 
 /// Each step below the last of those that it comes after: that is its nearest owner.
-fn tree(steps: &[Step]) -> Text {
+fn objects(steps: &[Step]) -> Text {
     let mut below: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (index, step) in steps.iter().enumerate() {
         below.entry(step.after.iter().copied().max()).or_default().push(index);
@@ -129,7 +154,7 @@ fn stays(stays: &[Stay], all: bool) -> Text {
         return text;
     }
     text.gap();
-    text.line(format!("Stays in the source ({}):", stays.len()));
+    text.line(format!("Stays in the source ({}):", thousands(stays.len())));
     if all {
         stays.iter().for_each(|stay| text.line(format!("  {stay}")));
         return text;
@@ -140,9 +165,10 @@ fn stays(stays: &[Stay], all: bool) -> Text {
     }
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
-    for (reason, keys) in reasons {
-        text.line(format!("  {:>5}  {reason}", keys.len()));
+    for (reason, keys) in reasons.iter().take(REASONS) {
+        text.line(format!("  {:>5}  {reason}", thousands(keys.len())));
     }
+    text.append(more_reasons(reasons.len()));
     text.line("  (-v names them)");
     text
 }

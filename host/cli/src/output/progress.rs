@@ -1,16 +1,19 @@
-//! What is shown while a run is under way. One stream of events, three readers: a bar per phase on a terminal, otherwise a
-//! line per event, for people or as JSON.
+//! What is shown while a run is under way. One stream of events, three readers: a bar per phase on a terminal, in a pipe two
+//! lines per phase, and a line per event as JSON. With `-v` people see each event, with `-q` what warns alone.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use pivot_core::hooks::Severity;
 use pivot_core::plan::Plan;
 use pivot_core::record::Phase;
-use pivot_engine::{Event, MoveStatus, Watcher};
+use pivot_engine::{Event, LeaseState, MoveStatus, Verb, Watcher};
 
-use super::lines::count;
+use super::events::Level;
+use super::said::Said;
+use super::tally::{self, Tally};
 use super::{Output, events, lock, plan, text};
 use crate::args::LogFormat;
 
@@ -24,14 +27,12 @@ pub(crate) struct Progress {
     plan: Mutex<Option<Arc<Plan>>>,
     /// Moves that are under way while a plan is made.
     under_way: Mutex<Vec<MoveStatus>>,
-    bar: Mutex<Option<Bar>>,
-    /// Notes that came, by code.
-    notes: Mutex<BTreeMap<String, usize>>,
-}
-
-struct Bar {
-    bar: ProgressBar,
-    objects: usize,
+    /// The phase under way.
+    phase: Mutex<Option<Tally>>,
+    bar: Mutex<Option<ProgressBar>>,
+    /// What was done while no phase was under way.
+    undone: Mutex<BTreeMap<Verb, usize>>,
+    said: Mutex<Said>,
 }
 
 impl Progress {
@@ -43,8 +44,10 @@ impl Progress {
             planning,
             plan: Mutex::default(),
             under_way: Mutex::default(),
+            phase: Mutex::default(),
             bar: Mutex::default(),
-            notes: Mutex::default(),
+            undone: Mutex::default(),
+            said: Mutex::default(),
         })
     }
 
@@ -58,20 +61,29 @@ impl Progress {
         lock(&self.under_way).clone()
     }
 
-    /// Nothing more comes: takes the bar away, if a phase was not done.
+    /// Nothing more comes: takes the bar away, and says how far a phase came that was not done.
     pub(crate) fn end(&self) {
-        self.more_notes();
+        if self.output.manner().log == LogFormat::Json {
+            return;
+        }
+        self.say_together();
         self.lower_bar();
+        let stopped = lock(&self.phase).take().and_then(|tally| tally.stopped());
+        stopped.into_iter().for_each(|line| self.info(line));
+        let undone = std::mem::take(&mut *lock(&self.undone));
+        if !undone.is_empty() {
+            self.info(events::headed("Objects", &tally::in_words(undone).join(", ")));
+        }
     }
 
     /// What is written beside the bar.
     #[cfg(test)]
     pub(super) fn on_the_bar(&self) -> Option<String> {
-        lock(&self.bar).as_ref().map(|Bar { bar, .. }| bar.message())
+        lock(&self.bar).as_ref().map(ProgressBar::message)
     }
 
     fn lower_bar(&self) {
-        if let Some(Bar { bar, .. }) = lock(&self.bar).take() {
+        if let Some(bar) = lock(&self.bar).take() {
             bar.finish_and_clear();
         }
     }
@@ -84,39 +96,95 @@ impl Progress {
         self.output.manner().verbose > 0
     }
 
+    /// What is left out where nobody wants to know how it goes.
+    fn info(&self, line: impl Into<String>) {
+        self.write(Level::Info, line.into());
+    }
+
+    fn write(&self, level: Level, line: String) {
+        if level != Level::Info || !self.output.manner().quiet {
+            self.output.line(level, line);
+        }
+    }
+
     /// For people.
     fn show(&self, event: &Event) {
-        if !matches!(event, Event::Note { .. }) {
-            self.more_notes();
+        if let Event::Note { .. } | Event::Warning { .. } | Event::Finding { .. } = event {
+            return self.say(event);
         }
+        self.say_together();
         match event {
             // The plan shows both.
-            Event::Planned { .. } | Event::Note { .. } | Event::UnderWay { .. } if self.planning => {}
+            Event::Planned { .. } | Event::UnderWay { .. } if self.planning => {}
             Event::Planned { plan, .. } => self.planned(event, plan),
-            Event::Note { code, .. } if !self.verbose() && !self.has_room(code) => {}
-            Event::PhaseBegun { phase, objects } if self.output.manner().bars => {
-                self.raise_bar(*phase, *objects);
+            Event::PhaseBegun { phase, objects } => self.phase_begun(event, *phase, *objects),
+            Event::PhaseDone { milliseconds, .. } => self.phase_done(*milliseconds),
+            Event::Object { verb, .. } => self.object(event, *verb),
+            Event::Waiting { .. } => self.on_bar(event),
+            // Of each namespace there is one that says the same.
+            Event::Lease { state: LeaseState::Waiting, .. } => {
+                let line = self.line(event);
+                if lock(&self.said).is_new(&line) {
+                    self.info(line);
+                }
             }
-            Event::PhaseDone { phase, milliseconds } => self.phase_done(*phase, *milliseconds),
-            Event::Object { .. } | Event::Waiting { .. } => self.on_bar(event),
             other if events::shown(other, self.verbose()) => {
-                self.output.line(events::level(other), self.line(other));
+                self.write(events::level(other), self.line(other));
             }
             _ => {}
         }
+    }
+
+    /// A note, a warning or a finding: with those that say the same, once something else happens.
+    fn say(&self, event: &Event) {
+        match event {
+            Event::Note { .. } if self.planning => {}
+            Event::Finding { severity: Severity::Stop, .. } => {}
+            _ if self.verbose() => self.write(events::level(event), self.line(event)),
+            _ => lock(&self.said).add(event),
+        }
+    }
+
+    fn say_together(&self) {
+        let lines = lock(&self.said).take();
+        lines.into_iter().for_each(|(level, line)| self.write(level, line));
     }
 
     /// On the bar, where there is one.
     fn on_bar(&self, event: &Event) {
         let line = self.line(event);
         match &*lock(&self.bar) {
-            Some(Bar { bar, .. }) => {
-                if let Event::Object { .. } = event {
-                    bar.inc(1);
-                }
-                bar.set_message(text::one_line(&line));
+            Some(bar) => bar.set_message(text::one_line(&line)),
+            None => self.info(line),
+        }
+    }
+
+    /// Thousands of objects have no lines of their own, unless they were asked for.
+    fn object(&self, event: &Event, verb: Verb) {
+        let far = match &mut *lock(&self.phase) {
+            Some(tally) => tally.count(verb),
+            None => {
+                *lock(&self.undone).entry(verb).or_default() += 1;
+                None
             }
-            None => self.output.say(line),
+        };
+        let barred = lock(&self.bar).as_ref().map(|bar| bar.inc(1)).is_some();
+        if barred {
+            self.on_bar(event);
+        }
+        if self.verbose() {
+            self.info(self.line(event));
+        } else if let Some(far) = far.filter(|_| !barred) {
+            self.info(far);
+        }
+    }
+
+    fn phase_begun(&self, event: &Event, phase: Phase, objects: usize) {
+        *lock(&self.phase) = Some(Tally::new(phase, objects));
+        if self.output.manner().bars {
+            self.raise_bar(phase, objects);
+        } else {
+            self.info(self.line(event));
         }
     }
 
@@ -133,40 +201,20 @@ impl Progress {
         let message = events::doing(phase, objects);
         let bar = self.output.bars.add(bar.with_prefix(format!("{phase}:")).with_message(message));
         bar.enable_steady_tick(Duration::from_millis(120));
-        *lock(&self.bar) = Some(Bar { bar, objects });
+        *lock(&self.bar) = Some(bar);
     }
 
-    fn phase_done(&self, phase: Phase, milliseconds: u64) {
-        let done = lock(&self.bar).take();
-        if let Some(Bar { bar, objects }) = done {
-            bar.finish_and_clear();
-            let text = format!("{}, {:.1}s", count(objects, "object"), events::seconds(milliseconds));
-            self.output.say(events::headed(&phase.to_string(), &text));
-        }
+    fn phase_done(&self, milliseconds: u64) {
+        self.lower_bar();
+        let done = lock(&self.phase).take().map(|tally| tally.ended(milliseconds));
+        done.into_iter().for_each(|line| self.info(line));
     }
 
     fn planned(&self, event: &Event, plan: &Plan) {
-        self.output.say(self.line(event));
+        self.info(self.line(event));
         if self.verbose() {
-            plan::kinds(plan).iter().for_each(|line| self.output.say(line));
-            plan.stays.iter().for_each(|stay| self.output.say(format!("stays: {stay}")));
-        }
-    }
-
-    /// Whether one more note of a sort is shown: a plugin can cause one for each pair of objects.
-    fn has_room(&self, code: &str) -> bool {
-        let mut notes = lock(&self.notes);
-        let seen = notes.entry(code.to_owned()).or_default();
-        *seen += 1;
-        *seen <= plan::NOTES
-    }
-
-    /// How many notes were not shown.
-    fn more_notes(&self) {
-        for (code, seen) in std::mem::take(&mut *lock(&self.notes)) {
-            if let Some(line) = plan::more_notes(&code, seen) {
-                self.output.say(format!("note: {line}"));
-            }
+            plan::kinds(plan).into_iter().for_each(|line| self.info(line));
+            plan.stays.iter().for_each(|stay| self.info(format!("stays: {stay}")));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pivot_core::grouped::thousands;
 use pivot_core::record::{Finished, Record};
 use pivot_core::refusal::some_of;
 use pivot_core::scope::{Namespaces, Scope};
@@ -13,8 +14,11 @@ use super::lines;
 use super::lines::count;
 use super::text::Text;
 
+/// As many kinds as a person reads at once.
+const KINDS: usize = 30;
+
 /// A move that came to its end.
-pub(crate) fn moved(report: &Report, (source, target): (&str, &str)) -> Text {
+pub(crate) fn moved(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
     let Report { move_id, done, times: _ } = report;
     let kept: usize = done.kept.values().sum();
     let kept = if kept == 0 { String::new() } else { format!(", {kept} kept on both sides") };
@@ -22,7 +26,7 @@ pub(crate) fn moved(report: &Report, (source, target): (&str, &str)) -> Text {
     let mut text = Text::default();
     text.strong("Moved:", format!("{moved}{kept}, from {source} to {target} (move {move_id})"));
     text.gap();
-    text.append(kinds(&done.moved, &done.kept));
+    text.append(kinds(&done.moved, &done.kept, all));
     text.append(phases(report));
     if !done.unverified.is_empty() {
         let kinds: Vec<String> = done.unverified.iter().map(ToString::to_string).collect();
@@ -36,7 +40,7 @@ pub(crate) fn moved(report: &Report, (source, target): (&str, &str)) -> Text {
 }
 
 /// A copy in a directory.
-pub(crate) fn copied(report: &Report, (source, target): (&str, &str)) -> Text {
+pub(crate) fn copied(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
     let Report { move_id, done, times: _ } = report;
     let copied = count(done.kept.values().sum(), "object");
     let mut text = Text::default();
@@ -45,14 +49,13 @@ pub(crate) fn copied(report: &Report, (source, target): (&str, &str)) -> Text {
         format!("{copied}, from {source} to {target} (move {move_id}); the source is as it was"),
     );
     text.gap();
-    let rows: Vec<Vec<String>> =
-        done.kept.iter().map(|(kind, number)| vec![number.to_string(), kind.to_string()]).collect();
-    text.append(lines::columns(&["OBJECTS", "KIND"], &rows));
+    let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
+    text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
     text.append(phases(report));
     text
 }
 
-fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>) -> Text {
+fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>, all: bool) -> Text {
     let mut both: BTreeMap<&GroupKind, (usize, usize)> = BTreeMap::new();
     for (kind, number) in moved {
         both.entry(kind).or_default().0 = *number;
@@ -60,11 +63,25 @@ fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>) 
     for (kind, number) in kept {
         both.entry(kind).or_default().1 = *number;
     }
-    let rows: Vec<Vec<String>> = both
-        .into_iter()
-        .map(|(kind, (moved, kept))| vec![moved.to_string(), kept.to_string(), kind.to_string()])
-        .collect();
-    lines::columns(&["MOVED", "KEPT", "KIND"], &rows)
+    let row = |(kind, (moved, kept)): (&GroupKind, (usize, usize))| {
+        (moved + kept, vec![thousands(moved), thousands(kept), kind.to_string()])
+    };
+    rows_of_kinds(&["MOVED", "KEPT", "KIND"], both.into_iter().map(row).collect(), all)
+}
+
+/// A row for each kind, with its number of objects; of very many kinds those with the most objects, unless all are asked for.
+fn rows_of_kinds(head: &[&str], mut rows: Vec<(usize, Vec<String>)>, all: bool) -> Text {
+    let more = if all { 0 } else { rows.len().saturating_sub(KINDS) };
+    if more > 0 {
+        rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        rows.truncate(KINDS);
+    }
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(_, row)| row).collect();
+    let mut text = lines::columns(head, &rows);
+    if more > 0 {
+        text.line(format!("  and {more} more kinds; -v shows them"));
+    }
+    text
 }
 
 fn phases(report: &Report) -> Text {

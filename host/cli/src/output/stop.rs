@@ -61,8 +61,12 @@ pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
     let groups = Refusal::grouped(refusals);
     let mut text = Text::default();
     for group in groups.iter().take(most) {
-        let Refusal { side, message, remedies, .. } = group.first;
+        let Refusal { code: _, side, object, others: meant, message, remedies } = group.first;
         text.line(format!("  - {side}: {message}"));
+        if all && !meant.is_empty() {
+            let meant: Vec<&Key> = object.iter().chain(meant).collect();
+            text.line(format!("    {}", counted(&meant, usize::MAX)));
+        }
         let others = group.others();
         if !others.is_empty() {
             text.line(format!("    the same of {}", more(&others, names)));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Note, Plan, Stay, StayReason, Step, Why};
+use super::{Note, Plan, Stay, StayReason, Step, Why, clusters};
 use crate::fate::{fate, kept};
 use crate::graph::{Graph, Tie, named};
 use crate::inventory::Inventory;
@@ -69,8 +69,10 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
             dropped_owners: dropped.remove(&index).unwrap_or_default(),
             fate: fate(&kept, index),
             why,
+            cluster: None,
         });
     }
+    clusters::name(&mut plan.steps, inventory);
     plan.stays = maker.stays();
     plan
 }

@@ -227,7 +227,13 @@ fn a_plan_is_a_document() {
               },
               "uid": "Cluster:ns/foo",
               "fate": "move",
-              "why": "root"
+              "why": "root",
+              "cluster": {
+                "group": "cluster.x-k8s.io",
+                "kind": "Cluster",
+                "namespace": "ns",
+                "name": "foo"
+              }
             },
             {
               "key": {
@@ -256,6 +262,12 @@ fn a_plan_is_a_document() {
                   "namespace": "ns",
                   "name": "foo"
                 }
+              },
+              "cluster": {
+                "group": "cluster.x-k8s.io",
+                "kind": "Cluster",
+                "namespace": "ns",
+                "name": "foo"
               }
             }
           ],

@@ -153,6 +153,9 @@ impl<'a> Trial<'a> {
     async fn run(&self) -> Result<Ended, String> {
         let begun = Instant::now();
         let words = ["move", "-n", &self.namespace, "--gate-timeout", "2s"];
+        // With each object that is released.
+        let more: &[&str] = if self.case.way.starts_with("settle/") { &["-v"] } else { &[] };
+        let words = [&words[..], more].concat();
         let ended = self.host.run(&words).await.map_err(|error| error.to_string())?;
         say(format_args!(
             "{:28} exit {:?} in {:.1}s",

@@ -518,7 +518,7 @@ fn a_report_counts_per_kind_and_says_how_long_it_took() {
     report.done.moved.insert(GroupKind::new("", "Secret"), 12);
     report.done.kept.insert(GroupKind::new("cluster.x-k8s.io", "ClusterClass"), 1);
     check(
-        moved(&report, SIDES),
+        moved(&report, SIDES, false),
         &expect![[r#"
         Moved: 17 objects, 1 kept on both sides, from kind-boot to prod (move 1234)
 

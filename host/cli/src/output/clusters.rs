@@ -1,0 +1,86 @@
+//! A plan by Clusters: how many objects of which kinds, how many hosts, how many problems.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_core::grouped::{plural, thousands};
+use pivot_core::plan::Plan;
+use pivot_core::{GroupKind, Key};
+
+use super::lines;
+use super::text::Text;
+
+/// As many Clusters as a person reads at once.
+const CLUSTERS: usize = 40;
+/// As many kinds as fit beside a Cluster.
+const KINDS: usize = 4;
+
+/// What moves with one Cluster, or with none.
+#[derive(Default)]
+struct Row<'a> {
+    kinds: BTreeMap<&'a GroupKind, usize>,
+    problems: usize,
+}
+
+impl Row<'_> {
+    fn cells(&self, cluster: Option<&Key>, all: bool) -> Vec<String> {
+        let name = match cluster {
+            Some(Key { namespace: Some(namespace), name, .. }) => format!("{namespace}/{name}"),
+            Some(Key { name, .. }) => name.clone(),
+            None => "(none)".to_owned(),
+        };
+        // No provider is known here; those that have hosts call them so.
+        let hosts = self.kinds.iter().filter(|(kind, _)| kind.kind.ends_with("Host"));
+        let [objects, hosts] = [self.kinds.values().sum(), hosts.map(|(_, number)| *number).sum()];
+        let numbers = [objects, hosts, self.problems].map(thousands);
+        [vec![name], numbers.to_vec(), vec![self.kinds(all)]].concat()
+    }
+
+    /// `7 Machines, 7 Secrets, 3 KubeadmConfigs, 1 Cluster and 4 more kinds`
+    fn kinds(&self, all: bool) -> String {
+        let mut kinds: Vec<(&GroupKind, usize)> =
+            self.kinds.iter().map(|(kind, number)| (*kind, *number)).collect();
+        kinds.sort_by_key(|(_, number)| Reverse(*number));
+        // One more kind is as short as the words that there is one more.
+        let shown = if all || kinds.len() <= KINDS + 1 { kinds.len() } else { KINDS };
+        let words = |(kind, number): &(&GroupKind, usize)| {
+            let name = if *number == 1 { kind.kind.clone() } else { plural(&kind.kind) };
+            format!("{} {name}", thousands(*number))
+        };
+        let named = kinds.iter().take(shown).map(words).collect::<Vec<_>>().join(", ");
+        match kinds.len() - shown {
+            0 => named,
+            more => format!("{named} and {more} more kinds"),
+        }
+    }
+}
+
+/// A row for each Cluster, by name, then one for what belongs to none.
+pub(super) fn clusters(plan: &Plan, all: bool) -> Text {
+    let mut rows: BTreeMap<Option<&Key>, Row<'_>> = BTreeMap::new();
+    for step in &plan.steps {
+        *rows.entry(step.cluster.as_ref()).or_default().kinds.entry(&step.key.group_kind).or_default() += 1;
+    }
+    let of: BTreeMap<&Key, Option<&Key>> =
+        plan.steps.iter().map(|step| (&step.key, step.cluster.as_ref())).collect();
+    for refusal in &plan.refusals {
+        let concerned: BTreeSet<Option<&Key>> =
+            refusal.object.iter().chain(&refusal.others).filter_map(|key| of.get(key).copied()).collect();
+        for cluster in concerned {
+            rows.entry(cluster).or_default().problems += 1;
+        }
+    }
+    let none = rows.remove(&None);
+    let more = if all { 0 } else { rows.len().saturating_sub(CLUSTERS) };
+    // Where not all are shown, those with problems are.
+    let mut named: Vec<_> = rows.into_iter().collect();
+    named.sort_by_key(|(_, row)| more > 0 && row.problems == 0);
+    named.truncate(named.len() - more);
+    let named = named.iter().map(|(cluster, row)| row.cells(*cluster, all));
+    let rows: Vec<Vec<String>> = named.chain(none.map(|row| row.cells(None, all))).collect();
+    let mut text = lines::columns(&["CLUSTER", "OBJECTS", "HOSTS", "BLOCKERS", "KINDS"], &rows);
+    if more > 0 {
+        text.line(format!("  and {} more Clusters; -v shows them", thousands(more)));
+    }
+    text
+}

@@ -1,0 +1,49 @@
+//! Notes, warnings and findings on their way to people: what says the same of many objects is one line, and what was said before
+//! is not said again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_engine::Event;
+
+use super::events::{self, Level};
+use super::plan;
+
+/// Those that came one after another, and what was written of earlier ones.
+#[derive(Default)]
+pub(super) struct Said {
+    open: Vec<Event>,
+    written: BTreeSet<String>,
+}
+
+impl Said {
+    /// One more.
+    pub(super) fn add(&mut self, event: &Event) {
+        self.open.push(event.clone());
+    }
+
+    /// Whether a line is new.
+    pub(super) fn is_new(&mut self, line: &str) -> bool {
+        self.written.insert(line.to_owned())
+    }
+
+    /// Lines for those that came, of each sort the first few.
+    pub(super) fn take(&mut self) -> Vec<(Level, String)> {
+        let open = std::mem::take(&mut self.open);
+        let mut sorts: BTreeMap<(Level, &str), usize> = BTreeMap::new();
+        let mut lines = Vec::new();
+        for (event, line) in events::said_together(&open) {
+            let level = events::level(event);
+            let seen = sorts.entry((level, events::code(event))).or_default();
+            *seen += 1;
+            if *seen <= plan::NOTES && self.written.insert(line.clone()) {
+                lines.push((level, line));
+            }
+        }
+        for ((level, code), seen) in sorts {
+            let note = if level == Level::Info { "note: " } else { "" };
+            let more = plan::more_notes(code, seen).map(|more| format!("{note}{more}"));
+            lines.extend(more.filter(|more| self.written.insert(more.clone())).map(|more| (level, more)));
+        }
+        lines
+    }
+}

@@ -1,0 +1,81 @@
+//! The Cluster with which each object of a plan is shown: what it belongs to, or else the one that its label names. Hosts belong to
+//! no Cluster, and are labelled with the one that uses them.
+
+use std::collections::BTreeMap;
+
+use super::{Step, Why};
+use crate::Key;
+use crate::inventory::Inventory;
+use crate::names::LABEL_CLUSTER;
+use crate::soft::is_cluster;
+
+/// Names the Cluster of each step that has one.
+pub(super) fn name(steps: &mut [Step], inventory: &Inventory) {
+    let clusters = steps.iter().filter(|step| is_cluster(&step.key.group_kind));
+    let by_name: BTreeMap<(Option<&str>, &str), &Key> =
+        clusters.map(|step| ((step.key.namespace.as_deref(), step.key.name.as_str()), &step.key)).collect();
+    let mut of: Vec<Option<&Key>> = Vec::with_capacity(steps.len());
+    let mut by_key: BTreeMap<&Key, Option<&Key>> = BTreeMap::new();
+    for step in &*steps {
+        let own = || is_cluster(&step.key.group_kind).then_some(&step.key);
+        let above = || step.after.iter().find_map(|before| of.get(*before).copied().flatten());
+        let labelled = || {
+            let name = inventory.get(step.object)?.meta.labels.get(LABEL_CLUSTER)?;
+            by_name.get(&(step.key.namespace.as_deref(), name.as_str())).copied()
+        };
+        let cluster = own().or_else(above).or_else(labelled);
+        of.push(cluster);
+        by_key.insert(&step.key, cluster);
+    }
+    // What needs it may come after it.
+    let needed = |step: &Step| match &step.why {
+        Why::Below(other) | Why::Needed { by: other, .. } => by_key.get(other).copied().flatten(),
+        Why::Root | Why::Labelled => None,
+    };
+    let of: Vec<Option<Key>> =
+        steps.iter().zip(of).map(|(step, cluster)| cluster.or_else(|| needed(step)).cloned()).collect();
+    for (step, cluster) in steps.iter_mut().zip(of) {
+        step.cluster = cluster;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Case;
+
+    #[test]
+    fn what_belongs_to_a_cluster_or_is_labelled_with_it_is_shown_with_it() {
+        let plan = Case::new(
+            "ClusterClass ns/quick
+             Cluster ns/foo ! class=ns/quick
+             Machine ns/m < Cluster ns/foo
+             InfraMachine ns/m < Machine ns/m
+             Pool ns/host ! of=foo
+             Secret ns/bmc < Pool ns/host
+             Pool ns/spare ! of=gone
+             Pool other/host ! of=foo",
+        )
+        .plan();
+        let mut shown: Vec<String> = plan
+            .steps
+            .iter()
+            .map(|step| {
+                format!("{}: {}", step.key, step.cluster.as_ref().map_or("-", |key| key.name.as_str()))
+            })
+            .collect();
+        shown.sort();
+        assert_eq!(
+            shown,
+            [
+                "Cluster ns/foo: foo",
+                "ClusterClass ns/quick: -",
+                "InfraMachine ns/m: foo",
+                "Machine ns/m: foo",
+                "Pool ns/host: foo",
+                "Pool ns/spare: -",
+                "Pool other/host: -",
+                "Secret ns/bmc: foo",
+            ]
+        );
+    }
+}
