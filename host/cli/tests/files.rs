@@ -210,10 +210,9 @@ mod reading {
         let dir = huge();
         for verb in [&PLAN[..], &MOVE[..]] {
             for (name, bit, code) in [("-TERM", 15, 143), ("-INT", 2, 130)] {
-                let mut child = start(&dir, verb);
+                let child = start(&dir, verb);
                 signal(&child, name, bit);
                 let sent = Instant::now();
-                assert_eq!(child.try_wait().unwrap(), None, "it is still reading");
                 let ended = end(child);
                 assert_eq!(ended.code, Some(code), "{verb:?} {name}: {}", ended.err);
                 assert!(sent.elapsed() < Duration::from_secs(5), "{verb:?} {name}: {:?}", sent.elapsed());

@@ -25,6 +25,16 @@ fn not_toml(text: &str, error: &toml::de::Error) -> Refused {
     Refused::Operator(format!("{}{}", place.unwrap_or_default(), error.message()))
 }
 
+/// More plugins than any directory has. What is said of each could not be read by anyone.
+const MOST_PLUGINS: usize = 1_000;
+
+fn few(plugins: usize) -> Result<(), String> {
+    if plugins <= MOST_PLUGINS {
+        return Ok(());
+    }
+    Err(format!("it has {plugins} plugins, and {MOST_PLUGINS} is the most"))
+}
+
 /// The operator's grants, beside the plugins.
 pub const GRANTS_FILE: &str = "plugins.toml";
 /// The digests of the plugins that were admitted, beside them.

@@ -13,7 +13,7 @@ use crate::describe::{Change, Declaration, Read};
 use crate::error::{LoadError, Refused, Who};
 use crate::limits::{Limits, LimitsText};
 use crate::text::{is_kind, is_label};
-use crate::trust::{GRANTS_FILE, Pattern, not_toml};
+use crate::trust::{GRANTS_FILE, Pattern, few, not_toml};
 
 /// What happens when a hook fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -135,6 +135,7 @@ impl OperatorFile {
         let who = || Who { file: GRANTS_FILE.into(), ..Who::default() };
         let file: FileText = toml::from_str(text).map_err(|error| not_toml(text, &error).of(who()))?;
         let FileText { order, limits, plugins } = file;
+        few(plugins.len()).map_err(|why| Refused::Operator(why).of(who()))?;
         if let Some(unknown) = order.iter().find(|name| !plugins.contains_key(*name)) {
             let names: Vec<_> = plugins.keys().map(String::as_str).collect();
             let why = format!("order names `{unknown}`; there is {}", names.join(", "));

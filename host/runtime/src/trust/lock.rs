@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{LoadError, Refused, Who};
 use crate::trial::terms;
-use crate::trust::{LOCK_FILE, not_toml};
+use crate::trust::{LOCK_FILE, few, not_toml};
 
 const HEAD: &str =
     "# The plugins that were admitted here. Written by `pivot-host plugin lock`, checked at every start.\n";
@@ -59,6 +59,7 @@ impl Lock {
             let why = format!("it has format {}, this program reads {FORMAT}", text.format);
             return Err(Refused::Operator(why).of(who));
         }
+        few(text.plugins.len()).map_err(|why| Refused::Operator(why).of(who.clone()))?;
         let mut lock = Self::default();
         for entry in text.plugins {
             if lock.named(&entry.name).is_some() {
