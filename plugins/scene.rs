@@ -34,7 +34,7 @@ fn answer<P: Exported>(scene: &Value, call: &Value) -> Value {
     };
     match call["hook"].as_str().unwrap() {
         "relate" => said(host.relate(object("source", "of")), |all| all.iter().map(relation).collect()),
-        "check" => said(host.check(point(call)), |all| all.iter().map(finding).collect()),
+        "check" => said(host.check(point(call)), |all| all.iter().flat_map(findings).collect()),
         "hold" => said(host.hold(object("source", "of")), patch),
         "adapt" => said(host.adapt(object("source", "of")), patch),
         "restore" => said(host.restore(object("source", "of"), object("target", "created")), patch),
@@ -77,14 +77,19 @@ fn relation(relation: &Relation) -> Value {
     }
 }
 
-fn finding(finding: &Finding) -> Value {
-    let Finding { severity, code, message, object, remedy } = finding;
-    let mut value =
-        json!({"severity": severity.as_str(), "code": code, "message": message, "remedy": remedy});
-    if let Some(object) = object {
-        value["object"] = key(object);
+/// One for each object, as the host takes it.
+fn findings(finding: &Finding) -> Vec<Value> {
+    let Finding { severity, code, message, objects, remedy } = finding;
+    let value = json!({"severity": severity.as_str(), "code": code, "message": message, "remedy": remedy});
+    if objects.is_empty() {
+        return vec![value];
     }
-    value
+    let about = |object| {
+        let mut value = value.clone();
+        value["object"] = key(object);
+        value
+    };
+    objects.iter().map(about).collect()
 }
 
 fn patch(patch: &Patch) -> Value {
@@ -95,7 +100,7 @@ fn settlement(settlement: &Settlement) -> Value {
     match settlement {
         Settlement::Done => json!("done"),
         Settlement::Patch(said) => json!({"patch": patch(said)}),
-        Settlement::Wait(found) => json!({"wait": finding(found)}),
-        Settlement::Stop(found) => json!({"stop": finding(found)}),
+        Settlement::Wait(found) => json!({"wait": findings(found)[0]}),
+        Settlement::Stop(found) => json!({"stop": findings(found)[0]}),
     }
 }

@@ -25,6 +25,17 @@ pub struct Read {
     pub namespace: Option<String>,
 }
 
+/// A part of the source, outside of the namespaces that move, which relations reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// The kind.
+    pub kind: Kind,
+    /// In this namespace; `*` for all, and for cluster-scoped objects.
+    pub namespace: String,
+    /// Whether what comes along from there is to be deleted from the source; otherwise it is copied and kept.
+    pub delete: bool,
+}
+
 /// A plugin's card. [`about!`](crate::about!) starts one from Cargo.toml.
 ///
 /// ```
@@ -51,6 +62,8 @@ pub struct About {
     pub summary: String,
     /// Kinds whose objects the hooks want to see, listed even where they are not labelled for moving.
     pub kinds: Vec<Kind>,
+    /// Where outside of the namespaces that move `relate` reaches.
+    pub reach: Vec<Reach>,
     /// What it changes.
     pub changes: Vec<Change>,
     /// What it reads.
@@ -71,6 +84,7 @@ impl About {
             version: version.into(),
             summary: summary.into(),
             kinds: Vec::new(),
+            reach: Vec::new(),
             changes: Vec::new(),
             reads: Vec::new(),
             probes: Vec::new(),
@@ -85,6 +99,22 @@ impl About {
         if !self.kinds.iter().any(|seen| seen.covers(&kind)) {
             self.kinds.push(kind);
         }
+        self
+    }
+
+    /// `relate` reaches objects of this kind in another namespace, `*` for all and for cluster-scoped objects: it is shown those
+    /// of the kinds it sees, and may link or need them. They are copied, and kept in the source.
+    pub fn reaches(self, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
+        self.reach(kind.into(), namespace.into(), false)
+    }
+
+    /// The same, and they are deleted from the source. What is cluster-scoped is kept all the same.
+    pub fn takes(self, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
+        self.reach(kind.into(), namespace.into(), true)
+    }
+
+    fn reach(mut self, kind: Kind, namespace: String, delete: bool) -> Self {
+        self.reach.push(Reach { kind, namespace, delete });
         self
     }
 
@@ -140,7 +170,7 @@ impl About {
     }
 
     /// It needs the data of Secrets. No plugin may probe endpoints as well, and no words of one that has it reach
-    /// anyone: codes only.
+    /// anyone: codes only, those that were declared with `.extra("code", …)`.
     pub fn secret_data(mut self) -> Self {
         self.secret_data = true;
         self

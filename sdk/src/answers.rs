@@ -85,8 +85,8 @@ pub struct Finding {
     pub code: Cow<'static, str>,
     /// A sentence for people: what was found.
     pub message: String,
-    /// The object it is about.
-    pub object: Option<Key>,
+    /// The objects it is about: none, one, or all of which the same is to be said.
+    pub objects: Vec<Key>,
     /// What a person can do about it.
     pub remedy: String,
 }
@@ -94,7 +94,13 @@ pub struct Finding {
 impl Finding {
     /// A finding of a severity chosen at run time.
     pub fn new(severity: Severity, code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { severity, code: code.into(), message: message.into(), object: None, remedy: String::new() }
+        Self {
+            severity,
+            code: code.into(),
+            message: message.into(),
+            objects: Vec::new(),
+            remedy: String::new(),
+        }
     }
 
     /// Worth knowing.
@@ -117,9 +123,9 @@ impl Finding {
         Self::new(Severity::Stop, code, message)
     }
 
-    /// The object it is about.
+    /// An object it is about; each time one more.
     pub fn on(mut self, object: impl Into<Key>) -> Self {
-        self.object = Some(object.into());
+        self.objects.push(object.into());
         self
     }
 
@@ -133,8 +139,9 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: ", self.severity.as_str(), self.code)?;
-        if let Some(object) = &self.object {
-            write!(f, "{object}: ")?;
+        for (at, object) in self.objects.iter().enumerate() {
+            let end = if at + 1 < self.objects.len() { "," } else { ":" };
+            write!(f, "{object}{end} ")?;
         }
         f.write_str(&self.message)?;
         if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }

@@ -85,12 +85,12 @@ mod selector;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
-pub use about::{About, Change, Read};
+pub use about::{About, Change, Reach, Read};
 pub use answers::{Finding, Relation, Settlement, Severity};
 pub use conditions::Condition;
 pub use error::{Error, Result};
 pub use kind::{Key, Kind};
-pub use moving::{Hook, Move, Point, Side};
+pub use moving::{Hook, Move, Namespace, Point, Side};
 pub use object::Object;
 pub use patch::Patch;
 pub use plugin::{Exported, Plugin};

@@ -57,13 +57,32 @@ impl Point {
     }
 }
 
+/// A namespace that moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// What it is called in the source.
+    pub source: String,
+    /// What it is called in the target.
+    pub target: String,
+}
+
+impl Namespace {
+    /// What it is called on a side.
+    pub fn on(&self, side: Side) -> &str {
+        match side {
+            Side::Source => &self.source,
+            Side::Target => &self.target,
+        }
+    }
+}
+
 /// The move.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Move {
     /// Its id.
     pub id: String,
     /// The namespaces that move.
-    pub namespaces: Vec<String>,
+    pub namespaces: Vec<Namespace>,
     /// The objects of the plugin's kinds that move.
     pub objects: Vec<Key>,
 }

@@ -205,7 +205,11 @@ mod vendor {
         assert!(no_hook.contains("my-hosts has no hook hold; it has relate"), "{no_hook}");
         assert!(err(&run(folder, 2, &["--hook", "halt"])).contains("there is relate, check, hold"));
         let with = folder.path("trial.toml");
-        fs::write(&with, "[plugins.my-hosts]\nhooks = ['relate']\nconfig = { lable = 'x' }\n").unwrap();
+        fs::write(
+            &with,
+            "[plugins.my-hosts]\nhooks = ['relate']\nkinds = ['ConfigMap']\nconfig = { lable = 'x' }\n",
+        )
+        .unwrap();
         let failed = out(&run(folder, 3, &["--hook", "relate", "--config", with.to_str().unwrap()]));
         assert!(failed.contains("FAILED: ") && failed.contains("unknown field `lable`"), "{failed}");
     }

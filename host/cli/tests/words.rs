@@ -47,6 +47,13 @@ mod foreign {
         ("a kind in plugins.toml", |dir, words| {
             grants(dir, &format!("[plugins.p]\nreads = [{{ kind = {}, side = 'source' }}]", toml(words)))
         }),
+        ("a kind that is shown", |dir, words| {
+            grants(dir, &format!("[plugins.p]\nkinds = [{}]", toml(words)))
+        }),
+        ("a namespace of a reach", |dir, words| {
+            let reach = "kind = 'A.b', side = 'source'";
+            grants(dir, &format!("[plugins.p]\nreach = [{{ {reach}, namespace = {} }}]", toml(words)))
+        }),
         ("a namespace in plugins.toml", |dir, words| {
             let read = "kind = 'A.b', side = 'source'";
             grants(dir, &format!("[plugins.p]\nreads = [{{ {read}, namespace = {} }}]", toml(words)))

@@ -15,7 +15,6 @@ use crate::relations::Relations;
 use crate::release::{Fate, ReleaseList};
 use crate::remedy::Remedy;
 use crate::scope::Scope;
-use crate::select::takes_part;
 use crate::shell::kubectl;
 use crate::{GroupKind, Key, Kind, Uid, names};
 
@@ -99,7 +98,7 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
 /// on their definition, Kubernetes' own not at all.
 fn way_to_move(kind: &Kind, first: &Key) -> Option<String> {
     let group = &kind.group_kind.group;
-    if takes_part(kind) {
+    if kind.takes_part() {
         Some(format!("`{}`", kubectl("label", first, &[&format!("{}=", names::LABEL_MOVE)])))
     } else if group.contains('.') && !group.ends_with(".k8s.io") {
         let (listed, moves) = (names::LABEL_DISCOVER, names::LABEL_MOVE);

@@ -1,7 +1,8 @@
 //! What becomes of an object in the source once its copy lives: deleted there, or kept.
 //!
 //! Kept is what others may still use: cluster-scoped objects and what belongs to them, ClusterClasses that live or
-//! are used outside of what moves, what something that stays needs, and what a plugin asks to keep. A Cluster is
+//! are used outside of what moves, what something that stays needs, what a plugin asks to keep, and what one brought along
+//! without being granted that it is deleted. A Cluster is
 //! never kept, nor what belongs to something kept only through a Cluster: two sides would manage the same machines.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,7 +13,7 @@ use crate::plan::{Fate, KeepReason};
 use crate::refusal::Refusal;
 use crate::relations::Relations;
 use crate::scope::Scope;
-use crate::select::{Chosen, Selection};
+use crate::selection::{Chosen, Selection};
 use crate::soft::{class_of, is_cluster, is_cluster_class};
 use crate::{Key, Object};
 
@@ -29,6 +30,7 @@ pub(crate) fn kept(
     let mut keeper = Keeper { inventory, graph, selection, kept: BTreeMap::new() };
     keeper.plugins(relations, refusals);
     keeper.global();
+    keeper.brought();
     keeper.shared_classes(scope, elsewhere, refusals);
     keeper.needed();
     keeper.kept
@@ -106,6 +108,14 @@ impl Keeper<'_> {
                 }
                 queue.push_back((root, dependent));
             }
+        }
+    }
+
+    /// What plugins brought along and may not delete.
+    fn brought(&mut self) {
+        let kept = self.selection.brought.iter().filter(|(_, brought)| !brought.delete);
+        for (object, brought) in kept {
+            self.kept.entry(*object).or_insert(KeepReason::Brought { plugin: brought.plugin.clone() });
         }
     }
 

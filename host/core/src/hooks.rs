@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::kind::GroupKind;
 use crate::object::Key;
+use crate::reach::Reach;
 
 /// The moments in which a plugin is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -167,8 +168,11 @@ pub struct Description {
     pub version: String,
     /// Digest of its component and configuration; pinned in the record.
     pub digest: String,
-    /// Kinds whose objects its hooks want to see; `*`: every kind of the group.
+    /// Kinds whose objects it is shown; `*`: every kind of the group.
     pub kinds: Vec<GroupKind>,
+    /// How far its relations reach beyond the namespaces that move.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reach: Vec<Reach>,
     /// The hooks it has.
     pub hooks: Vec<Hook>,
     /// It sees the data of Secrets: nothing that it could have written gets out, the paths of its patches included.

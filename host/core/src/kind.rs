@@ -29,6 +29,11 @@ impl GroupKind {
         self.group == kind.group && (self.kind == "*" || self.kind == kind.kind)
     }
 
+    /// The narrower of two kinds or patterns of kinds, where one covers the other.
+    pub fn meet<'a>(&'a self, other: &'a Self) -> Option<&'a Self> {
+        if self.covers(other) { Some(other) } else { other.covers(self).then_some(self) }
+    }
+
     /// Whether objects of this kind come and go by themselves: nobody moves, keeps or misses them. Core Events and those of
     /// `events.k8s.io` are the same objects.
     pub fn is_event(&self) -> bool {
@@ -101,6 +106,12 @@ impl Kind {
     pub fn api_version(&self) -> String {
         let group = &self.group_kind.group;
         if group.is_empty() { self.version.clone() } else { format!("{group}/{}", self.version) }
+    }
+
+    /// Whether objects of the kind are read, whatever plugins want to see: its definition is labelled, or it is one of the
+    /// two core kinds that Clusters use.
+    pub(crate) fn takes_part(&self) -> bool {
+        self.labels.discover || self.group_kind.is("", "Secret") || self.group_kind.is("", "ConfigMap")
     }
 }
 

@@ -13,6 +13,7 @@
 //! | [`inventory`] | everything that was read, each object once |
 //! | [`relations`] | what plugins said of objects |
 //! | [`soft`] | links that no owner reference expresses |
+//! | [`reach`] | how far what plugins say reaches |
 //! | [`graph`], [`select`] | who belongs to whom, and what of it is in the set |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | why not to go on, before anything is touched |
@@ -43,6 +44,7 @@ pub mod pause;
 pub mod plan;
 pub mod preflight;
 pub mod providers;
+pub mod reach;
 pub mod readiness;
 pub mod record;
 pub mod refusal;
@@ -58,11 +60,13 @@ pub mod soft;
 pub mod usable;
 pub mod words;
 
+mod beyond;
 mod danger;
 mod fate;
 mod garbage;
 mod graph;
 mod order;
+mod selection;
 #[cfg(test)]
 mod testing;
 mod wire;

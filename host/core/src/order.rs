@@ -13,7 +13,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use crate::GroupKind;
 use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
-use crate::select::Selection;
+use crate::selection::Selection;
 
 /// The order of a set.
 #[derive(Debug, Default)]

@@ -90,6 +90,11 @@ pub enum KeepReason {
         /// What.
         by: Key,
     },
+    /// A plugin brought it along from outside of what moves, and was not granted that it is deleted there.
+    Brought {
+        /// Which.
+        plugin: String,
+    },
     /// A plugin asks for it.
     Plugin {
         /// Which.
@@ -115,6 +120,13 @@ pub enum Why {
         by: Key,
         /// Who says so.
         plugin: String,
+    },
+    /// It is outside of what moves, and a plugin brings it along.
+    Brought {
+        /// Which.
+        plugin: String,
+        /// With what: the root that it says it belongs to, or what it says needs it.
+        with: Key,
     },
 }
 
@@ -197,6 +209,7 @@ impl fmt::Display for KeepReason {
             }
             Self::SharedClass { class, used_by: None } => write!(f, "{class} is in a namespace that stays"),
             Self::Needed { by } => write!(f, "{by} stays and needs it too"),
+            Self::Brought { plugin } => write!(f, "plugin {plugin} is not granted to delete it there"),
             Self::Plugin { name, reason } => write!(f, "kept by plugin {name}: {reason}"),
         }
     }
@@ -234,7 +247,17 @@ impl fmt::Display for Why {
             Self::Below(root) => write!(f, "belongs to {root}"),
             Self::Labelled => f.write_str("labelled for move"),
             Self::Needed { by, plugin } => write!(f, "{by} needs it, says plugin {plugin}"),
+            Self::Brought { plugin, with } => {
+                write!(f, "brought by plugin {plugin} from outside of what moves, with {with}")
+            }
         }
+    }
+}
+
+impl Step {
+    /// Whether a plugin brings it along from outside of what moves.
+    pub fn is_brought(&self) -> bool {
+        matches!(self.why, Why::Brought { .. })
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::plan::Note;
+use crate::reach::Reach;
 use crate::{Key, Uid};
 
 /// An object belongs to another, as if that owned it.
@@ -29,6 +31,17 @@ pub struct Need {
     pub plugin: String,
 }
 
+impl Need {
+    /// What a user should know where what is needed was not read.
+    pub(crate) fn missing(&self, object: Option<&Key>) -> Note {
+        Note {
+            code: "need-missing",
+            object: object.cloned(),
+            message: format!("plugin {} says that it needs {}, which was not read", self.plugin, self.what),
+        }
+    }
+}
+
 /// A plugin's wish for one object, and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
@@ -49,6 +62,8 @@ pub struct Relations {
     pub leaves: BTreeMap<Uid, Said>,
     /// Objects that are copied but not deleted, by id.
     pub keeps: BTreeMap<Uid, Said>,
+    /// How far each plugin reaches beyond the namespaces that move, by its name.
+    pub reaches: BTreeMap<String, Vec<Reach>>,
 }
 
 impl Relations {

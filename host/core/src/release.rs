@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin, `u` the target had it
-//! before: it is used there and nothing is done to it; `n` it had no finalizers when it was copied. Where a list written
+//! before: it is used there and nothing is done to it; `n` it had no finalizers when it was copied; `b` a plugin brought it
+//! along from outside of what moves. Where a list written
 //! before there was an `n` says nothing of them, there may be some.
 //!
 //! The digest says what the object's content was when it was copied, so that a later run can tell a change of
@@ -83,6 +84,8 @@ pub struct Entry {
     pub used: bool,
     /// Whether it is known to have had no finalizers when it was copied.
     pub no_finalizers: bool,
+    /// Whether a plugin brought it along from outside of what moves.
+    pub brought: bool,
     /// Entries that must be gone first: its dependents.
     pub after: Vec<usize>,
 }
@@ -195,8 +198,14 @@ impl Entry {
             Quiet::Held => "h",
         };
         let flag = |is: bool, letter: &'static str| if is { letter } else { "" };
-        let flags = [flag(self.with_status, "s"), quiet, flag(self.used, "u"), flag(self.no_finalizers, "n")]
-            .concat();
+        let flags = [
+            flag(self.with_status, "s"),
+            quiet,
+            flag(self.used, "u"),
+            flag(self.no_finalizers, "n"),
+            flag(self.brought, "b"),
+        ]
+        .concat();
         let flags = if flags.is_empty() { "-" } else { &flags };
         let mut line =
             format!("o {kind} {namespace} {} {uid} {resource_version} {fate} {digest} {flags} ", key.name);
@@ -231,7 +240,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
     let odd = odd_name(name).or_else(|| odd_id(uid)).or_else(|| odd_id(version));
     let hex = |digest: &str| digest.len() == 32 && digest.chars().all(|c| c.is_ascii_hexdigit());
     let known =
-        matches!(fate, "d" | "k") && (flags == "-" || flags.chars().all(|flag| "sphun".contains(flag)));
+        matches!(fate, "d" | "k") && (flags == "-" || flags.chars().all(|flag| "sphunb".contains(flag)));
     if odd.or_else(|| namespace.and_then(odd_name)).is_some() || !known || !(digest == "-" || hex(digest)) {
         return None;
     }
@@ -255,6 +264,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
         },
         used: flags.contains('u'),
         no_finalizers: flags.contains('n'),
+        brought: flags.contains('b'),
         after,
     })
 }
@@ -335,6 +345,7 @@ mod tests {
             with_status: name == "b",
             quiet: if name == "b" { Quiet::Held } else { Quiet::Paused },
             used: name == "c",
+            brought: name == "c",
             no_finalizers: name == "a",
             after,
         };

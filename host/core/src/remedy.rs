@@ -85,6 +85,16 @@ pub enum Remedy {
         /// Which plugin.
         plugin: String,
     },
+    /// Let a plugin bring along objects of a kind from a namespace; none: cluster-scoped ones.
+    GrantReach {
+        /// Which plugin.
+        plugin: String,
+        /// Which kind.
+        kind: GroupKind,
+        /// From where.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        namespace: Option<String>,
+    },
     /// Switch the plugin off, then begin again.
     SwitchOff {
         /// Which plugin.

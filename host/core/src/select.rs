@@ -1,35 +1,29 @@
 //! What is in the set.
 //!
-//! Three passes over the graph, each linear (W19: the peer walks all nodes once per root and step):
+//! Four passes over the graph, each linear (W19: the peer walks all nodes once per root and step):
 //!
 //! 1. all roots at once, breadth first: what is below a root belongs to the nearest one;
 //! 2. what is labelled to move by itself;
-//! 3. what plugins say that these need.
+//! 3. what plugins say that these need;
+//! 4. what plugins bring along from other namespaces, as far as they reach (`beyond.rs`). The first three follow what plugins
+//!    say only inside one namespace of the scope.
 //!
 //! An object that a plugin leaves is never entered, so that what is below it stays too unless it also belongs to
 //! something else in the set.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-use crate::graph::Graph;
+use crate::beyond;
+use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
 use crate::names::{self, GROUP_ADDONS};
 use crate::plan::Note;
+use crate::reach;
 use crate::relations::Relations;
 use crate::scope::Scope;
+use crate::selection::{Chosen, Selection};
 use crate::soft::{is_cluster, is_cluster_class};
-use crate::{GroupKind, Kind, Object};
-
-/// Whether objects of the kind are read, whatever plugins wish for: its definition is labelled, or it is one of the two
-/// core kinds that Clusters use.
-pub(crate) fn takes_part(kind: &Kind) -> bool {
-    kind.labels.discover || kind.group_kind.is("", "Secret") || kind.group_kind.is("", "ConfigMap")
-}
-
-/// Whether objects of the kind are read: it takes part, or a plugin wishes to see it.
-pub fn is_read(kind: &Kind, wished: &BTreeSet<GroupKind>) -> bool {
-    takes_part(kind) || wished.iter().any(|wish| wish.covers(&kind.group_kind))
-}
+use crate::{Kind, Object};
 
 /// Whether every object of the kind moves with all below it.
 pub(crate) fn is_hierarchy(kind: &Kind) -> bool {
@@ -44,55 +38,6 @@ pub fn is_moved(kind: &Kind) -> bool {
     kind.labels.moves || is_hierarchy(kind)
 }
 
-/// Why an object is in the set, by index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Chosen {
-    Root,
-    Below { root: usize },
-    Labelled,
-    Needed { need: usize },
-}
-
-/// The set, and what was learned on the way.
-#[derive(Debug, Default)]
-pub(crate) struct Selection {
-    /// Per object of the inventory.
-    pub(crate) chosen: Vec<Option<Chosen>>,
-    /// Objects that stay only because a plugin leaves what they belong to, and what that is.
-    pub(crate) below_left: BTreeMap<usize, usize>,
-    /// Needs by the object that has them: indices of the relations' needs, with what is needed.
-    pub(crate) needs: BTreeMap<usize, Vec<(usize, usize)>>,
-    /// How many ties were followed: the work done.
-    pub(crate) visits: usize,
-}
-
-impl Selection {
-    /// Whether an object is in the set.
-    pub(crate) fn has(&self, object: usize) -> bool {
-        self.why(object).is_some()
-    }
-
-    /// Why it is.
-    pub(crate) fn why(&self, object: usize) -> Option<&Chosen> {
-        self.chosen.get(object).and_then(Option::as_ref)
-    }
-
-    /// The set, by index.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
-        self.chosen.iter().enumerate().filter(|(_, why)| why.is_some()).map(|(index, _)| index)
-    }
-
-    fn choose(&mut self, object: usize, why: Chosen) -> bool {
-        match self.chosen.get_mut(object) {
-            Some(slot @ None) => {
-                *slot = Some(why);
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
 /// Makes the selection.
 pub(crate) fn select(
     inventory: &Inventory,
@@ -104,19 +49,22 @@ pub(crate) fn select(
     let rules = Rules { inventory, graph, scope, relations };
     let mut selection = Selection {
         chosen: vec![None; inventory.objects().len()],
-        needs: needs(inventory, relations, notes),
+        needs: needs(inventory, scope, relations, notes),
         ..Selection::default()
     };
     rules.hierarchies(&mut selection);
     rules.labelled(&mut selection);
     rules.needed(&mut selection, notes);
+    beyond::bring(inventory, graph, scope, relations, &mut selection, notes);
     rules.below_left(&mut selection);
     selection
 }
 
-/// Needs by object; one whose object was not read is a note, because the source lacks it just as well.
+/// Needs by object; one whose object was not read is a note, because the source lacks it just as well. Where nobody looked
+/// because it is outside of the scope, `beyond.rs` has the word.
 fn needs(
     inventory: &Inventory,
+    scope: &Scope,
     relations: &Relations,
     notes: &mut Vec<Note>,
 ) -> BTreeMap<usize, Vec<(usize, usize)>> {
@@ -125,14 +73,12 @@ fn needs(
         let Some(object) = inventory.by_uid(&need.object) else { continue };
         match inventory.by_key(&need.what) {
             Some(what) => by_object.entry(object).or_default().push((index, what)),
-            None => notes.push(Note {
-                code: "need-missing",
-                object: inventory.keys().get(object).cloned(),
-                message: format!(
-                    "plugin {} says that it needs {}, which was not read",
-                    need.plugin, need.what
-                ),
-            }),
+            None => {
+                let key = inventory.keys().get(object);
+                if key.is_some_and(|key| reach::is_inside(scope, key, &need.what)) {
+                    notes.push(need.missing(key));
+                }
+            }
         }
     }
     by_object
@@ -169,12 +115,22 @@ impl Rules<'_> {
         is_hierarchy(&object.kind) && (self.in_scope(object) || self.is_used_class(index, object))
     }
 
+    /// What a plugin says of a Cluster makes no class of another namespace move.
     fn is_used_class(&self, index: usize, object: &Object) -> bool {
         is_cluster_class(&object.kind.group_kind)
-            && self.graph.dependents(index).any(|(dependent, _)| {
+            && self.graph.dependents(index).any(|(dependent, tie)| {
                 let user = self.inventory.get(dependent);
-                user.is_some_and(|user| is_cluster(&user.kind.group_kind) && self.may_enter(user))
+                tie != Tie::Plugin
+                    && user.is_some_and(|user| is_cluster(&user.kind.group_kind) && self.may_enter(user))
             })
+    }
+
+    /// Whether a relation between two objects stays inside one namespace of the scope.
+    fn is_inside(&self, one: usize, other: usize) -> bool {
+        let keys = self.inventory.keys();
+        keys.get(one)
+            .zip(keys.get(other))
+            .is_some_and(|(one, other)| reach::is_inside(self.scope, one, other))
     }
 
     fn is_labelled(&self, object: &Object) -> bool {
@@ -190,10 +146,11 @@ impl Rules<'_> {
             }
         }
         while let Some((root, owner)) = queue.pop_front() {
-            for (dependent, _) in self.graph.dependents(owner) {
+            for (dependent, tie) in self.graph.dependents(owner) {
                 selection.visits += 1;
+                let follows = tie != Tie::Plugin || self.is_inside(owner, dependent);
                 let enter = self.inventory.get(dependent).is_some_and(|object| self.may_enter(object));
-                if enter && selection.choose(dependent, Chosen::Below { root }) {
+                if follows && enter && selection.choose(dependent, Chosen::Below { root }) {
                     queue.push_back((root, dependent));
                 }
             }
@@ -215,7 +172,8 @@ impl Rules<'_> {
             let wanted = selection.needs.get(&object).cloned().unwrap_or_default();
             for (need, what) in wanted {
                 selection.visits += 1;
-                let enter = self.inventory.get(what).is_some_and(|object| self.may_enter(object));
+                let enter = self.is_inside(object, what)
+                    && self.inventory.get(what).is_some_and(|object| self.may_enter(object));
                 if enter && selection.choose(what, Chosen::Needed { need }) {
                     queue.push_back(what);
                 }

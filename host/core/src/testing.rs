@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::inventory::Inventory;
 use crate::names;
 use crate::plan::{Fate, Plan, plan};
+use crate::reach::Reach;
 use crate::refusal::Refusal;
 use crate::relations::{Link, Need, Relations, Said};
 use crate::remedy::Remedy;
@@ -40,6 +41,7 @@ pub(crate) fn kind(name: &str) -> Arc<Kind> {
         "External" => ("external.cluster.x-k8s.io", true, moves),
         "GlobalExternal" => ("external.cluster.x-k8s.io", false, moves),
         "Identity" => ("infrastructure.cluster.x-k8s.io", false, hierarchy),
+        "Node" => ("", false, KindLabels::default()),
         "GlobalConfig" => ("infrastructure.cluster.x-k8s.io", false, listed),
         _ => ("infrastructure.cluster.x-k8s.io", true, listed),
     };
@@ -177,6 +179,13 @@ impl Case {
     /// A plugin keeps an object.
     pub(crate) fn keep(mut self, object: &str) -> Self {
         self.relations.keeps.insert(uid(object), said());
+        self
+    }
+
+    /// A plugin reaches a kind in a namespace.
+    pub(crate) fn reach(mut self, name: &str, namespace: &str, delete: bool) -> Self {
+        let reach = Reach { kind: kind(name).group_kind.clone(), namespace: namespace.into(), delete };
+        self.relations.reaches.entry("p".into()).or_default().push(reach);
         self
     }
 

@@ -22,8 +22,7 @@ pub(crate) struct Base {
 impl Base {
     /// What plugins' checks are told of it.
     pub(crate) fn scene(&self) -> Scene {
-        let keys = self.plan.steps.iter().map(|step| step.key.clone()).collect();
-        Scene { namespaces: self.namespaces(), keys }
+        Scene::of(self.plan.steps.iter().map(|step| (&step.key, step.is_brought())))
     }
 
     /// The object of a step.

@@ -91,9 +91,9 @@ pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
 /// Reads the source with the scope that was asked for.
 async fn first_look(setup: &Setup, opened: &Opened) -> Result<FirstLook, Failure> {
     setup.watcher.event(Event::Looking { side: Side::Source });
-    let wished = planning::wished(&setup.plugins);
+    let wishes = planning::wishes(&setup.plugins);
     let sides = Both::new(&opened.sides.source, &opened.sides.target);
-    FirstLook::take(sides, &opened.kinds, &setup.options.scope, &wished).await
+    FirstLook::take(sides, &opened.kinds, &setup.options.scope, &wishes).await
 }
 
 fn report(active: &ActiveMove, done: Done) -> Report {

@@ -46,20 +46,34 @@ impl Reader<'_> {
     }
 
     pub(crate) fn findings(&self, said: Vec<types::Finding>) -> Result<Vec<Finding>, String> {
-        few(said.len())?;
-        said.into_iter().map(|finding| self.finding(finding)).collect()
+        few(said.iter().map(|finding| finding.objects.len().max(1)).sum())?;
+        let found: Vec<_> =
+            said.into_iter().map(|one| self.findings_of(one)).collect::<Result<_, String>>()?;
+        Ok(found.into_iter().flatten().collect())
     }
 
-    fn finding(&self, said: types::Finding) -> Result<Finding, String> {
-        let types::Finding { severity, code, message, object, remedy } = said;
-        let object = object.map(key).transpose()?;
-        Ok(Finding {
+    /// One for each of its objects; whoever shows them puts together those that say the same.
+    fn findings_of(&self, said: types::Finding) -> Result<Vec<Finding>, String> {
+        let types::Finding { severity, code, message, objects, remedy } = said;
+        let finding = Finding {
             severity: Severity::from_word(&severity),
             code: text::code(&code, self.codes),
             message: self.words(&message),
-            object: object.filter(|key| self.codes.is_none() || self.given.contains(key)),
+            object: None,
             remedy: if self.codes.is_some() { String::new() } else { self.words(&remedy) },
-        })
+        };
+        if objects.is_empty() {
+            return Ok(vec![finding]);
+        }
+        let known = |key: &Key| self.codes.is_none() || self.given.contains(key);
+        let about = |object| Ok(Finding { object: Some(key(object)?).filter(known), ..finding.clone() });
+        objects.into_iter().map(about).collect()
+    }
+
+    /// One finding, about the first of its objects.
+    fn finding(&self, said: types::Finding) -> Result<Finding, String> {
+        let first = self.findings(vec![said])?.into_iter().next();
+        first.ok_or_else(|| "it found nothing".to_owned())
     }
 
     pub(crate) fn patch(&self, said: Option<String>) -> Result<Option<Value>, String> {
@@ -115,17 +129,21 @@ mod tests {
 
     const OPEN: Reader<'_> = Reader { codes: None, given: &[] };
 
+    fn object(name: &str) -> types::ObjectKey {
+        types::ObjectKey {
+            group: String::new(),
+            kind: "Secret".into(),
+            namespace: Some("n".into()),
+            name: name.into(),
+        }
+    }
+
     fn said(name: &str) -> types::Finding {
         types::Finding {
             severity: "wait".into(),
             code: "not-ready".into(),
             message: "the pass\nword is hunter2".into(),
-            object: Some(types::ObjectKey {
-                group: String::new(),
-                kind: "Secret".into(),
-                namespace: Some("n".into()),
-                name: name.into(),
-            }),
+            objects: vec![object(name)],
             remedy: "type hunter2".into(),
         }
     }
@@ -155,8 +173,21 @@ mod tests {
         assert_eq!(findings[1].object, None);
         let leave = closed.relations(vec![relate::Relation::Leave("hunter2".into())]).unwrap();
         assert_eq!(leave, [Relation::Leave(text::WITHHELD.into())]);
-        let key = said("hunter2").object.unwrap();
-        assert!(closed.relations(vec![relate::Relation::Need(key)]).is_err());
+        assert!(closed.relations(vec![relate::Relation::Need(object("hunter2"))]).is_err());
+    }
+
+    #[test]
+    fn a_finding_about_several_objects_is_one_for_each() {
+        let all = types::Finding { objects: vec![object("a"), object("b")], ..said("a") };
+        let found = OPEN.findings(vec![all]).unwrap();
+        let names: Vec<_> =
+            found.iter().filter_map(|f| f.object.as_ref()).map(|key| key.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(found[0].message, found[1].message);
+        let none = types::Finding { objects: vec![], ..said("a") };
+        assert_eq!(OPEN.findings(vec![none]).unwrap()[0].object, None);
+        let many = types::Finding { objects: vec![object("a"); MANY + 1], ..said("a") };
+        assert!(OPEN.findings(vec![many]).is_err());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::parse::Seen;
 use crate::probe::Endpoint;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
 use crate::text;
-use crate::trust::{self, Network, Reach};
+use crate::trust::{self, Extent, Network};
 
 /// How many questions are on their way at once.
 const SIDE_BY_SIDE: usize = 64;
@@ -189,15 +189,15 @@ fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
         return Err(ServiceError::new("invalid", format!("`{}` is no name", text::line(bad, 64))));
     }
     let Some((declared, grants)) = &card.admitted else { return Err(pure()) };
-    let reach = |reads: &[Read]| trust::reach(reads, side, &kind, namespace.as_deref());
+    let extent = |reads: &[Read]| trust::extent(reads, side, &kind, namespace.as_deref());
     // A wide declaration may be granted narrower, so both have their say.
-    let (Some(declared), Some(granted)) = (reach(&declared.reads), reach(&grants.reads)) else {
+    let (Some(declared), Some(granted)) = (extent(&declared.reads), extent(&grants.reads)) else {
         let place = namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default();
         return Err(
             Denied(format!("reading {kind} of the {side}{place} was not declared and granted")).into()
         );
     };
-    let confined = declared.min(granted) == Reach::Moving;
+    let confined = declared.min(granted) == Extent::Moving;
     Ok(Query { side, kind, namespace, name, confined })
 }
 

@@ -1,6 +1,7 @@
 //! What a plugin says of itself, checked for sense.
 
 use pivot_core::hooks::Hook;
+use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
 
 use crate::contract::exports::pivot::provider::describe as wit;
@@ -41,6 +42,8 @@ pub struct Declaration {
     pub summary: String,
     /// The kinds its hooks want to see.
     pub kinds: Vec<GroupKind>,
+    /// Where outside of the namespaces that move its relations reach.
+    pub reach: Vec<Reach>,
     /// What it changes.
     pub changes: Vec<Change>,
     /// What it reads.
@@ -65,8 +68,18 @@ pub(crate) fn side_of(hook: Hook) -> Option<Side> {
 impl Declaration {
     /// Reads a description, given the hooks that the binary has. The error is what is wrong with it.
     pub(crate) fn read(said: wit::Description, hooks: &[Hook]) -> Result<Self, String> {
-        let wit::Description { name, version, summary, kinds, changes, reads, probes, secret_data, extra } =
-            said;
+        let wit::Description {
+            name,
+            version,
+            summary,
+            kinds,
+            reach,
+            changes,
+            reads,
+            probes,
+            secret_data,
+            extra,
+        } = said;
         if !is_name(&name) {
             let name = text::line(&name, 64);
             return Err(format!(
@@ -81,6 +94,7 @@ impl Declaration {
             version,
             summary: text::line(&summary, 300),
             kinds: kinds.into_iter().map(kind).collect::<Result<_, _>>()?,
+            reach: reach.into_iter().map(self::reach).collect::<Result<_, _>>()?,
             changes: changes.into_iter().map(change).collect::<Result<_, _>>()?,
             reads: reads.into_iter().map(read).collect::<Result<_, _>>()?,
             probes: probes.iter().map(|p| p.parse()).collect::<Result<_, _>>()?,
@@ -110,6 +124,9 @@ impl Declaration {
             |hook: &&Hook| side_of(**hook).is_some() && !self.changes.iter().any(|c| c.hook == **hook);
         if let Some(hook) = hooks.iter().find(silent) {
             return Err(format!("it has a hook {hook} and does not say what that changes"));
+        }
+        if let Some(reach) = self.reach.first().filter(|_| !hooks.contains(&Hook::Relate)) {
+            return Err(format!("its relations reach {}, but it has no hook relate", reach.kind));
         }
         // What is asked of an endpoint is free text on its way out.
         if self.secret_data && !self.probes.is_empty() {
@@ -157,10 +174,20 @@ fn change(said: wit::Change) -> Result<Change, String> {
     Ok(Change { hook, kind: kind(said.kind)?, side: side(&said.side)? })
 }
 
-fn read(said: wit::Read) -> Result<Read, String> {
-    if let Some(namespace) = said.namespace.as_deref().filter(|n| *n != "*" && !text::is_label(n)) {
-        return Err(format!("`{}` is no namespace", text::line(namespace, 64)));
+fn reach(said: wit::Reach) -> Result<Reach, String> {
+    is_place(&said.namespace)?;
+    Ok(Reach { kind: kind(said.kind)?, namespace: said.namespace, delete: said.delete })
+}
+
+fn is_place(namespace: &str) -> Result<(), String> {
+    if namespace == EVERYWHERE || text::is_label(namespace) {
+        return Ok(());
     }
+    Err(format!("`{}` is no namespace", text::line(namespace, 64)))
+}
+
+fn read(said: wit::Read) -> Result<Read, String> {
+    said.namespace.as_deref().map_or(Ok(()), is_place)?;
     Ok(Read { kind: kind(said.kind)?, side: side(&said.side)?, namespace: said.namespace })
 }
 

@@ -207,7 +207,8 @@ impl Runtime {
             name: name.clone(),
             version: declaration.version.clone(),
             digest: sha256(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
-            kinds: declaration.kinds.clone(),
+            kinds: trust::shown(&declaration, &grants),
+            reach: trust::reached(&declaration, &grants),
             hooks,
             secret_data: declaration.secret_data && grants.secret_data,
         };

@@ -129,7 +129,7 @@ impl Plugin {
     /// How an object belongs together with others.
     pub async fn relate(&self, object: &Object) -> Result<Vec<Relation>, CallError> {
         let Some(hook) = &self.loaded.hooks.relate else { return Ok(Vec::new()) };
-        if !self.loaded.declaration.kinds.iter().any(|kind| kind.covers(&object.kind.group_kind)) {
+        if !self.loaded.description.sees(&object.kind.group_kind) {
             return Ok(Vec::new());
         }
         let call = self.call(Hook::Relate, Some(object), None);
@@ -148,7 +148,12 @@ impl Plugin {
         let Some(hook) = &self.loaded.hooks.check else { return Ok(Vec::new()) };
         let said = types::MoveContext {
             move_id: context.move_id.clone(),
-            namespaces: context.namespaces.clone(),
+            // No namespace is called otherwise in the target.
+            namespaces: context
+                .namespaces
+                .iter()
+                .map(|name| types::Namespace { source: name.clone(), target: name.clone() })
+                .collect(),
             objects: context.objects.iter().map(key).collect(),
         };
         let call = Call { point: Some(point), ..self.call(Hook::Check, None, Some(services)) };
@@ -218,7 +223,7 @@ impl Plugin {
 
     /// Whether a hook is called for objects of a kind. `check` is called for none in particular.
     pub fn answers(&self, hook: Hook, kind: &GroupKind) -> bool {
-        let sees = || self.loaded.declaration.kinds.iter().any(|seen| seen.covers(kind));
+        let sees = || self.loaded.description.sees(kind);
         self.loaded.description.hooks.contains(&hook)
             && match hook {
                 Hook::Relate => sees(),

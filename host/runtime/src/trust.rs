@@ -12,7 +12,7 @@ pub use lock::{Entry, Lock};
 pub(crate) use pattern::reachable;
 pub use pattern::{Network, Pattern};
 
-pub(crate) use gates::{Reach, granted, met, reach, undeclared};
+pub(crate) use gates::{Extent, extent, granted, met, reached, shown, undeclared};
 pub(crate) use grants::section;
 
 /// What is wrong with an operator's file, and where. Its lines are not quoted: somebody else may have written them.

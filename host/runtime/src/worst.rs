@@ -8,11 +8,12 @@
 use std::collections::BTreeSet;
 
 use pivot_core::hooks::Hook;
+use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Side};
 
 use crate::describe::{Change, Declaration, Read};
-use crate::trust::{Grants, Pattern, met};
+use crate::trust::{Grants, Pattern, met, reached, shown};
 
 /// How many kinds or endpoints a sentence names.
 const NAMED: usize = 8;
@@ -20,7 +21,8 @@ const NAMED: usize = 8;
 /// What it could do, as far as it was asked for, can be asked for by the binary, and was granted.
 struct Powers<'a> {
     hooks: &'a [Hook],
-    kinds: &'a [GroupKind],
+    kinds: Vec<GroupKind>,
+    reach: Vec<Reach>,
     changes: &'a [Change],
     reads: Vec<Read>,
     probes: Vec<Pattern>,
@@ -35,6 +37,10 @@ pub(crate) fn worst(
     imports: &[String],
     grants: Option<&Grants>,
 ) -> Vec<String> {
+    let (kinds, reach) = match grants {
+        None => (declared.kinds.clone(), declared.reach.clone()),
+        Some(grants) => (shown(declared, grants), reached(declared, grants)),
+    };
     let (reads, probes) = match grants {
         None => (declared.reads.clone(), declared.probes.clone()),
         Some(grants) => (
@@ -44,7 +50,8 @@ pub(crate) fn worst(
     };
     let powers = Powers {
         hooks,
-        kinds: &declared.kinds,
+        kinds,
+        reach,
         // Granted as wide as they are declared, or not at all.
         changes: &declared.changes,
         reads,
@@ -88,7 +95,10 @@ impl Powers<'_> {
     fn secrets_seen(&self) -> Option<String> {
         let secret = secret();
         let reads: Vec<&Read> = self.reads.iter().filter(|read| read.kind.covers(&secret)).collect();
-        let everywhere: Vec<Side> = reads.iter().filter(|read| is_all(read)).map(|read| read.side).collect();
+        let reached: Vec<&Reach> = self.reach.iter().filter(|reach| reach.kind.covers(&secret)).collect();
+        let all = reads.iter().filter(|read| is_all(read)).map(|read| read.side);
+        let brought = reached.iter().filter(|reach| reach.namespace == EVERYWHERE).map(|_| Side::Source);
+        let everywhere: Vec<Side> = all.chain(brought).collect();
         if !everywhere.is_empty() {
             return Some(format!("any Secret in {}", sides(everywhere)));
         }
@@ -96,7 +106,9 @@ impl Powers<'_> {
         if self.kinds.iter().any(|kind| kind.covers(&secret)) || reads.iter().any(|r| r.namespace.is_none()) {
             seen.push("any Secret in the namespaces that move".to_owned());
         }
-        let named: BTreeSet<&str> = reads.iter().filter_map(|read| read.namespace.as_deref()).collect();
+        let read = reads.iter().filter_map(|read| read.namespace.as_deref());
+        let named: BTreeSet<&str> =
+            read.chain(reached.iter().map(|reach| reach.namespace.as_str())).collect();
         if !named.is_empty() {
             seen.push(format!("any Secret in {}", namespaces(&named)));
         }
@@ -187,7 +199,26 @@ fn elsewhere(powers: &Powers<'_>) -> Option<String> {
 
 fn relates(powers: &Powers<'_>) -> Option<String> {
     let seen = some(powers.kinds.iter().filter(|_| powers.hooks.contains(&Hook::Relate)).collect())?;
-    Some(format!("leave {} out of the move, and bring into it what they name", kinds(seen.into_iter())))
+    let mut text = format!(
+        "leave {} out of the move, and bring into it what they name in the namespaces that move",
+        kinds(seen.into_iter())
+    );
+    let beyond: Vec<String> = powers.reach.iter().map(brought).collect();
+    if !beyond.is_empty() {
+        text.push_str(&format!("; and from elsewhere {}", some_of(&beyond, NAMED)));
+    }
+    Some(text)
+}
+
+/// What a reach brings, and what becomes of it.
+fn brought(reach: &Reach) -> String {
+    let kind = kinds(std::iter::once(&reach.kind));
+    let place = match reach.namespace.as_str() {
+        EVERYWHERE => "every namespace and outside of any".to_owned(),
+        one => format!("namespace {one}"),
+    };
+    let then = if reach.delete { "copied and deleted from the source" } else { "copied" };
+    format!("{kind} of {place} ({then})")
 }
 
 fn stops(powers: &Powers<'_>) -> Option<String> {
@@ -263,6 +294,7 @@ mod tests {
             version: "1.0.0".into(),
             summary: "Harmless.".into(),
             kinds: vec![],
+            reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],
@@ -315,7 +347,7 @@ mod tests {
                 stop the move, or make it wait until it times out"#]],
         );
         // Narrower where it was granted narrower; a plugin that wants more than it is granted is not called at all.
-        let narrow = "secret-data = true\nreads = [{ side = 'source', kind = 'Secret', namespace = 'boot' }]";
+        let narrow = "secret-data = true\nkinds = ['ConfigMap']\nreads = [{ side = 'source', kind = 'Secret', namespace = 'boot' }]";
         let said = could(&declared, &hooks, Some(narrow));
         assert!(
             said[0].starts_with("copy the data of any Secret in namespace boot into ConfigMap"),
@@ -381,6 +413,7 @@ mod tests {
         let declared = Declaration {
             secret_data: true,
             kinds: vec![kind(hosts)],
+            reach: vec![Reach { kind: kind("Secret"), namespace: "x".into(), delete: true }],
             changes: Hook::ALL[2..].iter().map(|hook| change(*hook, hosts)).collect(),
             reads: vec![
                 read(Side::Target, "Secret", Some("*")),
@@ -403,10 +436,10 @@ mod tests {
                 probe *:443 and 172.22.0.2:6385 (any host), and send there what it reads
                 read Secret and every kind of metal3.io (of Secrets the data, too) in every namespace of the source and the target
                 read Machine.cluster.x-k8s.io and BareMetalHost.metal3.io in the namespaces that move; ConfigMap in namespace ironic of the source
-                leave BareMetalHost.metal3.io out of the move, and bring into it what they name
+                leave BareMetalHost.metal3.io out of the move, and bring into it what they name in the namespaces that move; and from elsewhere Secret of namespace x (copied and deleted from the source)
                 stop the move, or make it wait until it times out"#]],
         );
-        let grants = "reads = []\nprobes = ['172.22.0.0/16:*']";
+        let grants = "kinds = ['BareMetalHost.metal3.io']\nreads = []\nprobes = ['172.22.0.0/16:*']";
         is(
             could(&declared, &Hook::ALL, Some(grants)),
             expect![[r#"
@@ -415,7 +448,7 @@ mod tests {
                 make controllers of the target believe any status of BareMetalHost.metal3.io
                 probe 172.22.0.0/16:443 and 172.22.0.2:6385
                 read BareMetalHost.metal3.io in the namespaces that move
-                leave BareMetalHost.metal3.io out of the move, and bring into it what they name
+                leave BareMetalHost.metal3.io out of the move, and bring into it what they name in the namespaces that move
                 stop the move, or make it wait until it times out"#]],
         );
     }
@@ -445,6 +478,11 @@ mod tests {
         let said = could(&declared, &[Hook::Relate], None);
         let named = "Secret, ClusterRoleBinding.rbac.authorization.k8s.io, ConfigMap, A.example.io, B.example.io, \
                      C.example.io, D.example.io, E.example.io and 21 more";
-        assert_eq!(said[1], format!("leave {named} out of the move, and bring into it what they name"));
+        assert_eq!(
+            said[1],
+            format!(
+                "leave {named} out of the move, and bring into it what they name in the namespaces that move"
+            )
+        );
     }
 }

@@ -37,7 +37,7 @@ fn before_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
         let host = Host(host);
         found.extend(steady::findings(host));
         found.extend(firmware::findings(config, host, &source));
-        found.extend(companions::findings(host, moving, &source));
+        found.extend(companions::findings(host, &source));
     }
     found.extend(staying(moving, &source));
     if !hosts.is_empty() {

@@ -7,18 +7,18 @@ use crate::names::HARDWARE;
 use crate::seen::Seen;
 
 /// What a source host lacks.
-pub(crate) fn findings(host: Host<'_>, moving: &Move, source: &Seen) -> Vec<Finding> {
-    let mut found: Vec<Finding> =
-        host.secrets().filter_map(|named| secret(host, named, moving, source)).collect();
+pub(crate) fn findings(host: Host<'_>, source: &Seen) -> Vec<Finding> {
+    let mut found: Vec<Finding> = host.secrets().filter_map(|named| secret(host, named, source)).collect();
     found.extend(hardware(host, source));
     found
 }
 
-fn secret(host: Host<'_>, named: crate::host::Named, moving: &Move, source: &Seen) -> Option<Finding> {
+fn secret(host: Host<'_>, named: crate::host::Named, source: &Seen) -> Option<Finding> {
     let crate::host::Named { field, key } = named;
     let namespace = key.namespace.clone().unwrap_or_default();
-    if !moving.namespaces.contains(&namespace) {
-        let what = format!("{field} names Secret {namespace}/{}, whose namespace does not move", key.name);
+    if key.namespace.as_deref() != host.0.namespace() {
+        let what =
+            format!("{field} names Secret {namespace}/{}, which does not come along with the host", key.name);
         return Some(
             host.warn("secret-elsewhere", &what).remedy("make sure that the target has this Secret"),
         );

@@ -26,7 +26,10 @@ pub(crate) fn relate(object: &Object) -> Vec<Relation> {
 fn host(host: Host<'_>) -> Vec<Relation> {
     // The consumer is what the provider goes by; the label is its note of it.
     let belongs_to = host.machine().or_else(|| host.cluster()).map(Relation::Link);
-    belongs_to.into_iter().chain(host.secrets().map(|secret| Relation::Need(secret.key))).collect()
+    // What it names in other namespaces others use as well; the check tells of it.
+    let ours = |key: &Key| key.namespace.as_deref() == host.0.namespace();
+    let secrets = host.secrets().map(|secret| secret.key).filter(ours);
+    belongs_to.into_iter().chain(secrets.map(Relation::Need)).collect()
 }
 
 /// Where it is owned the owner reference says the same, and is followed anyway.

@@ -28,7 +28,7 @@ impl<'a> Report<'a> {
                 finding.severity = Severity::from(*weight);
             }
             // What is about no object can be found many times over: that nothing of a kind may be read.
-            if finding.object.is_some() || !self.found.contains(&finding) {
+            if !finding.objects.is_empty() || !self.found.contains(&finding) {
                 self.found.push(finding);
             }
         }
@@ -38,7 +38,7 @@ impl<'a> Report<'a> {
     pub(crate) fn findings(self) -> Vec<Finding> {
         let mut sorts: BTreeMap<(Severity, String, String), Vec<Finding>> = BTreeMap::new();
         for finding in self.found {
-            let kind = finding.object.as_ref().map(|key| key.kind.to_string()).unwrap_or_default();
+            let kind = finding.objects.first().map(|key| key.kind.to_string()).unwrap_or_default();
             sorts.entry((finding.severity, finding.code.to_string(), kind)).or_default().push(finding);
         }
         let mut findings = Vec::new();

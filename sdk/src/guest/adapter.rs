@@ -47,6 +47,7 @@ impl<P: Plugin> relate::Guest for Adapter<P> {
 impl<P: Plugin> check::Guest for Adapter<P> {
     fn check(point: String, context: types::MoveContext) -> Result<Vec<types::Finding>, types::Error> {
         let types::MoveContext { move_id: id, namespaces, objects } = context;
+        let namespaces = namespaces.into_iter().map(convert::namespace).collect();
         let objects = objects.into_iter().map(convert::key).collect();
         let moving = Move { id, namespaces, objects };
         let findings = plugin::<P>()?.check(Point::from_word(&point), &moving).map_err(convert::error)?;

@@ -4,7 +4,7 @@ use super::bindings::{
     describe::exports::pivot::provider::describe, describe::pivot::provider::types,
     relate::exports::pivot::provider::relate,
 };
-use crate::{About, Error, Finding, Key, Kind, Relation};
+use crate::{About, Error, Finding, Key, Kind, Namespace, Relation};
 
 pub(super) fn error(error: Error) -> types::Error {
     types::Error { code: error.code.into_owned(), message: error.message }
@@ -28,13 +28,18 @@ fn key_to(key: Key) -> types::ObjectKey {
     types::ObjectKey { group: group.into_owned(), kind: kind.into_owned(), namespace, name }
 }
 
+pub(super) fn namespace(namespace: types::Namespace) -> Namespace {
+    let types::Namespace { source, target } = namespace;
+    Namespace { source, target }
+}
+
 pub(super) fn finding(finding: Finding) -> types::Finding {
-    let Finding { severity, code, message, object, remedy } = finding;
+    let Finding { severity, code, message, objects, remedy } = finding;
     types::Finding {
         severity: severity.as_str().to_owned(),
         code: code.into_owned(),
         message,
-        object: object.map(key_to),
+        objects: objects.into_iter().map(key_to).collect(),
         remedy,
     }
 }
@@ -49,7 +54,12 @@ pub(super) fn relation(relation: Relation) -> relate::Relation {
 }
 
 pub(super) fn about(about: About) -> describe::Description {
-    let About { name, version, summary, kinds, changes, reads, probes, secret_data, extra } = about;
+    let About { name, version, summary, kinds, reach, changes, reads, probes, secret_data, extra } = about;
+    let reached = |reach: crate::Reach| describe::Reach {
+        kind: kind(reach.kind),
+        namespace: reach.namespace,
+        delete: reach.delete,
+    };
     let change = |change: crate::Change| describe::Change {
         hook: change.hook.as_str().to_owned(),
         // Only hooks that have a side are ever put into a change.
@@ -66,6 +76,7 @@ pub(super) fn about(about: About) -> describe::Description {
         version,
         summary,
         kinds: kinds.into_iter().map(kind).collect(),
+        reach: reach.into_iter().map(reached).collect(),
         changes: changes.into_iter().map(change).collect(),
         reads: reads.into_iter().map(read).collect(),
         probes,

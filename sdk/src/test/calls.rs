@@ -3,10 +3,12 @@
 use std::fmt::Debug;
 
 use super::fake::assert_named;
-use super::{Harness, said};
+use super::{Harness, declared, said};
 use crate::bounds;
 use crate::patch::apply;
-use crate::{Exported, Finding, Hook, Key, Move, Object, Patch, Point, Relation, Result, Settlement, Side};
+use crate::{
+    Exported, Finding, Hook, Key, Move, Namespace, Object, Patch, Point, Relation, Result, Settlement, Side,
+};
 
 impl<P: Exported> Harness<P> {
     /// How an object belongs together with others.
@@ -20,6 +22,11 @@ impl<P: Exported> Harness<P> {
         let object = self.seen(Hook::Relate, object);
         let relations = self.twice(Hook::Relate, |plugin| plugin.relate(&object))?;
         self.obeys(Hook::Relate, Some(&object), said::relations(&relations));
+        let moving = self.fake.namespaces();
+        for relation in &relations {
+            let reaches = declared::may_need(&self.fake.about, &object, relation, &moving);
+            self.obeys(Hook::Relate, Some(&object), reaches);
+        }
         Ok(relations)
     }
 
@@ -30,7 +37,12 @@ impl<P: Exported> Harness<P> {
     pub fn check(&mut self, point: Point) -> Result<Vec<Finding>> {
         let moving = Move {
             id: "test".to_owned(),
-            namespaces: self.fake.namespaces().into_iter().collect(),
+            namespaces: self
+                .fake
+                .namespaces()
+                .into_iter()
+                .map(|name| Namespace { source: name.clone(), target: name })
+                .collect(),
             objects: self.fake.moving(),
         };
         let findings = self.twice(Hook::Check, |plugin| plugin.check(point, &moving))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::pattern;
 use crate::objects::Query;
-use crate::{About, Hook};
+use crate::{About, Hook, Object, Relation};
 
 /// What the host checks when it loads a plugin.
 pub(super) fn check(about: &About, hooks: &[Hook]) {
@@ -14,7 +14,7 @@ pub(super) fn check(about: &About, hooks: &[Hook]) {
 }
 
 fn makes_sense(about: &About, hooks: &[Hook]) -> Result<(), String> {
-    let About { name, version, summary, changes, probes, .. } = about;
+    let About { name, version, summary, reach, changes, probes, .. } = about;
     let word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     if name.len() > 63 || !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.split('-').all(word) {
@@ -40,6 +40,9 @@ fn makes_sense(about: &About, hooks: &[Hook]) -> Result<(), String> {
         let hook = hook.as_str();
         return Err(format!("export! names {hook}, but nothing says what that changes: add .{hook}s(kind)"));
     }
+    if let Some(reach) = reach.first().filter(|_| !hooks.contains(&Hook::Relate)) {
+        return Err(format!("its relations reach {}, but export! does not name relate", reach.kind));
+    }
     let looks = hooks.iter().any(|hook| *hook != Hook::Check);
     if looks && about.kinds.is_empty() {
         return Err("it sees no kind, so its hooks are never called: add .sees(kind)".into());
@@ -51,6 +54,29 @@ fn makes_sense(about: &About, hooks: &[Hook]) -> Result<(), String> {
         Some(probe) => Err(format!("`{probe}` is no `host:port` to probe")),
         None => Ok(()),
     }
+}
+
+/// Whether what an object needs is in a namespace that moves, or where the plugin said that it reaches. The error says what to add.
+pub(super) fn may_need(
+    about: &About,
+    object: &Object,
+    relation: &Relation,
+    moving: &BTreeSet<String>,
+) -> Result<(), String> {
+    let Relation::Need(what) = relation else { return Ok(()) };
+    let namespace = what.namespace.as_deref();
+    let inside = namespace.is_some_and(|name| object.namespace() == Some(name) || moving.contains(name));
+    let reached = about.reach.iter().any(|reach| {
+        reach.kind.covers(&what.kind)
+            && (reach.namespace == "*" || namespace == Some(reach.namespace.as_str()))
+    });
+    if inside || reached {
+        return Ok(());
+    }
+    let place = namespace.unwrap_or("*");
+    Err(format!(
+        "it needs {what}, which does not move, without saying so: about() needs .reaches(kind, \"{place}\")"
+    ))
 }
 
 /// Whether a question is one that the plugin said it would ask. The error says what to add.

@@ -56,6 +56,9 @@ impl Plugin for Odd {
         if self.way == "reads" {
             objects::list(Side::Source, &HOST)?;
         }
+        if self.way == "needs" {
+            return Ok(vec![Relation::need(Kind::core("Secret").named("other", "s"))]);
+        }
         Ok(vec![Relation::leave("it stays")])
     }
 
@@ -159,6 +162,7 @@ fn only_what_is_declared_is_seen_and_changed() {
     let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
     assert_broken("", |h| h.relate(other), "about() does not say .sees(ConfigMap)");
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
+    assert_broken("needs", |h| h.relate(host()), "about() needs .reaches(kind, \"other\")");
     assert_broken("undeclared", |h| h.hold(secret), "about() needs .holds(kind)");
     assert_broken("", |h| h.adapt(host()), "export! does not name it");
 }
@@ -191,6 +195,7 @@ fn a_plugin_must_make_sense() {
         (wrong(About::new("a", "1", "x"), &[]), "no semantic version"),
         (wrong(About::new("a", "1.0.0", ""), &[]), "no summary"),
         (wrong(about(), &[Hook::Hold]), "add .holds(kind)"),
+        (wrong(about().reaches(HOST, "x"), &[Hook::Check]), "export! does not name relate"),
         (wrong(about().holds(HOST), &[Hook::Check]), "export! does not name hold"),
         (wrong(About::new("a", "1.0.0", "x"), &[Hook::Relate]), "it sees no kind"),
         (wrong(about().secret_data().probes("*:1"), &[]), "no plugin gets both"),

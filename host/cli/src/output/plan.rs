@@ -139,6 +139,9 @@ fn objects(steps: &[Step]) -> Text {
 
 fn remarks(step: &Step) -> String {
     let mut remarks = Vec::new();
+    if step.is_brought() {
+        remarks.push(step.why.to_string());
+    }
     if let Fate::Keep(reason) = &step.fate {
         remarks.push(format!("kept in the source too: {reason}"));
     }

@@ -2,6 +2,7 @@
 
 use pivot_core::GroupKind;
 use pivot_core::names::PAUSED;
+use pivot_core::reach::EVERYWHERE;
 use pivot_core::remedy::{Installation, Remedy};
 use pivot_core::shell::{kubectl, quoted};
 use pivot_engine::Danger;
@@ -83,6 +84,13 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::Fix { plugin } => format!("fix plugin {plugin}, then run this command again"),
         Remedy::SwitchOff { plugin } => {
             format!("switch plugin {plugin} off ({}), then run this command again", switch_off(plugin))
+        }
+        Remedy::GrantReach { plugin, kind, namespace } => {
+            let namespace = namespace.as_deref().unwrap_or(EVERYWHERE);
+            format!(
+                "if it is to come along, grant that: reach = [{{ side = \"source\", kind = \"{kind}\", namespace = \"{namespace}\" }}] \
+                 below [plugins.{plugin}] in plugins.toml (it is then copied, and deleted in the source only with delete = true)"
+            )
         }
         Remedy::LetCheckPass { plugin } => format!(
             "let failing checks of plugin {plugin} pass (on-failure = {{ check = \"warn\" }} below [plugins.{plugin}] in \
@@ -192,6 +200,18 @@ mod tests {
             &["find out who".into(), Remedy::ResumeWithoutSource],
             "find out who, or end the move and leave the source as it is: resume with --source-gone",
         );
+        let reach = |namespace: Option<&str>| Remedy::GrantReach {
+            plugin: "p".into(),
+            kind: kind("A"),
+            namespace: namespace.map(str::to_owned),
+        };
+        check(
+            &[reach(Some("ns")), Remedy::SwitchOff { plugin: "p".into() }],
+            "if it is to come along, grant that: reach = [{ side = \"source\", kind = \"A.g.io\", namespace = \"ns\" }] below \
+             [plugins.p] in plugins.toml (it is then copied, and deleted in the source only with delete = true); or switch plugin p \
+             off (enabled = false below [plugins.p] in plugins.toml), then run this command again",
+        );
+        assert!(text(&reach(None)).contains("namespace = \"*\""));
         check(
             &["make them equal".into(), Remedy::UseExisting],
             "make them equal, or use the target's as it is with --use-existing",
@@ -240,6 +260,7 @@ mod tests {
             Remedy::AcceptUnverified { kind: kind() },
             Remedy::ResumeUnverified,
             Remedy::ResumeWithoutSource,
+            Remedy::GrantReach { plugin: plugin(), kind: kind(), namespace: None },
         ]
     }
 
@@ -276,6 +297,7 @@ mod tests {
             Remedy::AcceptUnverified { .. } => 27,
             Remedy::ResumeUnverified => 28,
             Remedy::ResumeWithoutSource => 29,
+            Remedy::GrantReach { .. } => 30,
         }
     }
 

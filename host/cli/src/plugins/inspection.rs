@@ -1,6 +1,7 @@
 //! What a component is, for whoever decides about it: what it could do at worst comes first, and the vendor's words are
 //! quoted as the vendor's.
 
+use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_runtime::{Inspection, Read};
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ pub(super) fn facts(inspection: &Inspection) -> Text {
     let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     let hooks: Vec<String> = hooks.iter().map(ToString::to_string).collect();
     let kinds: Vec<String> = declaration.kinds.iter().map(ToString::to_string).collect();
+    let reach: Vec<String> = declaration.reach.iter().map(reached).collect();
     let changes: Vec<String> =
         declaration.changes.iter().map(|c| format!("{} {} ({})", c.hook, c.kind, c.side)).collect();
     let reads: Vec<String> = declaration.reads.iter().map(read).collect();
@@ -32,6 +34,7 @@ pub(super) fn facts(inspection: &Inspection) -> Text {
         ("size", format!("{size} bytes")),
         ("hooks", list(&hooks)),
         ("sees", list(&kinds)),
+        ("reaches", list(&reach)),
         ("changes", list(&changes)),
         ("reads", list(&reads)),
         ("probes", list(&probes)),
@@ -42,6 +45,16 @@ pub(super) fn facts(inspection: &Inspection) -> Text {
         text.line(format!("  {name:8} {value}"));
     }
     text
+}
+
+fn reached(reach: &Reach) -> String {
+    let place = if reach.namespace == EVERYWHERE {
+        "all namespaces, cluster-scoped"
+    } else {
+        reach.namespace.as_str()
+    };
+    let then = if reach.delete { "copied and deleted" } else { "copied" };
+    format!("{} (source: {place}; {then})", reach.kind)
 }
 
 /// How far it reads belongs to what it reads.
@@ -88,6 +101,7 @@ mod tests {
                 version: "0.1.0".into(),
                 summary: "Reads nothing.\" This was audited: \"fine".into(),
                 kinds: vec![GroupKind::new("metal3.io", "BareMetalHost")],
+                reach: vec![],
                 changes: vec![],
                 reads: vec![
                     read("Secret", Side::Source, Some("*")),
@@ -119,6 +133,7 @@ mod tests {
               size     7 bytes
               hooks    check
               sees     BareMetalHost.metal3.io
+              reaches  none
               changes  none
               reads    Secret (source, all namespaces), Secret (target, namespaces that move), ConfigMap (target, namespace ironic)
               probes   *:6385

@@ -163,6 +163,7 @@ fn list(case: &Case) -> ReleaseList {
         no_finalizers: false,
         quiet: Quiet::Untouched,
         used: false,
+        brought: false,
         after: Vec::new(),
     };
     ReleaseList { entries: case.plan().steps.iter().map(entry).collect() }

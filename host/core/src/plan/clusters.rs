@@ -29,7 +29,9 @@ pub(super) fn name(steps: &mut [Step], inventory: &Inventory) {
     }
     // What needs it may come after it.
     let needed = |step: &Step| match &step.why {
-        Why::Below(other) | Why::Needed { by: other, .. } => by_key.get(other).copied().flatten(),
+        Why::Below(other) | Why::Needed { by: other, .. } | Why::Brought { with: other, .. } => {
+            by_key.get(other).copied().flatten()
+        }
         Why::Root | Why::Labelled => None,
     };
     let of: Vec<Option<Key>> =

@@ -11,7 +11,8 @@ use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
 use crate::remedy::Remedy;
 use crate::scope::Scope;
-use crate::select::{Chosen, Selection, select, takes_part};
+use crate::select::select;
+use crate::selection::{Chosen, Selection};
 use crate::shell::kubectl;
 use crate::soft::{SoftLinks, soft_links};
 use crate::{GroupKind, Key, Object, OwnerReference, names, words};
@@ -30,7 +31,8 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
     let mut soft = soft_links(inventory);
     plan.refusals.append(&mut soft.refusals);
     let graph = Graph::new(inventory, &soft, relations, &mut plan.notes);
-    let selection = select(inventory, &graph, scope, relations, &mut plan.notes);
+    let mut selection = select(inventory, &graph, scope, relations, &mut plan.notes);
+    plan.refusals.append(&mut selection.refusals);
     let kept = kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
     let order = order(inventory, &graph, &selection, &scope.drop_owners);
 
@@ -91,6 +93,16 @@ impl Maker<'_> {
     }
 
     fn why(&self, object: usize) -> Option<Why> {
+        let why = self.chosen(object)?;
+        Some(match (self.selection.brought.get(&object), why) {
+            (Some(brought), Why::Below(with) | Why::Needed { by: with, .. }) => {
+                Why::Brought { plugin: brought.plugin.clone(), with }
+            }
+            (_, why) => why,
+        })
+    }
+
+    fn chosen(&self, object: usize) -> Option<Why> {
         Some(match self.selection.why(object)? {
             Chosen::Root => Why::Root,
             Chosen::Below { root } => Why::Below(self.key(*root)?),
@@ -342,7 +354,7 @@ impl Maker<'_> {
             return StayReason::OwnerNotRead { owner: named(reference) };
         }
         let kind = &object.kind.group_kind;
-        if !takes_part(&object.kind) {
+        if !object.kind.takes_part() {
             return StayReason::KindNotLabelled { kind: kind.clone() };
         }
         if kind.group.is_empty() { StayReason::NotLinked } else { StayReason::NotBelow }

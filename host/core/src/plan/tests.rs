@@ -2,9 +2,10 @@
 
 use expect_test::expect;
 
-use crate::select::{is_hierarchy, is_moved, takes_part};
+use crate::select::{is_hierarchy, is_moved};
 use crate::testing::{Case, kind};
 
+mod beyond;
 mod links;
 mod owners;
 mod plugins;
@@ -31,7 +32,7 @@ fn kinds_take_part_by_label_secrets_and_configmaps_always() {
     ] {
         let kind = kind(name);
         assert_eq!(
-            (takes_part(&kind), is_moved(&kind), is_hierarchy(&kind)),
+            (kind.takes_part(), is_moved(&kind), is_hierarchy(&kind)),
             (listed, moved, hierarchy),
             "{name}"
         );

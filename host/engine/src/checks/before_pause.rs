@@ -9,10 +9,11 @@ use pivot_core::hooks::Point;
 use pivot_core::plan::Fate;
 use pivot_core::preflight::preflight;
 use pivot_core::providers::{Provider, check_providers};
+use pivot_core::reach::is_read;
 use pivot_core::refusal::Refusal;
 use pivot_core::served::served_versions;
 use pivot_core::usable::{same_file, unusable};
-use pivot_core::{GroupKind, Key, Side, names};
+use pivot_core::{GroupKind, Key, Kind, Side, names};
 use pivot_places::PlaceError;
 use serde::Deserialize;
 
@@ -175,12 +176,15 @@ async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
     }
     let moved = base.plan.steps.iter().filter(|step| step.fate == Fate::Move);
     let namespaces: BTreeSet<String> = moved.filter_map(|step| step.key.namespace.clone()).collect();
-    let known: BTreeSet<&GroupKind> = base.inventory.keys().iter().map(|key| &key.group_kind).collect();
-    let kinds =
-        job.kinds.source.values().filter(|kind| {
-            kind.namespaced && !kind.group_kind.is_event() && !known.contains(&kind.group_kind)
-        });
-    let wanted = listing::collections(kinds, &namespaces);
+    // Elsewhere, where a plugin may have brought something from, not all was read.
+    let (inside, outside): (BTreeSet<String>, BTreeSet<String>) =
+        namespaces.into_iter().partition(|namespace| job.options.scope.includes(Some(namespace)));
+    let wishes = planning::wishes(&job.plugins);
+    let there: BTreeSet<&GroupKind> = base.inventory.keys().iter().map(|key| &key.group_kind).collect();
+    let known = |kind: &Kind| there.contains(&kind.group_kind) && is_read(kind, &wishes);
+    let kinds = || job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
+    let mut wanted = listing::collections(kinds().filter(|kind| !known(kind)), &inside);
+    wanted.extend(listing::collections(kinds(), &outside));
     let mut found: Vec<Bystander> = Vec::new();
     for ((kind, namespace), listed) in listing::metas(&job.source, EMPTY_LISTS, wanted).await? {
         if matches!(listed, Listed::Forbidden(_)) {

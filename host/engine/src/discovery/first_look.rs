@@ -1,10 +1,9 @@
 //! The first reading of the source, begun beside the reading of the records: those may yet say that a move is under way
 //! which has another scope, or which is past all looking. Then it is dropped.
 
-use std::collections::BTreeSet;
-
+use pivot_core::Both;
+use pivot_core::reach::Wishes;
 use pivot_core::scope::Scope;
-use pivot_core::{Both, GroupKind};
 
 use crate::checks::before_pause;
 use crate::discovery::kinds::Kinds;
@@ -26,11 +25,11 @@ impl FirstLook {
         sides: Both<&Handle>,
         kinds: &Kinds,
         scope: &Scope,
-        wished: &BTreeSet<GroupKind>,
+        wishes: &Wishes,
     ) -> Result<Self, Failure> {
         before_pause::definitions_readable(kinds)?;
         let (sight, namespaces) = tokio::try_join!(
-            discover(sides.source, &kinds.source, scope, wished),
+            discover(sides.source, &kinds.source, scope, wishes),
             Namespaces::likely(sides.target, kinds, scope),
         )?;
         Ok(Self { scope: scope.clone(), sight, namespaces })

@@ -10,8 +10,8 @@ use futures::FutureExt;
 use pivot_core::inventory::Inventory;
 use pivot_core::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
 use pivot_core::providers::Provider;
+use pivot_core::reach::{self, Wishes};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::select::is_read;
 use pivot_core::soft;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 use pivot_places::{Listing, PlaceError};
@@ -30,22 +30,23 @@ pub(crate) struct Sight {
     pub(crate) cautions: Vec<String>,
 }
 
-/// Reads everything that could move, and the kinds that plugins wish to see.
+/// Reads everything that could move, and what plugins want to see and reach.
 pub(crate) async fn discover(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     scope: &Scope,
-    wished: &BTreeSet<GroupKind>,
+    wishes: &Wishes,
 ) -> Result<Sight, Failure> {
     let namespace = match &scope.namespaces {
         Namespaces::All => None,
         Namespaces::One(one) => Some(one.as_str()),
     };
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
-    let read = kinds.values().filter(|kind| is_read(kind, wished) && kind.group_kind != cluster);
-    let lists = read.map(|kind| -> Work<'_, Vec<Object>> {
-        let namespace = if kind.namespaced { namespace } else { None };
-        async move { Ok(list_or_nothing(handle, kind, namespace).await?.objects) }.boxed()
+    let read = kinds.values().filter(|kind| kind.group_kind != cluster);
+    let read =
+        read.flat_map(|kind| reach::lists(kind, wishes, scope).into_iter().map(move |list| (kind, list)));
+    let lists = read.map(|(kind, namespace)| -> Work<'_, Vec<Object>> {
+        async move { Ok(list_or_nothing(handle, kind, namespace.as_deref()).await?.objects) }.boxed()
     });
     let (lists, clusters, (providers, provider_secrets)) = tokio::try_join!(
         side_by_side::all(LISTS, lists.collect()),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pivot_core::GroupKind;
 use pivot_core::hooks::{Hook, Relation};
 use pivot_core::plan::{Plan, plan};
+use pivot_core::reach::{Wishes, is_shown};
 use pivot_core::relations::{Link, Need, Relations, Said};
 use pivot_core::scope::Scope;
 
@@ -13,9 +14,12 @@ use crate::discovery::objects::Sight;
 use crate::outcome::failure::Failure;
 use crate::plugins::hooks::Hooks;
 
-/// The kinds that plugins want listed.
-pub(crate) fn wished(plugins: &[Arc<dyn Hooks>]) -> BTreeSet<GroupKind> {
-    plugins.iter().flat_map(|plugin| plugin.describe().kinds.iter().cloned()).collect()
+/// What plugins want listed.
+pub(crate) fn wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
+    Wishes {
+        kinds: plugins.iter().flat_map(|plugin| plugin.describe().kinds.iter().cloned()).collect(),
+        reaches: plugins.iter().flat_map(|plugin| plugin.describe().reach.iter().cloned()).collect(),
+    }
 }
 
 /// Those of these kinds that some plugin holds, restores or settles: it knows how to move them. One that only looks at
@@ -30,14 +34,20 @@ pub(crate) fn handled(
     kinds.into_iter().filter(|kind| plugins.iter().any(|plugin| knows(plugin, kind))).collect()
 }
 
-/// Asks every plugin about every object it wants to see.
-pub(crate) async fn relate(sight: &Sight, plugins: &[Arc<dyn Hooks>]) -> Result<Relations, Failure> {
+/// Asks every plugin about every object it wants to see, and may.
+pub(crate) async fn relate(
+    sight: &Sight,
+    scope: &Scope,
+    plugins: &[Arc<dyn Hooks>],
+) -> Result<Relations, Failure> {
     let mut relations = Relations::default();
     for plugin in plugins {
         let description = plugin.describe();
         let name = &description.name;
+        relations.reaches.insert(name.clone(), description.reach.clone());
         for object in sight.inventory.objects() {
-            if !description.wants(Hook::Relate, &object.kind.group_kind) {
+            let wants = description.wants(Hook::Relate, &object.kind.group_kind);
+            if !wants || !is_shown(object, scope, &description.reach) {
                 continue;
             }
             let said = plugin.relate(object).await.map_err(|error| Failure::Hook {
@@ -74,6 +84,6 @@ pub(crate) async fn make(
     scope: &Scope,
     plugins: &[Arc<dyn Hooks>],
 ) -> Result<(Plan, Relations), Failure> {
-    let relations = relate(sight, plugins).await?;
+    let relations = relate(sight, scope, plugins).await?;
     Ok((plan(&sight.inventory, scope, &relations, &sight.elsewhere), relations))
 }

@@ -198,6 +198,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             quiet: pausing::quiet(job, object),
             used: copied.used,
             no_finalizers: object.meta.finalizers.is_empty(),
+            brought: step.is_brought(),
             after,
         })
     });

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use pivot_core::hooks::Hook;
 use pivot_core::pause;
-use pivot_core::plan::{Fate, KeepReason, Step};
+use pivot_core::plan::Step;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate as ListFate, Quiet, ReleaseList};
@@ -34,7 +34,7 @@ use crate::requests::{ROUNDS, listing};
 /// Whether an object is paused by itself.
 pub(crate) fn pauses(step: &Step) -> bool {
     let gk = &step.key.group_kind;
-    let global = matches!(step.fate, Fate::Keep(KeepReason::Global));
+    let global = step.key.namespace.is_none();
     // Core objects have no controller that acknowledges a pause; global ones serve others, too.
     let root = || step.after.is_empty() && !gk.group.is_empty() && !global;
     is_cluster(gk) || is_cluster_class(gk) || root()

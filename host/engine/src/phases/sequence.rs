@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate as PlanFate, Note, Step};
+use pivot_core::reach::{Reach, Wishes};
 use pivot_core::record::{Finished, Phase};
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::{Both, GroupKind, Key, Side};
@@ -379,13 +380,10 @@ impl ActiveMove {
             return Ok(Known::new());
         }
         let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
-        let sight = discover(
-            &self.job.source,
-            &self.job.kinds.source,
-            &self.journal.record.scope,
-            &self.journal.record.kinds,
-        )
-        .await?;
+        let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
+        let wishes = Wishes { kinds: self.journal.record.kinds.clone(), reaches: brought.collect() };
+        let scope = &self.journal.record.scope;
+        let sight = discover(&self.job.source, &self.job.kinds.source, scope, &wishes).await?;
         let objects = sight.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
         Ok(objects.map(|object| (object.key(), object.clone())).collect())
     }
@@ -414,8 +412,8 @@ fn locks_of(job: &Job, base: &Base) -> BTreeSet<Lock> {
 
 /// Reads the source as it is now, and plans with it.
 async fn read(job: &Job) -> Result<Base, Failure> {
-    let wished = planning::wished(&job.plugins);
-    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wished).await?;
+    let wishes = planning::wishes(&job.plugins);
+    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wishes).await?;
     let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
     Ok(Base { inventory: sight.inventory, plan, relations })
 }
@@ -426,9 +424,9 @@ pub(crate) async fn look(job: &Job, first: Option<FirstLook>) -> Result<(Base, B
         Some(look) => look,
         None => {
             job.tell(Event::Looking { side: Side::Source });
-            let wished = planning::wished(&job.plugins);
+            let wishes = planning::wishes(&job.plugins);
             let sides = Both::new(&job.source, &job.target);
-            FirstLook::take(sides, &job.kinds, &job.options.scope, &wished).await?
+            FirstLook::take(sides, &job.kinds, &job.options.scope, &wishes).await?
         }
     };
     for caution in &sight.cautions {

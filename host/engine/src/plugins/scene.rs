@@ -9,14 +9,23 @@ use crate::plugins::hooks::{Hooks, MoveContext};
 
 /// What plugins' checks are told of the move.
 pub(crate) struct Scene {
+    /// Those that move. What a plugin brought along makes no namespace move.
     pub(crate) namespaces: BTreeSet<String>,
     pub(crate) keys: Vec<Key>,
 }
 
 impl Scene {
+    /// Of these objects, each with whether a plugin brought it along.
+    pub(crate) fn of<'a>(objects: impl Iterator<Item = (&'a Key, bool)> + Clone) -> Self {
+        let moving = objects.clone().filter(|(_, brought)| !brought);
+        Self {
+            namespaces: moving.filter_map(|(key, _)| key.namespace.clone()).collect(),
+            keys: objects.map(|(key, _)| key.clone()).collect(),
+        }
+    }
+
     pub(crate) fn of_list(list: &ReleaseList) -> Self {
-        let keys: Vec<Key> = list.entries.iter().rev().map(|entry| entry.key.clone()).collect();
-        Self { namespaces: keys.iter().filter_map(|key| key.namespace.clone()).collect(), keys }
+        Self::of(list.entries.iter().rev().map(|entry| (&entry.key, entry.brought)))
     }
 
     pub(crate) fn for_plugin(&self, move_id: &str, plugin: &dyn Hooks) -> MoveContext {

@@ -28,6 +28,7 @@ impl Hosts {
             kinds: vec![GroupKind::new(INFRA, "Host")],
             hooks: vec![hook],
             secret_data: false,
+            reach: Vec::new(),
         };
         Self { description, patch, gave: AtomicBool::new(false) }
     }

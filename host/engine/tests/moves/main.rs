@@ -27,6 +27,8 @@ mod namespaces;
 #[cfg(test)]
 mod plugins;
 #[cfg(test)]
+mod reaching;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod reports;

@@ -249,6 +249,7 @@ async fn whatever_a_run_sends_is_in_a_span_with_the_id_of_its_move() {
         kinds: Vec::new(),
         hooks: [Hook::Check].into(),
         secret_data: false,
+        reach: Vec::new(),
     };
     stage.plugins.push(Arc::new(Slow(description)));
     let sent = Arc::default();

@@ -34,6 +34,7 @@ impl HostKeeper {
                 kinds: vec![GroupKind::new(INFRA, "Host")],
                 hooks: Hook::ALL.to_vec(),
                 secret_data: false,
+                reach: Vec::new(),
             },
             calls: Mutex::default(),
             failing: None,

@@ -51,6 +51,7 @@ impl Adapts {
             kinds: vec![GroupKind::new("", "Secret")],
             hooks: vec![Hook::Adapt],
             secret_data: false,
+            reach: Vec::new(),
         }))
     }
 }

@@ -40,6 +40,7 @@ impl Unruly {
                 kinds: vec![GroupKind::new(INFRA, "Host"), GroupKind::new(CLUSTERS, "Cluster")],
                 hooks: Hook::ALL.to_vec(),
                 secret_data: false,
+                reach: Vec::new(),
             },
             target: stage.target.clone(),
             counts: false,

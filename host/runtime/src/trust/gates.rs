@@ -1,6 +1,9 @@
 //! The three gates: what a plugin declares, what the operator grants, what the binary imports.
 
+use std::collections::BTreeSet;
+
 use pivot_core::hooks::Hook;
+use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
 
 use crate::describe::{Declaration, Read};
@@ -10,13 +13,30 @@ use crate::trust::Grants;
 /// What is asked for and not granted.
 ///
 /// Hooks and changes must be granted as wide as they are declared: a hook that is called for half of its kinds does half
-/// of what it is for. What is looked at belongs to a site, which a plugin's author can't know. So a read of all
-/// namespaces or of all kinds of a group, and a pattern of endpoints, may be granted narrower: it is enough that some
-/// grant meets each, and each question must match both.
+/// of what it is for. What is looked at belongs to a site, which a plugin's author can't know. So kinds that are shown, a reach, a
+/// read of all namespaces or of all kinds of a group, and a pattern of endpoints, may be granted narrower: it is enough that some
+/// grant meets each, and what is shown, brought or answered must match both.
 pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
     let mut missing = Vec::new();
     for hook in hooks.iter().filter(|hook| !grants.hooks.contains(hook)) {
         missing.push(format!("the hook {hook}"));
+    }
+    for kind in &declared.kinds {
+        if !grants.kinds.iter().any(|grant| grant.meet(kind).is_some()) {
+            missing.push(format!("to see {kind} (kinds)"));
+        }
+    }
+    for reach in &declared.reach {
+        if !grants.reach.iter().any(|grant| grant.meet(reach).is_some()) {
+            let Reach { kind, namespace, delete } = reach;
+            let place = if namespace == EVERYWHERE {
+                "in all namespaces and outside of any".to_owned()
+            } else {
+                format!("in namespace {namespace}")
+            };
+            let then = if *delete { "copy or delete" } else { "copy" };
+            missing.push(format!("to relate {kind} of the source {place}, and {then} it (reach)"));
+        }
     }
     for change in &declared.changes {
         let fits = grants.changes.iter().any(|grant| {
@@ -40,6 +60,19 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
         missing.push("the data of Secrets (secret-data)".into());
     }
     missing
+}
+
+/// The kinds that a plugin is shown: what it declares and is granted.
+pub(crate) fn shown(declared: &Declaration, grants: &Grants) -> Vec<GroupKind> {
+    let pairs =
+        declared.kinds.iter().flat_map(|kind| grants.kinds.iter().filter_map(|grant| grant.meet(kind)));
+    pairs.cloned().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// How far its relations reach: what it declares and is granted.
+pub(crate) fn reached(declared: &Declaration, grants: &Grants) -> Vec<Reach> {
+    let pairs = declared.reach.iter().flat_map(|one| grants.reach.iter().filter_map(|grant| grant.meet(one)));
+    pairs.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn place(read: &Read) -> String {
@@ -69,7 +102,7 @@ pub(crate) fn met(grant: &Read, declared: &Read) -> Option<Read> {
 
 /// How far a question is allowed by these reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reach {
+pub(crate) enum Extent {
     /// In the namespaces that move; whoever answers knows which they are.
     Moving,
     /// In the namespace that it asks for, which was granted by name or with all others. What has no namespace is granted
@@ -78,12 +111,17 @@ pub(crate) enum Reach {
 }
 
 /// How far these reads allow to ask for a kind in a namespace; none: not at all.
-pub(crate) fn reach(reads: &[Read], side: Side, kind: &GroupKind, namespace: Option<&str>) -> Option<Reach> {
+pub(crate) fn extent(
+    reads: &[Read],
+    side: Side,
+    kind: &GroupKind,
+    namespace: Option<&str>,
+) -> Option<Extent> {
     let fits = reads.iter().filter(|read| read.side == side && read.kind.covers(kind));
     fits.filter_map(|read| match (read.namespace.as_deref(), namespace) {
-        (Some("*"), _) => Some(Reach::Asked),
-        (Some(one), Some(asked)) if one == asked => Some(Reach::Asked),
-        (None, asked) if asked != Some("*") => Some(Reach::Moving),
+        (Some("*"), _) => Some(Extent::Asked),
+        (Some(one), Some(asked)) if one == asked => Some(Extent::Asked),
+        (None, asked) if asked != Some("*") => Some(Extent::Moving),
         _ => None,
     })
     .max()
@@ -116,6 +154,7 @@ mod tests {
             version: "1.0.0".into(),
             summary: "S.".into(),
             kinds: vec![hosts.clone()],
+            reach: vec![Reach { kind: GroupKind::new("", "Secret"), namespace: "*".into(), delete: true }],
             changes: vec![Change { hook: Hook::Hold, kind: hosts.clone(), side: Side::Source }],
             reads: vec![Read { kind: hosts, side: Side::Target, namespace: None }],
             probes: vec!["*:6385".parse().unwrap()],
@@ -136,6 +175,8 @@ mod tests {
             [
                 "the hook hold",
                 "the hook check",
+                "to see BareMetalHost.metal3.io (kinds)",
+                "to relate Secret of the source in all namespaces and outside of any, and copy or delete it (reach)",
                 "to change BareMetalHost.metal3.io of the source in hold",
                 "to read BareMetalHost.metal3.io of the target in the namespaces that move",
                 "to probe any of *:6385",
@@ -154,8 +195,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shown_and_reached_is_declared_and_granted() {
+        let of = |grants: &str| {
+            let file = OperatorFile::read(&format!("[plugins.p]\n{grants}")).unwrap();
+            let grants = &file.plugins["p"];
+            (shown(&declared(), grants), reached(&declared(), grants))
+        };
+        let secrets = |namespace: &str, delete| Reach {
+            kind: GroupKind::new("", "Secret"),
+            namespace: namespace.into(),
+            delete,
+        };
+        assert_eq!(of(""), (vec![], vec![]));
+        let wide = "kinds = ['*.metal3.io', 'Secret']
+            reach = [
+                { side = 'source', kind = 'Secret', namespace = 'x', delete = true },
+                { side = 'source', kind = '*', namespace = 'y' },
+                { side = 'source', kind = 'Widget.example.com', namespace = '*', delete = true },
+            ]";
+        let hosts = GroupKind::new("metal3.io", "BareMetalHost");
+        assert_eq!(of(wide), (vec![hosts], vec![secrets("x", true), secrets("y", false)]));
+    }
+
+    #[test]
     fn a_grant_elsewhere_is_no_grant() {
-        let all = "hooks = ['hold', 'check']\nprobes = ['10.0.0.0/8:6385']\n";
+        let all = "hooks = ['hold', 'check']\nprobes = ['10.0.0.0/8:6385']\nkinds = ['*.metal3.io']
+            reach = [{ side = 'source', kind = 'Secret', namespace = 'x' }]\n";
         let change =
             |kind: &str| format!("changes = [{{ hook = 'hold', kind = '{kind}', side = 'source' }}]\n");
         let read = |rest: &str| format!("reads = [{{ kind = '*.metal3.io', {rest} }}]\n");
@@ -207,21 +272,21 @@ mod tests {
         let host = GroupKind::new("metal3.io", "BareMetalHost");
         let of = |reads: &[&Read], namespace| {
             let reads: Vec<Read> = reads.iter().map(|read| (*read).clone()).collect();
-            reach(&reads, Side::Target, &host, namespace)
+            extent(&reads, Side::Target, &host, namespace)
         };
         let moving = read(Side::Target, "*", None);
         let one = read(Side::Target, "BareMetalHost", Some("metal3"));
         let all = read(Side::Target, "*", Some("*"));
-        assert_eq!(of(&[&moving], None), Some(Reach::Moving));
-        assert_eq!(of(&[&moving], Some("x")), Some(Reach::Moving));
+        assert_eq!(of(&[&moving], None), Some(Extent::Moving));
+        assert_eq!(of(&[&moving], Some("x")), Some(Extent::Moving));
         assert_eq!(of(&[&moving], Some("*")), None);
         assert_eq!(of(&[&one], None), None);
         assert_eq!(of(&[&one], Some("*")), None);
-        assert_eq!(of(&[&moving, &one], Some("metal3")), Some(Reach::Asked));
-        assert_eq!(of(&[&all], Some("*")), Some(Reach::Asked));
+        assert_eq!(of(&[&moving, &one], Some("metal3")), Some(Extent::Asked));
+        assert_eq!(of(&[&all], Some("*")), Some(Extent::Asked));
         // Nothing narrower lets it ask so, and so for no kind without namespaces.
         assert_eq!(of(&[&one, &moving], Some("*")), None);
-        assert_eq!(reach(&[one], Side::Source, &host, Some("metal3")), None);
+        assert_eq!(extent(&[one], Side::Source, &host, Some("metal3")), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pivot_core::hooks::Hook;
+use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
 use serde::Deserialize;
 
@@ -33,6 +34,10 @@ pub struct Grants {
     pub enabled: bool,
     /// The hooks it is called in.
     pub hooks: Vec<Hook>,
+    /// The kinds whose objects it is shown.
+    pub kinds: Vec<GroupKind>,
+    /// Where outside of the namespaces that move its relations reach.
+    pub reach: Vec<Reach>,
     /// What it changes.
     pub changes: Vec<Change>,
     /// What it reads.
@@ -77,6 +82,10 @@ struct GrantsText {
     #[serde(default)]
     hooks: Vec<Hook>,
     #[serde(default)]
+    kinds: Vec<String>,
+    #[serde(default)]
+    reach: Vec<ReachText>,
+    #[serde(default)]
     changes: Vec<ChangeText>,
     #[serde(default)]
     reads: Vec<ReadText>,
@@ -94,6 +103,17 @@ struct GrantsText {
 
 fn yes() -> bool {
     true
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReachText {
+    kind: String,
+    #[serde(with = "SideText")]
+    side: Side,
+    namespace: String,
+    #[serde(default)]
+    delete: bool,
 }
 
 #[derive(Deserialize)]
@@ -156,10 +176,32 @@ impl OperatorFile {
 }
 
 fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
-    let GrantsText { enabled, hooks, changes, reads, probes, secret_data, on_failure, limits, config } = text;
+    let GrantsText {
+        enabled,
+        hooks,
+        kinds,
+        reach,
+        changes,
+        reads,
+        probes,
+        secret_data,
+        on_failure,
+        limits,
+        config,
+    } = text;
     Ok(Grants {
         enabled,
         hooks,
+        kinds: kinds
+            .iter()
+            .enumerate()
+            .map(|(index, kind)| group_kind(kind).map_err(|why| format!("kinds[{index}]: {why}")))
+            .collect::<Result<_, String>>()?,
+        reach: reach
+            .into_iter()
+            .enumerate()
+            .map(|(index, reach)| self::reach(reach).map_err(|why| format!("reach[{index}].{why}")))
+            .collect::<Result<_, String>>()?,
         changes: changes
             .into_iter()
             .enumerate()
@@ -173,11 +215,8 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
             .enumerate()
             .map(|(index, ReadText { kind, side, namespace })| {
                 let kind = group_kind(&kind).map_err(|why| format!("reads[{index}].kind: {why}"))?;
-                if let Some(other) = namespace.as_ref().filter(|name| *name != "*" && !is_label(name)) {
-                    return Err(format!(
-                        "reads[{index}].namespace: `{other}` is no namespace, and not `*` for all"
-                    ));
-                }
+                let place = namespace.as_deref().map_or(Ok(()), is_place);
+                place.map_err(|why| format!("reads[{index}].{why}"))?;
                 Ok(Read { kind, side, namespace })
             })
             .collect::<Result<_, String>>()?,
@@ -192,6 +231,23 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
         config: serde_json::to_string(&config)
             .map_err(|_| "its config is not expressible as JSON".to_owned())?,
     })
+}
+
+fn reach(text: ReachText) -> Result<Reach, String> {
+    let ReachText { kind, side, namespace, delete } = text;
+    let kind = group_kind(&kind).map_err(|why| format!("kind: {why}"))?;
+    if side != Side::Source {
+        return Err("side: plugins relate objects of the source, so it is `source`".into());
+    }
+    is_place(&namespace)?;
+    Ok(Reach { kind, namespace, delete })
+}
+
+fn is_place(namespace: &str) -> Result<(), String> {
+    if namespace == EVERYWHERE || is_label(namespace) {
+        return Ok(());
+    }
+    Err(format!("namespace: `{namespace}` is no namespace, and not `*` for all"))
 }
 
 fn group_kind(text: &str) -> Result<GroupKind, String> {
@@ -209,7 +265,7 @@ fn group_kind(text: &str) -> Result<GroupKind, String> {
 /// The section of `plugins.toml` with what a plugin asks for: for the operator to review, not to be taken as it is. Until it
 /// is enabled it grants nothing.
 pub(crate) fn section(declaration: &Declaration, hooks: &[Hook], enabled: bool) -> String {
-    let Declaration { name, version, changes, reads, probes, secret_data, .. } = declaration;
+    let Declaration { name, version, kinds, reach, changes, reads, probes, secret_data, .. } = declaration;
     let mut text = format!(
         "# {}\n# What version {version} asks for. Review each line.\n[plugins.{name}]\n",
         declaration.vendor_says()
@@ -224,6 +280,12 @@ pub(crate) fn section(declaration: &Declaration, hooks: &[Hook], enabled: bool) 
             let _ = writeln!(text, "{name} = [\n    {},\n]", lines.join(",\n    "));
         }
     };
+    list("kinds", kinds.iter().map(|kind| format!("\"{kind}\"")).collect());
+    let reached = |r: &Reach| {
+        let delete = if r.delete { ", delete = true" } else { "" };
+        format!("{{ side = \"source\", kind = \"{}\", namespace = \"{}\"{delete} }}", r.kind, r.namespace)
+    };
+    list("reach", reach.iter().map(reached).collect());
     let change =
         |c: &Change| format!("{{ hook = \"{}\", kind = \"{}\", side = \"{}\" }}", c.hook, c.kind, c.side);
     list("changes", changes.iter().map(change).collect());
@@ -249,6 +311,8 @@ mod tests {
         time = "1s"
         [plugins.hosts]
         hooks = ["hold", "check"]
+        kinds = ["HardwareData.metal3.io"]
+        reach = [{ side = "source", kind = "Secret", namespace = "shared" }]
         changes = [{ hook = "hold", kind = "BareMetalHost.metal3.io", side = "source" }]
         reads = [{ side = "target", kind = "*.metal3.io", namespace = "*" }]
         probes = ["*:6385"]
@@ -265,6 +329,9 @@ mod tests {
         let hosts = &file.plugins["hosts"];
         assert_eq!(hosts.hooks, [Hook::Hold, Hook::Check]);
         assert_eq!(hosts.reads[0].kind, GroupKind::new("metal3.io", "*"));
+        assert_eq!(hosts.kinds, [GroupKind::new("metal3.io", "HardwareData")]);
+        let secrets = GroupKind::new("", "Secret");
+        assert_eq!(hosts.reach, [Reach { kind: secrets, namespace: "shared".into(), delete: false }]);
         assert_eq!(hosts.check_fails, OnFailure::Warn);
         assert_eq!((hosts.limits.time.as_secs(), hosts.limits.memory), (1, 16 << 20));
         assert_eq!(hosts.config, r#"{"a":[true,1.5,"x"],"b":1}"#);
@@ -274,9 +341,12 @@ mod tests {
     #[test]
     fn a_misspelt_word_is_answered_with_those_that_exist() {
         for (from, to, said) in [
-            ("hooks =", "hook =", "expected one of `enabled`, `hooks`, `changes`"),
+            ("hooks =", "hook =", "expected one of `enabled`, `hooks`, `kinds`, `reach`, `changes`"),
             ("\"hold\", \"check\"", "\"hald\"", "expected one of `relate`, `check`, `hold`"),
             ("side = \"source\"", "side = \"sauce\"", "expected `source` or `target`"),
+            ("side = \"source\"", "side = \"target\"", "reach[0].side: plugins relate objects of the source"),
+            ("\"shared\"", "\"a b\"", "reach[0].namespace: `a b` is no namespace"),
+            (", namespace = \"shared\"", "", "missing field `namespace`"),
             ("{ check = \"warn\" }", "{ hold = \"warn\" }", "unknown field `hold`, expected `check`"),
             ("{ check = \"warn\" }", "{ check = \"ignore\" }", "expected `stop` or `warn`"),
             ("\"*:6385\"", "\"6385\"", "is no host:port pattern; write"),
@@ -316,9 +386,12 @@ mod tests {
             "A.b\u{e4}",
             &long,
         ] {
-            for (from, key) in
-                [("BareMetalHost.metal3.io", "changes[0].kind"), ("*.metal3.io", "reads[0].kind")]
-            {
+            for (from, key) in [
+                ("HardwareData.metal3.io", "kinds[0]"),
+                ("Secret", "reach[0].kind"),
+                ("BareMetalHost.metal3.io", "changes[0].kind"),
+                ("*.metal3.io", "reads[0].kind"),
+            ] {
                 let text = FILE.replacen(&format!("\"{from}\""), &toml::Value::from(kind).to_string(), 1);
                 let error = OperatorFile::read(&text).unwrap_err().to_string();
                 let head = format!(

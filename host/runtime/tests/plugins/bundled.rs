@@ -59,6 +59,8 @@ async fn each_is_granted_what_it_asks_for_and_no_more() {
         let (asked, granted) = (plugin.declaration(), plugin.grants());
         assert_eq!(&asked.name, name);
         assert_eq!(set(&plugin.description().hooks), set(&granted.hooks), "{name}");
+        assert_eq!(set(&asked.kinds), set(&granted.kinds), "{name}");
+        assert_eq!(set(&asked.reach), set(&granted.reach), "{name}");
         assert_eq!(set(&asked.changes), set(&granted.changes), "{name}");
         assert_eq!(set(&asked.reads), set(&granted.reads), "{name}");
         assert_eq!(asked.secret_data, granted.secret_data, "{name}");

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::log::log;
 use crate::support::{Place, grants, moving, object};
 
-const GRANTS: &str = "[plugins.secretive]\nhooks = ['relate']\nsecret-data = true";
+const GRANTS: &str = "[plugins.secretive]\nhooks = ['relate']\nkinds = ['Secret']\nsecret-data = true";
 
 fn secret(way: &str) -> Object {
     let annotations = json!({"way": way});
@@ -37,7 +37,8 @@ async fn secret_data_gets_out_by_no_way() {
 
 #[tokio::test]
 async fn without_the_grant_it_is_refused() {
-    let place = Place::with(&["secretive"], "[plugins.secretive]\nhooks = ['relate']").await;
+    let place =
+        Place::with(&["secretive"], "[plugins.secretive]\nhooks = ['relate']\nkinds = ['Secret']").await;
     let refused = place.refused().await;
     assert_eq!(refused[0].0, "not-granted");
     assert!(refused[0].1.contains("the data of Secrets (secret-data)"), "{}", refused[0].1);

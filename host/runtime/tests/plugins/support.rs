@@ -33,6 +33,7 @@ pub fn grants(name: &str) -> String {
     format!(
         "[plugins.{name}]
         hooks = ['relate', 'check', 'hold', 'adapt', 'restore', 'settle']
+        kinds = ['Host.test.io', 'Cluster.cluster.x-k8s.io', 'Secret']
         changes = [{}, {}, {}, {}, {{ hook = 'adapt', kind = 'Cluster.cluster.x-k8s.io', side = 'target' }}]
         reads = [{{ side = 'target', kind = 'Host.test.io' }}, {{ side = 'source', kind = 'Secret', namespace = 'ironic' }}]
         probes = ['10.0.0.0/8:6385']

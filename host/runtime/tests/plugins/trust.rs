@@ -4,7 +4,7 @@ use pivot_core::hooks::{Point, Relation};
 use pivot_runtime::LoadOptions;
 use serde_json::json;
 
-use crate::support::{Place, asked, grants, guest, host, moving};
+use crate::support::{Place, asked, grants, guest, host, moving, object};
 
 #[tokio::test]
 async fn what_was_never_admitted_is_refused_with_the_command_that_would() {
@@ -66,8 +66,7 @@ async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
     let text = std::fs::read_to_string(place.path("plugins.toml")).unwrap();
     let head = "# mine\n[limits]\ntime = '1s'\n\n# The vendor says: \"From before.\"\n";
     assert!(text.starts_with(head), "{text}");
-    let section =
-        "[plugins.older]\nenabled = false # no move calls it until this is true\nhooks = [\"relate\"]\n";
+    let section = "[plugins.older]\nenabled = false # no move calls it until this is true\nhooks = [\"relate\"]\nkinds = [\n    \"Secret\",\n]\n";
     assert!(text.contains(section), "{text}");
     // It is there, in order, and not called.
     let loaded = place.runtime.load(place.dir.path(), LoadOptions::default()).await.unwrap();
@@ -84,7 +83,7 @@ async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
     place.operator("[plugins.older]\n");
     let lacking = place.runtime.admit(&place.path("older.wasm"), false).await.unwrap();
     assert_eq!((lacking.added, lacking.enabled), (None, true));
-    assert_eq!(lacking.missing, ["the hook relate"]);
+    assert_eq!(lacking.missing, ["the hook relate", "to see Secret (kinds)"]);
 }
 
 #[tokio::test]
@@ -232,14 +231,20 @@ async fn the_digest_covers_the_configuration() {
 async fn of_a_wide_declaration_only_what_was_granted_is_answered() {
     let narrow = "[plugins.wide]
         hooks = ['relate', 'check']
+        kinds = ['Host.test.io']
         reads = [
             { side = 'source', kind = 'Host.test.io' },
             { side = 'target', kind = 'Host.test.io', namespace = 'metal3' },
         ]
         probes = ['10.0.0.0/8:6385', 'metal3/ironic:6385']";
     let plugin = Place::with(&["wide"], narrow).await.plugin().await;
-    // What needs no grant beyond its hook works as ever.
     assert_eq!(plugin.relate(&host(json!({}))).await.unwrap(), [Relation::Keep("it was shown".into())]);
+    let rack = object("test.io", "Rack", json!({"metadata": {"name": "r", "namespace": "n"}}));
+    assert_eq!(
+        plugin.relate(&rack).await.unwrap(),
+        [],
+        "it sees all kinds of the group, and was granted one"
+    );
     let services = asked();
     let findings = plugin.check(Point::BeforePause, &moving("m"), services.clone()).await.unwrap();
     let (answered, refused): (Vec<_>, Vec<_>) =
@@ -271,13 +276,18 @@ async fn of_a_wide_declaration_only_what_was_granted_is_answered() {
 async fn a_grant_that_meets_nothing_of_a_declaration_is_none() {
     let elsewhere = "[plugins.wide]
         hooks = ['relate']
+        kinds = ['Host.other.io']
         reads = [{ side = 'source', kind = 'Host.other.io' }]
         probes = ['10.0.0.0/8:6385']";
     let refused = Place::with(&["wide"], elsewhere).await.refused().await;
     assert_eq!(refused[0].0, "not-granted");
-    for missing in
-        ["the hook check", "to read *.test.io of the source", "to read *.test.io of the target", "*/*:*"]
-    {
+    for missing in [
+        "the hook check",
+        "to see *.test.io (kinds)",
+        "to read *.test.io of the source",
+        "to read *.test.io of the target",
+        "*/*:*",
+    ] {
         assert!(refused[0].1.contains(missing), "{}", refused[0].1);
     }
 }

@@ -19,8 +19,10 @@ fn said(relations: &[Relation]) -> Vec<&str> {
 async fn files_environment_clock_and_chance_are_not_there() {
     let elsewhere = tempfile::TempDir::new().unwrap();
     let file = elsewhere.path().join("was-here");
-    let grants =
-        format!("[plugins.reaching]\nhooks = ['relate']\nconfig = {{ file = '{}' }}", file.display());
+    let grants = format!(
+        "[plugins.reaching]\nhooks = ['relate']\nkinds = ['Secret']\nconfig = {{ file = '{}' }}",
+        file.display()
+    );
     let plugin = Place::with(&["reaching"], &grants).await.plugin().await;
     let once = plugin.relate(&secret("")).await.unwrap();
     assert_eq!(

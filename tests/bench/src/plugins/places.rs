@@ -14,6 +14,7 @@ const CONFIGURED: &str = include_str!("configured.toml");
 const MEASURED: &str = "
 [plugins.measured]
 hooks = ['hold', 'adapt']
+kinds = ['Host.test.io']
 changes = [
     { hook = 'hold', kind = 'Host.test.io', side = 'source' },
     { hook = 'adapt', kind = 'Host.test.io', side = 'target' },

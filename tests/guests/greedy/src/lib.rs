@@ -21,6 +21,7 @@ impl describe::Guest for Greedy {
             version: "0.1.0".into(),
             summary: "Asks for little, wants much.".into(),
             kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],

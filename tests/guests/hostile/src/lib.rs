@@ -146,6 +146,7 @@ impl describe::Guest for Hostile {
             version: "0.1.0".into(),
             summary: "Misbehaves.".into(),
             kinds: vec![hosts(), clusters(), secrets()],
+            reach: vec![],
             changes: vec![
                 describe::Change { hook: "adapt".into(), kind: clusters(), side: "target".into() },
                 change("hold", "source"),
@@ -201,7 +202,7 @@ fn finding(severity: &str, code: &str, message: &str) -> Finding {
         severity: severity.into(),
         code: code.into(),
         message: message.into(),
-        object: None,
+        objects: vec![],
         remedy: "type \u{1b}]0;gone\u{7}this".into(),
     }
 }

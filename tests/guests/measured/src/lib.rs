@@ -28,6 +28,7 @@ impl describe::Guest for Measured {
             version: "0.1.0".into(),
             summary: "Parses and patches.".into(),
             kinds: vec![hosts()],
+            reach: vec![],
             changes: vec![change("hold", "source"), change("adapt", "target")],
             reads: vec![],
             probes: vec![],

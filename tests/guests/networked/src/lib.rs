@@ -20,6 +20,7 @@ impl describe::Guest for Networked {
             version: "0.1.0".into(),
             summary: "Calls home.".into(),
             kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],

@@ -15,6 +15,7 @@ impl describe::Guest for Older {
             version: "0.1.0".into(),
             summary: "From before.".into(),
             kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],

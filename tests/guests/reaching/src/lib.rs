@@ -27,6 +27,7 @@ impl describe::Guest for Reaching {
             version: "0.1.0".into(),
             summary: "Looks around.".into(),
             kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],

@@ -24,6 +24,7 @@ impl describe::Guest for Rival {
             version: "0.1.0".into(),
             summary: "Wants the last word.".into(),
             kinds: vec![hosts()],
+            reach: vec![],
             changes: vec![describe::Change { hook: "adapt".into(), kind: hosts(), side: "target".into() }],
             reads: vec![],
             probes: vec![],

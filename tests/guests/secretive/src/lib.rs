@@ -21,6 +21,7 @@ impl describe::Guest for Secretive {
             version: "0.1.0".into(),
             summary: "Passes on what it sees.".into(),
             kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],

@@ -28,6 +28,7 @@ impl describe::Guest for Steady {
             version: "0.1.0".into(),
             summary: format!("Behaves. Its configuration while it describes itself: {}.", config::get()),
             kinds: vec![hosts()],
+            reach: vec![],
             changes: vec![
                 change("hold", "source"),
                 change("adapt", "target"),
@@ -151,7 +152,7 @@ impl settle::Guest for Steady {
             severity: "wait".into(),
             code: "not-ready".into(),
             message: "it is not ready".into(),
-            object: None,
+            objects: vec![],
             remedy: "wait".into(),
         };
         Ok(match field(&object, "state") {

@@ -28,6 +28,7 @@ impl describe::Guest for Wide {
             version: "0.1.0".into(),
             summary: "Looks wherever it may.".into(),
             kinds: vec![kind("*")],
+            reach: vec![],
             changes: vec![],
             reads: vec![read("source"), read("target")],
             probes: vec!["*:*".into(), "*/*:*".into()],
@@ -49,7 +50,7 @@ fn note<T>(what: &str, answer: &Result<T, Error>) -> Finding {
         severity: "note".into(),
         code: code.into(),
         message: what.into(),
-        object: None,
+        objects: vec![],
         remedy: String::new(),
     }
 }

@@ -31,6 +31,16 @@ const BEFORE: &[Case] = &[
     case("relate/echo", 3, &["hostile failed in relate for Host", "output-too-large"]),
     case("relate/too-many", 3, &["hostile failed in relate for Host", "1001 parts"]),
     case("relate/no-name", 3, &["hostile failed in relate for Host", "can't be an object's name"]),
+    case(
+        "relate/need-absurd",
+        3,
+        &["Secret kube-system/nowhere is outside of what moves", "grant that: reach = ["],
+    ),
+    case(
+        "relate/need-elsewhere",
+        3,
+        &["Secret elsewhere/theirs is outside of what moves", "grant that: reach = ["],
+    ),
     case("hold/trap", 3, &["hostile failed in hold for Host"]),
     case("hold/bomb", 3, &["hostile failed in hold for Host", "out-of-memory"]),
     case("hold/output", 3, &["hostile failed in hold for Host", "output-too-large"]),
@@ -115,16 +125,6 @@ const HARMLESS: &[Case] = &[
     case("check:before-pause/probe", 0, &["probing 169.254.169.254:80 was not declared and granted"]),
     case("check:before-pause/escape", 0, &["hostile: [2Jgone next line"]),
     case("relate/link-absurd", 0, &[]),
-    case(
-        "relate/need-absurd",
-        0,
-        &["plugin hostile says that it needs Secret kube-system/nowhere, which was not read"],
-    ),
-    case(
-        "relate/need-elsewhere",
-        0,
-        &["plugin hostile says that it needs Secret elsewhere/theirs, which was not read"],
-    ),
     case("relate/link-itself", 0, &[]),
     case("secret:relate/blab", 0, &[]),
 ];

@@ -49,8 +49,10 @@ async fn a_program_without_a_machine() {
     let stage = Stage::start().await;
     let elsewhere = tempfile::TempDir::new().unwrap();
     let written = elsewhere.path().join("was-here");
-    let grants =
-        format!("[plugins.reaching]\nhooks = ['relate']\nconfig = {{ file = '{}' }}\n", written.display());
+    let grants = format!(
+        "[plugins.reaching]\nhooks = ['relate']\nkinds = ['Secret']\nconfig = {{ file = '{}' }}\n",
+        written.display()
+    );
     let plugins = stage.plugins("reaching", &["reaching"], &grants).await;
     // What is kept may belong to nobody: its owner would take it along.
     let mut objects = cluster("reach", "", "");

@@ -20,6 +20,7 @@ const LONGEST: usize = 64 << 10;
 pub(crate) const HOSTILE: &str = "
 [plugins.hostile]
 hooks = ['relate', 'check', 'hold', 'adapt', 'restore', 'settle']
+kinds = ['Host.test.io', 'Cluster.cluster.x-k8s.io', 'Secret']
 changes = [
     { hook = 'adapt', kind = 'Cluster.cluster.x-k8s.io', side = 'target' },
     { hook = 'hold', kind = 'Host.test.io', side = 'source' },

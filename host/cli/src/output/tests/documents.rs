@@ -24,10 +24,16 @@ fn many_reasons() -> Plan {
         KeepReason::SharedClass { class: some(), used_by: None },
         KeepReason::SharedClass { class: some(), used_by: Some(some()) },
         KeepReason::Needed { by: some() },
+        KeepReason::Brought { plugin: plugin() },
         KeepReason::Plugin { name: plugin(), reason: reason() },
     ];
     plan.steps.extend(kept.map(|kept| Step { fate: Fate::Keep(kept), ..step(some(), &[]) }));
-    let whys = [Why::Below(some()), Why::Labelled, Why::Needed { by: some(), plugin: plugin() }];
+    let whys = [
+        Why::Below(some()),
+        Why::Labelled,
+        Why::Needed { by: some(), plugin: plugin() },
+        Why::Brought { plugin: plugin(), with: some() },
+    ];
     plan.steps.extend(whys.map(|why| Step { why, ..step(some(), &[]) }));
     let stays = [
         StayReason::OtherNamespace,

@@ -84,6 +84,7 @@ mod tests {
             with_status: false,
             quiet: Quiet::Held,
             used: false,
+            brought: false,
             no_finalizers: false,
             after: after.to_vec(),
         };

@@ -1,0 +1,271 @@
+//! What plugins bring along from outside of what moves: from other namespaces, and cluster-scoped objects.
+//!
+//! The namespaces that move are the one that was asked for or, of all, those in which something moves without any of this. Between
+//! them plugins may say what they like; from elsewhere an object comes along only where the plugin that says so reaches it. Whatever
+//! comes through something that was brought is brought as well, and is never deleted sooner than that. A Cluster moves with its
+//! namespace or not at all, however far a plugin reaches.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::graph::{Graph, Tie};
+use crate::inventory::Inventory;
+use crate::plan::Note;
+use crate::reach::{is_inside, lets};
+use crate::refusal::Refusal;
+use crate::relations::Relations;
+use crate::remedy::Remedy;
+use crate::scope::{Namespaces, Scope};
+use crate::selection::{Brought, Chosen, Selection};
+use crate::soft::is_cluster;
+use crate::{Key, Side};
+
+/// Adds to the selection what plugins bring along; what they may not becomes a refusal.
+pub(crate) fn bring(
+    inventory: &Inventory,
+    graph: &Graph,
+    scope: &Scope,
+    relations: &Relations,
+    selection: &mut Selection,
+    notes: &mut Vec<Note>,
+) {
+    let (links, unread) = (links(inventory, scope, relations), unread(inventory, scope, relations));
+    let needs =
+        selection.needs.iter().flat_map(|(object, needs)| needs.iter().map(|(_, what)| (*object, *what)));
+    let inside = |(one, other): (usize, usize)| {
+        let keys = inventory.keys();
+        keys.get(one).zip(keys.get(other)).is_some_and(|(one, other)| is_inside(scope, one, other))
+    };
+    // Mostly nobody says anything of the kind.
+    if links.is_empty() && unread.is_empty() && needs.into_iter().all(inside) {
+        return;
+    }
+    let moving = match &scope.namespaces {
+        Namespaces::One(one) => BTreeSet::from([one.clone()]),
+        Namespaces::All => {
+            let namespace =
+                |object: usize| inventory.keys().get(object).and_then(|key| key.namespace.clone());
+            // A provider's namespace doesn't move because a Secret of a cluster-scoped identity does.
+            let global = |object: &usize| match selection.why(*object) {
+                Some(Chosen::Below { root }) => namespace(*root).is_none(),
+                _ => false,
+            };
+            selection.iter().filter(|object| !global(object)).filter_map(namespace).collect()
+        }
+    };
+    let beyond = Beyond { inventory, graph, scope, relations, links, unread, moving };
+    beyond.follow(selection, notes);
+}
+
+/// Plugins' links that leave a namespace: by dependent and owner, who says so.
+fn links<'a>(
+    inventory: &Inventory,
+    scope: &Scope,
+    relations: &'a Relations,
+) -> BTreeMap<(usize, usize), Vec<&'a str>> {
+    let mut links: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for link in &relations.links {
+        let Some(dependent) = inventory.by_uid(&link.object) else { continue };
+        let Some(owner) = inventory.by_key(&link.to) else { continue };
+        if inventory.keys().get(dependent).is_some_and(|key| !is_inside(scope, key, &link.to)) {
+            links.entry((dependent, owner)).or_default().push(link.plugin.as_str());
+        }
+    }
+    links
+}
+
+/// Needs that leave a namespace for something that was not read, by the object that has them.
+fn unread(inventory: &Inventory, scope: &Scope, relations: &Relations) -> BTreeMap<usize, Vec<usize>> {
+    let mut unread: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, need) in relations.needs.iter().enumerate() {
+        let Some(object) = inventory.by_uid(&need.object) else { continue };
+        let key = inventory.keys().get(object);
+        if inventory.by_key(&need.what).is_none() && key.is_some_and(|key| !is_inside(scope, key, &need.what))
+        {
+            unread.entry(object).or_default().push(index);
+        }
+    }
+    unread
+}
+
+struct Beyond<'a> {
+    inventory: &'a Inventory,
+    graph: &'a Graph,
+    scope: &'a Scope,
+    relations: &'a Relations,
+    links: BTreeMap<(usize, usize), Vec<&'a str>>,
+    unread: BTreeMap<usize, Vec<usize>>,
+    /// The namespaces that move.
+    moving: BTreeSet<String>,
+}
+
+/// An object of the set.
+struct At {
+    object: usize,
+    /// The root it is below, if what belongs to it moves with it.
+    root: Option<usize>,
+    brought: Option<Brought>,
+}
+
+/// What plugins may not bring along, by who says so and what: in words, why.
+type Denied = BTreeMap<(String, Key), String>;
+
+impl Beyond<'_> {
+    fn follow(&self, selection: &mut Selection, notes: &mut Vec<Note>) {
+        let mut denied = Denied::new();
+        let at = |object| {
+            let root = match selection.why(object) {
+                Some(Chosen::Root) => Some(object),
+                Some(Chosen::Below { root }) => Some(*root),
+                _ => None,
+            };
+            At { object, root, brought: None }
+        };
+        let mut queue: VecDeque<At> = selection.iter().map(at).collect();
+        while let Some(at) = queue.pop_front() {
+            queue.extend(self.dependents(&at, selection, &mut denied));
+            queue.extend(self.needed(&at, selection, &mut denied));
+            self.unread(&at, &mut denied, notes);
+        }
+        let chosen = |key: &Key| self.inventory.by_key(key).is_some_and(|object| selection.has(object));
+        denied.retain(|(_, what), _| !chosen(what));
+        selection.refusals.extend(denied.into_iter().map(|((plugin, what), why)| refusal(plugin, what, why)));
+    }
+
+    /// What belongs to an object whose belongings move with it: because a plugin says so or, where the object itself was brought,
+    /// by any tie.
+    fn dependents(&self, at: &At, selection: &mut Selection, denied: &mut Denied) -> Vec<At> {
+        let Some(root) = at.root else { return Vec::new() };
+        let mut found = Vec::new();
+        for (dependent, tie) in self.graph.dependents(at.object) {
+            let said = self.links.get(&(dependent, at.object)).filter(|_| tie == Tie::Plugin);
+            let through = || at.brought.iter().map(|brought| brought.plugin.as_str()).collect();
+            let plugins: Vec<&str> = said.cloned().unwrap_or_else(through);
+            if plugins.is_empty() || selection.has(dependent) {
+                continue;
+            }
+            selection.visits += 1;
+            match self.admit(at, dependent, &plugins) {
+                Some(brought) => {
+                    found.extend(take(selection, dependent, Some(root), Chosen::Below { root }, brought))
+                }
+                None if said.is_some() => self.deny(denied, &plugins, dependent, at.object),
+                None => {}
+            }
+        }
+        found
+    }
+
+    fn needed(&self, at: &At, selection: &mut Selection, denied: &mut Denied) -> Vec<At> {
+        let mut found = Vec::new();
+        for (need, what) in selection.needs.get(&at.object).cloned().unwrap_or_default() {
+            let Some(said) = self.relations.needs.get(need) else { continue };
+            if selection.has(what) || self.is_left(what) {
+                continue;
+            }
+            selection.visits += 1;
+            match self.admit(at, what, &[said.plugin.as_str()]) {
+                Some(brought) => found.extend(take(selection, what, None, Chosen::Needed { need }, brought)),
+                None => {
+                    let by = self.inventory.keys().get(at.object);
+                    deny_need(denied, &said.plugin, by, &said.what);
+                }
+            }
+        }
+        found
+    }
+
+    /// Needs of what nobody read: what is within reach is missing in the source, too.
+    fn unread(&self, at: &At, denied: &mut Denied, notes: &mut Vec<Note>) {
+        for need in self.unread.get(&at.object).into_iter().flatten() {
+            let Some(said) = self.relations.needs.get(*need) else { continue };
+            let by = self.inventory.keys().get(at.object);
+            if self.lets(&said.plugin, &said.what).is_some() {
+                notes.push(said.missing(by));
+            } else {
+                deny_need(denied, &said.plugin, by, &said.what);
+            }
+        }
+    }
+
+    fn is_left(&self, object: usize) -> bool {
+        self.inventory.get(object).is_some_and(|object| self.relations.left(&object.meta.uid).is_some())
+    }
+
+    fn is_moving(&self, key: &Key) -> bool {
+        key.namespace.as_ref().is_some_and(|namespace| self.moving.contains(namespace))
+    }
+
+    /// Whether a plugin may bring an object along, and if so, whether that is then deleted from the source.
+    fn lets(&self, plugin: &str, key: &Key) -> Option<bool> {
+        if self.is_moving(key) {
+            return Some(true);
+        }
+        let foreign = is_cluster(&key.group_kind) && !self.scope.includes(key.namespace.as_deref());
+        let reaches = self.relations.reaches.get(plugin).filter(|_| !foreign)?;
+        lets(reaches, key)
+    }
+
+    /// How an object comes along through another, if any of these plugins may bring it: the outer none says that it doesn't, the
+    /// inner that it moves as what was asked for does.
+    fn admit(&self, at: &At, object: usize, plugins: &[&str]) -> Option<Option<Brought>> {
+        let key = self.inventory.keys().get(object).filter(|_| !self.is_left(object))?;
+        let may = plugins.iter().filter_map(|plugin| Some((self.lets(plugin, key)?, *plugin)));
+        let (delete, plugin) = may.max_by_key(|(delete, _)| *delete)?;
+        if self.is_moving(key) && at.brought.is_none() {
+            return Some(None);
+        }
+        let delete = delete && at.brought.as_ref().is_none_or(|through| through.delete);
+        Some(Some(Brought { plugin: plugin.to_owned(), delete }))
+    }
+
+    fn deny(&self, denied: &mut Denied, plugins: &[&str], what: usize, owner: usize) {
+        let keys = self.inventory.keys();
+        let Some((what, owner)) = keys.get(what).zip(keys.get(owner)).filter(|_| !self.is_left(what)) else {
+            return;
+        };
+        for plugin in plugins {
+            let why = format!("plugin {plugin} says that {what} belongs to {owner}");
+            denied.entry(((*plugin).to_owned(), what.clone())).or_insert(why);
+        }
+    }
+}
+
+fn deny_need(denied: &mut Denied, plugin: &str, by: Option<&Key>, what: &Key) {
+    let by = by.map(Key::to_string).unwrap_or_default();
+    let why = format!("plugin {plugin} says that {by} needs {what}");
+    denied.entry((plugin.to_owned(), what.clone())).or_insert(why);
+}
+
+fn take(
+    selection: &mut Selection,
+    object: usize,
+    root: Option<usize>,
+    why: Chosen,
+    brought: Option<Brought>,
+) -> Option<At> {
+    if !selection.choose(object, why) {
+        return None;
+    }
+    if let Some(brought) = &brought {
+        selection.brought.insert(object, brought.clone());
+    }
+    Some(At { object, root, brought })
+}
+
+fn refusal(plugin: String, what: Key, why: String) -> Refusal {
+    let message =
+        format!("{why}; {what} is outside of what moves, and the plugin is not granted to reach it");
+    let off = Remedy::SwitchOff { plugin: plugin.clone() };
+    let grant =
+        Remedy::GrantReach { plugin, kind: what.group_kind.clone(), namespace: what.namespace.clone() };
+    // No grant brings a Cluster along.
+    let remedies = if is_cluster(&what.group_kind) { vec![off] } else { vec![grant, off] };
+    Refusal {
+        code: "plugin-reach",
+        side: Side::Source,
+        object: Some(what),
+        others: Vec::new(),
+        message,
+        remedies,
+    }
+}

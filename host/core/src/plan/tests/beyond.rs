@@ -1,0 +1,186 @@
+//! What plugins bring along from outside of what moves.
+
+use expect_test::expect;
+
+use crate::testing::Case;
+
+const WORLD: &str = "Cluster ns/foo
+    Machine ns/m < Cluster ns/foo
+    Secret other/creds
+    Secret other/unasked
+    Identity id
+    Node node";
+
+#[test]
+fn a_plugin_without_a_reach_brings_nothing_from_another_namespace() {
+    Case::new(WORLD).namespace("ns").link("Secret other/creds", "Cluster ns/foo").check(expect![[r#"
+        move Cluster ns/foo (moves with all below it)
+        keep Identity id (moves with all below it; cluster-scoped)
+        move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+        stay Node node: kind Node is not labelled for move
+        stay Secret other/creds: in a namespace that is not moved
+        stay Secret other/unasked: in a namespace that is not moved
+        refuse plugin-reach: plugin p says that Secret other/creds belongs to Cluster ns/foo; Secret other/creds is outside of what moves, and the plugin is not granted to reach it
+          -> {"remedy":"grant-reach","plugin":"p","kind":{"group":"","kind":"Secret"},"namespace":"other"} | {"remedy":"switch-off","plugin":"p"}
+    "#]]);
+}
+
+#[test]
+fn a_need_beyond_is_refused_whether_its_object_was_read_or_not() {
+    Case::new(WORLD)
+        .namespace("ns")
+        .need("Machine ns/m", "Secret other/creds")
+        .need("Machine ns/m", "Secret other/unread")
+        .need("Machine ns/m", "Node node")
+        // Nothing comes of what stays.
+        .need("Secret other/unasked", "Secret third/a")
+        .check(expect![[r#"
+            move Cluster ns/foo (moves with all below it)
+            keep Identity id (moves with all below it; cluster-scoped)
+            move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+            stay Node node: kind Node is not labelled for move
+            stay Secret other/creds: in a namespace that is not moved
+            stay Secret other/unasked: in a namespace that is not moved
+            refuse plugin-reach: plugin p says that Machine ns/m needs Node node; Node node is outside of what moves, and the plugin is not granted to reach it
+              -> {"remedy":"grant-reach","plugin":"p","kind":{"group":"","kind":"Node"}} | {"remedy":"switch-off","plugin":"p"}
+            refuse plugin-reach: plugin p says that Machine ns/m needs Secret other/creds; Secret other/creds is outside of what moves, and the plugin is not granted to reach it
+              -> {"remedy":"grant-reach","plugin":"p","kind":{"group":"","kind":"Secret"},"namespace":"other"} | {"remedy":"switch-off","plugin":"p"}
+            refuse plugin-reach: plugin p says that Machine ns/m needs Secret other/unread; Secret other/unread is outside of what moves, and the plugin is not granted to reach it
+              -> {"remedy":"grant-reach","plugin":"p","kind":{"group":"","kind":"Secret"},"namespace":"other"} | {"remedy":"switch-off","plugin":"p"}
+        "#]]);
+}
+
+#[test]
+fn of_all_namespaces_those_move_in_which_something_moves() {
+    Case::new(
+        "Cluster a/foo
+         Machine a/m < Cluster a/foo
+         Cluster b/bar
+         Secret b/shared
+         Identity id
+         Secret kube-system/id < Identity id
+         Secret kube-system/token",
+    )
+    .need("Machine a/m", "Secret b/shared")
+    .need("Machine a/m", "Secret kube-system/token")
+    .check(expect![[r#"
+        move Secret b/shared (Machine a/m needs it, says plugin p)
+        move Cluster a/foo (moves with all below it)
+        move Cluster b/bar (moves with all below it)
+        keep Identity id (moves with all below it; cluster-scoped)
+        keep Secret kube-system/id (belongs to Identity id; belongs to Identity id, which is cluster-scoped) after Identity id
+        move Machine a/m (belongs to Cluster a/foo) after Cluster a/foo
+        stay Secret kube-system/token: not linked with any Cluster
+        refuse plugin-reach: plugin p says that Machine a/m needs Secret kube-system/token; Secret kube-system/token is outside of what moves, and the plugin is not granted to reach it
+          -> {"remedy":"grant-reach","plugin":"p","kind":{"group":"","kind":"Secret"},"namespace":"kube-system"} | {"remedy":"switch-off","plugin":"p"}
+    "#]]);
+}
+
+#[test]
+fn what_is_reached_is_kept_unless_deleting_was_granted() {
+    let case = || {
+        Case::new(WORLD)
+            .namespace("ns")
+            .need("Machine ns/m", "Secret other/creds")
+            .link("Secret other/unasked", "Cluster ns/foo")
+    };
+    case().reach("Secret", "other", false).check(expect![[r#"
+        keep Secret other/creds (brought by plugin p from outside of what moves, with Machine ns/m; plugin p is not granted to delete it there)
+        move Cluster ns/foo (moves with all below it)
+        keep Identity id (moves with all below it; cluster-scoped)
+        keep Secret other/unasked (brought by plugin p from outside of what moves, with Cluster ns/foo; plugin p is not granted to delete it there) after Cluster ns/foo
+        move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+        stay Node node: kind Node is not labelled for move
+    "#]]);
+    case().reach("Secret", "*", true).check(expect![[r#"
+        move Secret other/creds (brought by plugin p from outside of what moves, with Machine ns/m)
+        move Cluster ns/foo (moves with all below it)
+        keep Identity id (moves with all below it; cluster-scoped)
+        move Secret other/unasked (brought by plugin p from outside of what moves, with Cluster ns/foo) after Cluster ns/foo
+        move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+        stay Node node: kind Node is not labelled for move
+    "#]]);
+}
+
+#[test]
+fn what_is_cluster_scoped_is_kept_whatever_was_granted() {
+    Case::new(WORLD).namespace("ns").need("Machine ns/m", "Node node").reach("Node", "*", true).check(
+        expect![[r#"
+            keep Node node (brought by plugin p from outside of what moves, with Machine ns/m; cluster-scoped)
+            move Cluster ns/foo (moves with all below it)
+            keep Identity id (moves with all below it; cluster-scoped)
+            move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+            stay Secret other/creds: in a namespace that is not moved
+            stay Secret other/unasked: in a namespace that is not moved
+        "#]],
+    );
+}
+
+#[test]
+fn what_comes_through_something_brought_is_brought_as_far_as_the_reach_goes() {
+    let text = "Cluster ns/foo
+        Widget other/w
+        Secret other/below < Widget other/w
+        ConfigMap other/below < Widget other/w
+        ConfigMap ns/here < Widget other/w
+        ConfigMap ns/needed";
+    let case = || {
+        Case::new(text)
+            .namespace("ns")
+            .link("Widget other/w", "Cluster ns/foo")
+            .need("Secret other/below", "ConfigMap ns/needed")
+            .reach("Secret", "other", true)
+    };
+    case().reach("Widget", "other", false).check(expect![[r#"
+        keep ConfigMap ns/needed (brought by plugin p from outside of what moves, with Secret other/below; plugin p is not granted to delete it there)
+        move Cluster ns/foo (moves with all below it)
+        keep Widget other/w (brought by plugin p from outside of what moves, with Cluster ns/foo; plugin p is not granted to delete it there) after Cluster ns/foo
+        keep ConfigMap ns/here (brought by plugin p from outside of what moves, with Cluster ns/foo; plugin p is not granted to delete it there) after Widget other/w
+        keep Secret other/below (brought by plugin p from outside of what moves, with Cluster ns/foo; plugin p is not granted to delete it there) after Widget other/w
+        stay ConfigMap other/below: in a namespace that is not moved
+        refuse owner-misnamed: ConfigMap ns/here has an owner reference to Widget.example.com w, with the uid of Widget other/w (Widget.example.com)
+          -> correct the owner reference, or remove it: `kubectl edit -n ns configmap here`
+    "#]]);
+}
+
+#[test]
+fn no_reach_brings_a_cluster() {
+    Case::new("Cluster ns/foo\nCluster other/bar")
+        .namespace("ns")
+        .need("Cluster ns/foo", "Cluster other/bar")
+        .reach("Cluster", "*", true)
+        .check(expect![[r#"
+            move Cluster ns/foo (moves with all below it)
+            stay Cluster other/bar: in a namespace that is not moved
+            refuse plugin-reach: plugin p says that Cluster ns/foo needs Cluster other/bar; Cluster other/bar is outside of what moves, and the plugin is not granted to reach it
+              -> {"remedy":"switch-off","plugin":"p"}
+        "#]]);
+}
+
+#[test]
+fn a_class_of_another_namespace_does_not_move_because_a_plugin_links_a_cluster_with_it() {
+    Case::new("Cluster ns/foo\nClusterClass other/quick")
+        .namespace("ns")
+        .link("Cluster ns/foo", "ClusterClass other/quick")
+        .check(expect![[r#"
+            move Cluster ns/foo (moves with all below it)
+            stay ClusterClass other/quick: in a namespace that is not moved
+        "#]]);
+}
+
+#[test]
+fn what_a_plugin_leaves_is_not_brought_and_not_missed() {
+    Case::new(WORLD)
+        .namespace("ns")
+        .need("Machine ns/m", "Secret other/creds")
+        .leave("Secret other/creds")
+        .check(expect![[r#"
+            move Cluster ns/foo (moves with all below it)
+            keep Identity id (moves with all below it; cluster-scoped)
+            move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+            stay Node node: kind Node is not labelled for move
+            stay Secret other/creds: left by plugin p: because
+            stay Secret other/unasked: in a namespace that is not moved
+            note need-left Machine ns/m: plugin p says that it needs Secret other/creds, which plugin p leaves: because
+        "#]]);
+}
