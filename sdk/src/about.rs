@@ -170,7 +170,8 @@ impl About {
     }
 
     /// It needs the data of Secrets. No plugin may probe endpoints as well, and no words of one that has it reach
-    /// anyone: codes only, those that were declared with `.extra("code", …)`.
+    /// anyone: of its findings each code is reported once, with the number of objects, if it was declared with
+    /// `.extra("code", …)`.
     pub fn secret_data(mut self) -> Self {
         self.secret_data = true;
         self

@@ -3,6 +3,8 @@
 //! The bounds of patches are the engine's to check; here it is seen to that an answer is what it should be: a patch an
 //! object, a name a name, a sentence one line.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use pivot_core::hooks::{Finding, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Key};
 use serde_json::Value;
@@ -47,27 +49,35 @@ impl Reader<'_> {
 
     pub(crate) fn findings(&self, said: Vec<types::Finding>) -> Result<Vec<Finding>, String> {
         few(said.iter().map(|finding| finding.objects.len().max(1)).sum())?;
-        let found: Vec<_> =
-            said.into_iter().map(|one| self.findings_of(one)).collect::<Result<_, String>>()?;
+        if let Some(codes) = self.codes {
+            return self.counted(said, codes);
+        }
+        let found: Vec<_> = said.into_iter().map(findings_of).collect::<Result<_, String>>()?;
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// One for each of its objects; whoever shows them puts together those that say the same.
-    fn findings_of(&self, said: types::Finding) -> Result<Vec<Finding>, String> {
-        let types::Finding { severity, code, message, objects, remedy } = said;
-        let finding = Finding {
-            severity: Severity::from_word(&severity),
-            code: text::code(&code, self.codes),
-            message: self.words(&message),
-            object: None,
-            remedy: if self.codes.is_some() { String::new() } else { self.words(&remedy) },
-        };
-        if objects.is_empty() {
-            return Ok(vec![finding]);
+    /// What a plugin that sees the data of Secrets found: each code once, sorted, with how many objects it was told of. Neither
+    /// the order of its findings nor which objects they name is left to it, since it could spell with both.
+    fn counted(&self, said: Vec<types::Finding>, codes: &Codes) -> Result<Vec<Finding>, String> {
+        let mut counted: BTreeMap<String, (Severity, BTreeSet<Key>)> = BTreeMap::new();
+        for types::Finding { severity, code, objects, .. } in said {
+            let severity = Severity::from_word(&severity);
+            let (most, about) =
+                counted.entry(text::code(&code, Some(codes))).or_insert_with(|| (severity, BTreeSet::new()));
+            *most = severity.max(*most);
+            for object in objects {
+                about.extend(Some(key(object)?).filter(|key| self.given.contains(key)));
+            }
         }
-        let known = |key: &Key| self.codes.is_none() || self.given.contains(key);
-        let about = |object| Ok(Finding { object: Some(key(object)?).filter(known), ..finding.clone() });
-        objects.into_iter().map(about).collect()
+        let finding = |(code, (severity, about)): (String, (Severity, BTreeSet<Key>))| {
+            let message = match about.len() {
+                0 => text::WITHHELD.to_owned(),
+                1 => format!("1 object {}", text::WITHHELD),
+                many => format!("{many} objects {}", text::WITHHELD),
+            };
+            Finding { severity, code, message, object: None, remedy: String::new() }
+        };
+        Ok(counted.into_iter().map(finding).collect())
     }
 
     /// One finding, about the first of its objects.
@@ -94,6 +104,22 @@ impl Reader<'_> {
     fn words(&self, words: &str) -> String {
         if self.codes.is_some() { text::WITHHELD.to_owned() } else { text::line(words, SENTENCE) }
     }
+}
+
+/// A finding for each of its objects; whoever shows them puts together those that say the same.
+fn findings_of(said: types::Finding) -> Result<Vec<Finding>, String> {
+    let types::Finding { severity, code, message, objects, remedy } = said;
+    let finding = Finding {
+        severity: Severity::from_word(&severity),
+        code: text::code(&code, None),
+        message: text::line(&message, SENTENCE),
+        object: None,
+        remedy: text::line(&remedy, SENTENCE),
+    };
+    if objects.is_empty() {
+        return Ok(vec![finding]);
+    }
+    objects.into_iter().map(|object| Ok(Finding { object: Some(key(object)?), ..finding.clone() })).collect()
 }
 
 fn few(count: usize) -> Result<(), String> {
@@ -169,11 +195,51 @@ mod tests {
         let undeclared = types::Finding { code: "hunter2".into(), ..said("a") };
         let findings = closed.findings(vec![said("a"), said("hunter2"), undeclared]).unwrap();
         assert!(!format!("{findings:?}").contains("hunter2"));
-        assert_eq!((findings[0].code.as_str(), &findings[0].object), ("not-ready", &Some(secret("a"))));
-        assert_eq!(findings[1].object, None);
+        assert_eq!(
+            findings.iter().map(|f| f.code.as_str()).collect::<Vec<_>>(),
+            ["invalid-code", "not-ready"]
+        );
+        assert!(findings.iter().all(|finding| finding.object.is_none()), "{findings:?}");
         let leave = closed.relations(vec![relate::Relation::Leave("hunter2".into())]).unwrap();
         assert_eq!(leave, [Relation::Leave(text::WITHHELD.into())]);
         assert!(closed.relations(vec![relate::Relation::Need(object("hunter2"))]).is_err());
+    }
+
+    /// Ten bytes of a Secret came out in one plan: by the order of codes, and by which object each named.
+    #[test]
+    fn neither_the_order_of_findings_nor_their_objects_tell_a_secret() {
+        let names: Vec<String> = (0..16).map(|n| format!("s{n}")).collect();
+        let given: Vec<Key> =
+            names.iter().map(|n| Key::new(GroupKind::new("", "Secret"), Some("n"), n)).collect();
+        let codes: Vec<_> = (0..16).map(|n| ("code".to_owned(), format!("c{n}"))).collect();
+        let closed = Reader { codes: Some(&codes), given: &given };
+        let spell = |bytes: &[u8]| {
+            let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(usize::from);
+            let mut findings: Vec<_> = halves
+                .enumerate()
+                .map(|(at, half)| types::Finding { code: format!("c{at}"), ..said(&names[half]) })
+                .collect();
+            findings.rotate_left(usize::from(bytes[0]) % 16);
+            closed.findings(findings).unwrap()
+        };
+        assert_eq!(spell(b"hunter22"), spell(b"password"));
+        // What is left is which of its codes it says, how severe, and about how many.
+        let two = types::Finding {
+            objects: vec![object("s1"), object("s2"), object("s2"), object("x")],
+            ..said("s1")
+        };
+        let found = closed.findings(vec![types::Finding { code: "c1".into(), ..two }]).unwrap();
+        assert!(found[0].message.starts_with("2 objects ("), "{found:?}");
+        let worst = |words: [&str; 2]| {
+            let one = |severity: &str| types::Finding {
+                severity: severity.into(),
+                code: "c1".into(),
+                ..said("s1")
+            };
+            closed.findings(words.map(one).into()).unwrap()
+        };
+        assert_eq!(worst(["note", "stop"]), worst(["stop", "note"]));
+        assert_eq!(worst(["note", "stop"])[0].severity, Severity::Stop);
     }
 
     #[test]
