@@ -175,7 +175,7 @@ mod vendor {
             says(verb, &format!("review it:\n\n# {card}"));
             says(verb, "\n[plugins.my-hosts]\nhooks = [\"relate\"]\n");
         }
-        let worst = "\n  - leave ConfigMap out of the move, and bring into it what they name\n";
+        let worst = "\n  - leave ConfigMap out of the move, and bring into it what they name in the namespaces that move\n";
         says("plugin inspect", worst);
         let stays = ["relate ConfigMap default/site", "  leave: it is labelled example.com/stays"];
         let ran = answers(&said["plugin run"]);

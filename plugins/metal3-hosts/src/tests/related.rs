@@ -24,7 +24,7 @@ fn named(kind: &str, owners: Value) -> Value {
 }
 
 #[test]
-fn a_host_belongs_to_its_machine_and_needs_all_secrets_it_names() {
+fn a_host_belongs_to_its_machine_and_needs_the_secrets_that_it_names_in_its_namespace() {
     let host = with(
         consumed(),
         json!({"spec": {
@@ -43,7 +43,6 @@ fn a_host_belongs_to_its_machine_and_needs_all_secrets_it_names() {
             "need Secret metal3/oci",
             "need Secret metal3/edge-4xk2d",
             "need Secret metal3/meta",
-            "need Secret other/net",
         ]
     );
 }

@@ -81,7 +81,7 @@ impl check::Guest for Steady {
                 severity: "note".into(),
                 code: code.into(),
                 message,
-                object: context.objects.first().cloned(),
+                objects: context.objects.first().cloned().into_iter().collect(),
                 remedy: String::new(),
             });
         };
