@@ -109,6 +109,7 @@ async fn an_inspection_says_what_could_be_done_at_worst() {
     assert!(all.worst[0].contains("(any host), and send there what it reads"), "{:#?}", all.worst);
     let narrow = "[plugins.wide]
         hooks = ['relate', 'check']
+        kinds = ['*', '*.test.io']
         reads = [
             { side = 'source', kind = 'Host.test.io' },
             { side = 'target', kind = 'Host.test.io', namespace = 'metal3' },
