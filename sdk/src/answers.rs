@@ -148,7 +148,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What is still to be done before an object is let go of.
+/// What is still to be done before an object is released.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Settlement {
     /// Nothing.
@@ -157,7 +157,7 @@ pub enum Settlement {
     Patch(Patch),
     /// Nothing yet: ask again when something changed, or after a few seconds.
     Wait(Finding),
-    /// The object can't be let go of, or is no longer what it was. It stays as it is, and nothing more is released.
+    /// The object can't be released, or is no longer what it was. It stays as it is, and nothing more is released.
     Stop(Finding),
 }
 

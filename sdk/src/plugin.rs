@@ -46,7 +46,7 @@ pub trait Plugin: Default {
     /// source where the move is given up, and in the target when it is through. Pure.
     ///
     /// # Errors
-    /// Stop the move; all is put back.
+    /// Stop the move; everything is undone.
     fn hold(&self, object: &Object) -> Result<Patch> {
         let _ = object;
         Ok(Patch::none())
@@ -71,7 +71,7 @@ pub trait Plugin: Default {
         Ok(Patch::none())
     }
 
-    /// What is still to be done before an object is let go of, when everything has moved: labels and annotations.
+    /// What is still to be done before an object is released, when everything has moved: labels and annotations.
     /// Asked until it says `Done`, for one object first and then for several at once: see [`Patch::settle_group`]. May read
     /// and probe. The source is gone by then.
     ///

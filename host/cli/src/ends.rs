@@ -74,7 +74,7 @@ async fn target(ends: &Ends) -> Result<Arc<dyn Place>, OpenError> {
     Ok(match &ends.target {
         TargetEnd::Kube(options) => Arc::new(connect(Side::Target, options).await?),
         TargetEnd::Directory(path) => Arc::new(Nowhere::target(format!("directory {}", path.display()))),
-        TargetEnd::None => Arc::new(Nowhere::target("a target that is not named")),
+        TargetEnd::None => Arc::new(Nowhere::target("an unnamed target")),
         TargetEnd::Gone => Arc::new(Nowhere::gone(Side::Target)),
     })
 }
@@ -149,9 +149,10 @@ mod tests {
     fn a_missing_kubeconfig_is_named_with_the_flag_of_its_side() {
         let missing =
             |side| OpenError::Connect(side, ConnectError::Missing { looked: "/c".into() }).to_string();
-        let expected = "source: no kubeconfig: /c is not there; name one with --kubeconfig or KUBECONFIG";
+        let expected = "source: no kubeconfig: /c does not exist; name one with --kubeconfig or KUBECONFIG";
         assert_eq!(missing(Side::Source), expected);
-        let expected = "target: no kubeconfig: /c is not there; name one with --to-kubeconfig or KUBECONFIG";
+        let expected =
+            "target: no kubeconfig: /c does not exist; name one with --to-kubeconfig or KUBECONFIG";
         assert_eq!(missing(Side::Target), expected);
     }
 }

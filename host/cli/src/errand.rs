@@ -22,7 +22,7 @@ use crate::signals;
 
 /// Where nothing was opened yet, nothing is known of a move under way.
 const UNTOUCHED: &str =
-    "nothing is changed on either side by this command; a move begun earlier stands where it stood";
+    "nothing is changed on either side by this command; a move begun earlier is where it was";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Going {
@@ -65,8 +65,7 @@ impl<'a> Errand<'a> {
         };
         if matches!(self.choices.ends.target, TargetEnd::None) {
             self.output.warn(
-                "no target is named: its providers, kinds, rights and contents are not checked, nor whether a kind \
-                 that is dangerous to move has a plugin",
+                "no target given: its providers, kinds, rights and contents are not checked, nor whether kinds that are dangerous to move have a plugin",
             );
         }
         let options = self.choices.options(opened.namespace.as_deref());
@@ -100,7 +99,7 @@ impl<'a> Errand<'a> {
             Err(stop) => stop,
         };
         let text = self.output.manner().format == OutputFormat::Text;
-        // What was found so far is shown, with all that speaks against it; a document says either that or what failed.
+        // What was found so far is shown, with every problem; a document says either that or what failed.
         let told = match (progress.plan(), &stop.failure) {
             (Some(plan), Failure::Refused(refusals)) => {
                 show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) });

@@ -55,8 +55,7 @@ pub(crate) fn quiet_panics() {
         // Nobody is left to be told that stderr is closed.
         let _ = writeln!(
             std::io::stderr().lock(),
-            "error: a defect in pivot-host showed{place}; please report it. What is on both sides is kept: with the flags \
-             that name them, `status` shows it and has the commands that continue"
+            "error: this is a bug in pivot-host{place}; please report it. Both sides keep their state: `status`, with the flags that name them, shows it and the commands that continue"
         );
     }));
 }

@@ -74,7 +74,7 @@ fn new(name: &str, program: &str, output: &Output) -> Result<()> {
     let files = pivot_sdk_template::files(name).map_err(|error| (Exit::Usage, error.to_string().into()))?;
     let folder = PathBuf::from(name);
     if folder.exists() {
-        return Err((Exit::Refused, format!("{name} is there already; nothing is written").into()));
+        return Err((Exit::Refused, format!("{name} already exists; nothing was written").into()));
     }
     for (path, text) in files {
         let path = folder.join(path);
@@ -84,7 +84,7 @@ fn new(name: &str, program: &str, output: &Output) -> Result<()> {
     }
     let text = || {
         Text::from_iter([
-            format!("{name}/ is written. Next:"),
+            format!("{name}/ was created. Next:"),
             format!("  cd {name}"),
             "  cargo test".to_owned(),
             "  cargo build --release --target wasm32-wasip2".to_owned(),
@@ -104,7 +104,7 @@ async fn inspect(file: &Path, output: &Output) -> Result<()> {
     let text = || {
         let mut text = facts(&inspection);
         text.gap();
-        text.line("a section of plugins.toml that grants it all; review it:");
+        text.line("a section of plugins.toml that grants all of it; review it:");
         text.gap();
         text.append(Text::ours(&inspection.section));
         text

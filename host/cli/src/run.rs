@@ -126,7 +126,7 @@ fn threads(output: &Output) -> Option<tokio::runtime::Runtime> {
     match tokio::runtime::Runtime::new() {
         Ok(runtime) => Some(runtime),
         Err(error) => {
-            output.fail(format!("no threads to work with: {error}"));
+            output.fail(format!("can't start threads: {error}"));
             None
         }
     }
@@ -138,7 +138,7 @@ async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &
     let cut = match signals::listen(halter.clone(), output.clone(), changes) {
         Ok(cut) => cut,
         Err(error) => {
-            output.fail(format!("no signals can be listened to: {error}"));
+            output.fail(format!("can't listen for signals: {error}"));
             return exit::code(Exit::Unexpected);
         }
     };
@@ -158,7 +158,7 @@ async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &
         Ok(cut) = cut => match cut {
             Cut::Reading(signal) => 128 + signal,
             Cut::Forced => {
-                output.fail("ended at once, as asked");
+                output.fail("exited at once, as requested");
                 output.standing("not known", &errand.lines(&[Next::Status, Next::Resume], None));
                 exit::code(Exit::Unexpected)
             }

@@ -40,14 +40,13 @@ pub(crate) fn listen(
             let cut = match count {
                 _ if !changes => Cut::Reading(number),
                 1 => {
-                    output.say("stopping at the next safe point; requests under way are finished first");
+                    output.say("stopping at the next safe point; requests in progress are finished first");
                     halter.halt(Halt::Signal(number));
                     continue;
                 }
                 2 => {
                     output.warn(
-                        "still on the way to a safe point; another signal ends at once, as a crash would: \
-                         Clusters may stay paused and the lease be held for 15 seconds, `resume` goes on from there",
+                        "not at a safe point yet; another signal exits at once, as a crash would: Clusters may stay paused and locks held for 15 seconds, and `resume` continues from there",
                     );
                     continue;
                 }

@@ -87,7 +87,7 @@ mod example {
         let line = ["plan", "--from-directory", source.path().to_str().unwrap(), "-n", "metal3"];
         let output = host(&line);
         assert_eq!(code(&output), 3);
-        assert!(out(&output).contains("What speaks against it (1):"), "{}", out(&output));
+        assert!(out(&output).contains("Problems (1):"), "{}", out(&output));
         assert!(out(&output).contains("--move-paused"), "{}", out(&output));
         assert!(err(&output).contains("state: nothing is changed on either side"), "{}", err(&output));
         let output = host(&[&line[..], &["-o", "json"]].concat());
@@ -212,8 +212,11 @@ mod example {
         for (line, expected) in [
             (&["plan", "--kubeconfig", "/nope"][..], "kubeconfig /nope"),
             (&["plan", "--kubeconfig", good, "--context", "b"], "no context \"b\"; there are: a"),
-            (&["plan", "--kubeconfig", good], "context \"a\": its user \"a\" is not there; there are: none"),
-            (&["plan"], "is not there; name one with --kubeconfig or KUBECONFIG"),
+            (
+                &["plan", "--kubeconfig", good],
+                "context \"a\": its user \"a\" does not exist; there are: none",
+            ),
+            (&["plan"], "does not exist; name one with --kubeconfig or KUBECONFIG"),
             (&["plan", "--from-directory", "/nope"], "/nope"),
         ] {
             let output = host(line);
@@ -286,7 +289,7 @@ mod example {
                         for part in ["no answer from the ", &server, &config, why, "nothing is changed"] {
                             assert!(text.contains(part), "{line:?}, {part}: {text}");
                         }
-                        assert!(text.contains("fix:   check that this is the cluster you mean"), "{text}");
+                        assert!(text.contains("fix:   check that this is the right cluster"), "{text}");
                     });
                 }
             }

@@ -44,7 +44,7 @@ mod vendor {
             output
         }
 
-        /// A line as somebody types it, below the folder; it has to end well.
+        /// A line as somebody types it, below the folder; it has to succeed.
         fn typed(&self, below: &str, line: &str) -> String {
             let mut command = Command::new("sh");
             for (name, _) in env::vars_os() {

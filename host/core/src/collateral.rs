@@ -64,10 +64,10 @@ pub fn new_dependents(
     let lost: Vec<Key> = lost.into_iter().collect();
     let first = lost.first()?.clone();
     let message = format!(
-        "{} came after the copy was made, and would be garbage-collected because what owns them is deleted",
+        "{} appeared after the copy was made, and would be garbage-collected with their owners",
         some_of(&lost, 5)
     );
-    let remedy = "put what is needed into the target by hand; delete it here, or take its owner references off, and resume";
+    let remedy = "copy what is needed to the target by hand; delete it here or remove its owner references, then resume";
     Some(Refusal::source("latecomers", first, message, remedy).and(lost.into_iter().skip(1)))
 }
 
@@ -81,7 +81,7 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
     let first = lost.keys().next()?;
     let names: Vec<String> = lost.iter().map(|(key, owner)| format!("{key} (below {owner})")).collect();
     let message = format!(
-        "{} would stay, and be garbage-collected in the source because what owns {} is deleted",
+        "{} would stay, and be garbage-collected in the source with what owns {} is deleted",
         some_of(&names, 3),
         if names.len() == 1 { "it" } else { "them" },
     );

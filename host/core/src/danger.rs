@@ -26,8 +26,7 @@ pub(crate) struct Danger {
 pub(crate) const DANGEROUS: [Danger; 1] = [Danger {
     group: "metal3.io",
     kind: "BareMetalHost",
-    why: "a copy starts without status, so the controller in the target takes a running host for a new one and \
-          inspects or wipes it, and the one in the source powers it off when its object is deleted",
+    why: "a copy starts without status, so the target's controller treats a running host as new and inspects or wipes it, and the source's powers it off when its object is deleted",
 }];
 
 /// Refuses dangerous kinds of the set that neither a plugin handles nor the user accepts.
@@ -48,7 +47,7 @@ pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupK
         let refusal = Refusal::source(
             "needs-plugin",
             first,
-            format!("no plugin takes care of {}: {}", some_of(keys, 3), danger.why),
+            format!("no plugin handles {}: {}", some_of(keys, 3), danger.why),
             format!("add a plugin that handles {kind}"),
         );
         let refusal = refusal.and(keys.iter().skip(1).cloned());

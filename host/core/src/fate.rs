@@ -73,7 +73,7 @@ impl Keeper<'_> {
                     "cluster-kept",
                     key.clone(),
                     format!(
-                        "plugin {} would keep {key} in the source: two sides would manage it",
+                        "plugin {} would keep {key} in the source: both sides would manage it",
                         said.plugin
                     ),
                     format!("configure plugin {} not to keep Clusters, or run without it", said.plugin),

@@ -20,7 +20,7 @@ impl<'de, const KNOWN: u32> Deserialize<'de> for Format<KNOWN> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match u32::deserialize(deserializer)? {
             found if found <= KNOWN => Ok(Self),
-            found => Err(D::Error::custom(format!("format {found}, and this pivot-host knows {KNOWN}"))),
+            found => Err(D::Error::custom(format!("format {found}, but this pivot-host only knows {KNOWN}"))),
         }
     }
 }
@@ -36,6 +36,6 @@ mod tests {
             assert_eq!(serde_json::to_string(&read).unwrap(), "2");
         }
         let error = serde_json::from_str::<Format<2>>("3").unwrap_err().to_string();
-        assert!(error.contains("format 3, and this pivot-host knows 2"), "{error}");
+        assert!(error.contains("format 3, but this pivot-host only knows 2"), "{error}");
     }
 }

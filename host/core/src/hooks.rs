@@ -145,7 +145,7 @@ pub enum Relation {
     Keep(String),
 }
 
-/// What is still to be done before an object is let go of.
+/// What is still to be done before an object is released.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Settlement {
@@ -155,7 +155,7 @@ pub enum Settlement {
     Patch(Value),
     /// Nothing yet.
     Wait(Finding),
-    /// It can't be let go of.
+    /// It can't be released.
     Stop(Finding),
 }
 

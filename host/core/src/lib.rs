@@ -18,7 +18,7 @@
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | why not to go on, before anything is touched |
 //! | [`usable`] | whether a move can work with what objects and kinds are called |
-//! | [`pause`] | how objects are paused, and how every pause is taken back |
+//! | [`pause`] | how objects are paused, and how every pause is undone |
 //! | [`body`] | what is sent to make a copy, and whether the answer is what was sent |
 //! | [`release`] | which source objects are deleted in the end, in which state, in which order |
 //! | [`readiness`] | what must be seen in the target before anything is deleted |

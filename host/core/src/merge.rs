@@ -25,7 +25,7 @@ pub fn apply(target: &mut Value, patch: &Value) {
     }
 }
 
-/// The patch that takes back what `patch` does to `before`.
+/// The patch that undoes what `patch` does to `before`.
 pub(crate) fn inverse(before: &Value, patch: &Value) -> Value {
     let Value::Object(changes) = patch else { return before.clone() };
     let Value::Object(map) = before else { return before.clone() };

@@ -143,7 +143,7 @@ impl Meta {
         self.deletion_timestamp.is_some()
     }
 
-    /// Whether a server-side applier owns fields of the object, so that ownership must be put back.
+    /// Whether a server-side applier owns fields of the object, so that ownership must be restored.
     pub fn has_applier(&self) -> bool {
         self.managed_fields.iter().any(|m| m.operation == "Apply" && m.subresource.is_empty())
     }

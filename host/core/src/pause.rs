@@ -1,9 +1,9 @@
-//! How objects are paused, and how every pause is taken back.
+//! How objects are paused, and how every pause is undone.
 //!
 //! A pause and its inverse travel together: the patch that pauses an object also writes the patch that takes it
 //! back into one annotation ([`names::UNDO`]). So un-pausing needs no memory: a run on another machine, a rollback
 //! without the plugin that held the object, and the copy in the target all read it from the object itself.
-//! Kept in the record instead, a record lost or half written would leave pauses that nobody can take back.
+//! Kept in the record instead, a record lost or half written would leave pauses that nobody can undo.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
     change
 }
 
-/// The patch that takes back what a move did to an object; none where that move did nothing to it.
+/// The patch that undoes what a move did to an object; none where that move did nothing to it.
 pub fn take_back(meta: &Meta, move_id: &str) -> Option<Value> {
     let undo = note(meta).filter(|undo| undo.move_id == move_id)?;
     let mut patch = undo.patch;
@@ -64,7 +64,7 @@ fn entry<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     Some(child)
 }
 
-/// A change that makes an object's controller look at it, and changes nothing else. It is taken back as a pause is.
+/// A change that makes an object's controller look at it, and changes nothing else. It is undone as a pause is.
 pub fn nudge(move_id: &str) -> Value {
     with_undo(&json!({}), json!({}), move_id)
 }
@@ -79,7 +79,7 @@ pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
     take_back(meta, move_id).is_some()
 }
 
-/// Whether some move says how to take back what it did to the object.
+/// Whether some move says how to undo what it did to the object.
 pub fn has_note(meta: &Meta) -> bool {
     note(meta).is_some()
 }

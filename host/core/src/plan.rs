@@ -108,7 +108,7 @@ pub enum KeepReason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Why {
-    /// It moves with all below it: by kind, or by label.
+    /// It moves with everything it owns: by kind, or by label.
     Root,
     /// It belongs to this root.
     Below(Key),
@@ -220,7 +220,7 @@ impl fmt::Display for StayReason {
         match self {
             Self::OtherNamespace => f.write_str("in a namespace that is not moved"),
             Self::NotLinked => f.write_str("not linked with any Cluster"),
-            Self::NotBelow => f.write_str("not below anything that moves"),
+            Self::NotBelow => f.write_str("nothing that moves owns it"),
             Self::OwnerStays { owner } => write!(f, "its owner {owner} stays"),
             Self::OwnerMovesAlone { owner } => write!(f, "its owner {owner} moves alone"),
             Self::OwnerNotRead { owner } => write!(f, "its owner {owner} was not read"),
@@ -243,7 +243,7 @@ impl fmt::Display for Stay {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Root => f.write_str("moves with all below it"),
+            Self::Root => f.write_str("moves with everything it owns"),
             Self::Below(root) => write!(f, "belongs to {root}"),
             Self::Labelled => f.write_str("labelled for move"),
             Self::Needed { by, plugin } => write!(f, "{by} needs it, says plugin {plugin}"),

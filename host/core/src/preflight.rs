@@ -93,7 +93,7 @@ fn already_paused(
         "already-paused",
         key.clone(),
         format!(
-            "{key} is paused already: by a person, by a backup, or by a `clusterctl move` that did not end"
+            "{key} is paused already: by a person, by a backup, or by a `clusterctl move` that did not finish"
         ),
         Remedy::Unpause { object: key.clone(), annotated: object.meta.annotated(PAUSED) },
     );

@@ -124,7 +124,7 @@ fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>
             refusals.push(Refusal::target(
                 "provider-not-watching",
                 format!(
-                    "{label} in the target looks only at namespace {}, not at {namespace}",
+                    "{label} in the target watches only namespace {}, not {namespace}",
                     watched.join(", ")
                 ),
                 Remedy::WatchAllNamespaces,
@@ -135,7 +135,7 @@ fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>
 }
 
 fn unreadable(side: Side, provider: &Provider) -> Refusal {
-    let message = format!("{} has version {:?}, which is none", provider.label(), provider.version);
+    let message = format!("{} has version {:?}, which is not a version", provider.label(), provider.version);
     let remedies = vec![Remedy::from(format!(
         "repair it: `kubectl get providers.clusterctl.cluster.x-k8s.io -n {} -o wide`",
         quoted(&provider.namespace)

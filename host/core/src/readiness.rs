@@ -157,9 +157,9 @@ pub fn missing(
     let paused = all.iter().find(|c| c.kind == "Paused");
     match paused {
         None if expected.speaks_of_pause || !written => {
-            return Ok(Some("its controller has not touched it yet".into()));
+            return Ok(Some("its controller has not written to it yet".into()));
         }
-        Some(c) if c.status == "True" => return Ok(Some("its controller still takes it for paused".into())),
+        Some(c) if c.status == "True" => return Ok(Some("its controller still treats it as paused".into())),
         Some(c)
             if c.observed_generation.zip(target.meta.generation).is_some_and(|(seen, now)| seen < now) =>
         {
@@ -175,11 +175,7 @@ pub fn missing(
         .map(String::as_str)
         .filter(|kind| !truths.contains(kind) && reported(kind))
         .collect();
-    if open.is_empty() {
-        Ok(None)
-    } else {
-        Ok(Some(format!("conditions are not true again: {}", open.join(", "))))
-    }
+    if open.is_empty() { Ok(None) } else { Ok(Some(format!("conditions not true yet: {}", open.join(", ")))) }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub enum Phase {
     Live,
     /// Source objects are being deleted.
     Released,
-    /// Plugins let go of what they held.
+    /// Plugins release what they held.
     Settled,
 }
 

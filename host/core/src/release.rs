@@ -39,14 +39,14 @@ pub enum Fate {
     Keep,
 }
 
-/// What the move did to an object that must be taken back from its copy, and from itself if it is kept.
+/// What the move did to an object that must be undone in its copy, and from itself if it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quiet {
     /// Nothing.
     Untouched,
-    /// Paused: taken back when the Clusters are resumed.
+    /// Paused: undone when the Clusters are resumed.
     Paused,
-    /// Held by a plugin: taken back when the plugin lets go of it.
+    /// Held by a plugin: undone when the plugin releases it.
     Held,
 }
 
@@ -78,7 +78,7 @@ pub struct Entry {
     pub digest: Option<String>,
     /// Whether its status is part of what was copied, because a plugin restored it.
     pub with_status: bool,
-    /// What is to be taken back.
+    /// What is to be undone.
     pub quiet: Quiet,
     /// Whether the target had it before: it is somebody else's there.
     pub used: bool,

@@ -1,6 +1,6 @@
 //! What the user asked to move, and which dangers were accepted by name.
 //!
-//! The scope goes into the record of a move: a run that takes up the work decides as the first one did.
+//! The scope goes into the record of a move: a run that resumes it decides as the first one did.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub struct Scope {
     /// `--accept-loss`: objects of these kinds may be garbage-collected in the source.
     #[serde(default)]
     pub accept_loss: BTreeSet<GroupKind>,
-    /// `--without-plugin-for`: dangerous kinds that may move although no plugin takes care of them.
+    /// `--without-plugin-for`: dangerous kinds that may move although no plugin handles them.
     #[serde(default)]
     pub without_plugin_for: BTreeSet<GroupKind>,
     /// `--move-paused`: Clusters that a user paused may move; they stay paused.

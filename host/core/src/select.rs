@@ -25,7 +25,7 @@ use crate::selection::{Chosen, Selection};
 use crate::soft::{is_cluster, is_cluster_class};
 use crate::{Kind, Object};
 
-/// Whether every object of the kind moves with all below it.
+/// Whether every object of the kind moves with everything it owns.
 pub(crate) fn is_hierarchy(kind: &Kind) -> bool {
     kind.labels.hierarchy
         || is_cluster(&kind.group_kind)

@@ -87,7 +87,7 @@ fn refusal(key: &Key, object: &Object) -> Option<Refusal> {
         return Some(Refusal::unreadable(key.clone(), &ObjectError::Deep(key.group_kind.clone())));
     }
     let namespace = key.namespace.as_deref().and_then(odd_name);
-    // Whether it has heeded its pause, and what to expect of its copy, is read from these.
+    // Whether it has acknowledged its pause, and what to expect of its copy, is read from these.
     if let Err(error) = conditions(object) {
         return Some(Refusal::unreadable(key.clone(), &error));
     }

@@ -64,7 +64,7 @@ impl Job {
     }
 
     pub(crate) fn tell(&self, event: Event) {
-        self.tally.heed(&event);
+        self.tally.note(&event);
         self.watcher.event(event);
     }
 

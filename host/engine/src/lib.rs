@@ -13,7 +13,7 @@
 //! | `phases` | what a move does, a file per step; `sequence.rs` is the one place that knows their order |
 //! | `plugins` | what the engine asks plugins, what it answers them, the bounds of their patches |
 //! | `requests` | one side with retries, concurrency, waiting by watch, stopping |
-//! | `outcome` | what can go wrong, how both sides stand then, what a run did |
+//! | `outcome` | what can go wrong, what state both sides are in then, what a run did |
 //! | [`events`] | what the engine reports while it works, as values |
 //! | [`options`] | what the user decides |
 

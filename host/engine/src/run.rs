@@ -1,5 +1,5 @@
 //! Commands: plan, move, resume, roll back, status. Each opens both sides, finds out which moves are under way and goes
-//! on from there; each failure becomes a [`Stop`] that says how both sides stand and what to type next.
+//! on from there; each failure becomes a [`Stop`] that says what state both sides are in and what to type next.
 //!
 //! Every command is a future of its own that can run beside others: nothing is shared but what the caller shares.
 
@@ -30,7 +30,7 @@ use crate::state::locks::{Asking, Left, Lock, Locks};
 use crate::state::open::{Opened, open};
 use crate::status;
 
-/// What would move, and whether anything speaks against it. Changes nothing.
+/// What would move, and whether anything prevents it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
         let opened = open(&setup).await?;
@@ -175,7 +175,7 @@ fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
     let remedy = if record.phase.committed() {
         Remedy::AcceptPluginChange
     } else {
-        "give it the same, or roll it back: that needs no plugin".into()
+        "use the same plugins, or roll it back, which needs none".into()
     };
     Err(Failure::Plugins { move_id: record.move_id.clone(), begun, remedy: Box::new(remedy) })
 }

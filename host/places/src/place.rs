@@ -213,7 +213,7 @@ pub enum PlaceError {
     #[error("expired: {0}")]
     Expired(String),
     /// The server asks for patience.
-    #[error("the server asks to slow down")]
+    #[error("the server asks for fewer requests")]
     TooManyRequests {
         /// How long, if it said so.
         retry_after: Option<Duration>,

@@ -72,7 +72,7 @@ pub enum Refused {
     #[error("can't be read: {0}")]
     Unreadable(std::io::Error),
     /// A name that is no text, or would write more than itself.
-    #[error("has a file whose name is not plain text: {0}; rename it, or take it away")]
+    #[error("has a file whose name is not plain text: {0}; rename or remove it")]
     FileName(String),
     /// A link out of the directory, or something that is not a file.
     #[error("is not a file inside the plugin directory: {0}")]
@@ -108,7 +108,7 @@ pub enum Refused {
         /// How many there may be.
         most: u64,
     },
-    /// Validating and compiling it was tried in a process of its own, and didn't end well.
+    /// Validating and compiling it was tried in a process of its own, and failed.
     #[error("was compiled on trial and {0}; no plugin may")]
     Trial(String),
     /// What it says of itself makes no sense.
@@ -139,7 +139,7 @@ pub enum Refused {
         command: String,
     },
     /// It was never admitted.
-    #[error("is not in plugins.lock; if it is to be trusted, admit it with `{command}`")]
+    #[error("is not in plugins.lock; to trust it, admit it with `{command}`")]
     NotLocked {
         /// What would admit it.
         command: String,
@@ -163,7 +163,7 @@ pub enum Refused {
         command: String,
     },
     /// The operator admitted it or wrote of it, and it isn't there.
-    #[error("is named in {by}, but no file is this plugin; put it back, or take it out of {by}")]
+    #[error("is named in {by}, but no file is this plugin; restore it, or remove it from {by}")]
     Missing {
         /// Which file names it.
         by: &'static str,

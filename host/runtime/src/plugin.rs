@@ -205,7 +205,7 @@ impl Plugin {
         call.run(&self.loaded.pre, ask!(hook, call_restore(before, now)), |said| reader.patch(said)).await
     }
 
-    /// What is still to be done before an object is let go of.
+    /// What is still to be done before an object is released.
     pub async fn settle(
         &self,
         object: &Object,

@@ -25,7 +25,7 @@ pub(crate) fn both(config: &Metal3Endpoints) -> Result<(Setup, Setup)> {
 }
 
 fn side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
-    // The Ironic object first: where there is one, the operator heeds nothing else.
+    // The Ironic object first: where there is one, the operator reads nothing else.
     let kinds = [IRONIC, CONFIG_MAP, DEPLOYMENT];
     let place = |kind: &Kind, namespace: &String| Query::all(side, kind).in_namespace(namespace);
     let queries: Vec<Query> = kinds

@@ -2,7 +2,7 @@
 //!
 //! A machine's management controller and its installer are told addresses; those are the same before and after the move, or
 //! the machine talks to nobody. With keepalived the address goes to whoever claims it, so that two Ironics at a time mean
-//! that the target's operator talks to the source's. None of it shows until hosts are let go of. So it is read on both sides
+//! that the target's operator talks to the source's. None of it shows until hosts are released. So it is read on both sides
 //! and asked for beforehand, as the operator itself does.
 
 mod addresses;

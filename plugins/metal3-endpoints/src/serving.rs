@@ -1,6 +1,6 @@
 //! Exactly one side serves.
 //!
-//! The source's Ironic should be gone before hosts are let go of in the target: it still has their nodes in its database and
+//! The source's Ironic should be gone before hosts are released in the target: it still has their nodes in its database and
 //! drives them, paused operator or not. With the same address it is worse: whoever has the address answers, and the target's
 //! operator registers its hosts with the source's Ironic.
 

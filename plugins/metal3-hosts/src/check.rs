@@ -5,7 +5,7 @@ use pivot_sdk::prelude::*;
 use crate::host::Host;
 use crate::names::{COMPONENTS, DATA_IMAGE, HARDWARE, HOST, SECRET, SETTINGS};
 use crate::seen::Seen;
-use crate::{Metal3Hosts, companions, copies, firmware, heed, steady};
+use crate::{Metal3Hosts, acknowledged, companions, copies, firmware, steady};
 
 /// More than a person reads; the host refuses answers that are longer by far.
 const MANY: usize = 200;
@@ -52,7 +52,7 @@ fn after_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     for host in hosts(moving, &source, &mut found) {
         let host = Host(host);
-        found.extend(heed::findings(config, host));
+        found.extend(acknowledged::findings(config, host));
         found.extend(steady::findings(host));
         found.extend(firmware::findings(config, host, &source));
     }

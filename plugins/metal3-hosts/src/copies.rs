@@ -15,7 +15,7 @@ pub(crate) fn in_the_way(hosts: &[&Object], target: &Seen) -> Vec<Finding> {
     hosts.iter().flat_map(|host| [named(host, target), known.elsewhere(host)]).flatten().collect()
 }
 
-/// What speaks against the target's host of the same name.
+/// Problems with the target's host of the same name.
 fn named(host: &Object, target: &Seen) -> Option<Finding> {
     let there = Machine::of(target.get(&host.key())?);
     let here = Machine::of(host);
@@ -61,7 +61,7 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// What speaks against the target's hosts of other names.
+    /// Problems with the target's hosts of other names.
     fn elsewhere(&self, host: &Object) -> Option<Finding> {
         let machine = Machine::of(host);
         let other = |there: &&Object| there.key() != host.key();

@@ -23,7 +23,7 @@ pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
 
 /// Makes a copy that waits for this plugin.
 ///
-/// - The provider's pause becomes ours. Left as it is, the provider in the target would let go of all hosts at once the
+/// - The provider's pause becomes ours. Left as it is, the provider in the target would release all hosts at once the
 ///   moment their Clusters run, before anything was released in the source.
 /// - The status annotation is dropped. The status itself is restored (see [`crate::restore`]); the annotation would only
 ///   give a webhook of the target something to refuse the copy for.

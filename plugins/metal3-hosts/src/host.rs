@@ -130,7 +130,7 @@ impl<'a> Host<'a> {
         Finding::new(severity, code, format!("{}: {what}", self.name())).on(self.0)
     }
 
-    /// Something that must be mended first.
+    /// Something that must be fixed first.
     pub(crate) fn stop(self, code: &'static str, what: &str) -> Finding {
         self.finding(Severity::Stop, code, what)
     }

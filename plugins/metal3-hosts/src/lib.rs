@@ -6,11 +6,11 @@
 //! paused all the way, with the status that they had; and they are released slowly, one of each driver first, each watched
 //! until the target's operator has taken it over as it was.
 
+mod acknowledged;
 mod check;
 mod companions;
 mod copies;
 mod firmware;
-mod heed;
 mod hold;
 mod host;
 mod machine;

@@ -1,4 +1,4 @@
-//! What is remembered of a host until it is let go of, on its copy in the target.
+//! What is remembered of a host until it is released, on its copy in the target.
 //!
 //! By then the source's host is gone, and what stands in the status is what the target's operator wrote last. Whether
 //! that is what was there before, only a note of before can tell.
@@ -79,7 +79,7 @@ impl Memory {
     }
 
     /// Whether it was free, and the target has put it to use since: a Machine that waited for a host takes one as soon
-    /// as it is let go of. An operator that takes it for a new host registers or inspects it first.
+    /// as it is released. An operator that takes it for a new host registers or inspects it first.
     pub(crate) fn put_to_use(&self, now: &Self) -> bool {
         let given = |before: &Option<String>, now: &Option<String>| now.is_some() && before != now;
         self.state == FREE

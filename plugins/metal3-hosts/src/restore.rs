@@ -2,7 +2,7 @@
 //!
 //! Written to the status itself and not as the provider's annotation: that leaves out the hardware, and is dropped in
 //! silence where it can't be read, after which the host is provisioned again. Both ways were measured against the real
-//! operator: a host whose status was there before it was let go of goes straight to its state. What webhooks make of the
+//! operator: a host whose status was there before it was released goes straight to its state. What webhooks make of the
 //! annotation was read and not measured; the README says what is known from where.
 //!
 //! Firmware needs it as much as hosts do: the operator compares the wanted updates with those that `status.updates` says

@@ -9,7 +9,7 @@ use pivot_sdk::prelude::*;
 use crate::host::{Host, Pause};
 use crate::names::{INSPECT, REBOOT};
 
-/// The rules, each on its own: a person mends everything in one go.
+/// The rules, each on its own: a person fixes everything in one go.
 const RULES: [fn(Host<'_>) -> Option<Finding>; 8] =
     [deleted, state, operational, progressing, image, next, reboot, inspection];
 
@@ -46,26 +46,26 @@ fn state(host: Host<'_>) -> Option<Finding> {
 }
 
 fn operational(host: Host<'_>) -> Option<Finding> {
-    let mend = || host.kubectl("describe", " says what is wrong; move when its status is OK");
+    let fix = || host.kubectl("describe", " says what is wrong; move when its status is OK");
     match (host.operational(), host.error()) {
-        ("error", "") => Some(host.stop("host-error", "its operational status is error").remedy(mend())),
+        ("error", "") => Some(host.stop("host-error", "its operational status is error").remedy(fix())),
         ("OK" | "detached" | "discovered", "") => None,
         (_, error) if !error.is_empty() => {
-            Some(host.stop("host-error", &format!("it has a {error}")).remedy(mend()))
+            Some(host.stop("host-error", &format!("it has a {error}")).remedy(fix()))
         }
         ("" | "delayed" | "servicing", _) => {
             let what = match host.operational() {
                 "" => "it has no operational status yet".to_owned(),
                 status => format!("its operational status is {status}"),
             };
-            Some(host.unfinished("not-settled", &what, &mend()))
+            Some(host.unfinished("not-settled", &what, &fix()))
         }
         (status, _) => Some(
             host.stop(
                 "unknown-status",
                 &format!("this plugin does not know its operational status `{status}`"),
             )
-            .remedy(mend()),
+            .remedy(fix()),
         ),
     }
 }

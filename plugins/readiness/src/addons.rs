@@ -38,7 +38,7 @@ fn set(object: &Object) -> Option<Finding> {
     let what = open.first()?;
     Some(if LASTING.contains(&status::reason(object, "ResourcesApplied")) {
         Finding::stop("resources-refused", format!("what it applies is not as it should be: {what}"))
-            .remedy(format!("mend the resource that it names; {}", status::look_at(object)))
+            .remedy(format!("fix the resource that it names; {}", status::look_at(object)))
     } else {
         Finding::wait("resources-not-applied", format!("not all it applies is applied: {what}"))
             .remedy(status::look_at(object))

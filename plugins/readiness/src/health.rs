@@ -63,7 +63,7 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     if let Some(why) = failure(object) {
         let finding = Finding::stop("failed", format!("its controller has given up: {why}"));
         report
-            .add(area, finding.on(object).remedy(format!("mend or replace it; {}", status::look_at(object))));
+            .add(area, finding.on(object).remedy(format!("fix or replace it; {}", status::look_at(object))));
         return;
     }
     // A copy arrives without a status; one that stays without has no controller.

@@ -83,7 +83,7 @@ impl<P: Exported> Harness<P> {
         Ok(patch)
     }
 
-    /// What is still to be done before an object is let go of. A patch is carried out on the target's object, where the
+    /// What is still to be done before an object is released. A patch is carried out on the target's object, where the
     /// target has it.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ pub struct Journey {
     pub created: Object,
     /// In the target, its status restored.
     pub restored: Object,
-    /// In the target, let go of: what was held is taken back, what plugins remembered is gone. Where the plugin waits
+    /// In the target, released: what was held is undone, what plugins remembered is gone. Where the plugin waits
     /// or stops, as it is then.
     pub settled: Object,
     /// What the plugin waits for, or stops at.
@@ -88,7 +88,7 @@ impl<P: Exported> Harness<P> {
         panic!("{}: settle on {}: {ROUNDS} patches and still not done", self.fake.about.name, now.key());
     }
 
-    /// What the host does in the end: takes back what was held, and removes what plugins remembered.
+    /// What the host does in the end: undoes what was held, and removes what plugins remembered.
     fn let_go(&self, before: &Object, held: &Object, now: &Object) -> Object {
         let mut value = now.value().clone();
         if let Some(undo) = between(held.value(), before.value()) {

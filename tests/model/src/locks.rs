@@ -108,7 +108,7 @@ impl Turn<'_> {
     /// A claim is good while the source has an unfinished record of its move.
     fn good(&mut self, claim: Move) -> bool {
         let id = self.me().id;
-        claim != id && self.config.rules.heed_claims && self.state.source.records[claim].is_some()
+        claim != id && self.config.rules.honor_claims && self.state.source.records[claim].is_some()
     }
 
     fn judge_claim(&mut self, lock: Lock, claim: Move, free: bool) {

@@ -186,7 +186,7 @@ impl Step {
         )
     }
 
-    /// Whether the run has nothing more to do than to let go of its locks.
+    /// Whether the run has nothing more to do than to release its locks.
     pub fn gives_back(self) -> bool {
         matches!(self, Self::GiveBack(..) | Self::DeleteLock(_))
     }

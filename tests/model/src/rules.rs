@@ -15,7 +15,7 @@ pub struct Rules {
     /// Who took one kind of lock looks at the other kind.
     pub look_at_other: bool,
     /// The unfinished move of a dead run keeps others out.
-    pub heed_claims: bool,
+    pub honor_claims: bool,
     /// A Lease whose holder may live is left alone until it stood still.
     pub wait_for_fence: bool,
     /// A stale Lease is taken at the version that was watched, or not at all.
@@ -39,7 +39,7 @@ impl Rules {
         resume_after_commit: true,
         delete_by_version: true,
         look_at_other: true,
-        heed_claims: true,
+        honor_claims: true,
         wait_for_fence: true,
         take_watched_version: true,
         take_over_waits: true,
@@ -120,7 +120,7 @@ impl Config {
         Self { rules, ..self }
     }
 
-    /// Whether two moves mean the same: typed again, the one takes up the other.
+    /// Whether two moves mean the same: typed again, the one resumes the other.
     pub fn same(&self, one: Move, two: Move) -> bool {
         self.scopes[one] == self.scopes[two]
     }

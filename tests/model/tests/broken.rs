@@ -53,9 +53,9 @@ fn no_look_at_the_other_kind_of_lock() {
 }
 
 #[test]
-fn claims_that_nobody_heeds() {
+fn claims_that_nobody_honors() {
     let config = LATE.with(Faults { crashes: 1, ..NO_FAULTS });
-    finds(CLAIMED, config.by(Rules { heed_claims: false, ..Rules::KEPT }));
+    finds(CLAIMED, config.by(Rules { honor_claims: false, ..Rules::KEPT }));
 }
 
 #[test]

@@ -84,7 +84,7 @@ pub fn dangling(dump: &Dump) -> Vec<String> {
     unknown.map(|(key, owner)| format!("{key} -> {owner}")).collect()
 }
 
-/// Objects that carry anything of ours: a mark, a pause to be taken back.
+/// Objects that carry anything of ours: a mark, a pause to be undone.
 #[must_use]
 pub fn touched(dump: &Dump) -> Vec<String> {
     let ours = dump.iter().filter(|(_, object)| object.to_string().contains("pivot-host.io/"));

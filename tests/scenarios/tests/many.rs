@@ -1,4 +1,4 @@
-//! Eight moves at once between one pair of servers, each of which dies once and is taken up by another process.
+//! Eight moves at once between one pair of servers, each of which dies once and is resumed by another process.
 //!
 //! Where each dies is drawn by lot, the same in each run: some before their copies are made, the others after. In between all of
 //! them stand still at the first copy, so that what is looked at meanwhile is there.
@@ -30,7 +30,7 @@ impl Dice {
     }
 }
 
-/// Where one of them dies, and how it is taken up.
+/// Where one of them dies, and how it is resumed.
 struct Lot {
     namespace: String,
     /// Before its copies are made, while it pauses.
@@ -152,7 +152,7 @@ impl Gate {
 async fn looked_at(host: &Host, namespaces: &[&str]) {
     let refused = host.run(&moving(&["move", "-A"])).await.unwrap().ends_with(3).unwrap();
     say(format_args!("{}", refused.stderr.trim_end()));
-    for says in ["another run is at work", "Lease kube-system/pivot-host.ns.ns-", "pivot-host status"] {
+    for says in ["another run is working", "Lease kube-system/pivot-host.ns.ns-", "pivot-host status"] {
         assert!(refused.stderr.contains(says), "no {says:?} in\n{}", refused.stderr);
     }
     assert!(refused.stderr.contains("state: nothing is changed"), "{}", refused.stderr);

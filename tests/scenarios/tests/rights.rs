@@ -1,4 +1,4 @@
-//! Users who may not do everything: refused with what they lack, shown a plan all the same, or moving what is theirs.
+//! Users who are not allowed to do everything: refused with what they lack, shown a plan all the same, or moving what is theirs.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::stage::{Stage, all, same};
 
 const READ: [&str; 3] = ["get", "list", "watch"];
 
-/// A user who may do this with everything, everywhere.
+/// A user allowed to do this with everything, everywhere.
 async fn everywhere(server: &Server, user: &str, verbs: &[&str]) -> PathBuf {
     let rules = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": verbs }]);
     let role: ClusterRole = of(json!({ "metadata": { "name": user }, "rules": rules }));
@@ -24,7 +24,7 @@ async fn everywhere(server: &Server, user: &str, verbs: &[&str]) -> PathBuf {
     server.kubeconfig_as(user, &[]).unwrap()
 }
 
-/// A user who may do everything in one namespace, which is made, and nothing elsewhere.
+/// A user allowed to do everything in one namespace, which is made, and nothing elsewhere.
 async fn at_home(server: &Server, user: &str, namespace: &str) -> PathBuf {
     let make: Namespace = of(json!({ "metadata": { "name": namespace } }));
     // It may be there.
@@ -64,8 +64,8 @@ async fn users_who_may_not_do_everything() {
     let keeper = everywhere(source, "keeper", &["get", "list", "watch", "create", "patch", "update"]).await;
     let nobody = source.kubeconfig_as("nobody", &[]).unwrap();
     let cases: [(Host, &[&str]); 3] = [
-        (Host::between(from, &reader), &["target: the user may not create", "kubectl auth can-i"]),
-        (Host::between(&keeper, to), &["source: the user may not delete"]),
+        (Host::between(from, &reader), &["target: the user is not allowed to create", "kubectl auth can-i"]),
+        (Host::between(&keeper, to), &["source: the user is not allowed to delete"]),
         (Host::between(&nobody, to), &["source", "nobody"]),
     ];
     for (host, says) in cases {
@@ -76,7 +76,7 @@ async fn users_who_may_not_do_everything() {
         }
         assert!(ended.stderr.contains("state: nothing is changed"), "{}", ended.stderr);
     }
-    // Who may only read sees the plan, and what a move would lack on either side; the code is that of the move.
+    // Users who may only read see the plan, and what a move would lack on either side; the code is that of the move.
     let planner = everywhere(source, "planner", &READ).await;
     let plan = [&["plan", "-n", "shop"][..], &shape::WITHOUT_PLUGIN].concat();
     let planned = Host::between(&planner, &reader).run(&plan).await.unwrap().ends_with(3).unwrap();
@@ -94,8 +94,8 @@ async fn users_who_may_not_do_everything() {
         assert!(refusal["message"].as_str().unwrap().starts_with(says), "{refusal}");
         assert!(refusal["remedy"].as_str().unwrap().contains("kubectl auth can-i"), "{refusal}");
     };
-    missing("source", "the user may not create configmaps in namespace kube-system");
-    missing("target", "the user may not create configmaps in namespace kube-system");
+    missing("source", "the user is not allowed to create configmaps in namespace kube-system");
+    missing("target", "the user is not allowed to create configmaps in namespace kube-system");
     assert_eq!(refusals.len(), 2, "{refusals:?}");
 
     assert_eq!(before, all(source, &["shop"]).await);
@@ -122,7 +122,7 @@ async fn a_namespaces_admin_moves_the_namespace() {
     let host = host.with(&["--record-namespace", "shop"]);
     let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
     // One reason, not one for each kind.
-    for says in ["for this reason", "may not list CustomResourceDefinitions", "grant `list`"] {
+    for says in ["for this reason", "is not allowed to list CustomResourceDefinitions", "grant `list`"] {
         assert!(ended.stderr.contains(says), "{}", ended.stderr);
     }
     same(before.clone(), all(source, &["shop"]).await);

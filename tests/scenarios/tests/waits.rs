@@ -9,7 +9,7 @@ use crate::stage::{Stage, all, clean, same};
 
 const BLOCK: &str = "clusterctl.cluster.x-k8s.io/block-move";
 
-/// A cluster with a host that its provider is not ready to let go.
+/// A cluster with a host that its provider is not ready to release.
 async fn fill_blocked(stage: &Stage, namespace: &str) -> Dump {
     let mut objects = shape::cluster(namespace, 1);
     for host in objects.iter_mut().filter(|object| object["kind"] == "BareMetalHost") {
@@ -69,7 +69,7 @@ async fn waits_end_where_they_should() {
     let mut first = wired.host.start(&moving("shop")).await.unwrap();
     first.until_it_says("waiting,").await.unwrap();
     let second = wired.host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
-    assert!(second.stderr.contains("another run is at work"), "{}", second.stderr);
+    assert!(second.stderr.contains("another run is working"), "{}", second.stderr);
     assert!(second.stderr.contains("pivot-host status"), "{}", second.stderr);
     let status = wired.host.run(&["status"]).await.unwrap().done().unwrap();
     assert_eq!(status["moves"][0]["record"]["phase"], "Paused");

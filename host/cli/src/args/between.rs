@@ -72,12 +72,12 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
     let source = match from_directory {
         Some(_) if from_kube => {
             return usage(
-                "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other",
+                "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is either one",
             );
         }
         Some(_) if to_kube => {
             return usage(
-                "--from-directory with --to-kubeconfig is not supported yet: of a directory a plan can be made, and a copy into another directory",
+                "--from-directory with --to-kubeconfig is not supported yet: a directory can be planned from, or copied into another directory",
             );
         }
         Some(directory) => SourceEnd::Directory(directory.clone()),
@@ -88,7 +88,7 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
         _ if gone == Some(Side::Target) => TargetEnd::Gone,
         Some(_) if to_kube || to_as.is_some() => {
             return usage(
-                "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is one or the other",
+                "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is either one",
             );
         }
         Some(directory) => TargetEnd::Directory(directory.clone()),

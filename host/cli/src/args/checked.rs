@@ -62,7 +62,7 @@ impl Choices {
         options
     }
 
-    /// The flags of this run without which one that takes its move up would stop, or wait, where this one did not.
+    /// The flags of this run without which one that continues its move would stop, or wait, where this one did not.
     pub(crate) fn decided(&self) -> Vec<String> {
         let Options { use_existing, assume_paused, no_wait, accept_plugin_change, source_gone, .. } =
             self.options;
@@ -140,10 +140,10 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
     let ends = ends(&connection, None)?;
     match (&ends.target, dry_run) {
         (TargetEnd::None, DryRun::Off) => {
-            return usage("a target is needed: --to-kubeconfig, --to-kubeconfig-context or --to-directory");
+            return usage("a target is required: --to-kubeconfig, --to-kubeconfig-context or --to-directory");
         }
         (TargetEnd::None | TargetEnd::Directory(_), DryRun::Server) => {
-            return usage("--dry-run=server asks the target's server: --to-kubeconfig is needed");
+            return usage("--dry-run=server asks the target's server, so it needs --to-kubeconfig");
         }
         _ => {}
     }
@@ -191,17 +191,17 @@ fn resuming(typed: Resume) -> Result<Choices> {
 fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>) -> Result<Choices> {
     if connection.from_directory.is_some() {
         return usage(
-            "a directory that is read keeps no record of a move: there is nothing to resume, type `move` again into a new directory",
+            "a directory that is read keeps no record of a move: there is nothing to resume: run `move` again into a new directory",
         );
     }
     let ends = ends(&connection, gone)?;
     match &ends.target {
         TargetEnd::None if target_needed => {
-            return usage("the move's target is needed: --to-kubeconfig or --to-directory");
+            return usage("the move's target is required: --to-kubeconfig or --to-directory");
         }
         TargetEnd::Directory(_) if gone == Some(Side::Source) => {
             return usage(
-                "a move into a directory changes nothing in the source for good: --source-gone is not for it",
+                "a move into a directory leaves the source unchanged, so --source-gone doesn't apply",
             );
         }
         _ => {}

@@ -217,30 +217,30 @@ fn the_user_to_act_as_belongs_to_a_side() {
 fn what_makes_no_sense_is_said() {
     refused(
         "pivot-host move",
-        &expect!["a target is needed: --to-kubeconfig, --to-kubeconfig-context or --to-directory"],
+        &expect!["a target is required: --to-kubeconfig, --to-kubeconfig-context or --to-directory"],
     );
     refused(
         "pivot-host move --to-kubeconfig b --to-directory d",
         &expect![
-            "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is one or the other"
+            "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is either one"
         ],
     );
     refused(
         "pivot-host move --from-directory d --to-kubeconfig b",
         &expect![
-            "--from-directory with --to-kubeconfig is not supported yet: of a directory a plan can be made, and a copy into another directory"
+            "--from-directory with --to-kubeconfig is not supported yet: a directory can be planned from, or copied into another directory"
         ],
     );
     refused(
         "pivot-host plan --from-directory d --kubeconfig a",
         &expect![
-            "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other"
+            "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is either one"
         ],
     );
     refused("pivot-host plan -n ns -A", &expect!["--namespace and --all-namespaces exclude each other"]);
     refused(
         "pivot-host move --dry-run=server --to-directory d",
-        &expect!["--dry-run=server asks the target's server: --to-kubeconfig is needed"],
+        &expect!["--dry-run=server asks the target's server, so it needs --to-kubeconfig"],
     );
     refused(
         "pivot-host plan --timeout soon",
@@ -258,7 +258,7 @@ fn what_makes_no_sense_is_said() {
     );
     refused(
         "pivot-host rollback",
-        &expect!["the move's target is needed: --to-kubeconfig or --to-directory"],
+        &expect!["the move's target is required: --to-kubeconfig or --to-directory"],
     );
 }
 

@@ -165,7 +165,7 @@ impl ReportDocument {
         Document::new("Report", content)
     }
 
-    /// A move that was taken back.
+    /// A move that was rolled back.
     pub(crate) fn taken_back(
         taken: &pivot_engine::TakenBack,
         (source, target): (&str, &str),

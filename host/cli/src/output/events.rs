@@ -217,13 +217,13 @@ pub(super) fn seconds(milliseconds: u64) -> f64 {
 pub(super) fn doing(phase: Phase, objects: usize) -> String {
     let objects = count(objects, "object");
     match phase {
-        Phase::Checked => format!("checking what could speak against moving {objects}"),
-        Phase::Paused => format!("pausing what is responsible for {objects}"),
+        Phase::Checked => format!("checking for anything that prevents moving {objects}"),
+        Phase::Paused => format!("pausing what controls {objects}"),
         Phase::Copied => format!("creating {objects} in the target"),
-        Phase::Committed => format!("comparing {objects} with the source once more"),
+        Phase::Committed => format!("comparing {objects} with the source again"),
         Phase::Live => "resuming in the target, and waiting for its controllers".to_owned(),
         Phase::Released => format!("deleting {objects} from the source"),
-        Phase::Settled => "unpausing what is still held".to_owned(),
+        Phase::Settled => "releasing what is still held".to_owned(),
     }
 }
 
@@ -250,14 +250,12 @@ pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
             ("--accept-loss", "what depends on deleted objects may be garbage-collected")
         }
         Danger::NoPlugin => ("--without-plugin-for", "kinds that are dangerous to move have no plugin"),
-        Danger::AlreadyPaused => {
-            ("--move-paused", "Clusters that somebody else paused move, and stay paused")
-        }
+        Danger::AlreadyPaused => ("--move-paused", "Clusters that someone else paused move, and stay paused"),
         Danger::NotProvisioned => {
             ("--accept-unprovisioned", "Clusters and Machines that are not provisioned move")
         }
         Danger::ExistingDiffers => {
-            ("--use-existing", "shared objects of the target are used although they differ")
+            ("--use-existing", "shared objects of the target are used even where they differ")
         }
         Danger::PauseUnconfirmed => {
             ("--assume-paused", "the source's controllers need not acknowledge the pause")
@@ -268,9 +266,9 @@ pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
         Danger::TargetUnconfirmed => {
             ("--no-wait", "the target's controllers need not report that they took over")
         }
-        Danger::LeaseTakenOver => ("--take-over", "the lease of another run is taken over at once"),
+        Danger::LeaseTakenOver => ("--take-over", "another run's lock is taken over at once"),
         Danger::PluginsChanged => {
-            ("--accept-plugin-change", "the plugins may differ from those the move was begun with")
+            ("--accept-plugin-change", "the plugins may differ from those the move began with")
         }
         Danger::SourceGone => ("--source-gone", "the move is finished without its source"),
         Danger::TargetGone => ("--target-gone", "the move is rolled back without its target"),

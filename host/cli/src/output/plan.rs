@@ -1,4 +1,4 @@
-//! A plan for people: how much of which Clusters, what stays and why, what speaks against it. Each object, in the order of
+//! A plan for people: how much of which Clusters, what stays and why, and the problems. Each object, in the order of
 //! creation, for who asks for the tree.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ impl Document<PlanDocument<'_>> {
             text.append(clusters(plan, all));
             if tree {
                 text.gap();
-                text.line("In the order of creation, each below what it belongs to:");
+                text.line("In order of creation, each below its owner:");
                 text.gap();
                 text.append(objects(&plan.steps));
             } else {
@@ -45,7 +45,7 @@ impl Document<PlanDocument<'_>> {
         }
         if !plan.refusals.is_empty() {
             text.gap();
-            text.line(format!("What speaks against it ({}):", Refusal::grouped(&plan.refusals).len()));
+            text.line(format!("Problems ({}):", Refusal::grouped(&plan.refusals).len()));
             text.append(refusal_lines(&plan.refusals, all));
         }
         text
@@ -75,7 +75,7 @@ pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
 /// How many notes of a sort were not shown.
 pub(super) fn more_notes(code: &str, seen: usize) -> Option<String> {
     let more = seen.checked_sub(NOTES).filter(|more| *more > 0)?;
-    Some(format!("and {more} more of this sort ({code}); -v shows them"))
+    Some(format!("and {more} more like it ({code}); -v shows them"))
 }
 
 /// Counts per kind, for `-v`.

@@ -26,7 +26,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
             } else {
                 kubectl("patch", object, &["--type", "merge", "-p", r#"{"spec":{"paused":false}}"#])
             };
-            format!("if nobody needs the pause, take it back: `{unpause}`")
+            format!("if nobody needs the pause, undo it: `{unpause}`")
         }
         Remedy::InstallProvider(provider) => {
             format!("install it in the target: `clusterctl init {}`", clusterctl(provider))
@@ -42,15 +42,14 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::EndOtherMove => {
             "end that move first: resume it, or roll it back; `status` has the commands".to_owned()
         }
-        Remedy::WaitForOtherRun => "wait for it to end; `status` shows how far it is".to_owned(),
-        Remedy::ReachServer => "check that this is the cluster you mean, that its API server runs, and that it can be reached from \
-                                here (VPN, firewall, HTTPS_PROXY and NO_PROXY)"
+        Remedy::WaitForOtherRun => "wait until it ends; `status` shows its progress".to_owned(),
+        Remedy::ReachServer => "check that this is the right cluster, that its API server is up, and that it can be reached from here (VPN, firewall, HTTPS_PROXY and NO_PROXY)"
             .to_owned(),
         Remedy::NameOtherTarget => {
             "name another target with --to-kubeconfig and --to-kubeconfig-context".to_owned()
         }
         Remedy::NameRecordNamespace => {
-            "name a namespace where the user may, the same in each command: --record-namespace".to_owned()
+            "name a namespace where the user is allowed to, the same in every command: --record-namespace".to_owned()
         }
         Remedy::DropOwners { kinds } => {
             format!("copy it without: {}", flags(Danger::OwnersDropped, kinds).join(" "))
@@ -79,8 +78,8 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::UseExisting => {
             format!("use the target's as it is with {}", flag(Danger::ExistingDiffers))
         }
-        Remedy::AcceptPluginChange => format!("{} goes on all the same", flag(Danger::PluginsChanged)),
-        Remedy::ResumeAgain => "resume, and it is asked again".to_owned(),
+        Remedy::AcceptPluginChange => format!("{} continues anyway", flag(Danger::PluginsChanged)),
+        Remedy::ResumeAgain => "resume, which asks it again".to_owned(),
         Remedy::Fix { plugin } => format!("fix plugin {plugin}, then run this command again"),
         Remedy::SwitchOff { plugin } => {
             format!("switch plugin {plugin} off ({}), then run this command again", switch_off(plugin))
@@ -171,12 +170,12 @@ mod tests {
         );
         check(
             &[unpause(true), Remedy::MovePaused],
-            "if nobody needs the pause, take it back: `kubectl annotate -n ns cluster.cluster.x-k8s.io x cluster.x-k8s.io/paused-`; \
+            "if nobody needs the pause, undo it: `kubectl annotate -n ns cluster.cluster.x-k8s.io x cluster.x-k8s.io/paused-`; \
              or move it paused: --move-paused",
         );
         check(
             &[unpause(false)],
-            "if nobody needs the pause, take it back: `kubectl patch -n ns cluster.cluster.x-k8s.io x --type merge -p \
+            "if nobody needs the pause, undo it: `kubectl patch -n ns cluster.cluster.x-k8s.io x --type merge -p \
              '{\"spec\":{\"paused\":false}}'`",
         );
         check(
@@ -218,7 +217,7 @@ mod tests {
         );
         check(
             &["grant it".into(), Remedy::NameRecordNamespace],
-            "grant it, or name a namespace where the user may, the same in each command: --record-namespace",
+            "grant it, or name a namespace where the user is allowed to, the same in every command: --record-namespace",
         );
     }
 

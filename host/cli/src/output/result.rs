@@ -32,7 +32,7 @@ pub(crate) fn moved(report: &Report, (source, target): (&str, &str), all: bool) 
         let kinds: Vec<String> = done.unverified.iter().map(ToString::to_string).collect();
         text.gap();
         text.line(format!(
-            "Nobody saw controllers of the target take over, as was accepted: {}. See to it that they do.",
+            "As accepted, nobody checked that the target's controllers took over {}. Make sure that they do.",
             kinds.join(", ")
         ));
     }
@@ -95,7 +95,7 @@ fn phases(report: &Report) -> Text {
     text
 }
 
-/// A move that was taken back.
+/// A move that was rolled back.
 pub(crate) fn taken_back(taken: &TakenBack, (source, target): (&str, &str)) -> Text {
     let mut text = Text::default();
     let (resumed, removed) = (count(taken.resumed, "object"), count(taken.removed, "object"));
@@ -136,8 +136,7 @@ fn between(silent: Option<&(Side, String)>, source: &str, target: &str) -> Strin
             format!("No move is under way from {source}. The target, {target}, does not answer: {why}.")
         }
         Some((Side::Source, why)) => format!(
-            "No committed move into {target} is known there. The source, {source}, does not answer: {why}; where a move is \
-             under way it is not committed, and the source, once it answers, says how far it is."
+            "{target} knows of no committed move into it. The source, {source}, does not answer: {why}; a move that is under way is not committed; its progress can be seen once the source answers."
         ),
     }
 }
@@ -182,10 +181,10 @@ fn phase(one: &MoveStatus) -> String {
     let phase = record.phase;
     match (phase.committed(), decides) {
         (true, Side::Source) => {
-            format!("{phase} or later (only forward; the record in the target decides, which was not read)")
+            format!("{phase} or later (resume only; the record in the target decides and was not read)")
         }
-        (true, Side::Target) => format!("{phase} (only forward; the record in the target decides)"),
-        (false, _) => format!("{phase} (forward or back; the record in the {decides} decides)"),
+        (true, Side::Target) => format!("{phase} (resume only; the record in the target decides)"),
+        (false, _) => format!("{phase} (resume or roll back; the record in the {decides} decides)"),
     }
 }
 
@@ -243,8 +242,7 @@ fn note(status: &Status, one: &MoveStatus) -> Option<String> {
     let (side, why) = status.silent.as_ref()?;
     let way = match (side, one.record.phase.committed()) {
         (Side::Target, true) => {
-            "resume when it does; if it is lost for good the source is the last copy, as far as it \
-             is not deleted yet"
+            "resume when it does; if it is lost for good, what is left of the source is the last copy"
         }
         _ => "resume when it does; only if it is lost for good:",
     };
@@ -255,13 +253,13 @@ fn note(status: &Status, one: &MoveStatus) -> Option<String> {
 fn one_sided(one: &MoveStatus) -> Option<String> {
     let note = match one.missing {
         Some(Side::Target) if one.record.into_directory => {
-            "it copies into a directory: name that too (--to-directory) to see what can be typed next"
+            "it copies into a directory: name that too (--to-directory) to see the next commands"
         }
         Some(Side::Target) => {
-            "name its target too (--to-kubeconfig, --to-kubeconfig-context) to see what can be typed next"
+            "name its target too (--to-kubeconfig, --to-kubeconfig-context) to see the next commands"
         }
         Some(Side::Source) => {
-            "name this cluster with --to-kubeconfig and its source with --kubeconfig to see what can be typed next"
+            "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"
         }
         None if one.elsewhere => "this is not the target that the move goes to: name that one",
         None if one.orphaned => {

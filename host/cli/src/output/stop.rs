@@ -1,4 +1,4 @@
-//! A run that did not get to its end: what failed, how both sides stand, what to type.
+//! A run that did not get to its end: what failed, what state both sides are in, what to type.
 
 use pivot_core::Key;
 use pivot_core::grouped::{NAMES, counted, thousands};
@@ -35,7 +35,7 @@ pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
 pub(super) fn failure_text(stop: &Stop, all: bool) -> Text {
     match &stop.failure {
         Failure::Refused(refusals) => Text::from(match Refusal::grouped(refusals).len() {
-            1 => "refused, for this reason".to_owned(),
+            1 => "1 problem (listed above)".to_owned(),
             several => format!("refused, for {several} reasons"),
         }),
         Failure::Several(_) => {
@@ -103,7 +103,7 @@ impl Output {
         self.standing(&stop.standing, next);
     }
 
-    /// How both sides stand, and what to type.
+    /// What state both sides are in, and what to type.
     pub(crate) fn standing(&self, standing: &str, next: &[String]) {
         self.say(format!("state: {standing}"));
         self.alternatives("next:", next.iter().cloned());

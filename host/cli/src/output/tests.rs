@@ -121,7 +121,7 @@ fn a_plan_says_what_where_in_which_order_and_why_not() {
             Worth knowing:
               - two classes share a template
 
-            What speaks against it (2):
+            Problems (2):
               - source: Cluster ns/edge is paused
                 un-pause it, or --move-paused
               - target: kind Machine.cluster.x-k8s.io is not served
@@ -141,7 +141,7 @@ fn the_tree_of_a_plan_has_each_object() {
           ns/edge  3        0      0         1 Secret, 1 Cluster, 1 Machine
           (none)   2        0      0         1 ClusterClass, 1 Identity
 
-        In the order of creation, each below what it belongs to:
+        In order of creation, each below its owner:
 
           ClusterClass ns/standard  (kept in the source too: ClusterClass ns/standard is used by Cluster ns/other, which stays)
             Cluster ns/edge
@@ -168,7 +168,7 @@ fn many_notes_of_one_sort_are_counted_and_shown_with_v() {
     let shown = super::plan::notes(&plan, false);
     assert_eq!(shown.len(), 12);
     assert!(shown.contains(&"the one that matters".to_owned()));
-    assert_eq!(shown[11], "and 990 more of this sort (many); -v shows them");
+    assert_eq!(shown[11], "and 990 more like it (many); -v shows them");
     assert_eq!(super::plan::notes(&plan, true).len(), 1001);
 }
 
@@ -323,7 +323,7 @@ fn with_v_counts_and_reasons_are_told_on_the_way() {
 fn many_notes_of_one_sort_are_counted_on_the_way_too() {
     let notes = || (0..1000).map(|n| note(format!("note {n}"))).chain([planned()]).collect();
     let text = shown(notes(), 0, LogFormat::Text);
-    assert!(text.contains("note: note 9\nnote: and 990 more of this sort (many); -v shows them\n"), "{text}");
+    assert!(text.contains("note: note 9\nnote: and 990 more like it (many); -v shows them\n"), "{text}");
     assert_eq!(shown(notes(), 1, LogFormat::Text).matches("note: note").count(), 1000);
     assert_eq!(shown(notes(), 0, LogFormat::Json).lines().count(), 1001, "programs count themselves");
 }

@@ -103,12 +103,12 @@ mod tests {
             (fault(&hosts)["missing"][0].as_str(), fault(&gone)["missing"].as_array()),
             (Some("the hook check"), Some(&vec![]))
         );
-        expect![[r"
+        expect![[r#"
             2 plugins are refused:
               - plugin hosts (hosts.wasm): is not granted all it asks for. plugins.toml, below [plugins.hosts], lacks
                   - the hook check
                 `pivot-host plugin inspect d/hosts.wasm` shows a section that grants it
-              - plugin gone (gone.wasm): is named in plugins.lock, but no file is this plugin; put it back, or take it out of plugins.lock"]]
+              - plugin gone (gone.wasm): is named in plugins.lock, but no file is this plugin; restore it, or remove it from plugins.lock"#]]
         .assert_eq(&told(Path::new("d"), &[hosts, gone]).message());
     }
 }

@@ -244,7 +244,7 @@ fn text(hook: Hook, call: &Call) -> Text {
     match answer {
         Ok(Answer::Relations(all)) if all.is_empty() => line("nothing".to_owned()),
         Ok(Answer::Relations(all)) => all.iter().map(relation).for_each(line),
-        Ok(Answer::Findings(all)) if all.is_empty() => line("nothing speaks against it".to_owned()),
+        Ok(Answer::Findings(all)) if all.is_empty() => line("no problems found".to_owned()),
         Ok(Answer::Findings(all)) => all.iter().map(finding).for_each(line),
         Ok(Answer::Patch(None)) => line("no change".to_owned()),
         Ok(Answer::Patch(Some(patch)) | Answer::Settlement(Settlement::Patch(patch))) => {

@@ -183,7 +183,7 @@ fn refused(case: &Case, early: &str, late: &str) -> Option<String> {
         early.chain(objects(late).into_iter().map(at("2026-01-03T00:00:00Z"))).collect();
     let refusal = new_dependents(&list(case), &case.scope.accept_loss, Some("2026-01-02T00:00:00Z"), &all)?;
     assert_eq!(refusal.code, "latecomers");
-    refusal.message.split_once(" came after").map(|(names, _)| names.to_owned())
+    refusal.message.split_once(" appeared after").map(|(names, _)| names.to_owned())
 }
 
 /// One rule before the commit and after it.

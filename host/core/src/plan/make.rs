@@ -122,9 +122,9 @@ impl Maker<'_> {
             refusals.push(Refusal::source(
                 "being-deleted",
                 key.clone(),
-                format!("{key} is being deleted; its copy would come to life again"),
+                format!("{key} is being deleted; its copy would bring it back"),
                 format!(
-                    "wait until it is gone; what it waits for: `{}`",
+                    "wait until it is gone; to see what it waits for: `{}`",
                     kubectl("get", &key, &["-o", "jsonpath={.metadata.finalizers}"])
                 ),
             ));
@@ -272,7 +272,7 @@ impl Maker<'_> {
             plan.notes.extend(self.key(owner).map(|owner| Note {
                 code: "owner-dropped",
                 object: self.key(dependent),
-                message: format!("copied without its owner {owner}, to open a cycle of owners"),
+                message: format!("copied without its owner {owner}, to break a cycle of owners"),
             }));
         }
         for &(dependent, owner) in &order.ignored {
@@ -318,7 +318,7 @@ impl Maker<'_> {
                     "template-missing",
                     key.clone(),
                     format!("{key} names {template}, which does not exist"),
-                    format!("create it, or take it out of the class: `{}`", kubectl("edit", &key, &[])),
+                    format!("create it, or remove it from the class: `{}`", kubectl("edit", &key, &[])),
                 )),
             }
         }

@@ -54,7 +54,7 @@ fn a_cluster_moves_with_what_it_owns_and_the_secrets_named_after_it() {
          Secret ns/m < BootstrapConfig ns/m",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Secret ns/foo-ca (belongs to Cluster ns/foo) after Cluster ns/foo
         move Secret ns/foo-kubeconfig (belongs to Cluster ns/foo) after Cluster ns/foo
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
@@ -76,7 +76,7 @@ fn machine_deployments_sets_and_machines_come_layer_by_layer() {
          InfraMachineTemplate ns/t < Cluster ns/foo",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move MachineDeployment ns/md (belongs to Cluster ns/foo) after Cluster ns/foo
         move InfraMachineTemplate ns/t (belongs to Cluster ns/foo) after Cluster ns/foo
         move MachineSet ns/ms (belongs to Cluster ns/foo) after MachineDeployment ns/md
@@ -95,8 +95,8 @@ fn two_clusters_move_independently_and_share_a_template() {
          InfraMachineTemplate ns/shared < Cluster ns/a, Cluster ns/b",
     )
     .check(expect![[r#"
-        move Cluster ns/a (moves with all below it)
-        move Cluster ns/b (moves with all below it)
+        move Cluster ns/a (moves with everything it owns)
+        move Cluster ns/b (moves with everything it owns)
         move Secret ns/a-ca (belongs to Cluster ns/a) after Cluster ns/a
         move Secret ns/b-ca (belongs to Cluster ns/b) after Cluster ns/b
         move InfraMachineTemplate ns/shared (belongs to Cluster ns/a) after Cluster ns/a, Cluster ns/b
@@ -116,13 +116,13 @@ fn what_no_cluster_owns_stays_and_says_why() {
          GlobalConfig g",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         stay ConfigMap ns/kube-root-ca.crt: not linked with any Cluster
         stay Secret ns/alone: not linked with any Cluster
         stay Secret ns/owned: its owner InfraMachineTemplate ns/alone stays
         stay Secret ns/tls: its owner Widget unread was not read
-        stay GlobalConfig g: not below anything that moves
-        stay InfraMachineTemplate ns/alone: not below anything that moves
+        stay GlobalConfig g: nothing that moves owns it
+        stay InfraMachineTemplate ns/alone: nothing that moves owns it
         stay BareMetalHost ns/host: kind BareMetalHost.metal3.io is not labelled for move
     "#]]);
 }
@@ -139,9 +139,9 @@ fn a_resource_set_moves_with_its_resources_and_bindings() {
          Cluster ns/b",
     )
     .check(expect![[r#"
-        move ClusterResourceSet ns/crs (moves with all below it)
-        move Cluster ns/a (moves with all below it)
-        move Cluster ns/b (moves with all below it)
+        move ClusterResourceSet ns/crs (moves with everything it owns)
+        move Cluster ns/a (moves with everything it owns)
+        move Cluster ns/b (moves with everything it owns)
         move ConfigMap ns/resource (belongs to ClusterResourceSet ns/crs) after ClusterResourceSet ns/crs
         move Secret ns/resource (belongs to ClusterResourceSet ns/crs) after ClusterResourceSet ns/crs
         move ClusterResourceSetBinding ns/a (belongs to ClusterResourceSet ns/crs) after ClusterResourceSet ns/crs, Cluster ns/a
@@ -156,7 +156,7 @@ fn a_kind_labelled_hierarchy_is_a_root() {
          Claim ns/c < Pool ns/p",
     )
     .check(expect![[r#"
-        move Pool ns/p (moves with all below it)
+        move Pool ns/p (moves with everything it owns)
         move Claim ns/c (belongs to Pool ns/p) after Pool ns/p
     "#]]);
 }
@@ -168,7 +168,7 @@ fn an_object_labelled_hierarchy_is_a_root_whatever_the_value() {
          Claim ns/below < Claim ns/top",
     )
     .check(expect![[r#"
-        move Claim ns/top (moves with all below it)
+        move Claim ns/top (moves with everything it owns)
         move Claim ns/below (belongs to Claim ns/top) after Claim ns/top
     "#]]);
 }

@@ -163,9 +163,7 @@ fn a_dangerous_kind_needs_a_plugin_or_the_users_word() {
     let found = refusals(&case, &BTreeSet::new());
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].code, "needs-plugin");
-    assert!(
-        found[0].message.starts_with("no plugin takes care of BareMetalHost ns/a and BareMetalHost ns/b: ")
-    );
+    assert!(found[0].message.starts_with("no plugin handles BareMetalHost ns/a and BareMetalHost ns/b: "));
     assert_eq!(found[0].remedies.last(), Some(&Remedy::MoveWithoutPlugin { kind: kind.clone() }));
     assert!(refusals(&case, &[kind.clone()].into()).is_empty());
     let mut accepting = Case::new("BareMetalHost ns/a ! move");

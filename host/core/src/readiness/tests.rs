@@ -65,7 +65,7 @@ fn each_cluster_is_asked_and_one_of_each_kind_that_a_controller_wrote_to() {
 }
 
 #[test]
-fn who_speaks_of_its_pause_is_asked_whether_it_heeded_it_or_not() {
+fn who_speaks_of_its_pause_is_asked_whether_it_acknowledged_it_or_not() {
     for status in ["True", "False"] {
         let asked = judge(&[(&machine(1, json!([{"type": "Paused", "status": status}])), false, false)], &[]);
         assert_eq!(names(asked.each.keys()), ["Machine ns/m"]);
@@ -128,7 +128,7 @@ fn the_copy_must_be_seen_unpaused_up_to_date_and_true_again() {
     );
     let expected = expectation(&source).unwrap();
     let lacks = |conditions| missing(&expected, &machine(3, conditions), true).unwrap();
-    assert!(lacks(json!([])).unwrap().contains("not touched"));
+    assert!(lacks(json!([])).unwrap().contains("not written"));
     assert!(lacks(json!([{"type": "Paused", "status": "True"}])).unwrap().contains("paused"));
     let stale = json!([{"type": "Paused", "status": "False", "observedGeneration": 2}]);
     assert!(lacks(stale).unwrap().contains("last change"));
@@ -142,7 +142,7 @@ fn the_copy_must_be_seen_unpaused_up_to_date_and_true_again() {
 fn where_nobody_speaks_of_a_pause_somebody_must_have_written() {
     let expected = expectation(&machine(1, json!([{"type": "Ready", "status": "True"}]))).unwrap();
     let ready = || machine(1, json!([{"type": "Ready", "status": "True"}]));
-    assert!(missing(&expected, &ready(), false).unwrap().unwrap().contains("not touched"));
+    assert!(missing(&expected, &ready(), false).unwrap().unwrap().contains("not written"));
     assert_eq!(missing(&expected, &ready(), true).unwrap(), None);
     let unready = machine(1, json!([{"type": "Ready", "status": "False"}]));
     assert!(missing(&expected, &unready, true).unwrap().unwrap().contains("Ready"));

@@ -1,6 +1,6 @@
 //! Everything that can say no before anything is touched.
 //!
-//! All of it is asked side by side and all refusals are told together, so that a user mends everything in one go.
+//! All of it is asked side by side and all refusals are told together, so that a user fixes everything in one go.
 
 use std::collections::BTreeSet;
 
@@ -141,7 +141,7 @@ async fn target_providers(job: &Job, base: &Base, source: &[Provider]) -> Result
         Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
             job.tell(Event::warning(
                 "providers-unreadable",
-                format!("the target's providers may not be listed and are not checked: {why}"),
+                format!("the target's providers can't be listed, so they are not checked: {why}"),
             ));
             return Ok(Vec::new());
         }
@@ -190,7 +190,7 @@ async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
         if matches!(listed, Listed::Forbidden(_)) {
             let (gk, namespace) = (&kind.group_kind, namespace.unwrap_or_default());
             let text = format!(
-                "{gk} may not be listed in namespace {namespace} of the source: whether objects of it depend on what is deleted is not known"
+                "{gk} can't be listed in namespace {namespace} of the source, so it is not known whether any depend on what is deleted"
             );
             job.tell(Event::warning("dependents-unreadable", text));
         }
@@ -241,7 +241,7 @@ async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
             && node.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")
     });
     Ok((!good).then(|| {
-        let text = "the target has no ready node that takes Pods: its controllers may not be able to run";
+        let text = "the target has no ready and schedulable node: its controllers may not be able to run";
         Event::warning("no-ready-node", text)
     }))
 }
@@ -257,7 +257,7 @@ pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
         side: Side::Source,
         object: None,
         others: Vec::new(),
-        message: "the user may not list CustomResourceDefinitions, whose labels say which kinds move".into(),
+        message: "the user is not allowed to list CustomResourceDefinitions, whose labels say which kinds move".into(),
         remedies: vec![
             "grant `list` on customresourcedefinitions.apiextensions.k8s.io in the source, or use another user".into(),
         ],
@@ -268,7 +268,9 @@ pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
 pub(crate) fn nothing_labelled(kinds: &Kinds) -> Option<String> {
     let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
     match cluster {
-        None => Some("the source does not know Cluster API: it has no kind Cluster.cluster.x-k8s.io".into()),
+        None => Some(
+            "Cluster API is not installed in the source: there is no kind Cluster.cluster.x-k8s.io".into(),
+        ),
         Some(kind) if !kind.labels.discover => Some(format!(
             "the CRD of Cluster is not labelled for move: {} is missing, as on CRDs that were not installed by clusterctl",
             names::LABEL_DISCOVER

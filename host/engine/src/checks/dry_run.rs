@@ -110,7 +110,7 @@ async fn ask_one(
             let lost = adapted.iter().fold(lost, |lost, by| by.fields(lost));
             Ok(Some(refusal(
                 "fields-lost",
-                format!("the target would not keep {} of {}", some_of(&lost, 8), step.key),
+                format!("the target would drop {} of {}", some_of(&lost, 8), step.key),
                 "install the same or a newer version of its provider in the target",
             )))
         }

@@ -75,11 +75,7 @@ pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict
             side: Side::Target,
             object: Some(step.key.clone()),
             others: Vec::new(),
-            message: format!(
-                "{} is there and differs from the source's in {}",
-                step.key,
-                some_of(&differs, 8)
-            ),
+            message: format!("{} exists and differs from the source's in {}", step.key, some_of(&differs, 8)),
             remedies: vec!["make them equal".into(), Remedy::UseExisting],
         }));
     }
@@ -107,7 +103,7 @@ pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
         side: Side::Target,
         object: Some(key.clone()),
         others: Vec::new(),
-        message: format!("{key} is there already and was not created by this move{whose}"),
+        message: format!("{key} already exists and was not created by this move{whose}"),
         remedies: vec![Remedy::from(format!(
             "if it is not needed, delete it there (`{}`); otherwise move to another namespace or cluster",
             kubectl("delete", key, &[])

@@ -82,9 +82,9 @@ async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option
         side,
         object: None,
         others: Vec::new(),
-        message: format!("the user may not {}", some_of(&denied, 6)),
+        message: format!("the user is not allowed to {}", some_of(&denied, 6)),
         remedies: vec![
-            "use a kubeconfig whose user may, or grant it; `kubectl auth can-i` shows what a user may".into(),
+            "use a kubeconfig whose user is allowed to, or grant it; `kubectl auth can-i` shows what a user is allowed to do".into(),
         ],
     }))
 }

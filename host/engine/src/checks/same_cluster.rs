@@ -40,9 +40,9 @@ pub(crate) async fn two_places(
         object: None,
         others: Vec::new(),
         message: if from == to {
-            format!("source and target are the same: {from}")
+            format!("source and target are the same cluster: {from}")
         } else {
-            format!("source and target are the same: {from} and {to} are two names of one")
+            format!("source and target are the same cluster: {from} and {to} are two names for it")
         },
         remedies: vec![Remedy::NameOtherTarget],
     }))

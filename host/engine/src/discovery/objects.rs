@@ -103,7 +103,7 @@ async fn read_clusters(
         (Err(Failure::Place { error: PlaceError::Forbidden(_), .. }), Some(namespace)) => {
             let here = list_or_nothing(handle, kind, Some(namespace)).await?.objects;
             let caution = format!(
-                "Clusters of other namespaces may not be listed in the {}: whether they use a ClusterClass of {namespace} is not known",
+                "Clusters of other namespaces can't be listed in the {}, so it is not known whether they use a ClusterClass of {namespace}",
                 handle.side
             );
             Ok(Clusters { here, elsewhere: Vec::new(), caution: Some(caution) })

@@ -24,7 +24,7 @@ pub enum Exit {
     Unexpected = 1,
     /// The command line makes no sense.
     Usage = 2,
-    /// Refused; nothing is changed, or all is put back.
+    /// Refused; nothing is changed, or everything is undone.
     Refused = 3,
     /// Stopped part-way; the source is still the truth.
     PartWay = 4,
@@ -34,7 +34,7 @@ pub enum Exit {
     Plugin = 6,
     /// Nothing to move.
     Empty = 7,
-    /// A wait timed out before the first target write; all is put back.
+    /// A wait timed out before the first target write; everything is undone.
     Timeout = 8,
     /// SIGINT, after stopping at a safe point.
     Interrupted = 130,
@@ -77,7 +77,7 @@ pub enum Failure {
     },
     /// A body could not be read.
     Object(Side, ObjectError),
-    /// Something was waited for in vain.
+    /// A wait timed out.
     TimedOut(Vec<Awaited>),
     /// A plugin's check says stop.
     Gate(Vec<(String, Finding)>),
@@ -136,7 +136,7 @@ pub enum Failure {
     },
     /// Controllers of the target did not show in time that they took these over.
     NotTakenOver(Vec<Awaited>),
-    /// Some objects could not be let go of; everything else is done.
+    /// Some objects could not be released; everything else is done.
     Unsettled(Vec<Held>),
     /// A thing that can't happen, happened.
     Bug(String),
@@ -165,12 +165,12 @@ impl Failure {
             Self::Refused(refusals) if refusals.len() != 1 => {
                 let groups = Refusal::grouped(refusals);
                 let lines = groups.iter().map(|group| group.line(&group.first.to_string(), names)).collect();
-                listed(&format!("{} reasons not to go on:", groups.len()), lines, most)
+                listed(&format!("{} problems:", groups.len()), lines, most)
             }
             Self::Several(moves) => {
                 listed("several moves are under way; name one of them:", moves.clone(), most)
             }
-            Self::TimedOut(what) => listed("waited in vain:", Awaited::lines(what, names), most),
+            Self::TimedOut(what) => listed("timed out:", Awaited::lines(what, names), most),
             Self::NotTakenOver(what) => {
                 let head = "nothing is deleted, because the target's controllers have not taken over:";
                 listed(head, Awaited::lines(what, names), most)
@@ -184,7 +184,7 @@ impl Failure {
                 lines
             }
             Self::Unsettled(what) => {
-                let head = "moved, but these objects could not be let go of and stay paused:";
+                let head = "moved, but these objects could not be released and stay paused:";
                 let groups = groups(what, |held| (Some(&held.object), vec![held.why.clone()]));
                 let line = |held: &Group<'_, Held>| match held.objects.len() {
                     1 => format!("{}: {}", held.first.object, held.first.why),
@@ -239,7 +239,7 @@ impl fmt::Display for Failure {
             Self::Changed { object, fields } => {
                 write!(
                     f,
-                    "{object} changed in the source after it was copied: {}; put that back as the copy in the target has it, then resume",
+                    "{object} changed in the source after it was copied: {}; restore that as the copy in the target has it, then resume",
                     fields.join(", ")
                 )
             }

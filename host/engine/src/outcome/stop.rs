@@ -36,7 +36,7 @@ pub struct Stop {
     pub phase: Option<Phase>,
     /// The exit code.
     pub exit: Exit,
-    /// How both sides stand now.
+    /// What state both sides are in now.
     pub standing: String,
     /// What makes sense now, best first.
     pub next: Vec<Next>,

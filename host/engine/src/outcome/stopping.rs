@@ -1,4 +1,4 @@
-//! From a failure to a stop: what can be put back is put back, and how both sides stand is said.
+//! From a failure to a stop: what can be undone is undone, and the state of both sides is reported.
 
 use pivot_core::record::Phase;
 use pivot_places::PlaceError;
@@ -9,11 +9,11 @@ use crate::phases::sequence::ActiveMove;
 use crate::requests::halt::Halt;
 use crate::state::expiry::RUN_ACTIVE;
 
-/// How both sides stand where a move was finished without its source.
+/// What state both sides are in where a move was finished without its source.
 const STALE: &str =
     "this command changed nothing; the target has taken over, the source is complete and out of date";
-/// How both sides stand where a move was taken back while its target could not be reached.
-const ORPHAN: &str = "this command changed nothing; the source is the truth, and was un-paused; the target may have copies, paused";
+/// What state both sides are in where a move was rolled back while its target could not be reached.
+const ORPHAN: &str = "this command changed nothing; the source is authoritative and was unpaused; the target may hold copies, paused";
 
 /// A failure before anything is known of a move under way: of that only this command can be answered for.
 pub(crate) fn unknown(failure: Failure) -> Stop {
@@ -21,7 +21,7 @@ pub(crate) fn unknown(failure: Failure) -> Stop {
     let standing = match failure {
         Failure::Stale(_) => STALE,
         Failure::Orphan(_) => ORPHAN,
-        _ => "nothing is changed on either side by this command; a move begun earlier stands where it stood",
+        _ => "nothing is changed on either side by this command; a move begun earlier is where it was",
     };
     stop_with(failure, None, exit, standing, next)
 }
@@ -45,7 +45,7 @@ fn declined(failure: Failure, phase: Phase, move_id: &str) -> Stop {
     let exit = exit_untouched(&failure);
     let next = if phase.committed() { vec![Next::Resume] } else { vec![Next::Resume, Next::Rollback] };
     let standing =
-        format!("this command changed nothing; move {move_id} stands at {phase}: {}", standing(phase));
+        format!("this command changed nothing; move {move_id} is in phase {phase}: {}", standing(phase));
     stop_with(failure, Some(phase), exit, standing, next)
 }
 
@@ -55,8 +55,7 @@ fn unwritten(failure: Failure, phase: Phase) -> Stop {
         Exit::Refused | Exit::Unexpected => Exit::PartWay,
         other => other,
     };
-    let standing = "the source is as it was; the target holds a part of the copy: type the same command again to go on, or \
-                    delete it";
+    let standing = "the source is as it was; the target holds a partial copy: run the same command again to continue, or delete it";
     stop_with(failure, Some(phase), exit, standing.to_owned(), Vec::new())
 }
 
@@ -77,14 +76,16 @@ fn next_untouched(failure: &Failure) -> Vec<Next> {
     }
 }
 
-/// How both sides stand in a phase.
+/// What state both sides are in, by phase.
 fn standing(phase: Phase) -> &'static str {
     match phase {
         Phase::Checked => "nothing is changed on either side",
         Phase::Paused => "the source is complete and may be paused; nothing is in the target",
-        Phase::Copied => "the source is the truth: complete, paused; the target has a part of it, paused",
+        Phase::Copied => {
+            "the source is authoritative: complete, paused; the target holds a partial copy, paused"
+        }
         Phase::Committed | Phase::Live => {
-            "the target has everything and takes over; the source is complete, and paused by this move"
+            "the target has everything and is taking over; the source is complete, and paused by this move"
         }
         Phase::Released => {
             "the target runs; part of the source is deleted, the rest of it is paused by this move"
@@ -107,7 +108,7 @@ fn exit_untouched(failure: &Failure) -> Exit {
     }
 }
 
-/// A failure on the way: puts back what can be put back, and says how things stand and what was done.
+/// A failure on the way: undoes what can be undone, and says what state they are in and what was done.
 pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
     let stop = undone(active, failure).await;
     let move_id = active.journal.is_written().then(|| active.job.move_id.clone());
@@ -136,7 +137,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     }
     if matches!(failure, Failure::Undecided(_)) {
         let standing =
-            "whether the move is committed is not known; both sides are complete, and paused by this move";
+            "it is not known whether the move is committed; both sides are complete, and paused by this move";
         return stop_with(failure, Some(phase), Exit::PastCommit, standing, vec![Next::Resume]);
     }
     // Refusing to do something to a move is not a stop of that move.

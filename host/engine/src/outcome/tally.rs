@@ -16,7 +16,7 @@ pub(crate) struct Tally(Mutex<Counts>);
 
 impl Tally {
     /// Counts an event that reports something done to an object.
-    pub(crate) fn heed(&self, event: &Event) {
+    pub(crate) fn note(&self, event: &Event) {
         if let Event::Object { verb, object, .. } = event {
             let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             *counts.entry(*verb).or_default().entry(object.group_kind.clone()).or_default() += 1;

@@ -68,7 +68,7 @@ pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Fa
             others: gone.iter().skip(1).copied().cloned().collect(),
             message: format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5)),
             remedies: vec![format!(
-                "find out who deletes there, put the objects back from the source, which still has them, annotated with {}={}, \
+                "find out who deletes there, restore the objects from the source, which still has them, annotated with {}={}, \
                  and resume",
                 names::MARK,
                 job.move_id

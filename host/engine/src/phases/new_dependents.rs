@@ -1,7 +1,7 @@
 //! What came into the source after the commit, below what is about to be deleted.
 //!
 //! Up to the commit whatever depends on a moved object is moved, left by a plugin or given up with `--accept-loss`. A
-//! target that is waited for, or a move that is taken up days later, gives people and controllers time to add more, which
+//! target that is waited for, or a move that is resumed days later, gives people and controllers time to add more, which
 //! the garbage collector would take with its owner without a word.
 
 use std::collections::BTreeSet;

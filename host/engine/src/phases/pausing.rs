@@ -1,4 +1,4 @@
-//! Pausing and holding source objects, waiting until that is heeded, and taking it back on either side.
+//! Pausing and holding source objects, waiting until that is acknowledged, and undoing it on either side.
 //!
 //! Side by side: Clusters, with which every controller below comes to rest, ClusterClasses, and what no Cluster pauses
 //! (unowned roots of providers' kinds). Each pause is a matter between an object and its own controllers. What plugins hold
@@ -121,12 +121,12 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
             }
         }
     }
-    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while it was to be paused"));
+    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while being paused"));
     Err(job.source.failed("pausing", Some(&step.key), error))
 }
 
 /// What of the plan is still to be waited for: providers that block, controllers that did not acknowledge the pause.
-pub(crate) async fn heeded(job: &Job, base: &Base, left: Duration) -> Result<bool, Failure> {
+pub(crate) async fn acknowledged(job: &Job, base: &Base, left: Duration) -> Result<bool, Failure> {
     let assume = job.options.assume_paused;
     let lacks = |object: &Object| {
         let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
@@ -208,17 +208,17 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
             object: Some(first.clone()),
             others: awake.iter().skip(1).cloned().collect(),
             message: format!(
-                "someone un-paused {} after they were copied: both sides may be at work on them",
+                "someone unpaused {} after they were copied: both sides may be reconciling them",
                 some_of(&awake, 5)
             ),
             remedies: vec![
-                "stop what un-pauses them (a GitOps tool?), pause them by hand, and resume".into(),
+                "stop whatever unpauses them (a GitOps tool?), pause them by hand, and resume".into(),
             ],
         })),
     }
 }
 
-/// Takes back what this move did to an object; says whether there was anything to take back.
+/// Undoes what this move did to an object; says whether there was anything to undo.
 pub(crate) async fn take_back(
     handle: &Handle,
     kind: &Arc<Kind>,
@@ -295,7 +295,7 @@ async fn tell_forgotten(job: &Job, record: &Record) -> Result<(), Failure> {
 /// An object by kind and key.
 type Named = (Arc<Kind>, Key);
 
-/// Takes back everything this move did in the source: whatever carries its undo annotation, of the kinds and in the
+/// Undoes everything this move did in the source: whatever carries its undo annotation, of the kinds and in the
 /// namespaces that it touched. What fails does not keep the rest from being un-paused.
 pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));

@@ -189,7 +189,7 @@ async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &R
             Err(error) => return Err(job.source.failed("releasing", Some(&entry.key), error)),
         }
     }
-    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while it was to be deleted"));
+    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while being deleted"));
     Err(job.source.failed("releasing", Some(&entry.key), error))
 }
 
@@ -237,7 +237,7 @@ async fn still_as_copied(
     Err(Failure::Changed { object: entry.key.clone(), fields })
 }
 
-/// Where a copy of the source's object as it is now would not be the copy that was made: what someone would have to put back,
+/// Where a copy of the source's object as it is now would not be the copy that was made: what someone would have to restore,
 /// or give up. What only the copy has, the target's controllers and webhooks may have added; Secrets, which have no digest,
 /// must agree both ways, or nothing would show what was removed from them.
 async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> Result<Vec<String>, Failure> {

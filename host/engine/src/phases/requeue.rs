@@ -3,7 +3,7 @@
 //! Some controllers watch Clusters only to learn that they are *un*-paused (the predicate `ClusterUnpaused`, which Cluster API
 //! itself has given up; the Metal3 provider's Metal3Cluster has it). Their objects say that they are not paused until something
 //! else makes the controller look, which may be hours. So an object whose controller stays silent is written to once:
-//! the annotation that takes a move's pause back, with nothing to be taken back. To wait for nothing instead would be to
+//! the annotation that undoes a move's pause, with nothing to undo. To wait for nothing instead would be to
 //! believe a condition only where it is convenient. To pause the object itself would not do: such controllers leave out
 //! the events of objects that carry the pause.
 

@@ -126,7 +126,7 @@ async fn marked(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure>
     Ok(found)
 }
 
-/// Removes a namespace that this move created, if nothing lives in it.
+/// Removes a namespace that this move created, if nothing is in it.
 async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
     let kind = job.core_kind(Side::Target, "", "Namespace")?;
     let key = Key::new(kind.group_kind.clone(), None, name);
@@ -137,7 +137,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
     if let Some(inhabitant) = inhabitant(job, name).await? {
         job.tell(Event::Note {
             code: "namespace-kept".into(),
-            text: format!("namespace {name} in the target is kept: {inhabitant} lives in it"),
+            text: format!("namespace {name} in the target is kept: it contains {inhabitant}"),
             object: Some(inhabitant),
         });
         return Ok(());

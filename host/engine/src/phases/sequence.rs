@@ -90,10 +90,8 @@ impl ActiveMove {
                 // The list goes before the record: the last run died while it closed the move.
                 None => {
                     self.close(&Done::default()).await?;
-                    let note = format!(
-                        "move {} was done already; the last of its records is removed",
-                        self.job.move_id
-                    );
+                    let note =
+                        format!("move {} had already finished; its last record is removed", self.job.move_id);
                     self.job.tell(Event::note("already-done", note));
                     return Ok(Done::default());
                 }
@@ -157,10 +155,10 @@ impl ActiveMove {
             let reading = read(&job).await?;
             pausing::let_leavers_go(&job, &reading).await?;
             let left = deadline.saturating_duration_since(Instant::now());
-            let heeded = pausing::heeded(&job, &reading, left).await?;
+            let acknowledged = pausing::acknowledged(&job, &reading, left).await?;
             let new = reading.plan.steps.iter().any(|step| base.inventory.by_key(&step.key).is_none());
             base = reading;
-            if heeded && !new {
+            if acknowledged && !new {
                 return Ok(base);
             }
             if left.is_zero() {
@@ -195,7 +193,7 @@ impl ActiveMove {
 
     /// A copy in a directory takes nothing over: the source goes on.
     async fn let_source_go(&mut self, base: &Base) -> Result<Done, Failure> {
-        // Before the source is let go of: until then the same command goes on.
+        // Before the source is released: until then the same command goes on.
         self.job.target.close(Closing::Complete { handover: false }).await?;
         if self.job.source.can().has_controllers {
             pausing::take_back_all(&self.job, &self.journal.record).await?;
@@ -374,7 +372,7 @@ impl ActiveMove {
         locks.also(&more).await.map(drop)
     }
 
-    /// The source's objects as they are now, for a run that takes up a committed move.
+    /// The source's objects as they are now, for a run that resumes a committed move.
     async fn known_again(&self, list: &ReleaseList) -> Result<Known, Failure> {
         if self.job.options.source_gone || self.journal.record.phase > Phase::Live {
             return Ok(Known::new());

@@ -165,7 +165,7 @@ impl Settling<'_> {
             match outcome {
                 Ok(acted) => {
                     released |= acted;
-                    self.heed(entry, None);
+                    self.note_outcome(entry, None);
                 }
                 Err(Stuck { failure: Failure::Halted(halt), .. }) => halted = Some(halt),
                 Err(Stuck { plugin, failure }) => {
@@ -175,7 +175,7 @@ impl Settling<'_> {
                         Failure::TimedOut(_) => self.patience = self.patience.min(AFTER_TIMEOUT),
                         _ => {}
                     }
-                    self.heed(entry, Some(plugin));
+                    self.note_outcome(entry, Some(plugin));
                     self.stuck.push(Held { object: entry.key.clone(), why: in_a_line(&failure) });
                 }
             }
@@ -184,7 +184,7 @@ impl Settling<'_> {
     }
 
     /// Counts a failure of the plugin that failed, if one did; those asked before it start over.
-    fn heed(&mut self, entry: &Entry, failed: Option<Option<String>>) {
+    fn note_outcome(&mut self, entry: &Entry, failed: Option<Option<String>>) {
         let names =
             settlers(self.job, &entry.key.group_kind).map(|plugin| Some(plugin.describe().name.clone()));
         for name in names.chain([None]) {
@@ -208,7 +208,7 @@ impl Settling<'_> {
             settlers(self.job, &entry.key.group_kind).map(|plugin| Some(plugin.describe().name.clone()));
         names.chain([None]).find(enough).map(|name| match name {
             Some(name) => format!(
-                "plugin {name} is not asked any more: it failed or timed out for {FAILURES} objects in a row"
+                "plugin {name} is no longer asked: it failed or timed out for {FAILURES} objects in a row"
             ),
             None => format!("still held: {FAILURES} objects in a row could not be released"),
         })
@@ -312,11 +312,11 @@ async fn with_plugin(
                 let times = patches.entry(patch.to_string()).or_default();
                 *times += 1;
                 if *times >= SAME_PATCHES {
-                    let message = "it gives the same patch again and again".to_owned();
+                    let message = "it keeps returning the same patch".to_owned();
                     return Err(refuse(HookError { code: "not-idempotent".into(), message }));
                 }
                 if patches.values().sum::<usize>() > MOST_PATCHES {
-                    let message = format!("its patches have no end: it gave {MOST_PATCHES}");
+                    let message = format!("it returned too many patches: {MOST_PATCHES}");
                     return Err(refuse(HookError { code: "not-idempotent".into(), message }));
                 }
                 let result = job.target.patch(kind, key, &patch).await;

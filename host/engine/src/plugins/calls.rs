@@ -34,7 +34,7 @@ pub(crate) struct Wanted {
     pub(crate) by: Authors,
 }
 
-/// Whose patches something is made of: a server's refusal of it is theirs to mend.
+/// Whose patches something is made of: a server's refusal of it is theirs to fix.
 pub(crate) struct Authors {
     names: String,
     secret_data: bool,
@@ -50,7 +50,7 @@ impl Authors {
     /// What a server says of their work. It may quote that: of a plugin that sees the data of Secrets its words are withheld.
     pub(crate) fn answer(&self, error: PlaceError) -> PlaceError {
         let words =
-            || "its words are withheld: they may quote a plugin that sees the data of Secrets".to_owned();
+            || "its message is withheld: it may quote a plugin that reads the data of Secrets".to_owned();
         match error {
             error if !self.secret_data => error,
             PlaceError::NotFound(_) => PlaceError::NotFound(words()),

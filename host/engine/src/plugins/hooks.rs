@@ -69,7 +69,7 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// What is still to be done before an object is let go of.
+    /// What is still to be done before an object is released.
     async fn settle(&self, _object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
         Ok(Settlement::Done)
     }

@@ -163,8 +163,8 @@ impl Answers {
             Vantage::Here => {
                 // Without certificates to trust nothing is probed from here.
                 let here = self.here.get_or_init(|| Here::new().ok()).as_ref();
-                let here =
-                    here.ok_or_else(|| ServiceError::new("unreachable", "no certificates to trust here"))?;
+                let here = here
+                    .ok_or_else(|| ServiceError::new("unreachable", "no trusted certificates found here"))?;
                 return here.probe(&probe).await;
             }
             Vantage::Side(side) => side,

@@ -14,7 +14,7 @@ pub enum Halt {
     LeaseLost(String),
 }
 
-/// Shared by everyone who may ask for a stop and everyone who must heed it.
+/// Shared by everyone who may ask for a stop and everyone who must obey it.
 #[derive(Clone, Debug)]
 pub struct Halter {
     state: Arc<watch::Sender<Option<Halt>>>,
@@ -48,7 +48,7 @@ impl Halter {
         self.state.borrow().clone()
     }
 
-    /// The lease was good at this moment; none: there is no lease to heed.
+    /// The lease was good at this moment; none: there is no lease to lose.
     pub(crate) fn renewed(&self, at: Option<(Instant, SystemTime)>) {
         *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }

@@ -29,7 +29,7 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 /// From when on people are told who is asked and has not answered for the first time yet, and how often.
 const ASKING_TOLD: Duration = Duration::from_secs(1);
 const ASKING_TOLD_AGAIN: Duration = Duration::from_secs(3);
-/// The same once a stop was asked for: what is put back is still worth a few tries.
+/// The same once a stop was asked for: what is undone is still worth a few tries.
 const HALTED_PATIENCE: Duration = Duration::from_secs(15);
 /// How long nothing is said of it.
 const SILENCE_TOLD: Duration = Duration::from_secs(3);

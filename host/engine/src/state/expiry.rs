@@ -52,7 +52,7 @@ pub(crate) fn active(leases: &Leases, seen: &Seen) -> Failure {
     Failure::refused(Refusal {
         code: RUN_ACTIVE,
         side: leases.handle.side,
-        message: format!("another run is at work on this source: {holder} holds {lease}{claim}"),
+        message: format!("another run is working on this source: {holder} holds {lease}{claim}"),
         object: Some(lease),
         others: Vec::new(),
         remedies: vec![Remedy::WaitForOtherRun],

@@ -223,7 +223,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes back what a commit that did not happen wrote into the target.
+    /// Undoes what a commit that did not happen wrote into the target.
     pub(crate) async fn forget_target(&mut self) -> Result<(), Failure> {
         if self.at.source.is_none() && self.at.target.is_some() {
             // The only record there is: it stays until what it speaks of is gone, and decides nothing meanwhile.

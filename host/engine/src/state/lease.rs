@@ -129,7 +129,7 @@ impl Leases {
         }
     }
 
-    /// Lets go of one that is held: kept where a move claims it, removed otherwise. Only our own: after a take-over it is
+    /// Releases one that is held: kept where a move claims it, removed otherwise. Only our own: after a take-over it is
     /// another's. A failure here costs the next run a wait of seconds.
     pub(crate) async fn give_back(&self, name: &str, version: &str, holder: &str, claim: Option<&str>) {
         let mut version = version.to_owned();
@@ -144,7 +144,7 @@ impl Leases {
             };
             match result {
                 Ok(()) | Err(PlaceError::NotFound(_)) => return,
-                Err(error) => tracing::debug!(%error, name, "the lease was not given back"),
+                Err(error) => tracing::debug!(%error, name, "the lease was not released"),
             }
             match self.read(name).await {
                 Ok(Some(now)) if now.holder == holder => version = now.resource_version,
@@ -220,7 +220,7 @@ pub(crate) fn not_allowed(side: Side, key: &Key, why: &str) -> Failure {
         side,
         object: Some(key.clone()),
         others: Vec::new(),
-        message: format!("a move keeps a Lease and a record, and the user may not: {why}"),
+        message: format!("a move needs a Lease and a record, which the user is not allowed to write: {why}"),
         remedies: vec!["grant it".into(), Remedy::NameRecordNamespace],
     })
 }

@@ -265,7 +265,7 @@ impl Locks {
         renewed.map_err(|why| Failure::Halted(Halt::LeaseLost(why)))
     }
 
-    /// Lets go of them.
+    /// Releases them.
     pub(crate) async fn give_back(&self, left: Left) {
         self.renewal.abort();
         self.shared

@@ -225,7 +225,7 @@ async fn what_came_late_is_judged_by_the_owners_that_exist() {
     late("below-lost", ("", "Secret", "lost"));
     let stop = run::resume(stage.setup()).await.unwrap_err();
     assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "latecomers"), "{stop}");
-    assert!(stop.to_string().contains("Secret ns/below-lost and Secret ns/lost came after"), "{stop}");
+    assert!(stop.to_string().contains("Secret ns/below-lost and Secret ns/lost appeared after"), "{stop}");
 
     for name in ["lost", "below-lost"] {
         stage.source.remove(&key("", "Secret", name)).unwrap();
@@ -349,7 +349,7 @@ async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
     });
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!((stop.exit, stop.next.as_slice()), (Exit::PastCommit, [Next::Resume].as_slice()), "{stop}");
-    assert!(stop.standing.contains("whether the move is committed is not known"), "{}", stop.standing);
+    assert!(stop.standing.contains("it is not known whether the move is committed"), "{}", stop.standing);
     stage.source.on_call(|_, _| None);
     stage.target.on_call(|_, _| None);
     run::resume(stage.setup()).await.unwrap();

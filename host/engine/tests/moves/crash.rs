@@ -1,4 +1,4 @@
-//! A run that dies at any request, before or after the server acted, is taken up or taken back.
+//! A run that dies at any request, before or after the server acted, is resumed or rolled back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

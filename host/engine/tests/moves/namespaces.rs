@@ -1,4 +1,4 @@
-//! Namespaces that a move makes in the target, and what becomes of them when it is taken back.
+//! Namespaces that a move makes in the target, and what becomes of them when it is rolled back.
 
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{Exit, run};

@@ -15,7 +15,7 @@ use crate::stage::{INFRA, Stage, body, key, picture};
 const PAUSE: &str = "hosts.example.org/paused";
 const SEEN: &str = "hosts.pivot-host.io/state";
 
-/// Holds hosts, carries their status over, and lets go of them when they are ready.
+/// Holds hosts, carries their status over, and releases them when they are ready.
 struct HostKeeper {
     description: Description,
     calls: Mutex<Vec<String>>,

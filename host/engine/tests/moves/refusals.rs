@@ -1,4 +1,4 @@
-//! Moves that are refused: nothing is changed, or all is put back.
+//! Moves that are refused: nothing is changed, or everything is undone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -228,7 +228,7 @@ async fn a_block_that_is_lifted_while_the_move_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_refuses_the_pause_is_put_back() {
+async fn a_source_that_refuses_the_pause_is_restored() {
     let stage = Stage::new();
     let before = picture(&stage.source);
     stage.source.on_call(|verb, key| {
@@ -242,7 +242,7 @@ async fn a_source_that_refuses_the_pause_is_put_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_asked_for_while_waiting_puts_everything_back() {
+async fn a_stop_asked_for_while_waiting_restores_everything() {
     let stage = Stage::new();
     let machine = key(INFRA, "InfraMachine", "m0");
     stage.source.edit(&machine, |b| b["metadata"]["annotations"] = json!({names::BLOCK_MOVE: ""})).unwrap();

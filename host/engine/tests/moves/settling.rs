@@ -304,14 +304,14 @@ async fn three_failures_in_a_row_end_it() {
         let stop = run::start(stage.setup()).await.unwrap_err();
         assert_eq!(keeper.sizes(), [1, 2, 2, 1]);
         assert_eq!((held(&stage), named(&stop)), (names(3..50), names(3..50)));
-        let unasked = left(&stop).into_iter().filter(|held| held.why.contains("is not asked any more"));
+        let unasked = left(&stop).into_iter().filter(|held| held.why.contains("is no longer asked"));
         assert_eq!(unasked.count(), 44, "{stop}");
     }
     let mut stage = stage(10);
     let every_third = |name: &str| if name.ends_with(['2', '5', '8']) { Way::Well } else { Way::Trap };
     let keeper = with(&mut stage, Keeper::new(every_third));
     let stop = run::start(stage.setup()).await.unwrap_err();
-    assert!(!stop.to_string().contains("is not asked any more"), "{stop}");
+    assert!(!stop.to_string().contains("is no longer asked"), "{stop}");
     assert_eq!(keeper.waves().join(" "), names(0..10));
 }
 

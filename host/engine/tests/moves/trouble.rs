@@ -351,11 +351,7 @@ async fn a_record_that_may_not_be_read_is_not_taken_for_none() {
             [run::resume(stage.setup()).await.unwrap_err(), run::status(stage.setup()).await.unwrap_err()]
         {
             assert_eq!(stop.exit, Exit::Refused, "{stop}");
-            assert!(
-                stop.standing.contains("a move begun earlier stands where it stood"),
-                "{}",
-                stop.standing
-            );
+            assert!(stop.standing.contains("a move begun earlier is where it was"), "{}", stop.standing);
         }
         side.on_call(|_, _| None);
     }

@@ -123,7 +123,7 @@ async fn patches_without_end_are_ended() {
     stage.plugins = vec![Arc::new(Unruly { counts: true, ..Unruly::new(&stage) })];
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
-    assert!(stop.to_string().contains("its patches have no end"), "{stop}");
+    assert!(stop.to_string().contains("it returned too many patches"), "{stop}");
     let host = stage.target.body(&key(INFRA, "Host", "h0")).unwrap();
     assert!(host["metadata"]["annotations"].get("hosts.example.org/paused").is_some(), "it stays held");
 }
@@ -140,12 +140,12 @@ async fn a_plugin_that_hangs_is_not_asked_about_every_object() {
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
     assert_eq!(unruly.paused.lock().unwrap().len(), 3, "calls");
-    assert_eq!(because(&stop, "is not asked any more"), 7, "{stop}");
+    assert_eq!(because(&stop, "is no longer asked"), 7, "{stop}");
 }
 
 /// Twenty seconds for each of a thousand hosts are hours.
 #[tokio::test(start_paused = true)]
-async fn a_plugin_that_waits_in_vain_is_not_asked_about_every_object() {
+async fn a_plugin_whose_wait_times_out_is_not_asked_about_every_object() {
     let mut stage = stage();
     for n in 1..100 {
         stage.source.insert(body(INFRA, "Host", &format!("h{n}"), None)).unwrap();
@@ -154,7 +154,7 @@ async fn a_plugin_that_waits_in_vain_is_not_asked_about_every_object() {
     let begun = tokio::time::Instant::now();
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
-    assert_eq!(because(&stop, "is not asked any more"), 97, "{stop}");
+    assert_eq!(because(&stop, "is no longer asked"), 97, "{stop}");
     let longest = stage.options.gate_timeout + std::time::Duration::from_secs(60);
     assert!(begun.elapsed() < longest, "{:?}", begun.elapsed());
 }
@@ -169,10 +169,10 @@ async fn a_plugin_that_lets_something_go_is_asked_on() {
     let waits_for = |name: &str| !matches!(name, "h2" | "h5" | "h8");
     stage.plugins = vec![Arc::new(Unruly { waits_for, ..Unruly::new(&stage) })];
     let stop = run::start(stage.setup()).await.unwrap_err();
-    assert_eq!(because(&stop, "waited in vain: unruly: it never comes"), 7, "{stop}");
-    let told = "waited in vain: unruly: it never comes (7 Hosts: ns/h0, ns/h1, ns/h3, … and 4 more)";
+    assert_eq!(because(&stop, "timed out: unruly: it never comes"), 7, "{stop}");
+    let told = "timed out: unruly: it never comes (7 Hosts: ns/h0, ns/h1, ns/h3, … and 4 more)";
     assert!(stop.to_string().contains(told), "{stop}");
-    assert!(!stop.to_string().contains("is not asked any more"), "{stop}");
+    assert!(!stop.to_string().contains("is no longer asked"), "{stop}");
 }
 
 /// A plugin that merely looks at Clusters has no say in when they are paused and resumed.

@@ -44,7 +44,9 @@ pub enum DirectoryError {
         second: String,
     },
     /// There is something in the directory that is not ours.
-    #[error("{path} is not empty ({found} is there): nothing in it is overwritten; name a new directory")]
+    #[error(
+        "{path} is not empty ({found} is there): nothing in it will be overwritten; choose a new directory"
+    )]
     NotEmpty {
         /// Which directory.
         path: String,
@@ -52,7 +54,7 @@ pub enum DirectoryError {
         found: String,
     },
     /// The directory belongs to another move.
-    #[error("{path} belongs to move {found}; name a new directory")]
+    #[error("{path} belongs to move {found}; choose a new directory")]
     OtherMove {
         /// Which directory.
         path: String,
@@ -68,7 +70,7 @@ pub enum DirectoryError {
         move_id: String,
     },
     /// Files that the manifest names are not there.
-    #[error("{path}: the manifest names files that are not there: {}", words::line(&some_of(files, 8), 1_000))]
+    #[error("{path}: the manifest lists files that don't exist: {}", words::line(&some_of(files, 8), 1_000))]
     Missing {
         /// Which directory.
         path: String,

@@ -84,7 +84,7 @@ impl KubePlace {
         let label = label.unwrap_or_else(|| format!("{context} ({})", config.cluster_url));
         let named_in = format!("kubeconfig {file}, context {context:?}");
         let credentials = match end {
-            Some(end) => format!("{named_in}; the client certificate ends at {end}"),
+            Some(end) => format!("{named_in}; the client certificate expires at {end}"),
             None => named_in.clone(),
         };
         // A credential plugin runs here, and may ask the user to log in: not on a thread that others wait for.

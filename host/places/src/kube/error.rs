@@ -18,7 +18,7 @@ pub enum ConnectError {
         source: Option<BoxError>,
     },
     /// No file was named and none was found.
-    #[error("no kubeconfig: {looked} is not there")]
+    #[error("no kubeconfig: {looked} does not exist")]
     Missing {
         /// Where it was looked for.
         looked: String,
@@ -85,5 +85,5 @@ fn listed(known: &[String]) -> String {
 
 fn nobody(user: &Option<String>) -> String {
     user.as_ref()
-        .map_or_else(|| "it names no user".to_owned(), |user| format!("its user {user:?} is not there"))
+        .map_or_else(|| "it names no user".to_owned(), |user| format!("its user {user:?} does not exist"))
 }

@@ -78,7 +78,7 @@ pub(super) async fn all(transport: &Transport) -> Result<Vec<Arc<Kind>>> {
         Ok(labels) => Some(labels),
         // In a target nobody needs them; a source is refused for it where they are missed.
         Err(PlaceError::Forbidden(reason)) => {
-            tracing::debug!(reason, "definitions may not be listed");
+            tracing::debug!(reason, "CustomResourceDefinitions can't be listed");
             None
         }
         Err(error) => return Err(error),

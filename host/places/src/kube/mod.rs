@@ -89,7 +89,7 @@ impl KubePlace {
             allowed: bool,
         }
         let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
-        let about = "ask what the user may do".to_owned();
+        let about = "ask what the user is allowed to do".to_owned();
         let ask = Ask::get(path, about.clone()).send(Method::POST, JSON, review.to_string());
         let answer = self.transport.call(ask).await?;
         Ok(list::parse::<Review>(&answer, &about)?.status.allowed)

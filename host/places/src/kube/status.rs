@@ -81,7 +81,7 @@ pub(super) fn error(
         Some(status) => format!("{about}: {}", status.text(quote)),
         // How an API server answers for a kind it does not serve, and a proxy for anything.
         None if code == StatusCode::NOT_FOUND => format!("{about}: not served here"),
-        None => format!("{about}: {code}, and not in the API server's own words"),
+        None => format!("{about}: {code}, from something other than the API server"),
     };
     let reason = status.map_or("", |status| status.reason.as_str());
     match code.as_u16() {
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_page_of_a_proxy_is_not_quoted_either() {
         let text = read(502, "<html>hunter2</html>", Quote::Message).to_string();
-        assert_eq!(text, "no answer: it: 502 Bad Gateway, and not in the API server's own words");
+        assert_eq!(text, "no answer: it: 502 Bad Gateway, from something other than the API server");
     }
 
     #[test]

@@ -423,7 +423,11 @@ async fn a_context_without_a_user_is_refused_before_anyone_is_asked() {
         (json!({"cluster": "c"}), users.clone(), "it names no user; there are: a, b"),
         (json!({"cluster": "c", "user": ""}), users.clone(), "it names no user; there are: a, b"),
         (json!({"cluster": "c", "user": null}), json!([]), "it names no user; there are: none"),
-        (json!({"cluster": "c", "user": "x"}), users.clone(), "its user \"x\" is not there; there are: a, b"),
+        (
+            json!({"cluster": "c", "user": "x"}),
+            users.clone(),
+            "its user \"x\" does not exist; there are: a, b",
+        ),
     ] {
         let file = with(context, users);
         let error = KubePlace::connect(options(&file)).await.err().unwrap().to_string();

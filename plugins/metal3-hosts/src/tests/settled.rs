@@ -8,7 +8,7 @@ use super::{Host, companions, consumed, free, paused, with};
 const PAUSED: &str = "baremetalhost.metal3.io/paused";
 const OURS: &str = "metal3-hosts.pivot-host.io";
 
-/// A target with the copy of a host as it is before it is let go of.
+/// A target with the copy of a host as it is before it is released.
 fn target(host: &Value) -> (Host, Value) {
     let mut harness = Host::new();
     harness.namespaces(["metal3"]);

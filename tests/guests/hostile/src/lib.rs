@@ -29,9 +29,9 @@ fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// What to do wrong here, if anything. `late` is for when the host has paused the object: a rehearsal does not see it. Once
-/// the operator has it mended, it does nothing wrong.
+/// the operator has it fixed, it does nothing wrong.
 fn mode<'a>(here: &str, object: &'a str) -> &'a str {
-    if config::get().contains("\"mended\":true") {
+    if config::get().contains("\"fixed\":true") {
         return "";
     }
     let words = field(object, "mode").unwrap_or("");
@@ -269,7 +269,7 @@ impl check::Guest for Hostile {
 
 impl hold::Guest for Hostile {
     fn hold(object: String) -> Result<Option<String>, Error> {
-        // What settle is to let go of is held.
+        // What settle is to release is held.
         let held = field(&object, "mode").is_some_and(|words| words.starts_with("settle/"));
         if held && !object.contains("test.io/held") {
             return Ok(Some(r#"{"metadata":{"annotations":{"test.io/held":""}}}"#.into()));

@@ -1,6 +1,6 @@
 //! One kind on one side, listed once and then watched without a gap.
 //!
-//! A watch that ends is taken up again at the version it had reached, so nothing is missed. If the server no longer has that
+//! A watch that ends is resumed at the version it had reached, so nothing is missed. If the server no longer has that
 //! version, something may have been: that is an error, not a reason to list again and go on as if nothing had happened.
 
 use std::sync::Arc;

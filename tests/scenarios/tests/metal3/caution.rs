@@ -1,4 +1,4 @@
-//! What speaks against moving hosts is found before anything is paused: nobody who knows them, or a host that is worked on.
+//! What prevents moving hosts is found before anything is paused: nobody who knows them, or a host that is worked on.
 
 use std::time::Duration;
 

@@ -99,7 +99,7 @@ const PART_WAY: &[Case] = &[
     case("check:before-commit/wait", 4, &["hostile: it never comes"]),
 ];
 
-/// There is no way back, but what is left is done with a mended plugin.
+/// There is no way back, but what is left is done with a fixed plugin.
 const PAST_COMMIT: &[Case] = &[
     case("settle/trap", 5, &["hostile failed in settle for Host"]),
     case("settle/loop", 5, &["hostile failed in settle for Host", "longer than 2s"]),
@@ -198,7 +198,7 @@ impl<'a> Trial<'a> {
         self.stage.no_traces(&self.namespace).await
     }
 
-    /// A run that stops past the commit, and a mended plugin that finishes it.
+    /// A run that stops past the commit, and a fixed plugin that finishes it.
     async fn finished(&self) -> Result<(), String> {
         let before = self.stage.picture(&self.namespace).await;
         let ended = self.run().await?;
@@ -216,8 +216,8 @@ impl<'a> Trial<'a> {
         if self.case.way.starts_with("settle/") && !self.is_held(&self.stage.picture(&self.namespace).await) {
             return Err("it is not held any more".into());
         }
-        let mended = self.stage.mended(&format!("{}-mended", self.namespace)).await;
-        let host = self.stage.between(&mended);
+        let fixed = self.stage.fixed(&format!("{}-fixed", self.namespace)).await;
+        let host = self.stage.between(&fixed);
         let refused = host.run(&["resume"]).await.map_err(|error| error.to_string())?;
         decent(&refused)?;
         says(&refused, &["--accept-plugin-change"])?;

@@ -160,8 +160,8 @@ impl Stage {
         self.plugins(name, &["hostile"], &operator).await
     }
 
-    /// `hostile`, mended by its operator.
-    pub(crate) async fn mended(&self, name: &str) -> Plugins {
+    /// `hostile`, fixed by its operator.
+    pub(crate) async fn fixed(&self, name: &str) -> Plugins {
         let operator = format!("{HOSTILE}[plugins.hostile.config]\nmended = true\n");
         self.plugins(name, &["hostile"], &operator).await
     }

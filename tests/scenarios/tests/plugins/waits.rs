@@ -1,4 +1,4 @@
-//! What the bundled plugins make a move wait for: shown closed, opened while the move waits, and waited for in vain.
+//! What the bundled plugins make a move wait for: shown closed, opened while the move waits, and timed out waiting for.
 
 use std::time::Duration;
 
@@ -49,14 +49,13 @@ async fn done(stage: &Stage, run: Run, namespace: &str) {
 }
 
 /// Exit 8 after the gate's time, and everything as it was.
-async fn in_vain(stage: &Stage, host: &Host, words: &[&str], told: &[&str]) {
+async fn timed_out(stage: &Stage, host: &Host, words: &[&str], told: &[&str]) {
     let namespace = words[2];
     let before = stage.picture(namespace).await;
     let words = [words, &["--gate-timeout", "1s"]].concat();
     let ended = host.run(&words).await.unwrap();
-    say(format_args!("{namespace}: in vain, exit {:?}", ended.code));
-    let judged =
-        decent(&ended).and_then(|()| says(&ended, told)).and_then(|()| says(&ended, &["waited in vain"]));
+    say(format_args!("{namespace}: timed out, exit {:?}", ended.code));
+    let judged = decent(&ended).and_then(|()| says(&ended, told)).and_then(|()| says(&ended, &["timed out"]));
     judged.unwrap_or_else(|why| panic!("{why}\n{}", ended.stderr));
     let ended = ended.ends_with(8).unwrap();
     let untouched = ended.stderr.contains("state: nothing is changed");
@@ -109,8 +108,13 @@ async fn a_provider_that_becomes_available() {
     stage.pair.target.apply_values(vec![deployment(false)]).await.unwrap();
     let words = ["move", "-n", "provider"];
     let told = "provider infrastructure-metal3 of the target is not available";
-    in_vain(&stage, &host, &words, &["readiness", told, "kubectl -n capm3-system describe deployment capm3"])
-        .await;
+    timed_out(
+        &stage,
+        &host,
+        &words,
+        &["readiness", told, "kubectl -n capm3-system describe deployment capm3"],
+    )
+    .await;
     let run = opened(&stage, &host, &words, told, async || say_available(&stage.pair.target).await).await;
     done(&stage, run, "provider").await;
 }
@@ -138,7 +142,7 @@ async fn a_condition_that_becomes_true_on_either_side() {
     let host = stage.between(&plugins);
     stage.fill(cluster("conditions", "", "")).await;
     let words = ["move", "-n", "conditions"];
-    in_vain(&stage, &host, &words, &["readiness", "conditions are not true", "Blessed", "kubectl"]).await;
+    timed_out(&stage, &host, &words, &["readiness", "conditions are not true", "Blessed", "kubectl"]).await;
     let (source, target) = (&stage.pair.source, &stage.pair.target);
     let mut run = opened(&stage, &host, &words, "conditions are not true", async || {
         say_blessed(source, "conditions").await
@@ -183,9 +187,9 @@ async fn an_endpoint_that_comes_up_late() {
 
     let plugins = endpoints(&stage, "late", &url, &format!("127.0.0.1:{}", ironic.port)).await;
     let host = stage.between(&plugins);
-    in_vain(&stage, &host, &words, &["metal3-endpoints", "Ironic does not answer at", &url]).await;
+    timed_out(&stage, &host, &words, &["metal3-endpoints", "Ironic does not answer at", &url]).await;
     ironic.is(State::Starting);
-    in_vain(&stage, &host, &words, &["metal3-endpoints", "no conductor is running yet"]).await;
+    timed_out(&stage, &host, &words, &["metal3-endpoints", "no conductor is running yet"]).await;
     ironic.is(State::Down);
     let mut run =
         opened(&stage, &host, &words, "Ironic does not answer at", async || ironic.is(State::Starting)).await;
@@ -206,7 +210,7 @@ async fn an_endpoint_with_a_private_authority() {
     let words = moving("private");
     let plugins = endpoints(&stage, "private", &url, &format!("127.0.0.1:{}", ironic.port)).await;
     let host = stage.between(&plugins);
-    in_vain(&stage, &host, &words, &["TLS failed", "SSL_CERT_FILE", &url]).await;
+    timed_out(&stage, &host, &words, &["TLS failed", "SSL_CERT_FILE", &url]).await;
 
     let file = plugins.dir.join("authority.pem");
     std::fs::write(&file, authority.certificate()).unwrap();

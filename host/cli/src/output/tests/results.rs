@@ -51,7 +51,7 @@ fn what_is_said_of_many_objects_is_said_once_and_names_them() {
     check(
         shown(&stop(Failure::TimedOut(waits.clone())), Told::Plan),
         &expect![[r#"
-            error: waited in vain:
+            error: timed out:
               - readiness: no controller of the target has written a status yet (6 Machines: ns/c1-m0, ns/c1-m1, ns/c1-m2, … and 3 more)
               - readiness: Cluster ns/c1: no controller of the target has written a status yet
             state: the source is the truth
@@ -82,10 +82,10 @@ fn what_is_said_of_many_objects_is_said_once_and_names_them() {
     check(
         shown(&stop(Failure::Unsettled(left.collect())), Told::Plan),
         &expect![[r#"
-            error: moved, but these objects could not be let go of and stay paused:
+            error: moved, but these objects could not be released and stay paused:
               - still held: nothing more was released after a plugin said stop for Host ns/h4 (193 Hosts: ns/h007, ns/h008, ns/h009, … and 190 more)
               - Host ns/h004: it broke
-            fix:   resume, and it is asked again
+            fix:   resume, which asks it again
                or  fix the plugins, and resume with --accept-plugin-change
             state: the source is the truth
             next:  pivot-host resume
@@ -113,7 +113,7 @@ fn refusals_that_differ_in_the_object_alone_are_one() {
             error: refused, for 2 reasons
               - source: Cluster ns/c000 is paused already
                 the same of 149 more Clusters: ns/c001, ns/c002, ns/c003, … and 146 more
-                if nobody needs the pause, take it back: `kubectl annotate -n ns cluster.cluster.x-k8s.io c000 cluster.x-k8s.io/paused-`; or move it paused: --move-paused
+                if nobody needs the pause, undo it: `kubectl annotate -n ns cluster.cluster.x-k8s.io c000 cluster.x-k8s.io/paused-`; or move it paused: --move-paused
               - target: kind Machine.cluster.x-k8s.io is not served
                 install Cluster API
             state: the source is the truth
@@ -234,7 +234,7 @@ fn what_a_command_must_name_to_go_on_is_said_with_its_flag() {
         (
             plugins(Remedy::AcceptPluginChange),
             "move m was begun with hosts 1.0.0, and this run has others (or others of the same name); \
-             --accept-plugin-change goes on all the same",
+             --accept-plugin-change continues anyway",
         ),
         (
             plugins("give it the same".into()),
@@ -269,7 +269,7 @@ fn a_stop_that_a_plugin_made_names_the_ways_out() {
         shown(&past, Told::Nothing),
         &expect![[r#"
             error: plugin hosts failed in check: trap: it broke
-            fix:   resume, and it is asked again
+            fix:   resume, which asks it again
                or  let failing checks of plugin hosts pass (on-failure = { check = "warn" } below [plugins.hosts] in plugins.toml), then resume
                or  fix plugin hosts, and resume with --accept-plugin-change
             state: the source is the truth
@@ -293,9 +293,9 @@ fn a_stop_that_a_plugin_made_names_the_ways_out() {
     check(
         shown(&Stop { exit: Exit::PastCommit, ..stop(unsettled) }, Told::Nothing),
         &expect![[r#"
-            error: moved, but these objects could not be let go of and stay paused:
+            error: moved, but these objects could not be released and stay paused:
               - Host ns/a: it broke
-            fix:   resume, and it is asked again
+            fix:   resume, which asks it again
                or  fix the plugins, and resume with --accept-plugin-change
             state: the source is the truth
             next:  pivot-host resume
@@ -384,7 +384,7 @@ fn a_status_says_who_decides_and_what_to_type() {
         &expect![[r#"
             Move: 1234, from kind-boot to prod
 
-              phase    Copied (forward or back; the record in the source decides)
+              phase    Copied (resume or roll back; the record in the source decides)
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
@@ -419,16 +419,12 @@ fn a_status_says_which_side_is_missing_and_what_that_means() {
     ));
     assert!(text.contains("next     pivot-host rollback --target-gone"), "{text}");
     let decided = of(Phase::Committed, Side::Source, silent(Side::Target));
-    assert!(
-        crate::output::status(&decided, SIDES, &[Vec::new()])
-            .message()
-            .contains("the source is the last copy")
-    );
+    assert!(crate::output::status(&decided, SIDES, &[Vec::new()]).message().contains("is the last copy"));
     let lost_source = Status { silent: silent(Side::Source), ..Status::default() };
     assert!(
         crate::output::status(&lost_source, SIDES, &[])
             .message()
-            .contains("where a move is under way it is not committed")
+            .contains("a move that is under way is not committed")
     );
     let mut elsewhere = of(Phase::Live, Side::Source, None);
     elsewhere.moves.iter_mut().for_each(|one| one.elsewhere = true);
@@ -455,20 +451,20 @@ fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
         &expect![[r#"
             Move: 1234, out of prod (no target given)
 
-              phase    Live or later (only forward; the record in the target decides, which was not read)
+              phase    Live or later (resume only; the record in the target decides and was not read)
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
               lease    free
-              note     name its target too (--to-kubeconfig, --to-kubeconfig-context) to see what can be typed next
+              note     name its target too (--to-kubeconfig, --to-kubeconfig-context) to see the next commands
 
             Move: 1234, into prod (no source given)
 
-              phase    Released (only forward; the record in the target decides)
+              phase    Released (resume only; the record in the target decides)
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
-              note     name this cluster with --to-kubeconfig and its source with --kubeconfig to see what can be typed next
+              note     name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands
         "#]],
     );
     let document = StatusDocument::new(&status, ("prod", "prod"), &[]);
@@ -493,11 +489,11 @@ fn a_plan_says_which_moves_are_under_way() {
         &expect![[r#"
 
             Moves under way:
-              move 1234, namespace ns, Copied (forward or back; the record in the source decides)
+              move 1234, namespace ns, Copied (resume or roll back; the record in the source decides)
                 started  2026-08-21T10:00:00Z by jane@laptop
                 next     pivot-host resume
                 or       pivot-host rollback
-              move 1234, namespace ns, Copied (forward or back; the record in the source decides)
+              move 1234, namespace ns, Copied (resume or roll back; the record in the source decides)
                 started  2026-08-21T10:00:00Z by jane@laptop
                 note     this is not the target that the move goes to: name that one
         "#]],

@@ -99,7 +99,7 @@ fn events() -> Vec<Event> {
     events.extend(warnings().chain(source(Phase::Paused, Verb::Paused, &clusters, 31_000)));
     events.extend(target(Phase::Copied, Verb::Created, &all, 2_106));
     events.extend(warnings().chain(target(Phase::Committed, Verb::Updated, &all[..3], 900)));
-    events.extend(waits(&clusters, "its controller has not touched it yet"));
+    events.extend(waits(&clusters, "its controller has not written to it yet"));
     events.extend(warnings().chain(target(Phase::Live, Verb::Resumed, &clusters, 33_000)));
     events.extend(source(Phase::Released, Verb::Deleted, &all, 3_440));
     events.extend(waits(&hosts, "it is not powered on"));
@@ -131,9 +131,9 @@ fn a_move_of_a_thousand_objects_is_a_page() {
     let text = written(0, false, LogFormat::Text);
     assert!(text.lines().count() <= 80, "{} lines:\n{text}", text.lines().count());
     for says in [
-        "accepted: Clusters that somebody else paused move, and stay paused (--move-paused)",
+        "accepted: Clusters that someone else paused move, and stay paused (--move-paused)",
         "Planned:   1,032 objects (24 Clusters), from kind-boot to prod",
-        "note: and 290 more of this sort (many); -v shows them",
+        "note: and 290 more like it (many); -v shows them",
         "warning: readiness: Machine fleet/c00-0 runs an old version (also 191 Machines: fleet/c00-1, fleet/c00-2, \
          fleet/c00-3, … and 188 more); upgrade it",
         "waiting, 295s left: in the target: not paused yet (100 Machines: fleet/c00-0, ",
@@ -212,7 +212,7 @@ fn a_plan_of_a_thousand_objects_is_a_row_for_each_cluster() {
         "  fleet/c00  43       8      8         8 ",
         "  fleet/c18  43       8      6         8 ",
         "  fleet/c23  43       8      0         8 ",
-        "What speaks against it (1):",
+        "Problems (1):",
         "  - source: Machine fleet/c00-0 is not provisioned yet: it has no node",
         "    the same of 149 more Machines: fleet/c00-1, fleet/c00-2, fleet/c00-3, … and 146 more",
     ] {

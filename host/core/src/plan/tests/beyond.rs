@@ -14,8 +14,8 @@ const WORLD: &str = "Cluster ns/foo
 #[test]
 fn a_plugin_without_a_reach_brings_nothing_from_another_namespace() {
     Case::new(WORLD).namespace("ns").link("Secret other/creds", "Cluster ns/foo").check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
-        keep Identity id (moves with all below it; cluster-scoped)
+        move Cluster ns/foo (moves with everything it owns)
+        keep Identity id (moves with everything it owns; cluster-scoped)
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
         stay Node node: kind Node is not labelled for move
         stay Secret other/creds: in a namespace that is not moved
@@ -35,8 +35,8 @@ fn a_need_beyond_is_refused_whether_its_object_was_read_or_not() {
         // Nothing comes of what stays.
         .need("Secret other/unasked", "Secret third/a")
         .check(expect![[r#"
-            move Cluster ns/foo (moves with all below it)
-            keep Identity id (moves with all below it; cluster-scoped)
+            move Cluster ns/foo (moves with everything it owns)
+            keep Identity id (moves with everything it owns; cluster-scoped)
             move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
             stay Node node: kind Node is not labelled for move
             stay Secret other/creds: in a namespace that is not moved
@@ -65,9 +65,9 @@ fn of_all_namespaces_those_move_in_which_something_moves() {
     .need("Machine a/m", "Secret kube-system/token")
     .check(expect![[r#"
         move Secret b/shared (Machine a/m needs it, says plugin p)
-        move Cluster a/foo (moves with all below it)
-        move Cluster b/bar (moves with all below it)
-        keep Identity id (moves with all below it; cluster-scoped)
+        move Cluster a/foo (moves with everything it owns)
+        move Cluster b/bar (moves with everything it owns)
+        keep Identity id (moves with everything it owns; cluster-scoped)
         keep Secret kube-system/id (belongs to Identity id; belongs to Identity id, which is cluster-scoped) after Identity id
         move Machine a/m (belongs to Cluster a/foo) after Cluster a/foo
         stay Secret kube-system/token: not linked with any Cluster
@@ -86,16 +86,16 @@ fn what_is_reached_is_kept_unless_deleting_was_granted() {
     };
     case().reach("Secret", "other", false).check(expect![[r#"
         keep Secret other/creds (brought by plugin p from outside of what moves, with Machine ns/m; plugin p is not granted to delete it there)
-        move Cluster ns/foo (moves with all below it)
-        keep Identity id (moves with all below it; cluster-scoped)
+        move Cluster ns/foo (moves with everything it owns)
+        keep Identity id (moves with everything it owns; cluster-scoped)
         keep Secret other/unasked (brought by plugin p from outside of what moves, with Cluster ns/foo; plugin p is not granted to delete it there) after Cluster ns/foo
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
         stay Node node: kind Node is not labelled for move
     "#]]);
     case().reach("Secret", "*", true).check(expect![[r#"
         move Secret other/creds (brought by plugin p from outside of what moves, with Machine ns/m)
-        move Cluster ns/foo (moves with all below it)
-        keep Identity id (moves with all below it; cluster-scoped)
+        move Cluster ns/foo (moves with everything it owns)
+        keep Identity id (moves with everything it owns; cluster-scoped)
         move Secret other/unasked (brought by plugin p from outside of what moves, with Cluster ns/foo) after Cluster ns/foo
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
         stay Node node: kind Node is not labelled for move
@@ -107,8 +107,8 @@ fn what_is_cluster_scoped_is_kept_whatever_was_granted() {
     Case::new(WORLD).namespace("ns").need("Machine ns/m", "Node node").reach("Node", "*", true).check(
         expect![[r#"
             keep Node node (brought by plugin p from outside of what moves, with Machine ns/m; cluster-scoped)
-            move Cluster ns/foo (moves with all below it)
-            keep Identity id (moves with all below it; cluster-scoped)
+            move Cluster ns/foo (moves with everything it owns)
+            keep Identity id (moves with everything it owns; cluster-scoped)
             move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
             stay Secret other/creds: in a namespace that is not moved
             stay Secret other/unasked: in a namespace that is not moved
@@ -133,7 +133,7 @@ fn what_comes_through_something_brought_is_brought_as_far_as_the_reach_goes() {
     };
     case().reach("Widget", "other", false).check(expect![[r#"
         keep ConfigMap ns/needed (brought by plugin p from outside of what moves, with Secret other/below; plugin p is not granted to delete it there)
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         keep Widget other/w (brought by plugin p from outside of what moves, with Cluster ns/foo; plugin p is not granted to delete it there) after Cluster ns/foo
         keep ConfigMap ns/here (brought by plugin p from outside of what moves, with Cluster ns/foo; plugin p is not granted to delete it there) after Widget other/w
         keep Secret other/below (brought by plugin p from outside of what moves, with Cluster ns/foo; plugin p is not granted to delete it there) after Widget other/w
@@ -150,7 +150,7 @@ fn no_reach_brings_a_cluster() {
         .need("Cluster ns/foo", "Cluster other/bar")
         .reach("Cluster", "*", true)
         .check(expect![[r#"
-            move Cluster ns/foo (moves with all below it)
+            move Cluster ns/foo (moves with everything it owns)
             stay Cluster other/bar: in a namespace that is not moved
             refuse plugin-reach: plugin p says that Cluster ns/foo needs Cluster other/bar; Cluster other/bar is outside of what moves, and the plugin is not granted to reach it
               -> {"remedy":"switch-off","plugin":"p"}
@@ -163,7 +163,7 @@ fn a_class_of_another_namespace_does_not_move_because_a_plugin_links_a_cluster_w
         .namespace("ns")
         .link("Cluster ns/foo", "ClusterClass other/quick")
         .check(expect![[r#"
-            move Cluster ns/foo (moves with all below it)
+            move Cluster ns/foo (moves with everything it owns)
             stay ClusterClass other/quick: in a namespace that is not moved
         "#]]);
 }
@@ -175,8 +175,8 @@ fn what_a_plugin_leaves_is_not_brought_and_not_missed() {
         .need("Machine ns/m", "Secret other/creds")
         .leave("Secret other/creds")
         .check(expect![[r#"
-            move Cluster ns/foo (moves with all below it)
-            keep Identity id (moves with all below it; cluster-scoped)
+            move Cluster ns/foo (moves with everything it owns)
+            keep Identity id (moves with everything it owns; cluster-scoped)
             move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
             stay Node node: kind Node is not labelled for move
             stay Secret other/creds: left by plugin p: because

@@ -22,8 +22,8 @@ fn w8_all_six_purposes_of_secrets_are_recognised() {
          Secret other/foo-ca",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
-        move Cluster ns/foo-apiserver (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
+        move Cluster ns/foo-apiserver (moves with everything it owns)
         move Secret ns/foo-apiserver-etcd (belongs to Cluster ns/foo-apiserver) after Cluster ns/foo-apiserver
         move Secret ns/foo-apiserver-etcd-client (belongs to Cluster ns/foo) after Cluster ns/foo
         move Secret ns/foo-ca (belongs to Cluster ns/foo) after Cluster ns/foo
@@ -45,7 +45,7 @@ fn a_secret_with_an_owner_is_not_judged_by_its_name() {
          Secret ns/foo-ca < Widget ns/unread",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         stay Secret ns/foo-ca: its owner Widget unread was not read
     "#]]);
 }
@@ -59,8 +59,8 @@ fn a_cluster_comes_after_its_class() {
          InfraCluster ns/foo < Cluster ns/foo",
     )
     .check(expect![[r#"
-        move ClusterClass ns/quick (moves with all below it)
-        move Cluster ns/foo (moves with all below it) after ClusterClass ns/quick
+        move ClusterClass ns/quick (moves with everything it owns)
+        move Cluster ns/foo (moves with everything it owns) after ClusterClass ns/quick
         move InfraClusterTemplate ns/quick (belongs to ClusterClass ns/quick) after ClusterClass ns/quick
         move InfraCluster ns/foo (belongs to Cluster ns/foo) after Cluster ns/foo
     "#]]);
@@ -74,16 +74,16 @@ fn w25_a_template_that_only_its_class_names_moves() {
          RemediationTemplate ns/unnamed",
     )
     .check(expect![[r#"
-        move ClusterClass ns/quick (moves with all below it)
+        move ClusterClass ns/quick (moves with everything it owns)
         move RemediationTemplate ns/r (belongs to ClusterClass ns/quick) after ClusterClass ns/quick
-        stay RemediationTemplate ns/unnamed: not below anything that moves
+        stay RemediationTemplate ns/unnamed: nothing that moves owns it
     "#]]);
 }
 
 #[test]
 fn a_template_that_was_not_read_is_noted() {
     Case::new("ClusterClass ns/quick ! template=RemediationTemplate/r").check(expect![[r#"
-        move ClusterClass ns/quick (moves with all below it)
+        move ClusterClass ns/quick (moves with everything it owns)
         note template-missing ClusterClass ns/quick: names RemediationTemplate ns/r, which was not read: it does not move
     "#]]);
 }
@@ -96,9 +96,9 @@ fn w24_an_unreadable_cluster_is_refused() {
          ClusterResourceSetBinding ns/b ! broken",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
-        move ClusterClass ns/quick (moves with all below it)
-        stay ClusterResourceSetBinding ns/b: not below anything that moves
+        move Cluster ns/foo (moves with everything it owns)
+        move ClusterClass ns/quick (moves with everything it owns)
+        stay ClusterResourceSetBinding ns/b: nothing that moves owns it
         refuse unreadable: ClusterResourceSetBinding ns/b can't be read: ClusterResourceSetBinding.addons.cluster.x-k8s.io body is not an object with readable metadata (line 1, column 131)
           -> look at it with `kubectl get -n ns clusterresourcesetbinding.addons.cluster.x-k8s.io b -o yaml` and repair it
         refuse unreadable: Cluster ns/foo can't be read: Cluster.cluster.x-k8s.io body is not an object with readable metadata (line 1, column 117)
@@ -111,7 +111,7 @@ fn w24_an_unreadable_cluster_is_refused() {
 #[test]
 fn a_class_that_does_not_exist_is_refused() {
     Case::new("Cluster ns/foo ! class=gone").check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         refuse class-missing: Cluster ns/foo uses ClusterClass ns/gone, which does not exist
           -> create ClusterClass ns/gone, or let the Cluster name another: `kubectl edit -n ns cluster.cluster.x-k8s.io foo`
     "#]]);

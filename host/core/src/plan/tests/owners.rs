@@ -18,9 +18,9 @@ fn w3_an_object_with_some_owners_in_the_set_is_copied_with_those() {
          InfraMachineTemplate ns/stays",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Secret ns/s (belongs to Cluster ns/foo) after Cluster ns/foo without Widget unread without InfraMachineTemplate stays
-        stay InfraMachineTemplate ns/stays: not below anything that moves
+        stay InfraMachineTemplate ns/stays: nothing that moves owns it
         note owner-dropped Secret ns/s: copied without its owners Widget unread and InfraMachineTemplate ns/stays, which do not move
     "#]]);
 }
@@ -42,7 +42,7 @@ fn w3_a_root_below_something_that_stays_is_refused_with_the_whole_chain() {
          Fleet ns/f < Tenant ns/unread",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it) without Hosted h
+        move Cluster ns/foo (moves with everything it owns) without Hosted h
         stay Fleet ns/f: its owner Tenant unread was not read
         stay Hosted ns/h: its owner Fleet ns/f stays
         refuse owner-outside: Cluster ns/foo would move, but nothing that owns it does: it is owned by Hosted ns/h, owned by Fleet ns/f, owned by Tenant unread, which was not read
@@ -57,7 +57,7 @@ fn the_chain_says_why_its_end_stays() {
          Widget ns/w",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it) without Widget w
+        move Cluster ns/foo (moves with everything it owns) without Widget w
         stay Widget ns/w: kind Widget.example.com is not labelled for move
         refuse owner-outside: Cluster ns/foo would move, but nothing that owns it does: it is owned by Widget ns/w (kind Widget.example.com is not labelled for move)
           -> let its owner move too (`kubectl label -n ns widget.example.com w clusterctl.cluster.x-k8s.io/move=`) | {"remedy":"drop-owners","kinds":[{"group":"example.com","kind":"Widget"}]}
@@ -86,7 +86,7 @@ fn dropping_a_kind_keeps_references_to_owners_that_move() {
     )
     .drop_owner("Cluster")
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Secret ns/s (belongs to Cluster ns/foo) after Cluster ns/foo
     "#]]);
 }
@@ -107,7 +107,7 @@ fn an_owner_cycle_is_refused_and_named() {
          Claim ns/below < Claim ns/c",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Claim ns/b (belongs to Cluster ns/foo)
         move Claim ns/c (belongs to Cluster ns/foo)
         move Claim ns/a (belongs to Cluster ns/foo) after Cluster ns/foo
@@ -120,7 +120,7 @@ fn an_owner_cycle_is_refused_and_named() {
 #[test]
 fn an_object_that_owns_itself_is_a_cycle() {
     Case::new("Cluster ns/foo < Cluster ns/foo").check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         refuse owner-cycle: owner references form a cycle: Cluster ns/foo is owned by Cluster ns/foo
           -> remove one of the references (`kubectl edit -n ns cluster.cluster.x-k8s.io foo`) | {"remedy":"drop-one-owner","kinds":[{"group":"cluster.x-k8s.io","kind":"Cluster"}]}
     "#]]);
@@ -134,9 +134,9 @@ fn a_cycle_is_opened_by_dropping_a_kind_in_it() {
     )
     .drop_owner("Claim")
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it) without Claim a
+        move Cluster ns/foo (moves with everything it owns) without Claim a
         move Claim ns/a (belongs to Cluster ns/foo) after Cluster ns/foo
-        note owner-dropped Cluster ns/foo: copied without its owner Claim ns/a, to open a cycle of owners
+        note owner-dropped Cluster ns/foo: copied without its owner Claim ns/a, to break a cycle of owners
     "#]]);
 }
 
@@ -149,7 +149,7 @@ fn w11_the_version_in_an_owner_reference_does_not_matter() {
     let mut case = Case::new("");
     case.inventory = crate::inventory::Inventory::new(objects);
     case.check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
     "#]]);
 }
@@ -162,11 +162,11 @@ fn w18_an_object_that_is_being_deleted_is_refused() {
          Secret ns/stays ! deleting",
     )
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
         stay Secret ns/stays: not linked with any Cluster
-        refuse being-deleted: Machine ns/m is being deleted; its copy would come to life again
-          -> wait until it is gone; what it waits for: `kubectl get -n ns machine.cluster.x-k8s.io m -o 'jsonpath={.metadata.finalizers}'`
+        refuse being-deleted: Machine ns/m is being deleted; its copy would bring it back
+          -> wait until it is gone; to see what it waits for: `kubectl get -n ns machine.cluster.x-k8s.io m -o 'jsonpath={.metadata.finalizers}'`
     "#]]);
 }
 

@@ -14,7 +14,7 @@ fn a_link_makes_an_object_of_an_unlabelled_kind_move_after_what_it_belongs_to() 
     )
     .link("BareMetalHost ns/host", "Cluster ns/foo")
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move BareMetalHost ns/host (belongs to Cluster ns/foo) after Cluster ns/foo
         move Secret ns/inspection (belongs to Cluster ns/foo) after BareMetalHost ns/host
         stay BareMetalHost ns/free: kind BareMetalHost.metal3.io is not labelled for move
@@ -40,7 +40,7 @@ fn links_that_form_a_cycle_order_nothing() {
     .link("BareMetalHost ns/host", "Cluster ns/foo")
     .link("Cluster ns/foo", "BareMetalHost ns/host")
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move BareMetalHost ns/host (belongs to Cluster ns/foo)
         note link-ignored Cluster ns/foo: may be created before BareMetalHost ns/host, because that belongs to it as well
         note link-ignored BareMetalHost ns/host: may be created before Cluster ns/foo, because that belongs to it as well
@@ -64,7 +64,7 @@ fn a_need_moves_the_named_object_alone_and_its_needs() {
     .check(expect![[r#"
         move ConfigMap ns/ca (Secret ns/bmc needs it, says plugin p)
         move Secret ns/bmc (Machine ns/m needs it, says plugin p)
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
         stay ConfigMap ns/below: its owner Secret ns/bmc moves alone
         stay Secret ns/other: not linked with any Cluster
@@ -82,7 +82,7 @@ fn a_leave_outweighs_a_need_and_says_so() {
     .need("Machine ns/m", "Secret ns/bmc")
     .leave("Secret ns/bmc")
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
         stay Secret ns/bmc: left by plugin p: because
         note need-left Machine ns/m: plugin p says that it needs Secret ns/bmc, which plugin p leaves: because
@@ -104,7 +104,7 @@ fn what_something_that_stays_needs_too_is_kept() {
     .check(expect![[r#"
         keep ConfigMap ns/ca (Secret ns/bmc needs it, says plugin p; Secret ns/bmc stays and needs it too)
         keep Secret ns/bmc (Machine ns/m needs it, says plugin p; BareMetalHost ns/stays stays and needs it too)
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
         stay BareMetalHost ns/stays: kind BareMetalHost.metal3.io is not labelled for move
     "#]]);
@@ -121,7 +121,7 @@ fn a_left_object_stays_with_what_is_below_it_alone() {
     )
     .leave("Claim ns/left")
     .check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
         move Secret ns/both (belongs to Cluster ns/foo) after Cluster ns/foo without Claim left
         stay Secret ns/below: belongs to Claim ns/left, which plugin p leaves
         stay Secret ns/below-below: belongs to Claim ns/left, which plugin p leaves
@@ -138,7 +138,7 @@ fn a_class_of_a_cluster_that_a_plugin_leaves_is_kept() {
     )
     .leave("Cluster ns/foo")
     .check(expect![[r#"
-        keep ClusterClass ns/quick (moves with all below it; ClusterClass ns/quick is used by Cluster ns/foo, which stays)
+        keep ClusterClass ns/quick (moves with everything it owns; ClusterClass ns/quick is used by Cluster ns/foo, which stays)
         stay Cluster ns/foo: left by plugin p: because
     "#]]);
 }
@@ -153,15 +153,15 @@ fn a_kept_object_is_copied() {
     .keep("Secret ns/unknown")
     .check(expect![[r#"
         keep Secret ns/shared (labelled for move; kept by plugin p: because)
-        move Cluster ns/foo (moves with all below it)
+        move Cluster ns/foo (moves with everything it owns)
     "#]]);
 }
 
 #[test]
 fn no_plugin_keeps_a_cluster() {
     Case::new("Cluster ns/foo").keep("Cluster ns/foo").check(expect![[r#"
-        move Cluster ns/foo (moves with all below it)
-        refuse cluster-kept: plugin p would keep Cluster ns/foo in the source: two sides would manage it
+        move Cluster ns/foo (moves with everything it owns)
+        refuse cluster-kept: plugin p would keep Cluster ns/foo in the source: both sides would manage it
           -> configure plugin p not to keep Clusters, or run without it
     "#]]);
 }

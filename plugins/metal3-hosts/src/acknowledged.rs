@@ -1,6 +1,6 @@
 //! After the pause: is every host out of its operator's reach?
 //!
-//! The provider writes its pause in one patch with the status annotation, so the pause alone shows that it has heeded the
+//! The provider writes its pause in one patch with the status annotation, so the pause alone shows that it has acknowledged the
 //! Cluster's. What matters is that there is one, whoever's: from here on the host is copied and then deleted.
 
 use pivot_sdk::prelude::*;
