@@ -44,12 +44,14 @@ pub(crate) fn bring(
         Namespaces::All => {
             let namespace =
                 |object: usize| inventory.keys().get(object).and_then(|key| key.namespace.clone());
-            // A provider's namespace doesn't move because a Secret of a cluster-scoped identity does.
-            let global = |object: &usize| match selection.why(*object) {
-                Some(Chosen::Below { root }) => namespace(*root).is_none(),
-                _ => false,
+            // A provider's namespace doesn't move because a Secret of a cluster-scoped identity does, and none does because a
+            // plugin says that something in it is needed: it would open what it names to itself.
+            let by_itself = |object: &usize| match selection.why(*object) {
+                Some(Chosen::Below { root }) => namespace(*root).is_some(),
+                Some(Chosen::Root | Chosen::Labelled) => true,
+                Some(Chosen::Needed { .. }) | None => false,
             };
-            selection.iter().filter(|object| !global(object)).filter_map(namespace).collect()
+            selection.iter().filter(by_itself).filter_map(namespace).collect()
         }
     };
     let beyond = Beyond { inventory, graph, scope, relations, links, unread, moving };

@@ -36,11 +36,13 @@ impl Budget {
 }
 
 /// Under which conditions a component passes: the program, whose release decides what is counted and which compiler it
-/// has, and the limits. The lock keeps this with the digest; what passed under others is tried again.
+/// has, what it compiles for and which limits that system can set, and the limits. The lock keeps this with the digest; what passed under others is tried again.
 pub(crate) fn terms() -> String {
     format!(
-        "pivot-host {}, {SECONDS} s + {SECONDS_EACH} s/MiB, {} MiB + {MEMORY_EACH} MiB/MiB",
+        "pivot-host {} on {}-{}, {SECONDS} s + {SECONDS_EACH} s/MiB, {} MiB + {MEMORY_EACH} MiB/MiB",
         env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
         MEMORY / MIB
     )
 }

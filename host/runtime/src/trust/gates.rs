@@ -45,6 +45,12 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
         if !fits {
             missing.push(format!("to change {} of the {} in {}", change.kind, change.side, change.hook));
         }
+        // What is changed is shown: kinds that were granted narrower would not hold here.
+        let part = grants.kinds.iter().any(|grant| grant.meet(&change.kind).is_some());
+        if part && !grants.kinds.iter().any(|grant| grant.covers(&change.kind)) {
+            missing
+                .push(format!("to see all of {} (kinds), which it changes in {}", change.kind, change.hook));
+        }
     }
     for read in &declared.reads {
         if !grants.reads.iter().any(|grant| met(grant, read).is_some()) {
@@ -215,6 +221,31 @@ mod tests {
             ]";
         let hosts = GroupKind::new("metal3.io", "BareMetalHost");
         assert_eq!(of(wide), (vec![hosts], vec![secrets("x", true), secrets("y", false)]));
+    }
+
+    /// Every object of a kind that is changed is shown to the hook that changes it.
+    #[test]
+    fn kinds_that_are_changed_are_granted_whole() {
+        let all = GroupKind::new("metal3.io", "*");
+        let wide = Declaration {
+            kinds: vec![all.clone()],
+            changes: vec![Change { hook: Hook::Hold, kind: all, side: Side::Source }],
+            reach: vec![],
+            reads: vec![],
+            probes: vec![],
+            ..declared()
+        };
+        let missing = |kinds: &str| {
+            let text = format!(
+                "[plugins.p]\nhooks = ['hold']\nkinds = ['{kinds}']\nchanges = [{{ hook = 'hold', kind = '*.metal3.io', side = 'source' }}]\n"
+            );
+            granted(&wide, &[Hook::Hold], &OperatorFile::read(&text).unwrap().plugins["p"])
+        };
+        assert_eq!(missing("*.metal3.io"), [""; 0]);
+        assert_eq!(
+            missing("HardwareData.metal3.io"),
+            ["to see all of *.metal3.io (kinds), which it changes in hold"]
+        );
     }
 
     #[test]

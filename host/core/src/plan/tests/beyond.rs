@@ -76,6 +76,29 @@ fn of_all_namespaces_those_move_in_which_something_moves() {
     "#]]);
 }
 
+/// A need inside of a provider's namespace does not make that one move.
+#[test]
+fn what_a_plugin_needs_opens_no_namespace_to_it() {
+    Case::new(
+        "Cluster a/foo
+         Identity id
+         Secret provider/id < Identity id
+         Secret provider/one
+         Secret provider/two",
+    )
+    .need("Secret provider/id", "Secret provider/one")
+    .link("Secret provider/two", "Cluster a/foo")
+    .check(expect![[r#"
+        keep Secret provider/one (Secret provider/id needs it, says plugin p; Secret provider/id stays and needs it too)
+        move Cluster a/foo (moves with everything it owns)
+        keep Identity id (moves with everything it owns; cluster-scoped)
+        keep Secret provider/id (belongs to Identity id; belongs to Identity id, which is cluster-scoped) after Identity id
+        stay Secret provider/two: not linked with any Cluster
+        refuse plugin-reach: plugin p says that Secret provider/two belongs to Cluster a/foo; Secret provider/two is outside of what moves, and the plugin is not granted to reach it
+          -> {"remedy":"grant-reach","plugin":"p","kind":{"group":"","kind":"Secret"},"namespace":"provider"} | {"remedy":"switch-off","plugin":"p"}
+    "#]]);
+}
+
 #[test]
 fn what_is_reached_is_kept_unless_deleting_was_granted() {
     let case = || {
