@@ -81,7 +81,7 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
     let first = lost.keys().next()?;
     let names: Vec<String> = lost.iter().map(|(key, owner)| format!("{key} (below {owner})")).collect();
     let message = format!(
-        "{} would stay, and be garbage-collected in the source with what owns {} is deleted",
+        "{} would stay, and be garbage-collected in the source when what owns {} is deleted",
         some_of(&names, 3),
         if names.len() == 1 { "it" } else { "them" },
     );

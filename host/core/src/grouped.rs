@@ -125,14 +125,18 @@ fn names(words: &str, object: &Key) -> bool {
     words.split(|c| !of_a_name(c)).any(|word| word == name)
 }
 
-/// The same words of any object: its name and its namespace are taken out, in commands too.
+/// The same words of any object: its name is taken out, with its namespace where that is named for it, as `ns/name` or in a
+/// command (`-n ns`). A namespace that stands by itself is part of what is said: the same of another is another fact.
 pub fn anonymous(words: &str, object: &Key) -> String {
     let full = name(object);
     let mut out = String::with_capacity(words.len());
+    let mut of_flag = false;
     for part in words.split_inclusive(|c| !of_a_name(c)) {
         let word = part.trim_end_matches(|c| !of_a_name(c));
         let end = part.get(word.len()..).unwrap_or_default();
-        let own = word == full || word == object.name || Some(word) == object.namespace.as_deref();
+        let in_command = of_flag && Some(word) == object.namespace.as_deref();
+        let own = word == full || word == object.name || in_command;
+        of_flag = matches!(word, "-n" | "--namespace");
         out.push_str(if own && !word.is_empty() { "…" } else { word });
         out.push_str(end);
     }

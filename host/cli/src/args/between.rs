@@ -72,7 +72,7 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
     let source = match from_directory {
         Some(_) if from_kube => {
             return usage(
-                "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is either one",
+                "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other",
             );
         }
         Some(_) if to_kube => {
@@ -88,7 +88,7 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
         _ if gone == Some(Side::Target) => TargetEnd::Gone,
         Some(_) if to_kube || to_as.is_some() => {
             return usage(
-                "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is either one",
+                "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is one or the other",
             );
         }
         Some(directory) => TargetEnd::Directory(directory.clone()),

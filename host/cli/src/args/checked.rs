@@ -74,6 +74,10 @@ impl Choices {
             (source_gone, "--source-gone"),
         ];
         let plain = plain.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag.to_owned());
+        let at_once = (self.options.settle_concurrency
+            != Options::new(self.options.scope.clone()).settle_concurrency)
+            .then(|| ["--settle-concurrency".to_owned(), self.options.settle_concurrency.to_string()]);
+        let plain = plain.chain(at_once.into_iter().flatten());
         let kinds = self.options.accept_unverified.iter();
         plain.chain(kinds.flat_map(|kind| ["--accept-unverified".to_owned(), kind.to_string()])).collect()
     }
@@ -191,7 +195,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
 fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>) -> Result<Choices> {
     if connection.from_directory.is_some() {
         return usage(
-            "a directory that is read keeps no record of a move: there is nothing to resume: run `move` again into a new directory",
+            "a directory that is read keeps no record of a move, so there is nothing to resume; run `move` again into a new directory",
         );
     }
     let ends = ends(&connection, gone)?;

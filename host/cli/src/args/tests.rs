@@ -148,11 +148,19 @@ fn what_is_accepted_reaches_the_scope() {
 fn waiting_is_said_as_people_say_it() {
     let options = choices(
         "pivot-host move --to-kubeconfig b --pause-timeout 90 --gate-timeout 1h30m --timeout 2m \
-         --assume-paused --no-wait --accept-unverified A.g,B.g",
+         --assume-paused --no-wait --settle-concurrency 1 --accept-unverified A.g,B.g",
     );
     // A run that takes it up is told the same.
-    let decided =
-        ["--assume-paused", "--no-wait", "--accept-unverified", "A.g", "--accept-unverified", "B.g"];
+    let decided = [
+        "--assume-paused",
+        "--no-wait",
+        "--settle-concurrency",
+        "1",
+        "--accept-unverified",
+        "A.g",
+        "--accept-unverified",
+        "B.g",
+    ];
     assert_eq!(options.decided(), decided);
     let options = options.options(None);
     assert_eq!(options.pause_timeout, Duration::from_secs(90));
@@ -222,7 +230,7 @@ fn what_makes_no_sense_is_said() {
     refused(
         "pivot-host move --to-kubeconfig b --to-directory d",
         &expect![
-            "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is either one"
+            "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is one or the other"
         ],
     );
     refused(
@@ -234,7 +242,7 @@ fn what_makes_no_sense_is_said() {
     refused(
         "pivot-host plan --from-directory d --kubeconfig a",
         &expect![
-            "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is either one"
+            "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other"
         ],
     );
     refused("pivot-host plan -n ns -A", &expect!["--namespace and --all-namespaces exclude each other"]);

@@ -55,7 +55,13 @@ impl Document<PlanDocument<'_>> {
 /// The notes: what is said of several objects once, of each sort the first few. A plugin can cause one for each pair of objects.
 pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
     if all {
-        return plan.notes.iter().map(|note| note.message.clone()).collect();
+        let each = plan.notes.iter().map(|note| match &note.object {
+            Some(object) if !note.message.contains(&object.to_string()) => {
+                format!("{object}: {}", note.message)
+            }
+            _ => note.message.clone(),
+        });
+        return each.collect();
     }
     let mut sorts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut lines = Vec::new();

@@ -35,7 +35,7 @@ pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
 pub(super) fn failure_text(stop: &Stop, all: bool) -> Text {
     match &stop.failure {
         Failure::Refused(refusals) => Text::from(match Refusal::grouped(refusals).len() {
-            1 => "1 problem (listed above)".to_owned(),
+            1 => "refused, for 1 reason".to_owned(),
             several => format!("refused, for {several} reasons"),
         }),
         Failure::Several(_) => {

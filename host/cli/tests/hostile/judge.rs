@@ -19,7 +19,7 @@ pub(crate) fn faults(stdout: &[u8], stderr: &[u8]) -> Vec<String> {
         if text.contains(SECRET) {
             faults.push(format!("{stream} tells a secret"));
         }
-        if text.contains("a defect in pivot-host") || text.contains("panicked") {
+        if text.contains("this is a bug in pivot-host") || text.contains("panicked") {
             faults.push(format!("{stream} tells of a panic"));
         }
         let forged = |line: &&str| {

@@ -162,6 +162,8 @@ fn what_a_silent_controller_says_once_need_not_be_said_again() {
     assert_eq!(lacks(json!([{"type": "DataAvailable", "status": "True"}])), None);
     let waiting = lacks(json!([{"type": "DataAvailable", "status": "False"}])).unwrap();
     assert!(waiting.ends_with("DataAvailable"), "{waiting}");
+    // As somebody's annotation leaves it.
+    assert!(lacks(json!([])).unwrap().ends_with("Certificates, DataAvailable"));
 
     let cluster = object(CAPI, "Cluster", "c", 1, json!({"conditions": once}));
     let some =

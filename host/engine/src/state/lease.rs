@@ -220,7 +220,9 @@ pub(crate) fn not_allowed(side: Side, key: &Key, why: &str) -> Failure {
         side,
         object: Some(key.clone()),
         others: Vec::new(),
-        message: format!("a move needs a Lease and a record, which the user is not allowed to write: {why}"),
+        message: format!(
+            "this needs a Lease and, for a move, a record, which the user is not allowed to write: {why}"
+        ),
         remedies: vec!["grant it".into(), Remedy::NameRecordNamespace],
     })
 }

@@ -157,12 +157,12 @@ async fn resolve(
     let own_proxy = cluster.and_then(|cluster| cluster.proxy_url.as_ref()).is_some_and(|url| !url.is_empty());
     match Config::from_custom_kubeconfig(kubeconfig, &chosen).await {
         Ok(mut config) => {
-            if let Some(reason) = kubeconfig::odd_config(&config) {
-                return Err(ConnectError::Context { file, context, reason, source: None });
-            }
             // kube takes HTTPS_PROXY for every server; others leave out loopback addresses and NO_PROXY.
             if !own_proxy && !proxied(&config.cluster_url) {
                 config.proxy_url = None;
+            }
+            if let Some(reason) = kubeconfig::odd_config(&config) {
+                return Err(ConnectError::Context { file, context, reason, source: None });
             }
             Ok((file, context, config))
         }

@@ -103,8 +103,8 @@ const PART_WAY: &[Case] = &[
 const PAST_COMMIT: &[Case] = &[
     case("settle/trap", 5, &["hostile failed in settle for Host"]),
     case("settle/loop", 5, &["hostile failed in settle for Host", "longer than 2s"]),
-    case("settle/again", 5, &["hostile failed in settle for Host", "the same patch again"]),
-    case("settle/count", 5, &["hostile failed in settle for Host", "no end"]),
+    case("settle/again", 5, &["hostile failed in settle for Host", "returning the same patch"]),
+    case("settle/count", 5, &["hostile failed in settle for Host", "too many patches"]),
     case("settle/owners", 5, &["hostile failed in settle for Host", "/metadata/ownerReferences"]),
     case("settle/spec", 5, &["hostile failed in settle for Host", "/spec/note"]),
     case("settle/memory", 5, &["hostile failed in settle for Host", "metal3-hosts.pivot-host.io~1state"]),

@@ -12,7 +12,7 @@ const NAMESPACE: &str = "load";
 const STEADY: &str = "
 [plugins.steady]
 hooks = ['relate', 'check', 'hold', 'adapt', 'restore', 'settle']
-kinds = ['Host.test.io']
+kinds = ['Host.test.io', 'Secret']
 changes = [
     { hook = 'hold', kind = 'Host.test.io', side = 'source' },
     { hook = 'adapt', kind = 'Host.test.io', side = 'target' },

@@ -15,6 +15,8 @@ pub(crate) const ENCODED: &str = "aHVudGVyMi1vZi10aGUtbGFi";
 
 /// More than any run has to say.
 const LONGEST: usize = 64 << 10;
+/// The same of a document, which names every object.
+const LONGEST_DOCUMENT: usize = 256 << 10;
 
 /// What `hostile` asks for; the limits are low, so that a limit is reached soon.
 pub(crate) const HOSTILE: &str = "
@@ -162,7 +164,7 @@ impl Stage {
 
     /// `hostile`, fixed by its operator.
     pub(crate) async fn fixed(&self, name: &str) -> Plugins {
-        let operator = format!("{HOSTILE}[plugins.hostile.config]\nmended = true\n");
+        let operator = format!("{HOSTILE}[plugins.hostile.config]\nfixed = true\n");
         self.plugins(name, &["hostile"], &operator).await
     }
 
@@ -233,8 +235,10 @@ pub(crate) fn as_before(before: &[Dump; 2], after: &[Dump; 2], untouched: bool) 
 
 /// What holds for every run, however it ended: nothing secret, nothing that writes on a terminal, no panic, no flood.
 pub(crate) fn decent(ended: &Ended) -> Result<(), String> {
-    for (stream, text) in [("stdout", &ended.stdout), ("stderr", &ended.stderr)] {
-        for bad in [MARKER, ENCODED, "panicked at", "a defect in pivot-host", "unexpected:"] {
+    for (stream, text, longest) in
+        [("stdout", &ended.stdout, LONGEST_DOCUMENT), ("stderr", &ended.stderr, LONGEST)]
+    {
+        for bad in [MARKER, ENCODED, "panicked at", "this is a bug in pivot-host", "unexpected:"] {
             if text.contains(bad) {
                 return Err(format!("{bad:?} on {stream}"));
             }
@@ -242,7 +246,7 @@ pub(crate) fn decent(ended: &Ended) -> Result<(), String> {
         if let Some(control) = text.chars().find(|c| c.is_control() && *c != '\n') {
             return Err(format!("{control:?} on {stream}"));
         }
-        if text.len() > LONGEST {
+        if text.len() > longest {
             return Err(format!("{} bytes on {stream}", text.len()));
         }
     }
