@@ -122,7 +122,7 @@ async fn a_namespaces_admin_moves_the_namespace() {
     let host = host.with(&["--record-namespace", "shop"]);
     let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
     // One reason, not one for each kind.
-    for says in ["for this reason", "is not allowed to list CustomResourceDefinitions", "grant `list`"] {
+    for says in ["for 1 reason", "is not allowed to list CustomResourceDefinitions", "grant `list`"] {
         assert!(ended.stderr.contains(says), "{}", ended.stderr);
     }
     same(before.clone(), all(source, &["shop"]).await);
