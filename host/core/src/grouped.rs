@@ -136,7 +136,7 @@ pub fn anonymous(words: &str, object: &Key) -> String {
         let end = part.get(word.len()..).unwrap_or_default();
         let in_command = of_flag && Some(word) == object.namespace.as_deref();
         let own = word == full || word == object.name || in_command;
-        of_flag = matches!(word, "-n" | "--namespace");
+        of_flag = word.starts_with('-');
         out.push_str(if own && !word.is_empty() { "…" } else { word });
         out.push_str(end);
     }
