@@ -117,7 +117,7 @@ fn what_passed_is_in_the_lock_and_is_not_tried_again() {
     let locked = ran(&["plugin", "lock", plugin.to_str().unwrap()]);
     assert!(locked.status.success(), "{}", err(&locked));
     let lock = fs::read_to_string(dir.path().join("plugins.lock")).unwrap();
-    let passed = format!("\npassed = \"pivot-host {}, ", env!("CARGO_PKG_VERSION"));
+    let passed = format!("\npassed = \"pivot-host {} on ", env!("CARGO_PKG_VERSION"));
     assert!(lock.contains(&passed), "{lock}");
     let verified = ran(&["plugin", "verify", dir.path().to_str().unwrap()]);
     assert!(verified.status.success(), "{}", err(&verified));
