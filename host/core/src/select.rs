@@ -106,10 +106,18 @@ impl Rules<'_> {
         !left && (self.in_scope(object) || !is_cluster(&object.kind.group_kind))
     }
 
+    /// Whether an object's own labels count. They do anywhere but where we look only because a plugin reaches there: what it doesn't
+    /// bring along stays, whatever the users of that namespace write on it.
+    fn label_counts(&self, object: &Object) -> bool {
+        let namespace = object.meta.namespace.as_deref();
+        let mut reaches = self.relations.reaches.values().flatten();
+        self.in_scope(object) || !reaches.any(|reach| reach.covers(&object.kind.group_kind, namespace))
+    }
+
     /// A kind moves only in the namespaces that were asked for, a class also where a Cluster of those uses it; a
-    /// label on the object itself counts anywhere.
+    /// label on the object itself counts anywhere that we look by ourselves.
     fn is_root(&self, index: usize, object: &Object) -> bool {
-        if object.meta.labelled(names::LABEL_MOVE_HIERARCHY) {
+        if object.meta.labelled(names::LABEL_MOVE_HIERARCHY) && self.label_counts(object) {
             return true;
         }
         is_hierarchy(&object.kind) && (self.in_scope(object) || self.is_used_class(index, object))
@@ -134,7 +142,8 @@ impl Rules<'_> {
     }
 
     fn is_labelled(&self, object: &Object) -> bool {
-        object.meta.labelled(names::LABEL_MOVE) || (is_moved(&object.kind) && self.in_scope(object))
+        (object.meta.labelled(names::LABEL_MOVE) && self.label_counts(object))
+            || (is_moved(&object.kind) && self.in_scope(object))
     }
 
     fn hierarchies(&self, selection: &mut Selection) {

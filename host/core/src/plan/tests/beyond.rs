@@ -76,6 +76,18 @@ fn of_all_namespaces_those_move_in_which_something_moves() {
     "#]]);
 }
 
+/// Who may write in a namespace that a plugin reaches has no say over what moves from there.
+#[test]
+fn a_label_where_only_a_plugin_looks_moves_nothing() {
+    let labelled = |reach: bool| {
+        let case = Case::new("Cluster ns/foo\n Secret other/s ! move").namespace("ns");
+        let case = if reach { case.reach("Secret", "other", true) } else { case };
+        case.plan().steps.iter().map(|step| step.key.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(labelled(true), ["Cluster ns/foo"]);
+    assert_eq!(labelled(false), ["Secret other/s", "Cluster ns/foo"], "where it was read for another reason");
+}
+
 /// A need inside of a provider's namespace does not make that one move.
 #[test]
 fn what_a_plugin_needs_opens_no_namespace_to_it() {
