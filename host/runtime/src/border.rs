@@ -60,9 +60,19 @@ impl objects::Host for Ctx {
             let (card, services, lists) = (Arc::clone(&card), services.clone(), Arc::clone(&lists));
             async move {
                 // Until the list was handed in: those that wait for their turn are in memory, too.
-                let turn = if is_list(&query) { lists.acquire_owned().await.ok() } else { None };
+                let turn = if is_list(&asked_of_servers(&card, &query)) {
+                    lists.acquire_owned().await.ok()
+                } else {
+                    None
+                };
                 let answer = match services {
-                    Some(services) => services.read(&card.name, query.clone()).await,
+                    Some(services) => {
+                        let read = services.read(&card.name, asked_of_servers(&card, &query)).await;
+                        read.map(|mut objects| {
+                            objects.retain(|o| query.name.as_deref().is_none_or(|name| o.meta.name == name));
+                            objects
+                        })
+                    }
                     None => Err(pure()),
                 };
                 (answer, query, turn)
@@ -137,6 +147,13 @@ impl log::Host for Ctx {
         self.say(level, &message);
         Ok(())
     }
+}
+
+/// The question as servers see it. Of a plugin that sees the data of Secrets they see no name: it would be text of its own
+/// on the way out, into their logs and ours.
+fn asked_of_servers(card: &Card, query: &Query) -> Query {
+    let name = query.name.clone().filter(|_| !card.secret_data());
+    Query { name, ..query.clone() }
 }
 
 /// Objects on their way in.
@@ -231,4 +248,44 @@ fn probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, ServiceError> 
     let named: Vec<Network> = grants.probes.iter().filter_map(|p| p.network_at(endpoint.port)).collect();
     let timeout = Duration::from_millis(timeout_ms.into()).min(LONGEST_PROBE).min(card.limits().time);
     Ok(Probe { http, vantage, address, timeout, named })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::describe::Declaration;
+    use crate::error::Who;
+    use crate::trust::OperatorFile;
+
+    #[test]
+    fn a_plugin_that_sees_the_data_of_secrets_writes_no_name_into_a_request() {
+        let declaration = Declaration {
+            name: "p".into(),
+            version: "1.0.0".into(),
+            summary: "S.".into(),
+            kinds: vec![],
+            reach: vec![],
+            changes: vec![],
+            reads: vec![],
+            probes: vec![],
+            secret_data: true,
+            extra: vec![],
+        };
+        let name = || Some("68756e74657232".to_owned());
+        let kind = GroupKind::new("", "ConfigMap");
+        let query = Query {
+            side: pivot_core::Side::Target,
+            kind,
+            namespace: Some("ns".into()),
+            name: name(),
+            confined: true,
+        };
+        for (granted, seen) in [(true, None), (false, name())] {
+            let file = OperatorFile::read(&format!("[plugins.p]\nsecret-data = {granted}")).unwrap();
+            let admitted = Some((declaration.clone(), file.plugins["p"].clone()));
+            let card = Card { admitted, ..Card::stranger(Who::default()) };
+            let asked = asked_of_servers(&card, &query);
+            assert_eq!((asked.name.clone(), is_list(&asked)), (seen.clone(), seen.is_none()));
+        }
+    }
 }
