@@ -6,9 +6,7 @@ use std::sync::Arc;
 use pivot_core::Side;
 use pivot_core::plan::{Note, Plan};
 use pivot_engine::run;
-use pivot_engine::{
-    Event, Exit, Failure, Halt, Halter, Hooks, MoveStatus, Next, Options, Setup, Stop, Watcher,
-};
+use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
 
 use crate::args::{Choices, Connection, OutputFormat, TargetEnd};
 use crate::ends::{self, Asked, OpenError, Opened};
@@ -17,7 +15,7 @@ use crate::next::Commands;
 use crate::output::{
     self, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument, StatusDocument, Text, Told,
 };
-use crate::plugins::{self, Plugins};
+use crate::plugins::Loading;
 use crate::signals;
 
 /// Where nothing was opened yet, nothing is known of a move under way.
@@ -54,14 +52,10 @@ impl<'a> Errand<'a> {
     }
 
     pub(crate) async fn plan(&self) -> u8 {
-        // Before anything is opened: what is wrong with a plugin shows before anything moves.
-        let Plugins { called, disabled } = match plugins::load(&self.choices.with).await {
-            Ok(plugins) => plugins,
-            Err(errors) => return self.failed(Exit::Plugin, &errors, UNTOUCHED),
-        };
+        let plugins = Loading::begin(&self.choices.with);
         let opened = match ends::to_read(&self.choices.ends).await {
             Ok(opened) => opened,
-            Err(error) => return self.not_opened(&error),
+            Err(error) => return self.not_opened(&error, &plugins).await,
         };
         if matches!(self.choices.ends.target, TargetEnd::None) {
             self.output.warn(
@@ -72,10 +66,13 @@ impl<'a> Errand<'a> {
         let scope = options.scope.clone();
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), true);
-        let switched_off: Vec<Note> = disabled.iter().map(|name| switched_off(name)).collect();
-        tell(&progress, &switched_off);
-        let result = run::plan(self.setup(&opened, options, &progress, called)).await;
+        let result = run::plan(self.setup(&opened, options, &progress, &plugins)).await;
         progress.end();
+        if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
+            return code;
+        }
+        let disabled = plugins.disabled();
+        let switched_off: Vec<Note> = disabled.iter().map(|name| switched_off(name)).collect();
         let moves = self.under_way(&progress);
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let show = |plan: &Plan| {
@@ -131,20 +128,24 @@ impl<'a> Errand<'a> {
     }
 
     pub(crate) async fn go(&self, going: Going) -> u8 {
-        let (Plugins { called, disabled }, opened) = match self.unless_halted(self.opened(true)).await {
+        let plugins = Loading::begin(&self.choices.with);
+        let opened = match self.unless_halted(self.opened(&plugins)).await {
             Ok(opened) => opened,
             Err(code) => return code,
         };
         let options = self.choices.options(opened.namespace.as_deref());
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
-        tell(&progress, &disabled.iter().map(|name| switched_off(name)).collect::<Vec<_>>());
-        let setup = self.setup(&opened, options, &progress, called);
+        let setup = self.setup(&opened, options, &progress, &plugins);
         let result = match going {
             Going::Move => run::start(setup).await,
             Going::Resume => run::resume(setup).await,
         };
         progress.end();
+        if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
+            return code;
+        }
+        let disabled = plugins.disabled();
         let report = match result {
             Ok(report) => report,
             Err(stop) => {
@@ -168,13 +169,14 @@ impl<'a> Errand<'a> {
 
     pub(crate) async fn roll_back(&self) -> u8 {
         let options = self.choices.options(None);
-        let (_, opened) = match self.unless_halted(self.opened(false)).await {
+        let plugins = Loading::none();
+        let opened = match self.unless_halted(self.opened(&plugins)).await {
             Ok(opened) => opened,
             Err(code) => return code,
         };
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
-        let result = run::rollback(self.setup(&opened, options, &progress, Vec::new())).await;
+        let result = run::rollback(self.setup(&opened, options, &progress, &plugins)).await;
         progress.end();
         match result {
             Ok(taken) => {
@@ -189,16 +191,17 @@ impl<'a> Errand<'a> {
     pub(crate) async fn status(&self) -> u8 {
         let Connection { kubeconfig, kubeconfig_context, as_user, .. } = &self.choices.connection;
         let source_given = kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some();
+        let plugins = Loading::none();
         let (opened, one) = match ends::to_ask(&self.choices.ends, source_given).await {
             Ok(Asked::Both(opened)) => (opened, None),
             Ok(Asked::One(side, place)) => {
                 (Opened { source: place.clone(), target: place, namespace: None }, Some(side))
             }
-            Err(error) => return self.not_opened(&error),
+            Err(error) => return self.not_opened(&error, &plugins).await,
         };
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
-        let setup = self.setup(&opened, self.choices.options(None), &progress, Vec::new());
+        let setup = self.setup(&opened, self.choices.options(None), &progress, &plugins);
         let result = match one {
             None => run::status(setup).await,
             Some(side) => run::status_of_one(setup, side).await,
@@ -218,15 +221,28 @@ impl<'a> Errand<'a> {
         }
     }
 
-    /// Both sides, to work on, and the plugins, if they are to help; otherwise how the program ends.
-    async fn opened(&self, with_plugins: bool) -> Result<(Plugins, Opened), u8> {
-        let plugins = match with_plugins {
-            true => plugins::load(&self.choices.with).await,
-            false => Ok(Plugins::default()),
-        };
-        let plugins = plugins.map_err(|errors| self.failed(Exit::Plugin, &errors, UNTOUCHED))?;
-        let opened = ends::to_write(&self.choices.ends).await.map_err(|error| self.not_opened(&error))?;
-        Ok((plugins, opened))
+    /// Both sides, to work on; otherwise how the program ends.
+    async fn opened(&self, plugins: &Loading) -> Result<Opened, u8> {
+        // No directory is made for a move that is refused for its plugins.
+        if matches!(self.choices.ends.target, TargetEnd::Directory(_))
+            && let Some(errors) = plugins.refused().await
+        {
+            return Err(self.failed(Exit::Plugin, &errors, UNTOUCHED));
+        }
+        match ends::to_write(&self.choices.ends).await {
+            Ok(opened) => Ok(opened),
+            Err(error) => Err(self.not_opened(&error, plugins).await),
+        }
+    }
+
+    /// How the program ends where plugins are refused: whatever else went wrong beside that, it is said.
+    async fn plugins_refused(&self, stop: Option<&Stop>, plugins: &Loading) -> Option<u8> {
+        // Nobody waits for them who wants to stop.
+        if matches!(stop?.failure, Failure::Halted(_)) {
+            return None;
+        }
+        let errors = plugins.refused().await?;
+        Some(self.failed(Exit::Plugin, &errors, UNTOUCHED))
     }
 
     /// Before the engine works there is no safe point to go to: the first signal ends the program.
@@ -242,23 +258,26 @@ impl<'a> Errand<'a> {
         Err(self.failed(exit, &"stopped as asked".into(), UNTOUCHED))
     }
 
-    fn setup(
-        &self,
-        opened: &Opened,
-        options: Options,
-        progress: &Arc<Progress>,
-        plugins: Vec<Arc<dyn Hooks>>,
-    ) -> Setup {
+    fn setup(&self, opened: &Opened, options: Options, progress: &Arc<Progress>, plugins: &Loading) -> Setup {
+        let watcher = progress.clone();
+        let tell_disabled = move |disabled: &[String]| {
+            for Note { code, object, message } in disabled.iter().map(|name| switched_off(name)) {
+                watcher.event(Event::Note { code: code.to_owned(), object, text: message });
+            }
+        };
         Setup {
             sides: opened.sides(),
             options,
-            plugins,
+            plugins: plugins.called(tell_disabled),
             watcher: progress.clone(),
             halter: self.halter.clone(),
         }
     }
 
-    fn not_opened(&self, error: &OpenError) -> u8 {
+    async fn not_opened(&self, error: &OpenError, plugins: &Loading) -> u8 {
+        if let Some(errors) = plugins.refused().await {
+            return self.failed(Exit::Plugin, &errors, UNTOUCHED);
+        }
         // With its sources, each apart from what it was the cause of.
         tracing::debug!(error = error as &dyn std::error::Error, "not opened");
         self.failed(Exit::Refused, &error.to_string().into(), UNTOUCHED)
@@ -299,13 +318,6 @@ impl<'a> Errand<'a> {
 fn switched_off(name: &str) -> Note {
     let message = format!("plugin {name} takes no part: plugins.toml doesn't enable it");
     Note { code: "plugin-disabled", object: None, message }
-}
-
-/// Reports notes that the engine doesn't know of.
-fn tell(watcher: &Arc<Progress>, notes: &[Note]) {
-    for Note { code, object, message } in notes.iter().cloned() {
-        watcher.event(Event::Note { code: code.to_owned(), object, text: message });
-    }
 }
 
 /// What may be typed next about a move.

@@ -1,15 +1,15 @@
 //! Plugins on the command line: loading them for a move, and what can be done with them outside one.
 
 mod inspection;
+mod loading;
 mod refused;
 mod runtime;
 mod trial;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use pivot_core::hooks::Description;
-use pivot_engine::{Exit, Hooks};
+use pivot_engine::Exit;
 use pivot_runtime::{Admission, LoadOptions, Loaded, Plugin};
 use serde_json::{Value, json};
 
@@ -17,26 +17,8 @@ use crate::args::{PluginVerb, With};
 use crate::exit::{self, Result};
 use crate::output::{Document, Output, Text};
 use inspection::{document, facts};
+pub(crate) use loading::Loading;
 use runtime::runtime;
-
-/// The plugins of a move.
-#[derive(Default)]
-pub(crate) struct Plugins {
-    /// Those that take part.
-    pub(crate) called: Vec<Arc<dyn Hooks>>,
-    /// Those that are there and not enabled, each with its version.
-    pub(crate) disabled: Vec<String>,
-}
-
-/// The plugins of a move; none where no directory is named. An error is everything that is wrong with them.
-pub(crate) async fn load(with: &With) -> Result<Plugins, Text> {
-    let Some(directory) = &with.plugins else { return Ok(Plugins::default()) };
-    let Loaded { plugins, disabled } = read(directory, with.unlocked).await?;
-    Ok(Plugins {
-        called: plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>).collect(),
-        disabled: names(&disabled),
-    })
-}
 
 /// With versions.
 fn names<'a>(all: impl IntoIterator<Item = &'a Description>) -> Vec<String> {

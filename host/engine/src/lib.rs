@@ -43,6 +43,7 @@ pub use outcome::under_way::MoveStatus;
 pub use phases::rollback::TakenBack;
 pub use plugins::bounds::violation;
 pub use plugins::hooks::{self, HookError, Hooks};
+pub use plugins::loading::Plugins;
 pub use requests::halt::{Halt, Halter};
 pub use requests::side::Sides;
 pub use setup::Setup;

@@ -3,5 +3,6 @@
 pub(crate) mod bounds;
 pub(crate) mod calls;
 pub mod hooks;
+pub(crate) mod loading;
 pub(crate) mod scene;
 pub(crate) mod services;

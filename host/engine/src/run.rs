@@ -33,7 +33,7 @@ use crate::status;
 /// What would move, and whether anything prevents it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
-        let opened = open(&setup).await?;
+        let opened = opened(&setup).await?;
         let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_look(&setup, &opened));
         let moves = moves?;
         for under_way in status::moves_of(&moves, None) {
@@ -41,7 +41,8 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         }
         let found = moves.of_scope(&setup.options.scope).cloned();
         let id = new_id(&setup, &opened);
-        let active = begin(setup, opened, found, id, None)?;
+        let plugins = setup.loaded().await?;
+        let active = begin(setup, &plugins, opened, found, id, None)?;
         active.job.tell_accepted();
         let (base, providers) = match look(&active.job, Some(first?)).await {
             Ok(seen) => seen,
@@ -88,12 +89,26 @@ pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
     status::of_one(&setup, given).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
 }
 
+/// Opens both sides; plugins that are refused end that, however long a side takes to answer.
+async fn opened(setup: &Setup) -> Result<Opened, Failure> {
+    let refused = async {
+        match setup.loaded().await {
+            Ok(_) => future::pending().await,
+            Err(failure) => failure,
+        }
+    };
+    tokio::select! {
+        opened = open(setup) => opened,
+        failure = refused => Err(failure),
+    }
+}
+
 /// Reads the source with the scope that was asked for.
 async fn first_look(setup: &Setup, opened: &Opened) -> Result<FirstLook, Failure> {
     setup.watcher.event(Event::Looking { side: Side::Source });
-    let wishes = planning::wishes(&setup.plugins);
+    let wishes = async { Ok(planning::wishes(&setup.loaded().await?)) };
     let sides = Both::new(&opened.sides.source, &opened.sides.target);
-    FirstLook::take(sides, &opened.kinds, &setup.options.scope, &wishes).await
+    FirstLook::take(sides, &opened.kinds, &setup.options.scope, wishes).await
 }
 
 fn report(active: &ActiveMove, done: Done) -> Report {
@@ -188,7 +203,7 @@ async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
 
 /// The same: under its locks, with the records as they are then.
 async fn under_locks(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
-    let opened = open(&setup).await.map_err(|failure| verb.before(failure))?;
+    let opened = opened(&setup).await.map_err(|failure| verb.before(failure))?;
     let id = new_id(&setup, &opened);
     let taken = take_locks(&setup, &opened, verb, &id).await.map_err(|failure| verb.before(failure))?;
     let (locks, moves, first) = match taken {
@@ -252,7 +267,8 @@ async fn ready(
             other.move_id, other.phase
         )));
     }
-    let active = begin(setup, opened, found, id, locks)?;
+    let plugins = setup.loaded().await?;
+    let active = begin(setup, &plugins, opened, found, id, locks)?;
     Ok((active, begun.is_some()))
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::events::Watcher;
 use crate::options::Options;
+use crate::outcome::failure::Failure;
 use crate::plugins::hooks::Hooks;
+use crate::plugins::loading::Plugins;
 use crate::requests::halt::Halter;
 use crate::requests::side::Sides;
 
@@ -15,10 +17,20 @@ pub struct Setup {
     pub sides: Sides,
     /// What the user decides.
     pub options: Options,
-    /// The plugins, in their order.
-    pub plugins: Vec<Arc<dyn Hooks>>,
+    /// The plugins, in their order; they may still be on their way.
+    pub plugins: Plugins,
     /// Who is told.
     pub watcher: Arc<dyn Watcher>,
     /// Who may ask for a stop.
     pub halter: Halter,
+}
+
+impl Setup {
+    /// The plugins, as soon as they are loaded.
+    pub(crate) async fn loaded(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
+        tokio::select! {
+            loaded = self.plugins.loaded() => loaded,
+            halt = self.halter.wait() => Err(Failure::Halted(halt)),
+        }
+    }
 }

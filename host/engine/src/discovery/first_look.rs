@@ -25,7 +25,7 @@ impl FirstLook {
         sides: Both<&Handle>,
         kinds: &Kinds,
         scope: &Scope,
-        wishes: &Wishes,
+        wishes: impl Future<Output = Result<Wishes, Failure>>,
     ) -> Result<Self, Failure> {
         before_pause::definitions_readable(kinds)?;
         let (sight, namespaces) = tokio::try_join!(

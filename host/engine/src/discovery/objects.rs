@@ -30,35 +30,63 @@ pub(crate) struct Sight {
     pub(crate) cautions: Vec<String>,
 }
 
-/// Reads everything that could move, and what plugins want to see and reach.
+/// Reads everything that could move, and what plugins want to see and reach: what doesn't depend on them before they are loaded.
 pub(crate) async fn discover(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     scope: &Scope,
-    wishes: &Wishes,
+    wishes: impl Future<Output = Result<Wishes, Failure>>,
 ) -> Result<Sight, Failure> {
     let namespace = match &scope.namespaces {
         Namespaces::All => None,
         Namespaces::One(one) => Some(one.as_str()),
     };
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
-    let read = kinds.values().filter(|kind| kind.group_kind != cluster);
-    let read =
-        read.flat_map(|kind| reach::lists(kind, wishes, scope).into_iter().map(move |list| (kind, list)));
-    let lists = read.map(|(kind, namespace)| -> Work<'_, Vec<Object>> {
-        async move { Ok(list_or_nothing(handle, kind, namespace.as_deref()).await?.objects) }.boxed()
-    });
-    let (lists, clusters, (providers, provider_secrets)) = tokio::try_join!(
-        side_by_side::all(LISTS, lists.collect()),
+    let others = || kinds.values().filter(|kind| kind.group_kind != cluster);
+    let of = |wishes: &Wishes| -> BTreeSet<List<'_>> {
+        others()
+            .flat_map(|kind| reach::lists(kind, wishes, scope).into_iter().map(move |list| (kind, list)))
+            .collect()
+    };
+    let at_once = of(&Wishes::default());
+    let wished = async {
+        let all = of(&wishes.await?);
+        let more = read_lists(handle, all.difference(&at_once).cloned()).await?;
+        Ok((all, more))
+    };
+    let (lists, (all, more), clusters, (providers, provider_secrets)) = tokio::try_join!(
+        read_lists(handle, at_once.iter().cloned()),
+        wished,
         read_clusters(handle, kinds.get(&cluster), namespace),
         read_providers(handle, kinds, namespace)
     )?;
     let Clusters { here, elsewhere, caution } = clusters;
-    let mut objects: Vec<Object> = lists.into_iter().flatten().collect();
+    // Where a plugin made a list wider, the narrower one is part of it.
+    let lists: BTreeMap<_, _> =
+        lists.into_iter().chain(more).filter(|(list, _)| all.contains(list)).collect();
+    let mut objects: Vec<Object> = lists.into_values().flatten().collect();
     objects.extend(here);
     objects.extend(provider_secrets);
     let inventory = with_distant_classes(handle, kinds, objects).await?;
     Ok(Sight { inventory, elsewhere, providers, cautions: caution.into_iter().collect() })
+}
+
+/// A kind, and the namespace of which its objects are read; none: all.
+type List<'a> = (&'a Arc<Kind>, Option<String>);
+
+/// Reads lists side by side.
+async fn read_lists<'a>(
+    handle: &Handle,
+    lists: impl Iterator<Item = List<'a>>,
+) -> Result<Vec<(List<'a>, Vec<Object>)>, Failure> {
+    let lists = lists.map(|(kind, namespace)| -> Work<'_, (List<'a>, Vec<Object>)> {
+        async move {
+            let objects = list_or_nothing(handle, kind, namespace.as_deref()).await?.objects;
+            Ok(((kind, namespace), objects))
+        }
+        .boxed()
+    });
+    side_by_side::all(LISTS, lists.collect()).await
 }
 
 async fn list_or_nothing(

@@ -125,6 +125,8 @@ pub enum Failure {
     Undecided(Box<Failure>),
     /// The record can't be used.
     Record(String),
+    /// The plugins were refused. Whoever loads them knows why.
+    PluginsRefused,
     /// The plugins are not the record's.
     Plugins {
         /// The move.
@@ -263,6 +265,7 @@ impl fmt::Display for Failure {
             Self::OtherEnd { move_id, into_directory: false } => {
                 write!(f, "move {move_id} goes to a cluster")
             }
+            Self::PluginsRefused => f.write_str("the plugins were refused"),
             Self::Plugins { move_id, begun, remedy: _ } => write!(
                 f,
                 "move {move_id} was begun with {begun}, and this run has others (or others of the same name)"

@@ -99,7 +99,7 @@ fn standing(phase: Phase) -> &'static str {
 fn exit_untouched(failure: &Failure) -> Exit {
     match failure {
         Failure::Empty(_) | Failure::NoMove => Exit::Empty,
-        Failure::Plugins { .. } => Exit::Plugin,
+        Failure::Plugins { .. } | Failure::PluginsRefused => Exit::Plugin,
         Failure::TimedOut(_) => Exit::Timeout,
         Failure::Halted(Halt::Signal(15)) => Exit::Terminated,
         Failure::Halted(Halt::Signal(_)) => Exit::Interrupted,

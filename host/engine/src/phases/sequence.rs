@@ -1,6 +1,7 @@
 //! The way of one move through its phases. A phase is written down before its first change is made.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -381,7 +382,7 @@ impl ActiveMove {
         let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
         let wishes = Wishes { kinds: self.journal.record.kinds.clone(), reaches: brought.collect() };
         let scope = &self.journal.record.scope;
-        let sight = discover(&self.job.source, &self.job.kinds.source, scope, &wishes).await?;
+        let sight = discover(&self.job.source, &self.job.kinds.source, scope, ready(Ok(wishes))).await?;
         let objects = sight.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
         Ok(objects.map(|object| (object.key(), object.clone())).collect())
     }
@@ -411,7 +412,7 @@ fn locks_of(job: &Job, base: &Base) -> BTreeSet<Lock> {
 /// Reads the source as it is now, and plans with it.
 async fn read(job: &Job) -> Result<Base, Failure> {
     let wishes = planning::wishes(&job.plugins);
-    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, &wishes).await?;
+    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, ready(Ok(wishes))).await?;
     let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
     Ok(Base { inventory: sight.inventory, plan, relations })
 }
@@ -424,7 +425,7 @@ pub(crate) async fn look(job: &Job, first: Option<FirstLook>) -> Result<(Base, B
             job.tell(Event::Looking { side: Side::Source });
             let wishes = planning::wishes(&job.plugins);
             let sides = Both::new(&job.source, &job.target);
-            FirstLook::take(sides, &job.kinds, &job.options.scope, &wishes).await?
+            FirstLook::take(sides, &job.kinds, &job.options.scope, ready(Ok(wishes))).await?
         }
     };
     for caution in &sight.cautions {

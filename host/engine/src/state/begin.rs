@@ -11,6 +11,7 @@ use crate::discovery::kinds::Kinds;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::sequence::ActiveMove;
+use crate::plugins::hooks::Hooks;
 use crate::plugins::services::Answers;
 use crate::setup::Setup;
 use crate::state::found::Found;
@@ -35,14 +36,16 @@ pub(crate) fn new_id(setup: &Setup, opened: &Opened) -> String {
 /// Puts a move together from what was found, or a new one.
 pub(crate) fn begin(
     setup: Setup,
+    plugins: &[Arc<dyn Hooks>],
     opened: Opened,
     found: Option<Found>,
     new_id: String,
     locks: Option<Arc<Locks>>,
 ) -> Result<ActiveMove, Failure> {
-    let Setup { sides: _, mut options, plugins, watcher, halter } = setup;
+    let Setup { sides: _, mut options, plugins: _, watcher, halter } = setup;
     let Opened { sides, kinds, records, identities, .. } = opened;
-    let plugins: Vec<_> = plugins.into_iter().map(|plugin| plugin.for_run().unwrap_or(plugin)).collect();
+    let plugins: Vec<_> =
+        plugins.iter().map(|plugin| plugin.for_run().unwrap_or_else(|| plugin.clone())).collect();
     let into_directory = !sides.target.can().keeps_state;
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();

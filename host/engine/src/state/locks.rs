@@ -107,8 +107,11 @@ enum Blocked {
 /// Locks that are held, and renewed.
 pub(crate) struct Locks {
     shared: Arc<Held>,
-    renewal: JoinHandle<()>,
+    renewal: Renewal,
 }
+
+/// What renews locks until it is dropped.
+struct Renewal(JoinHandle<()>);
 
 struct Held {
     asking: Asking,
@@ -156,35 +159,31 @@ impl Locks {
         });
         let Asking { leases, halter, watcher, .. } = &held.asking;
         let mut dead = Dead { take_over: held.asking.take_over, ..Dead::default() };
-        let (taken_at, read) = loop {
+        let (renewal, moves, more) = loop {
             let begun = now();
-            let (blocked, read) = match held.try_each(wanted, &dead).await {
-                Ok(None) => {
-                    let (blocked, moves, more) =
-                        tokio::join!(held.look_at_other(wanted, &dead), opened.moves(), beside());
-                    (blocked, Some((moves, more)))
-                }
-                other => (other, None),
-            };
-            let seen = match blocked {
-                Ok(None) => break (begun, read),
-                Ok(Some(Blocked::Held(seen))) => seen,
-                Ok(Some(Blocked::Claimed(record))) => {
-                    held.back_off().await;
-                    return Err(claimed(&record));
-                }
-                Err(failure) => {
-                    held.back_off().await;
-                    return Err(failure);
+            let blocked = match held.try_each(wanted, &dead).await.transpose() {
+                Some(blocked) => blocked,
+                None => {
+                    // Reading takes as long as there are objects, and as plugins are compiled.
+                    let renewal = Renewal::start(&held, begun);
+                    let others =
+                        async { held.look_at_other(wanted, &dead).await.transpose().map_or(Ok(()), Err) };
+                    let read = async { Ok(tokio::join!(opened.moves(), beside())) };
+                    match tokio::try_join!(others, read) {
+                        Ok(((), (moves, more))) => break (renewal, moves, more),
+                        Err(blocked) => blocked,
+                    }
                 }
             };
             held.back_off().await;
+            let seen = match blocked? {
+                Blocked::Held(seen) => seen,
+                Blocked::Claimed(record) => return Err(claimed(&record)),
+            };
             if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
                 dead.stood_still.insert(still.name, still.resource_version);
             }
         };
-        halter.renewed(Some(taken_at));
-        let renewal = tokio::spawn(held.clone().renew().in_current_span());
         let locks = Self { shared: held.clone(), renewal };
         let robbed = held.robbed.load(Ordering::Relaxed);
         for name in locked(&held.each).keys() {
@@ -193,10 +192,7 @@ impl Locks {
         if robbed {
             locks.outlast_the_robbed(halter, &**watcher).await?;
         }
-        let (moves, more) = match read.filter(|_| !robbed) {
-            Some(read) => read,
-            None => (opened.moves().await, None),
-        };
+        let (moves, more) = if robbed { (opened.moves().await, None) } else { (moves, more) };
         match moves {
             Ok(moves) => Ok((locks, moves, more)),
             Err(failure) => {
@@ -267,7 +263,7 @@ impl Locks {
 
     /// Releases them.
     pub(crate) async fn give_back(&self, left: Left) {
-        self.renewal.abort();
+        self.renewal.0.abort();
         self.shared
             .give_back(|one| match left {
                 Left::AsItWas => one.before.clone(),
@@ -279,9 +275,17 @@ impl Locks {
     }
 }
 
-impl Drop for Locks {
+impl Renewal {
+    /// Of locks that were taken at this moment.
+    fn start(held: &Arc<Held>, taken_at: (std::time::Instant, std::time::SystemTime)) -> Self {
+        held.asking.halter.renewed(Some(taken_at));
+        Self(tokio::spawn(held.clone().renew().in_current_span()))
+    }
+}
+
+impl Drop for Renewal {
     fn drop(&mut self) {
-        self.renewal.abort();
+        self.0.abort();
     }
 }
 
@@ -371,6 +375,7 @@ impl Held {
     /// Leaves everything as it was before this attempt.
     async fn back_off(&self) {
         self.give_back(|one| one.before.clone()).await;
+        self.asking.halter.renewed(None);
     }
 
     /// Lets go of all, leaving the claim that is given.

@@ -122,7 +122,7 @@ impl Stage {
         Setup {
             sides: Sides { source: Arc::new(self.source.clone()), target: Arc::new(self.target.clone()) },
             options: self.options.clone(),
-            plugins: self.plugins.clone(),
+            plugins: self.plugins.clone().into(),
             watcher: Arc::new(Nobody),
             halter: Halter::default(),
         }
