@@ -5,6 +5,7 @@ mod results;
 #[path = "../../tests/schemas/mod.rs"]
 mod schemas;
 mod size;
+mod standing;
 
 use expect_test::{Expect, expect};
 use pivot_core::hooks::Severity;

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,6 +17,8 @@ use serde_json::json;
 
 use super::*;
 use crate::testing::kind;
+
+mod connecting;
 
 #[derive(Clone, Default)]
 struct Reply {
@@ -362,142 +363,4 @@ async fn an_administrator_is_asked_about_once() {
         namespace: None,
     };
     assert_eq!(server.place().denied(&[access.clone(), access]).await.unwrap(), []);
-}
-
-fn kubeconfig(server: &str, user: serde_json::Value) -> tempfile::NamedTempFile {
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "one",
-        "contexts": [{"name": "one", "context": {"cluster": "c", "user": "u", "namespace": "mine"}},
-                     {"name": "two", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": user}],
-    });
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(config.to_string().as_bytes()).unwrap();
-    file
-}
-
-fn options(file: &tempfile::NamedTempFile) -> ConnectOptions {
-    ConnectOptions { kubeconfig: Some(file.path().to_owned()), ..ConnectOptions::default() }
-}
-
-#[tokio::test]
-async fn parallel_requests_use_the_connections_there_are() {
-    let server = Server::start([reply(200, r#"{"metadata":{"name":"kube-system","uid":"u"}}"#)]).await;
-    let file = kubeconfig(&server.url, json!({"token": "t"}));
-    let place = KubePlace::connect(options(&file)).await.unwrap();
-    assert_eq!(place.label(), format!("one ({}/)", server.url));
-    assert_eq!(place.default_namespace(), "mine");
-    for _ in 0..5 {
-        let asks = (0..64).map(|_| place.identify());
-        futures::future::try_join_all(asks).await.unwrap();
-    }
-    let connections = server.connections.load(Ordering::SeqCst);
-    assert!(connections <= 64, "{connections} connections");
-}
-
-#[tokio::test]
-async fn an_unknown_context_lists_those_there_are() {
-    let file = kubeconfig("http://127.0.0.1:1", json!({}));
-    let context = Some("three".to_owned());
-    let error = KubePlace::connect(ConnectOptions { context, ..options(&file) }).await.err().unwrap();
-    let path = file.path().display();
-    assert_eq!(error.to_string(), format!("kubeconfig {path} has no context \"three\"; there are: one, two"));
-}
-
-#[tokio::test]
-async fn a_context_without_a_user_is_refused_before_anyone_is_asked() {
-    let with = |context: serde_json::Value, users: serde_json::Value| {
-        let config = json!({
-            "current-context": "one",
-            "contexts": [{"name": "one", "context": context}],
-            "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
-            "users": users,
-        });
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(config.to_string().as_bytes()).unwrap();
-        file
-    };
-    let users = json!([{"name": "a", "user": {"token": "hunter2"}}, {"name": "b"}]);
-    for (context, users, why) in [
-        (json!({"cluster": "c"}), users.clone(), "it names no user; there are: a, b"),
-        (json!({"cluster": "c", "user": ""}), users.clone(), "it names no user; there are: a, b"),
-        (json!({"cluster": "c", "user": null}), json!([]), "it names no user; there are: none"),
-        (
-            json!({"cluster": "c", "user": "x"}),
-            users.clone(),
-            "its user \"x\" does not exist; there are: a, b",
-        ),
-    ] {
-        let file = with(context, users);
-        let error = KubePlace::connect(options(&file)).await.err().unwrap().to_string();
-        let path = file.path().display();
-        assert_eq!(error, format!("kubeconfig {path}, context \"one\": {why}"));
-    }
-    // Another user may be chosen, and an entry may say that nothing has to be proved.
-    let file = with(json!({"cluster": "c"}), users);
-    let user = Some("a".to_owned());
-    assert!(KubePlace::connect(ConnectOptions { user, ..options(&file) }).await.is_ok());
-    let file = with(json!({"cluster": "c", "user": "b"}), json!([{"name": "b", "user": {}}]));
-    assert!(KubePlace::connect(options(&file)).await.is_ok());
-}
-
-#[tokio::test]
-async fn an_expired_certificate_is_named_before_it_is_used() {
-    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
-    params.not_after = rcgen::date_time_ymd(2024, 2, 3);
-    let pem = params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap().pem();
-    let mut certificate = tempfile::NamedTempFile::new().unwrap();
-    certificate.write_all(pem.as_bytes()).unwrap();
-    let file = kubeconfig("http://127.0.0.1:1", json!({"client-certificate": certificate.path()}));
-    let error = KubePlace::connect(options(&file)).await.err().unwrap().to_string();
-    assert!(
-        error.ends_with("context \"one\": the client certificate expired at 2024-02-03T00:00:00Z"),
-        "{error}"
-    );
-}
-
-#[tokio::test]
-async fn a_broken_kubeconfig_is_not_quoted() {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(b"users:\n- name: u\n  user: {token: hunter2").unwrap();
-    let error = KubePlace::connect(options(&file)).await.err().unwrap().to_string();
-    assert!(error.contains("not readable as YAML") && !error.contains("hunter2"), "{error}");
-    let gone = Some("/nowhere/config".into());
-    let error = KubePlace::connect(ConnectOptions { kubeconfig: gone, ..ConnectOptions::default() }).await;
-    let error = error.err().unwrap();
-    assert!(error.to_string().starts_with("kubeconfig /nowhere/config: No such file"));
-    let source = std::error::Error::source(&error).unwrap().downcast_ref::<std::io::Error>();
-    assert_eq!(source.map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
-}
-
-/// The program that a kubeconfig has for credentials, with what it was given and what it prints.
-#[tokio::test]
-async fn a_credential_plugin_that_fails_is_not_quoted() {
-    let exec = |script: &str| {
-        let env = json!([{"name": "SECRET", "value": "hunter2"}]);
-        let exec = json!({
-            "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
-            "command": "sh", "args": ["-c", script, "sh", "hunter2"], "env": env,
-        });
-        kubeconfig("http://127.0.0.1:1", json!({"exec": exec}))
-    };
-    for (script, expected) in [
-        ("echo token: hunter2; exit 3", "the credential plugin of the kubeconfig failed (exit status: 3)"),
-        ("echo '{token: hunter2'", "what the credential plugin of the kubeconfig printed is not readable"),
-    ] {
-        let error = KubePlace::connect(options(&exec(script))).await.err().unwrap().to_string();
-        assert!(error.ends_with(expected) && !error.contains("hunter2"), "{error}");
-    }
-    // Nor in what only programs see.
-    let error = KubePlace::connect(options(&exec("echo '{token: hunter2'"))).await.err().unwrap();
-    assert!(std::error::Error::source(&error).is_none() && !format!("{error:?}").contains("hunter2"));
-}
-
-#[tokio::test]
-async fn a_refused_user_is_told_which_one_it_is() {
-    let server = Server::start([status(401, "Unauthorized", "Unauthorized")]).await;
-    let file = kubeconfig(&server.url, json!({"token": "hunter2"}));
-    let error = KubePlace::connect(options(&file)).await.unwrap().identify().await.unwrap_err().to_string();
-    assert!(error.contains("context \"one\"") && !error.contains("hunter2"), "{error}");
 }

@@ -6,8 +6,9 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Failure, Report, Stop, TakenBack};
 use serde_json::Value;
 
-use super::results::{awaited, broken, full_status, held, one, stop};
+use super::results::{awaited, broken, held, stop};
 use super::schemas;
+use super::standing::{full_status, one};
 use super::*;
 
 fn check(document: &impl Serialize) {

@@ -1,0 +1,182 @@
+//! How moves stand, word for word.
+
+use pivot_core::record::{Finished, Pin, Record};
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_engine::{LockStatus, MoveStatus, Status};
+
+use super::*;
+
+fn record(phase: Phase) -> Record {
+    Record {
+        format: Default::default(),
+        written_by: "0.1.0".into(),
+        by: "jane@laptop".into(),
+        move_id: "1234".into(),
+        phase,
+        scope: Scope::new(Namespaces::One("ns".into())),
+        source: None,
+        target: None,
+        started: "2026-08-21T10:00:00Z".into(),
+        namespaces: Vec::new(),
+        plugins: vec![Pin { name: "metal3".into(), version: "0.3.1".into(), digest: "d".into() }],
+        kinds: Default::default(),
+        touched: Default::default(),
+        into_directory: false,
+        release_chunks: 0,
+    }
+}
+
+pub(super) fn one(phase: Phase, decides: Side) -> MoveStatus {
+    MoveStatus { decides, record: record(phase), elsewhere: false, orphaned: false, missing: None }
+}
+
+/// A move under way, a lock, and one that ended.
+pub(super) fn full_status() -> Status {
+    Status {
+        moves: vec![one(Phase::Copied, Side::Source)],
+        locks: vec![LockStatus {
+            name: "pivot-host.ns.ns".into(),
+            holder: "pivot-host/7".into(),
+            move_id: Some("1234".into()),
+        }],
+        finished: vec![Finished {
+            format: Default::default(),
+            move_id: "1233".into(),
+            by: "jane@laptop".into(),
+            started: "2026-08-20T10:00:00Z".into(),
+            ended: "2026-08-20T10:00:09Z".into(),
+            from: "old".into(),
+            to: "kind-boot".into(),
+            moved: 12,
+            kept: 1,
+            plugins: Vec::new(),
+            accepted: Vec::new(),
+        }],
+        ..Status::default()
+    }
+}
+
+#[test]
+fn a_status_says_who_decides_and_what_to_type() {
+    let status = full_status();
+    let next = [vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()]];
+    check(
+        crate::output::status(&status, SIDES, &next),
+        &expect![[r#"
+            Move: 1234, from kind-boot to prod
+
+              phase    Copied (resume or roll back; the record in the source decides)
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              lease    pivot-host.ns.ns held by pivot-host/7
+              next     pivot-host resume
+              or       pivot-host rollback
+
+            The last moves:
+
+              ENDED                 MOVED  KEPT  BY           FROM  TO         MOVE
+              2026-08-20T10:00:09Z  12     1     jane@laptop  old   kind-boot  1233
+        "#]],
+    );
+    check(
+        crate::output::status(&Status::default(), SIDES, &[]),
+        &expect![[r#"
+        No move is under way from kind-boot to prod.
+    "#]],
+    );
+}
+
+#[test]
+fn a_status_says_which_side_is_missing_and_what_that_means() {
+    let silent = |side| Some((side, "no route to 10.0.0.1".to_owned()));
+    let of = |phase, side, silent| Status { moves: vec![one(phase, side)], silent, ..Status::default() };
+    let lost_target = of(Phase::Copied, Side::Source, silent(Side::Target));
+    let text =
+        crate::output::status(&lost_target, SIDES, &[vec!["pivot-host rollback --target-gone".to_owned()]])
+            .message();
+    assert!(text.contains(
+        "the target does not answer (no route to 10.0.0.1); resume when it does; only if it is lost"
+    ));
+    assert!(text.contains("next     pivot-host rollback --target-gone"), "{text}");
+    let decided = of(Phase::Committed, Side::Source, silent(Side::Target));
+    assert!(crate::output::status(&decided, SIDES, &[Vec::new()]).message().contains("is the last copy"));
+    let lost_source = Status { silent: silent(Side::Source), ..Status::default() };
+    assert!(
+        crate::output::status(&lost_source, SIDES, &[])
+            .message()
+            .contains("a move that is under way is not committed")
+    );
+    let mut elsewhere = of(Phase::Live, Side::Source, None);
+    elsewhere.moves.iter_mut().for_each(|one| one.elsewhere = true);
+    assert!(
+        crate::output::status(&elsewhere, SIDES, &[Vec::new()])
+            .message()
+            .contains("not the target that the move goes to")
+    );
+}
+
+#[test]
+fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
+    let of = |phase, side, missing| MoveStatus { missing: Some(missing), ..one(phase, side) };
+    let status = Status {
+        moves: vec![
+            of(Phase::Live, Side::Source, Side::Target),
+            of(Phase::Released, Side::Target, Side::Source),
+        ],
+        missing: Some(Side::Target),
+        ..Status::default()
+    };
+    check(
+        crate::output::status(&status, ("prod", "prod"), &[Vec::new(), Vec::new()]),
+        &expect![[r#"
+            Move: 1234, out of prod (no target given)
+
+              phase    Live or later (resume only; the record in the target decides and was not read)
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              lease    free
+              note     name its target too (--to-kubeconfig, --to-kubeconfig-context) to see the next commands
+
+            Move: 1234, into prod (no source given)
+
+              phase    Released (resume only; the record in the target decides)
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              note     name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands
+        "#]],
+    );
+    let document = StatusDocument::new(&status, ("prod", "prod"), &[]);
+    let document = serde_json::to_value(document).unwrap();
+    assert_eq!((&document["source"], document.get("target")), (&"prod".into(), None));
+    let nothing = Status { missing: Some(Side::Source), ..Status::default() };
+    check(
+        crate::output::status(&nothing, ("prod", "prod"), &[]),
+        &expect![[r#"
+        No move is under way out of prod or into it.
+    "#]],
+    );
+}
+
+#[test]
+fn a_plan_says_which_moves_are_under_way() {
+    check(crate::output::under_way(&[], &[]), &expect![""]);
+    let next = || vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()];
+    let elsewhere = MoveStatus { elsewhere: true, ..one(Phase::Copied, Side::Source) };
+    check(
+        crate::output::under_way(&[one(Phase::Copied, Side::Source), elsewhere], &[next(), Vec::new()]),
+        &expect![[r#"
+
+            Moves under way:
+              move 1234, namespace ns, Copied (resume or roll back; the record in the source decides)
+                started  2026-08-21T10:00:00Z by jane@laptop
+                next     pivot-host resume
+                or       pivot-host rollback
+              move 1234, namespace ns, Copied (resume or roll back; the record in the source decides)
+                started  2026-08-21T10:00:00Z by jane@laptop
+                note     this is not the target that the move goes to: name that one
+        "#]],
+    );
+}
