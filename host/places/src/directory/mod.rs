@@ -187,7 +187,14 @@ impl Shared {
         if !self.is_of(&self.writer()?).map_err(unwritten)? {
             return Err(PlaceError::Invalid(format!("{} was opened by another move meanwhile", self.label)));
         }
-        contents.version += 1;
+        // No server gets that far; anyone with an editor does. A version twice would be two states that nobody can tell apart.
+        let next = contents.version.checked_add(1);
+        contents.version = next.ok_or_else(|| {
+            PlaceError::Invalid(format!(
+                "{} has an object of the highest version there is: nothing comes after it",
+                self.label
+            ))
+        })?;
         set(&mut body, "resourceVersion", contents.version.to_string().into());
         let object = object(kind, &body)?;
         let file = match contents.entries.get(key) {

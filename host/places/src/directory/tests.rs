@@ -469,6 +469,21 @@ async fn a_manifest_that_can_not_be_right_is_refused() {
     assert!(refused(&[(".pivot-host.json", &mark)]).len() < 1_500);
 }
 
+/// What comes after it would be a version that was there before.
+#[tokio::test]
+async fn after_the_highest_version_nothing_is_written() {
+    let dir = TempDir::new().unwrap();
+    let first =
+        written(dir.path(), "m").await.unwrap().create(&machines(), &machine("a"), Change::Real).await;
+    let file = dir.path().join(files::name(&first.unwrap().key()));
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"1\"", &format!("\"{}\"", u64::MAX), 1)).unwrap();
+    let place = written(dir.path(), "m").await.unwrap();
+    let error = place.create(&machines(), &machine("b"), Change::Real).await.err().unwrap();
+    assert!(error.to_string().contains("highest version"), "{error}");
+    assert_eq!(place.shared.contents().entries.len(), 1);
+}
+
 #[tokio::test]
 async fn the_metal3_example_is_whole() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/metal3");
