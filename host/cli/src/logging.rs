@@ -51,6 +51,10 @@ fn filter(look: &Look) -> String {
 /// A panic says where it happened and nothing else: its message may quote the object at hand.
 pub(crate) fn quiet_panics() {
     std::panic::set_hook(Box::new(|panic| {
+        // It comes back as an error.
+        if pivot_places::catches_panics() {
+            return;
+        }
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
         // Nobody is left to be told that stderr is closed.
         let _ = writeln!(

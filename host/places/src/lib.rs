@@ -17,7 +17,7 @@ mod testing;
 
 pub use crate::builtin::builtin_kinds;
 pub use crate::directory::{DirectoryError, DirectoryPlace, Manifest, objects_of_file};
-pub use crate::kube::{ConnectError, ConnectOptions, KubePlace};
+pub use crate::kube::{ConnectError, ConnectOptions, KubePlace, catches_panics};
 pub use crate::memory::MemoryPlace;
 pub use place::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,

@@ -72,6 +72,13 @@ fn users() -> Vec<Case> {
         exec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!({ "exec": exec })
     };
+    // In JSON, in which a shell's echo may read escapes on its own.
+    let gives = |token: &str, more: &str| {
+        let status = format!("{{\"token\":\"{token}\"{more}}}");
+        format!(
+            "printf '%s' '{{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{status}}}'"
+        )
+    };
     let shell = |script: &str| exec(json!({"command": "/bin/sh", "args": ["-c", script]}));
     let users = [
         ("nothing", json!({})),
@@ -102,6 +109,12 @@ fn users() -> Vec<Case> {
             ),
         ),
         ("a plugin that gives lists", shell("echo '[[[[hunter2'")),
+        ("a plugin that gives a token of two lines", shell(&gives("hunter2\\nx-more: FORGED", ""))),
+        (
+            "a plugin that gives a token of two lines for a while",
+            shell(&gives("hunter2\\nx-more: FORGED", ",\"expirationTimestamp\":\"2999-01-01T00:00:00Z\"")),
+        ),
+        ("a plugin that gives a token of invisible characters", shell(&gives("hunter2\\u0007", ""))),
         ("a token of two lines", json!({"token": "hunter2\nx-more: FORGED"})),
         ("a token of invisible characters", json!({"token": "hunter2\u{200b}\u{202e}"})),
         ("a token of a megabyte", json!({"token": "hunter2".repeat(150_000)})),

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use tokio::runtime::Handle;
 use tower::{BoxError, ServiceBuilder};
 
+use super::caught::{Unsendable, sendable};
 use super::error::ConnectError;
 use super::kubeconfig::{self, Loaded};
 use super::{KubePlace, certificate, transport::chain};
@@ -88,10 +89,14 @@ impl KubePlace {
             None => named_in.clone(),
         };
         // A credential plugin runs here, and may ask the user to log in: not on a thread that others wait for.
-        let client = tokio::task::spawn_blocking(move || client(config))
+        let client = tokio::task::spawn_blocking(move || sendable(|| client(config)))
             .await
             // The error's own words quote a panic, which may quote the configuration.
             .map_err(|_| broken("the task that makes the client panicked".to_owned(), None))?
+            .map_err(|Unsendable| {
+                let reason = "the token that its credential plugin printed has characters that can't be sent";
+                broken(reason.to_owned(), None)
+            })?
             .map_err(|error| match error {
                 // It may hold what a credential plugin printed.
                 ::kube::Error::Auth(_) => broken(chain(&error), None),

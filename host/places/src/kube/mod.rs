@@ -4,6 +4,7 @@
 //! as it is. One connection pool and no rate limit of our own: how much a server can take is found out by the
 //! engine from its answers.
 
+mod caught;
 mod certificate;
 mod connect;
 mod error;
@@ -25,6 +26,7 @@ use pivot_core::{GroupKind, Key, Kind, Object, Uid};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+pub use caught::catches_panics;
 pub use connect::ConnectOptions;
 pub use error::ConnectError;
 
