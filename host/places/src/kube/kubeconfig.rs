@@ -74,13 +74,31 @@ fn read(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
 fn look(path: &Path, expansion: &mut Expansion) -> Result<String, ConnectError> {
     let refused =
         |reason, source| ConnectError::Kubeconfig { file: path.display().to_string(), reason, source };
-    let content = regular::read(path).map_err(|error| refused(error.to_string(), Some(error.into())))?;
+    let content = regular::read(path).map_err(|error| {
+        let way = if is_pipe(path) {
+            "; if a shell made it with <(...), write its content to a file first"
+        } else {
+            ""
+        };
+        refused(format!("{error}{way}"), Some(error.into()))
+    })?;
     let text = text(content).ok_or_else(|| refused("not UTF-8".to_owned(), None))?;
     match expansion.take(&text) {
         // What isn't YAML is reported where it is read.
         Ok(()) | Err(Refused::Malformed(..)) => Ok(text),
         Err(Refused::TooMuch) => Err(refused(Expansion::exceeded(), None)),
     }
+}
+
+/// A process substitution is one. It can be read once, and a kubeconfig is read for each side, and again by the next command.
+#[cfg(unix)]
+fn is_pipe(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type()))
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &Path) -> bool {
+    false
 }
 
 /// As UTF-8, or as UTF-16 with a mark: a shell of Windows writes that.
@@ -205,6 +223,17 @@ mod tests {
         assert!(unreadable(Some(&cluster), None).is_none(), "it is not read");
         cluster.certificate_authority = Some("/nowhere/at/all".to_owned());
         assert!(unreadable(Some(&cluster), None).is_none(), "whoever needs it reports that");
+    }
+
+    #[test]
+    fn a_pipe_for_a_kubeconfig_is_refused_with_what_to_do_instead() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("63");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(
+            refused(&pipe)
+                .ends_with("63: a pipe, not a regular file; if a shell made it with <(...), write its content to a file first")
+        );
     }
 
     #[test]
