@@ -203,6 +203,9 @@ pub(crate) struct StatusDocument<'a> {
     /// The side that does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent: Option<Side>,
+    /// Why: what came instead of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    silent_because: Option<&'a str>,
     finished: &'a [Finished],
 }
 
@@ -245,6 +248,7 @@ impl<'a> StatusDocument<'a> {
             moves: moves.collect(),
             locks,
             silent: silent.as_ref().map(|(side, _)| *side),
+            silent_because: silent.as_ref().map(|(_, why)| why.as_str()),
             finished,
         };
         Document::new("Status", content)

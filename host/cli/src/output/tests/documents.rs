@@ -3,7 +3,7 @@
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Failure, Report, Stop, TakenBack};
+use pivot_engine::{Failure, Report, Status, Stop, TakenBack};
 use serde_json::Value;
 
 use super::results::{awaited, broken, held, stop};
@@ -76,6 +76,14 @@ fn results_are_as_their_schemas_say() {
     let status = full_status();
     let next: Vec<Vec<String>> = status.moves.iter().map(|_| vec!["pivot-host resume".to_owned()]).collect();
     check(&StatusDocument::new(&status, SIDES, &next));
+    let silent = Status { silent: Some((Side::Target, "no route to 10.0.0.1".into())), ..status };
+    let document = StatusDocument::new(&silent, SIDES, &next);
+    check(&document);
+    let document = serde_json::to_value(&document).unwrap();
+    assert_eq!(
+        (&document["silent"], &document["silentBecause"]),
+        (&"target".into(), &"no route to 10.0.0.1".into())
+    );
 }
 
 #[test]
