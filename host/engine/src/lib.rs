@@ -35,7 +35,7 @@ mod status;
 
 pub use events::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher};
 pub use options::{DryRun, Options};
-pub use outcome::failure::{Exit, Failure, Held};
+pub use outcome::failure::{Exit, Failure, Held, Lines};
 pub use outcome::report::{LockStatus, Report, Status};
 pub use outcome::stop::{Next, Stop};
 pub use outcome::tally::Counts;

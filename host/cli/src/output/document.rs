@@ -318,7 +318,7 @@ impl ErrorDocument {
         let content = Self {
             exit_code: crate::exit::code(*exit),
             reason: format!("{exit:?}"),
-            message: failure_text(stop, false).message(),
+            message: failure_text(stop, false, "").message(),
             refusals: refusals(failure).iter().map(Refused::from).collect(),
             phase: *phase,
             state: standing.clone(),

@@ -3,7 +3,7 @@
 use pivot_core::Key;
 use pivot_core::grouped::{NAMES, counted, thousands};
 use pivot_core::refusal::Refusal;
-use pivot_engine::{Failure, Stop};
+use pivot_engine::{Failure, Lines, Stop};
 
 use super::text::Text;
 use super::{Output, remedies};
@@ -30,27 +30,37 @@ pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
     }
 }
 
+/// Where people find what is left out of a list. A document has all of it.
+const ALL: &str = "; -v shows them";
+
 /// What failed, in words, and what has to be typed to go on; refusals are counted here and listed apart. With `all`, each object is
-/// named.
-pub(super) fn failure_text(stop: &Stop, all: bool) -> Text {
+/// named; else `way` says where the rest is.
+pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
+    let text = |Lines { lines, more }: Lines| {
+        let mut text: Text = lines.into_iter().collect();
+        if more > 0 {
+            text.line(format!("  and {} more{way}", thousands(more)));
+        }
+        text
+    };
     match &stop.failure {
         Failure::Refused(refusals) => Text::from(match Refusal::grouped(refusals).len() {
             1 => "refused, for 1 reason".to_owned(),
             several => format!("refused, for {several} reasons"),
         }),
         Failure::Several(_) => {
-            let mut lines = stop.failure.lines(all);
-            if let Some(head) = lines.first_mut() {
+            let mut found = stop.failure.lines(all);
+            if let Some(head) = found.lines.first_mut() {
                 *head = "several moves are under way; name one of them with --move:".to_owned();
             }
-            lines.into_iter().collect()
+            text(found)
         }
         Failure::OtherEnd { into_directory, .. } => {
             let flag = if *into_directory { "--to-directory" } else { "--to-kubeconfig" };
             Text::from(format!("{stop}: name that with {flag}, or roll it back first"))
         }
         Failure::Plugins { remedy, .. } => Text::from(format!("{stop}; {}", remedies::text(remedy))),
-        failure => failure.lines(all).into_iter().collect(),
+        failure => text(failure.lines(all)),
     }
 }
 
@@ -76,7 +86,7 @@ pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
         }
     }
     if let Some(left @ 1..) = groups.len().checked_sub(most) {
-        text.line(format!("  and {} more; -v shows them", thousands(left)));
+        text.line(format!("  and {} more{ALL}", thousands(left)));
     }
     text
 }
@@ -94,7 +104,7 @@ impl Output {
     /// Tells people about a stop; `next` are whole commands.
     pub(crate) fn stopped(&self, stop: &Stop, told: Told, next: &[String]) {
         let all = self.manner.verbose > 0;
-        let mut text = failure_text(stop, all);
+        let mut text = failure_text(stop, all, ALL);
         if told != Told::Refusals {
             text.append(refusal_lines(refusals(&stop.failure), all));
         }

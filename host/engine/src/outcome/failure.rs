@@ -153,6 +153,15 @@ pub struct Held {
     pub why: String,
 }
 
+/// A failure as people read it, a line a piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// What failed, then one for each thing that it lists.
+    pub lines: Vec<String>,
+    /// How many things more there are.
+    pub more: usize,
+}
+
 impl Failure {
     /// One refusal.
     pub fn refused(refusal: Refusal) -> Self {
@@ -161,7 +170,7 @@ impl Failure {
 
     /// What failed, and a line for each thing that it lists. What others wrote may break no line: whoever prints them knows
     /// where ours end. What says the same of several objects is one line, with the first of their names unless `all` are asked for.
-    pub fn lines(&self, all: bool) -> Vec<String> {
+    pub fn lines(&self, all: bool) -> Lines {
         let (most, names) = if all { (usize::MAX, usize::MAX) } else { (LINES, NAMES) };
         match self {
             Self::Refused(refusals) if refusals.len() != 1 => {
@@ -179,11 +188,11 @@ impl Failure {
             }
             Self::Gate(findings) => listed("a check says stop:", found(findings, names), most),
             Self::Undecided(why) => {
-                let mut lines = why.lines(all);
-                if let Some(head) = lines.first_mut() {
+                let mut found = why.lines(all);
+                if let Some(head) = found.lines.first_mut() {
                     *head = format!("the commit was sent, and no answer came: {head}");
                 }
-                lines
+                found
             }
             Self::Unsettled(what) => {
                 let head = "moved, but these objects could not be released and stay paused:";
@@ -194,8 +203,17 @@ impl Failure {
                 };
                 listed(head, groups.iter().map(line).collect(), most)
             }
-            other => vec![other.to_string()],
+            other => Lines { lines: vec![other.to_string()], more: 0 },
         }
+    }
+
+    /// The first lines, and how many more there are.
+    fn first_lines(&self) -> String {
+        let Lines { mut lines, more } = self.lines(false);
+        if more > 0 {
+            lines.push(format!("  and {more} more"));
+        }
+        lines.join("\n")
     }
 }
 
@@ -204,14 +222,14 @@ impl fmt::Display for Failure {
         match self {
             Self::Refused(refusals) => match refusals.as_slice() {
                 [one] => write!(f, "{one}"),
-                _ => f.write_str(&self.lines(false).join("\n")),
+                _ => f.write_str(&self.first_lines()),
             },
             Self::Several(_)
             | Self::TimedOut(_)
             | Self::NotTakenOver(_)
             | Self::Gate(_)
             | Self::Undecided(_)
-            | Self::Unsettled(_) => f.write_str(&self.lines(false).join("\n")),
+            | Self::Unsettled(_) => f.write_str(&self.first_lines()),
             Self::Empty(why) => write!(f, "nothing to move: {why}"),
             Self::NoMove => f.write_str("no move is under way between these two clusters"),
             Self::Place { side, doing, object: Some(object), error } => {
@@ -275,17 +293,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// As many lines as a person reads; how many more there are.
+/// As many lines as a person reads.
 const LINES: usize = 20;
 
-fn listed(head: &str, lines: Vec<String>, most: usize) -> Vec<String> {
+fn listed(head: &str, lines: Vec<String>, most: usize) -> Lines {
     let more = lines.len().saturating_sub(most);
     let lines = lines.into_iter().take(most).map(|line| format!("  - {line}"));
-    let mut lines: Vec<String> = [head.to_owned()].into_iter().chain(lines).collect();
-    if more > 0 {
-        lines.push(format!("  and {more} more"));
-    }
-    lines
+    Lines { lines: [head.to_owned()].into_iter().chain(lines).collect(), more }
 }
 
 /// What plugins found, a line for all that say the same.

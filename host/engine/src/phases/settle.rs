@@ -234,7 +234,7 @@ impl Settling<'_> {
 
 /// What failed, as the reason why one object is held.
 fn in_a_line(failure: &Failure) -> String {
-    let lines = failure.lines(true);
+    let lines = failure.lines(true).lines;
     let line = lines.iter().map(|line| line.trim_start().trim_start_matches("- "));
     line.collect::<Vec<_>>().join(" ")
 }

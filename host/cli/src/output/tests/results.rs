@@ -96,6 +96,21 @@ fn what_is_said_of_many_objects_is_said_once_and_names_them() {
 }
 
 #[test]
+fn what_is_left_out_of_a_list_is_counted_and_shown_with_a_flag_that_is_named() {
+    let failure =
+        || Failure::Unsettled((0..25).map(|n| held(&format!("h{n:02}"), &format!("why {n}"))).collect());
+    let text = shown(&stop(failure()), Told::Nothing);
+    assert!(text.contains("  - Host ns/h19: why 19\n  and 5 more; -v shows them\n"), "{text}");
+    let (output, _, err) = output(1, LogFormat::Text);
+    output.stopped(&stop(failure()), Told::Nothing, &[]);
+    assert!(err.text().contains("Host ns/h24") && !err.text().contains(" more"), "{}", err.text());
+    // A document has all of them, and programs no flags.
+    let document = serde_json::to_value(ErrorDocument::stop(&stop(failure()), Vec::new())).unwrap();
+    assert_eq!(document["held"].as_array().unwrap().len(), 25);
+    assert!(document["message"].as_str().unwrap().ends_with("and 5 more"), "{document}");
+}
+
+#[test]
 fn refusals_that_differ_in_the_object_alone_are_one() {
     let paused = |n: usize| {
         let cluster = capi("Cluster", &format!("c{n:03}"));
