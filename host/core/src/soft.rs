@@ -20,6 +20,9 @@ use crate::{GroupKind, Key, Object, ObjectError, OwnerReference};
 /// (W8: the peer cuts at the last dash and never finds `<cluster>-apiserver-etcd-client`).
 const SECRET_PURPOSES: [&str; 6] = ["apiserver-etcd-client", "kubeconfig", "proxy", "etcd", "ca", "sa"];
 
+/// What the kinds of templates end in.
+const TEMPLATE: &str = "Template";
+
 /// A template that a ClusterClass names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TemplateReference {
@@ -93,10 +96,26 @@ pub(crate) fn class_of(cluster: &Object) -> Result<Option<Key>, ObjectError> {
     Ok(Some(Key::new(GroupKind::new(GROUP_CLUSTER, "ClusterClass"), namespace.as_deref(), name)))
 }
 
+/// What a ClusterClass names, each once.
+#[derive(Default)]
+struct NamedTemplates {
+    /// Templates.
+    templates: BTreeSet<TemplateReference>,
+    /// What can be none: it is of another kind, or in another namespace.
+    others: BTreeSet<TemplateReference>,
+}
+
 /// All templates that a ClusterClass names, each once, remediation templates included (W25).
 pub fn template_references(class: &Object) -> Result<Vec<TemplateReference>, ObjectError> {
+    Ok(named_templates(class)?.templates.into_iter().collect())
+}
+
+/// The same, beside what only stands where a template belongs. Cluster API's webhook wants a kind that ends in `Template` and the
+/// class's own namespace, in which the peer looks for all of them. Whatever else a class names would be dragged along by whoever
+/// may write classes: a Secret, what others have in their namespaces.
+fn named_templates(class: &Object) -> Result<NamedTemplates, ObjectError> {
     let view: class::View = class.view()?;
-    let mut found = BTreeSet::new();
+    let mut found = NamedTemplates::default();
     for reference in view.references() {
         let (Some(api_version), Some(kind), Some(name)) =
             (reference.api_version, reference.kind, reference.name)
@@ -104,9 +123,12 @@ pub fn template_references(class: &Object) -> Result<Vec<TemplateReference>, Obj
             continue;
         };
         let namespace = reference.namespace.filter(|n| !n.is_empty()).or(class.meta.namespace.clone());
-        found.insert(TemplateReference { api_version, kind, namespace, name });
+        let sort = kind.strip_suffix(TEMPLATE).filter(|sort| !sort.is_empty());
+        let fits = sort.is_some() && namespace == class.meta.namespace;
+        let into = if fits { &mut found.templates } else { &mut found.others };
+        into.insert(TemplateReference { api_version, kind, namespace, name });
     }
-    Ok(found.into_iter().collect())
+    Ok(found)
 }
 
 /// What all bodies together say.
@@ -118,6 +140,8 @@ pub(crate) struct SoftLinks {
     pub(crate) classes: Vec<(usize, Key)>,
     /// ClusterClass, by index, and a template it names.
     pub(crate) templates: Vec<(usize, Key)>,
+    /// ClusterClass, by index, and what it names where a template of its own namespace belongs.
+    pub(crate) not_templates: Vec<(usize, Key)>,
     /// Bodies that can't be read.
     pub(crate) refusals: Vec<Refusal>,
 }
@@ -133,7 +157,7 @@ pub(crate) fn soft_links(inventory: &Inventory) -> SoftLinks {
         } else if is_cluster(kind) {
             class_of(object).map(|class| soft.add_class(inventory, index, class))
         } else if is_cluster_class(kind) {
-            template_references(object).map(|found| soft.add_templates(inventory, index, object, found))
+            named_templates(object).map(|found| soft.add_templates(inventory, index, object, found))
         } else if kind.is(GROUP_ADDONS, "ClusterResourceSetBinding") {
             cluster_of_binding(object).map(|cluster| {
                 soft.links.extend(cluster.and_then(|key| inventory.by_key(&key)).map(|owner| (index, owner)));
@@ -156,15 +180,10 @@ impl SoftLinks {
     }
 
     /// Templates that the class owns need no link; remediation templates, which nobody owns, do.
-    fn add_templates(
-        &mut self,
-        inventory: &Inventory,
-        index: usize,
-        class: &Object,
-        found: Vec<TemplateReference>,
-    ) {
+    fn add_templates(&mut self, inventory: &Inventory, index: usize, class: &Object, found: NamedTemplates) {
+        self.not_templates.extend(found.others.into_iter().map(|other| (index, other.key())));
         let owned = |owners: &[OwnerReference]| owners.iter().any(|owner| owner.uid == class.meta.uid);
-        for template in found {
+        for template in found.templates {
             let key = template.key();
             if let Some(at) = inventory.by_key(&key)
                 && inventory.get(at).is_some_and(|object| !owned(&object.meta.owner_references))

@@ -114,8 +114,9 @@ fn describe(body: &mut Value, word: &str) {
         }
         "template" => {
             let (kind, name) = value.split_once('/').unwrap();
-            body["spec"]["infrastructure"]["templateRef"] =
-                json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": kind, "name": name});
+            let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+            let group = &self::kind(kind).group_kind.group;
+            body["spec"]["infrastructure"]["templateRef"] = json!({"apiVersion": format!("{group}/v1beta2"), "kind": kind, "namespace": namespace, "name": name});
         }
         _ => panic!("what is {word:?}?"),
     }

@@ -300,6 +300,15 @@ impl Maker<'_> {
                 ));
             }
         }
+        for (class, named) in &soft.not_templates {
+            plan.notes.extend(self.key(*class).filter(|_| self.selection.has(*class)).map(|key| Note {
+                code: "template-ignored",
+                object: Some(key),
+                message: format!(
+                    "names {named} where a template of its own namespace belongs: Cluster API refuses such a class, and it does not move with it"
+                ),
+            }));
+        }
         for (class, template) in &soft.templates {
             let Some(key) = self.key(*class).filter(|_| self.selection.has(*class)) else { continue };
             match self.inventory.by_key(template) {

@@ -9,7 +9,7 @@ fn object(name: &str, spec: Value) -> Object {
 }
 
 fn template(path: &[&str], reference: &str, kind: &str) -> Value {
-    let target = json!({"apiVersion": "g/v1", "kind": kind, "name": "t"});
+    let target = json!({"apiVersion": "g/v1", "kind": format!("{kind}Template"), "name": "t"});
     let leaf = if reference.is_empty() { target } else { json!({reference: target}) };
     path.iter().rev().fold(leaf, |inner, part| json!({*part: inner}))
 }
@@ -75,7 +75,7 @@ fn kinds_of(spec: Value) -> String {
     let found = template_references(&object("ClusterClass", spec)).unwrap();
     assert!(found.iter().all(|template| template.key().to_string() == format!("{} ns/t", template.kind)));
     assert!(found.iter().all(|template| template.key().group_kind.group == "g"));
-    found.into_iter().map(|template| template.kind).collect()
+    found.iter().map(|template| template.kind.strip_suffix("Template").unwrap()).collect()
 }
 
 #[test]

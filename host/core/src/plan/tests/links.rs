@@ -80,6 +80,28 @@ fn w25_a_template_that_only_its_class_names_moves() {
     "#]]);
 }
 
+/// Anyone with permission to write classes could name what is not theirs.
+#[test]
+fn a_class_drags_along_nothing_but_templates_of_its_own_namespace() {
+    for named in ["Secret/token", "Secret/kube-system/token", "InfraTemplate/other/t", "Template/t"] {
+        let objects = format!(
+            "ClusterClass ns/quick ! template={named}
+             Secret ns/token
+             Secret kube-system/token
+             InfraTemplate other/t
+             Template ns/t"
+        );
+        let plan = Case::new(&objects).plan();
+        assert_eq!(plan.steps.len(), 1, "{named}: {:?}", plan.steps);
+        assert_eq!(
+            plan.notes.iter().map(|note| note.code).collect::<Vec<_>>(),
+            ["template-ignored"],
+            "{named}"
+        );
+        assert!(plan.refusals.is_empty(), "{named}");
+    }
+}
+
 #[test]
 fn a_template_that_was_not_read_is_noted() {
     Case::new("ClusterClass ns/quick ! template=RemediationTemplate/r").check(expect![[r#"
