@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::graph::{Graph, Tie};
+use crate::graph::{Graph, Tie, names};
 use crate::inventory::Inventory;
 use crate::plan::Note;
 use crate::reach::{is_inside, lets};
@@ -142,7 +142,8 @@ impl Beyond<'_> {
             let said = self.links.get(&(dependent, at.object)).filter(|_| tie == Tie::Plugin);
             let through = || at.brought.iter().map(|brought| brought.plugin.as_str()).collect();
             let plugins: Vec<&str> = said.cloned().unwrap_or_else(through);
-            if plugins.is_empty() || selection.has(dependent) {
+            let misnamed = tie == Tie::Owner && self.is_misnamed(dependent, at.object);
+            if plugins.is_empty() || misnamed || selection.has(dependent) {
                 continue;
             }
             selection.visits += 1;
@@ -191,6 +192,17 @@ impl Beyond<'_> {
 
     fn is_left(&self, object: usize) -> bool {
         self.inventory.get(object).is_some_and(|object| self.relations.left(&object.meta.uid).is_some())
+    }
+
+    /// Whether nothing but an owner reference that names something else ties an object to what was brought, where users whom
+    /// nobody asked can write one.
+    fn is_misnamed(&self, dependent: usize, owner: usize) -> bool {
+        let (keys, object) = (self.inventory.keys(), self.inventory.get(dependent));
+        let Some(((key, owner), object)) = keys.get(dependent).zip(keys.get(owner)).zip(object) else {
+            return false;
+        };
+        let named = object.meta.owner_references.iter().any(|reference| names(reference, owner, key));
+        !self.inventory.counts(dependent) && !named
     }
 
     fn is_moving(&self, key: &Key) -> bool {

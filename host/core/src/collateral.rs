@@ -16,7 +16,7 @@ use crate::release::{Fate, ReleaseList};
 use crate::remedy::Remedy;
 use crate::scope::Scope;
 use crate::shell::kubectl;
-use crate::{GroupKind, Key, Kind, Uid, names};
+use crate::{GroupKind, Key, Kind, names};
 
 /// What would be garbage-collected in the source: one refusal per kind.
 ///
@@ -29,8 +29,8 @@ pub fn collateral(
     bystanders: &[Bystander],
 ) -> Vec<Refusal> {
     let mut by_kind: BTreeMap<&GroupKind, (&Kind, BTreeMap<Key, Key>)> = BTreeMap::new();
-    let deleted: BTreeSet<&Uid> = plan.moved().map(|step| &step.uid).collect();
-    let kept = plan.kept().map(|step| &step.uid);
+    let deleted = plan.moved().map(|step| (&step.uid, step.key.namespace.as_deref())).collect();
+    let kept = plan.kept().map(|step| (&step.uid, step.key.namespace.as_deref()));
     let left = |bystander: &Bystander| relations.left(&bystander.meta.uid).is_some();
     let lost = collected(&deleted, kept, bystanders, left);
     for Lost { object, owner, .. } in lost.into_iter().filter(|lost| matters(lost, &scope.accept_loss)) {
@@ -53,12 +53,14 @@ pub fn new_dependents(
     begun: Option<&str>,
     bystanders: &[Bystander],
 ) -> Option<Refusal> {
-    let uids =
-        |fate: Fate| list.entries.iter().filter(move |entry| entry.fate == fate).map(|entry| &entry.uid);
-    let deleted: BTreeSet<&Uid> = uids(Fate::Delete).collect();
+    let of = |fate: Fate| {
+        let entries = list.entries.iter().filter(move |entry| entry.fate == fate);
+        entries.map(|entry| (&entry.uid, entry.key.namespace.as_deref()))
+    };
+    let deleted = of(Fate::Delete).collect();
     let late = |bystander: &Bystander| bystander.meta.creation_timestamp.as_deref() > begun;
     let left = |bystander: &Bystander| !late(bystander) && !accept_loss.contains(&bystander.kind.group_kind);
-    let lost = collected(&deleted, uids(Fate::Keep), bystanders, left).into_iter();
+    let lost = collected(&deleted, of(Fate::Keep), bystanders, left).into_iter();
     let lost = lost.filter(|lost| late(lost.object) && matters(lost, accept_loss));
     let lost: BTreeSet<Key> = lost.map(|lost| lost.object.key()).collect();
     let lost: Vec<Key> = lost.into_iter().collect();

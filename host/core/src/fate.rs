@@ -174,7 +174,10 @@ impl Keeper<'_> {
 
     /// What is in the set only because something needs it, and is needed by something that stays as well.
     fn needed(&mut self) {
-        let stays = |index: &usize| !self.selection.has(*index) || self.kept.contains_key(index);
+        let stays = |index: &usize| match self.selection.has(*index) {
+            true => self.kept.contains_key(index),
+            false => self.inventory.counts(*index),
+        };
         let mut queue: VecDeque<usize> = self.selection.needs.keys().copied().filter(stays).collect();
         while let Some(object) = queue.pop_front() {
             let Some(by) = self.key(object) else { continue };

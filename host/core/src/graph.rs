@@ -64,6 +64,7 @@ impl Graph {
             match inventory.by_key(&link.to) {
                 Some(owner) if owner == dependent => {}
                 Some(owner) => graph.tie(owner, dependent, Tie::Plugin),
+                None if !inventory.counts(dependent) => {}
                 None => notes.push(Note {
                     code: "link-missing",
                     object: inventory.keys().get(dependent).cloned(),
@@ -103,6 +104,13 @@ impl Graph {
     pub(crate) fn unread(&self, object: usize) -> &[OwnerReference] {
         self.unread.get(&object).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Whether a reference of a dependent names an owner as it is called. One with its uid alone leads nowhere: the garbage collector
+/// looks for the owner by its name, in the dependent's namespace.
+pub(crate) fn names(reference: &OwnerReference, owner: &Key, dependent: &Key) -> bool {
+    let named = reference.group_kind() == owner.group_kind && reference.name == owner.name;
+    named && (owner.namespace.is_none() || owner.namespace == dependent.namespace)
 }
 
 /// An owner as a reference names it; where it lives the reference does not say.

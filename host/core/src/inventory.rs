@@ -4,7 +4,7 @@
 //! namespace, a class is fetched again by reference. What identifies an object is its UID; objects from hand-written
 //! files may have none and are then told apart by their key. The later reading wins: it is the fresher one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Key, Object, Uid};
 
@@ -14,6 +14,7 @@ pub struct Inventory {
     objects: Vec<Object>,
     keys: Vec<Key>,
     by_uid: BTreeMap<Uid, usize>,
+    only_reached: BTreeSet<usize>,
 }
 
 impl Inventory {
@@ -45,6 +46,26 @@ impl Inventory {
             inventory.objects.push(object);
         }
         inventory
+    }
+
+    /// The same, with what was read beside it only because plugins reach it.
+    pub fn with_reached(objects: Vec<Object>, reached: Vec<Object>) -> Self {
+        if reached.is_empty() {
+            return Self::new(objects);
+        }
+        let looked_for: BTreeSet<Key> = objects.iter().map(Object::key).collect();
+        let mut inventory = Self::new(reached.into_iter().chain(objects).collect());
+        let all = inventory.keys.iter().enumerate();
+        inventory.only_reached =
+            all.filter(|(_, key)| !looked_for.contains(*key)).map(|(index, _)| index).collect();
+        inventory
+    }
+
+    /// Whether what an object says of itself counts: its labels, its owner references, its body. What was read only because a
+    /// plugin reaches it counts for nothing until a plugin brings it along: users of namespaces that nobody asked for must not
+    /// change a move, nor stop it.
+    pub(crate) fn counts(&self, index: usize) -> bool {
+        !self.only_reached.contains(&index)
     }
 
     /// The objects, sorted by key.

@@ -82,6 +82,12 @@ pub fn is_read(kind: &Kind, wishes: &Wishes) -> bool {
     kind.takes_part() || wishes.kinds.iter().any(|wish| wish.covers(&kind.group_kind))
 }
 
+/// Whether objects of a kind in a namespace (none: cluster-scoped) are looked for whatever plugins reach. What the others say of
+/// themselves counts for nothing ([`crate::inventory::Inventory::with_reached`]).
+pub fn is_looked_for(kind: &Kind, namespace: Option<&str>, scope: &Scope) -> bool {
+    if kind.namespaced { scope.includes(namespace) } else { kind.takes_part() }
+}
+
 /// Where objects of a kind are read, each by a list of its own; none: all there are, in whatever namespace.
 pub fn lists(kind: &Kind, wishes: &Wishes, scope: &Scope) -> BTreeSet<Option<String>> {
     let reached = || wishes.reaches.iter().filter(|reach| reach.kind.covers(&kind.group_kind));

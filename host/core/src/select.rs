@@ -100,24 +100,18 @@ impl Rules<'_> {
         !object.kind.namespaced || self.scope.includes(object.meta.namespace.as_deref())
     }
 
-    /// A left object is never entered. Neither is a Cluster that was not asked for, as one below a shared class is.
-    fn may_enter(&self, object: &Object) -> bool {
+    /// A left object is never entered. Neither is a Cluster that was not asked for, as one below a shared class is, nor what only
+    /// a plugin may bring (`beyond.rs`).
+    fn may_enter(&self, index: usize, object: &Object) -> bool {
         let left = self.relations.left(&object.meta.uid).is_some();
-        !left && (self.in_scope(object) || !is_cluster(&object.kind.group_kind))
-    }
-
-    /// Whether an object's own labels count. They do anywhere but where we look only because a plugin reaches there: what it doesn't
-    /// bring along stays, whatever the users of that namespace write on it.
-    fn label_counts(&self, object: &Object) -> bool {
-        let namespace = object.meta.namespace.as_deref();
-        let mut reaches = self.relations.reaches.values().flatten();
-        self.in_scope(object) || !reaches.any(|reach| reach.covers(&object.kind.group_kind, namespace))
+        let asked_for = self.in_scope(object) || !is_cluster(&object.kind.group_kind);
+        !left && asked_for && self.inventory.counts(index)
     }
 
     /// A kind moves only in the namespaces that were asked for, a class also where a Cluster of those uses it; a
-    /// label on the object itself counts anywhere that we look by ourselves.
+    /// label on the object itself counts anywhere.
     fn is_root(&self, index: usize, object: &Object) -> bool {
-        if object.meta.labelled(names::LABEL_MOVE_HIERARCHY) && self.label_counts(object) {
+        if object.meta.labelled(names::LABEL_MOVE_HIERARCHY) {
             return true;
         }
         is_hierarchy(&object.kind) && (self.in_scope(object) || self.is_used_class(index, object))
@@ -129,7 +123,9 @@ impl Rules<'_> {
             && self.graph.dependents(index).any(|(dependent, tie)| {
                 let user = self.inventory.get(dependent);
                 tie != Tie::Plugin
-                    && user.is_some_and(|user| is_cluster(&user.kind.group_kind) && self.may_enter(user))
+                    && user.is_some_and(|user| {
+                        is_cluster(&user.kind.group_kind) && self.may_enter(dependent, user)
+                    })
             })
     }
 
@@ -142,15 +138,14 @@ impl Rules<'_> {
     }
 
     fn is_labelled(&self, object: &Object) -> bool {
-        (object.meta.labelled(names::LABEL_MOVE) && self.label_counts(object))
-            || (is_moved(&object.kind) && self.in_scope(object))
+        object.meta.labelled(names::LABEL_MOVE) || (is_moved(&object.kind) && self.in_scope(object))
     }
 
     fn hierarchies(&self, selection: &mut Selection) {
         let mut queue = VecDeque::new();
         for (index, object) in self.objects() {
-            if self.is_root(index, object) && self.may_enter(object) && selection.choose(index, Chosen::Root)
-            {
+            let root = self.is_root(index, object) && self.may_enter(index, object);
+            if root && selection.choose(index, Chosen::Root) {
                 queue.push_back((index, index));
             }
         }
@@ -158,7 +153,8 @@ impl Rules<'_> {
             for (dependent, tie) in self.graph.dependents(owner) {
                 selection.visits += 1;
                 let follows = tie != Tie::Plugin || self.is_inside(owner, dependent);
-                let enter = self.inventory.get(dependent).is_some_and(|object| self.may_enter(object));
+                let enter =
+                    self.inventory.get(dependent).is_some_and(|object| self.may_enter(dependent, object));
                 if follows && enter && selection.choose(dependent, Chosen::Below { root }) {
                     queue.push_back((root, dependent));
                 }
@@ -168,7 +164,7 @@ impl Rules<'_> {
 
     fn labelled(&self, selection: &mut Selection) {
         for (index, object) in self.objects() {
-            if self.is_labelled(object) && self.may_enter(object) {
+            if self.is_labelled(object) && self.may_enter(index, object) {
                 selection.choose(index, Chosen::Labelled);
             }
         }
@@ -182,7 +178,7 @@ impl Rules<'_> {
             for (need, what) in wanted {
                 selection.visits += 1;
                 let enter = self.is_inside(object, what)
-                    && self.inventory.get(what).is_some_and(|object| self.may_enter(object));
+                    && self.inventory.get(what).is_some_and(|object| self.may_enter(what, object));
                 if enter && selection.choose(what, Chosen::Needed { need }) {
                     queue.push_back(what);
                 }

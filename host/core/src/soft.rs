@@ -54,12 +54,15 @@ pub fn is_cluster_class(kind: &GroupKind) -> bool {
     kind.is(GROUP_CLUSTER, "ClusterClass")
 }
 
-/// The classes that Clusters use and that are not in the inventory: they live in another namespace, or nowhere.
+/// The classes that Clusters use and that are not among these objects: they live in another namespace, or nowhere.
 /// A Cluster that can't be read is left to the plan, which refuses it.
-pub fn missing_classes(inventory: &Inventory) -> BTreeSet<Key> {
-    let clusters = inventory.objects().iter().filter(|object| is_cluster(&object.kind.group_kind));
-    let classes = clusters.filter_map(|cluster| class_of(cluster).ok()?);
-    classes.filter(|class| inventory.by_key(class).is_none()).collect()
+pub fn missing_classes(objects: &[Object]) -> BTreeSet<Key> {
+    let of = |is: fn(&GroupKind) -> bool| objects.iter().filter(move |object| is(&object.kind.group_kind));
+    let mut used: BTreeSet<Key> = of(is_cluster).filter_map(|cluster| class_of(cluster).ok()?).collect();
+    for class in of(is_cluster_class) {
+        used.remove(&class.key());
+    }
+    used
 }
 
 /// The class a Cluster uses: `classRef` in v1beta2, `class` and `classNamespace` in v1beta1.
@@ -142,8 +145,8 @@ pub(crate) struct SoftLinks {
     pub(crate) templates: Vec<(usize, Key)>,
     /// ClusterClass, by index, and what it names where a template of its own namespace belongs.
     pub(crate) not_templates: Vec<(usize, Key)>,
-    /// Bodies that can't be read.
-    pub(crate) refusals: Vec<Refusal>,
+    /// Bodies that can't be read, each with its object, by index.
+    pub(crate) unreadable: Vec<(usize, Refusal)>,
 }
 
 /// Finds all soft links of an inventory.
@@ -166,7 +169,7 @@ pub(crate) fn soft_links(inventory: &Inventory) -> SoftLinks {
             Ok(())
         };
         if let Err(error) = read {
-            soft.refusals.push(Refusal::unreadable(object.key(), &error));
+            soft.unreadable.push((index, Refusal::unreadable(object.key(), &error)));
         }
     }
     soft

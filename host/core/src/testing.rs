@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::inventory::Inventory;
 use crate::names;
 use crate::plan::{Fate, Plan, plan};
-use crate::reach::Reach;
+use crate::reach::{Reach, is_looked_for};
 use crate::refusal::Refusal;
 use crate::relations::{Link, Need, Relations, Said};
 use crate::remedy::Remedy;
@@ -192,9 +192,21 @@ impl Case {
 
     /// The plan.
     pub(crate) fn plan(&self) -> Plan {
-        let plan = plan(&self.inventory, &self.scope, &self.relations, &self.elsewhere);
+        let plan = plan(&self.read(), &self.scope, &self.relations, &self.elsewhere);
         assert_sound(&plan, &self.inventory);
         plan
+    }
+
+    /// The inventory as a discovery makes it: what lies elsewhere and is within a plugin's reach was read for that alone.
+    fn read(&self) -> Inventory {
+        let reached = |object: &Object| {
+            let namespace = object.meta.namespace.as_deref();
+            let mut reaches = self.relations.reaches.values().flatten();
+            !is_looked_for(&object.kind, namespace, &self.scope)
+                && reaches.any(|reach| reach.covers(&object.kind.group_kind, namespace))
+        };
+        let (reached, looked_for) = self.inventory.objects().iter().cloned().partition(reached);
+        Inventory::with_reached(looked_for, reached)
     }
 
     /// The plan as text, compared with what is expected.

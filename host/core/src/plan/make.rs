@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Note, Plan, Stay, StayReason, Step, Why, clusters};
 use crate::fate::{fate, kept};
-use crate::graph::{Graph, Tie, named};
+use crate::graph::{Graph, Tie, named, names as is_named};
 use crate::inventory::Inventory;
 use crate::order::{Order, order};
 use crate::refusal::{Refusal, some_of};
@@ -28,10 +28,12 @@ const WRITTEN: usize = 200;
 /// shared with something that stays.
 pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhere: &[Object]) -> Plan {
     let mut plan = Plan::default();
-    let mut soft = soft_links(inventory);
-    plan.refusals.append(&mut soft.refusals);
+    let soft = soft_links(inventory);
     let graph = Graph::new(inventory, &soft, relations, &mut plan.notes);
     let mut selection = select(inventory, &graph, scope, relations, &mut plan.notes);
+    let matters = |object: usize| inventory.counts(object) || selection.has(object);
+    let unreadable = soft.unreadable.iter().filter(|(object, _)| matters(*object));
+    plan.refusals.extend(unreadable.map(|(_, refusal)| refusal.clone()));
     plan.refusals.append(&mut selection.refusals);
     let kept = kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
     let order = order(inventory, &graph, &selection, &scope.drop_owners);
@@ -140,10 +142,7 @@ impl Maker<'_> {
             let owner = self.inventory.by_uid(&reference.uid).filter(|owner| self.selection.has(*owner))?;
             Some((reference, self.key(owner)?))
         });
-        let mut misnamed = owned.filter(|(reference, owner)| {
-            let named = reference.group_kind() == owner.group_kind && reference.name == owner.name;
-            !named || (owner.namespace.is_some() && owner.namespace != key.namespace)
-        });
+        let mut misnamed = owned.filter(|(reference, owner)| !is_named(reference, owner, &key));
         // The first is enough: there may be thousands.
         if let Some((reference, owner)) = misnamed.next() {
             let written = words::line(&format!("{} {}", reference.group_kind(), reference.name), WRITTEN);

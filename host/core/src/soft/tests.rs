@@ -88,14 +88,14 @@ fn a_template_named_twice_is_one_reference() {
 
 #[test]
 fn classes_that_are_not_in_the_inventory_are_to_be_fetched() {
-    let inventory = Inventory::new(objects(
+    let objects = objects(
         "Cluster ns/a ! class=own
          ClusterClass ns/own
          Cluster ns/b ! class=other/shared
          Cluster ns/c ! broken
          Cluster ns/d",
-    ));
-    assert_eq!(missing_classes(&inventory), BTreeSet::from([key("ClusterClass other/shared")]));
+    );
+    assert_eq!(missing_classes(&objects), BTreeSet::from([key("ClusterClass other/shared")]));
 }
 
 #[test]

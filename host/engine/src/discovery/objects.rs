@@ -64,10 +64,14 @@ pub(crate) async fn discover(
     // Where a plugin made a list wider, the narrower one is part of it.
     let lists: BTreeMap<_, _> =
         lists.into_iter().chain(more).filter(|(list, _)| all.contains(list)).collect();
-    let mut objects: Vec<Object> = lists.into_values().flatten().collect();
+    let looked_for =
+        |object: &Object| reach::is_looked_for(&object.kind, object.meta.namespace.as_deref(), scope);
+    let (mut objects, reached): (Vec<Object>, Vec<Object>) =
+        lists.into_values().flatten().partition(looked_for);
     objects.extend(here);
     objects.extend(provider_secrets);
-    let inventory = with_distant_classes(handle, kinds, objects).await?;
+    let objects = with_distant_classes(handle, kinds, objects).await?;
+    let inventory = Inventory::with_reached(objects, reached);
     Ok(Sight { inventory, elsewhere, providers, cautions: caution.into_iter().collect() })
 }
 
@@ -182,16 +186,16 @@ async fn read_providers(
     Ok((providers, secrets))
 }
 
-/// Adds the ClusterClasses of other namespaces that Clusters name, and the templates those name.
+/// Adds the ClusterClasses of other namespaces that Clusters name, and the templates those name: by themselves, whatever plugins
+/// reach there.
 async fn with_distant_classes(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
-    objects: Vec<Object>,
-) -> Result<Inventory, Failure> {
-    let inventory = Inventory::new(objects);
-    let wanted = soft::missing_classes(&inventory);
+    mut objects: Vec<Object>,
+) -> Result<Vec<Object>, Failure> {
+    let wanted = soft::missing_classes(&objects);
     if wanted.is_empty() {
-        return Ok(inventory);
+        return Ok(objects);
     }
     // One that is nowhere is the plan's to refuse, with all the rest.
     let mut found = each_by_name(handle, kinds, wanted).await?;
@@ -201,8 +205,8 @@ async fn with_distant_classes(
         templates.extend(named.iter().map(|template| template.key()));
     }
     found.extend(each_by_name(handle, kinds, templates).await?);
-    found.extend(inventory.objects().iter().cloned());
-    Ok(Inventory::new(found))
+    objects.extend(found);
+    Ok(objects)
 }
 
 /// Those of these objects that are there.

@@ -6,14 +6,14 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation};
 use pivot_core::reach::Reach;
 use pivot_core::scope::Namespaces;
-use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Side};
+use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, Stop, run};
 use pivot_places::MemoryPlace;
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 
-use crate::stage::{CLUSTERS, Stage, body, key, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const PROVIDERS: &str = "capm3-system";
@@ -57,7 +57,8 @@ impl Hooks for Claims {
         let name = object.key();
         self.shown.lock().unwrap().push(name.to_string());
         let needs = self.needs.iter().filter(|_| name.name == "m0").cloned().map(Relation::Need);
-        let claimed = (name.name != "pull").then(|| Relation::Link(key(CLUSTERS, "Cluster", "c")));
+        let alone = ["pull", "hanging", "owned"].contains(&name.name.as_str());
+        let claimed = (!alone).then(|| Relation::Link(key(CLUSTERS, "Cluster", "c")));
         Ok(needs.chain(claimed).collect())
     }
 
@@ -234,4 +235,54 @@ async fn what_depends_on_something_brought_is_not_garbage_collected() {
     for name in ["ConfigMap capm3-system/below", "Note capm3-system/below"] {
         assert!(stop.to_string().contains(name), "{name}: {stop}");
     }
+}
+
+/// An object of a provider that a plugin brings along for its Cluster, and deletes.
+fn brings_a_host() -> Stage {
+    let host = GroupKind::new(INFRA, "Host");
+    let mut claims = Claims::new(vec![reach(host.clone(), PROVIDERS, true)], Vec::new());
+    Arc::get_mut(&mut claims).unwrap().description.kinds.push(host);
+    let stage = stage(&claims);
+    let mut host = of(&format!("{INFRA}/v1beta2"), "Host", Some(PROVIDERS), "h");
+    host["status"] = json!({"ready": true});
+    stage.source.insert(host).unwrap();
+    stage
+}
+
+/// Users of the namespace from which something is brought write what they like on the rest of it.
+#[tokio::test(start_paused = true)]
+async fn what_is_written_where_only_a_plugin_looks_changes_nothing() {
+    let stage = brings_a_host();
+    let mut hanging = of(&format!("{INFRA}/v1beta2"), "Host", Some(PROVIDERS), "hanging");
+    hanging["metadata"]["labels"] = json!({names::LABEL_MOVE: "", names::LABEL_MOVE_HIERARCHY: ""});
+    hanging["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    hanging["metadata"]["finalizers"] = json!(["example.com/hangs"]);
+    let mut owned = of(&format!("{INFRA}/v1beta2"), "Host", Some(PROVIDERS), "owned");
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": format!("{CLUSTERS}/v1beta2"), "kind": "Cluster",
+        "name": "c", "uid": "Cluster-c"}]);
+    for host in [hanging, owned] {
+        stage.source.insert(host).unwrap();
+    }
+    // The plugin has nothing to do with them.
+    let report = run::start(stage.setup()).await.unwrap();
+    assert_eq!(report.done.moved[&GroupKind::new(INFRA, "Host")], 1);
+}
+
+/// A plugin that reaches classes elsewhere takes nothing from the Clusters that use them.
+#[tokio::test(start_paused = true)]
+async fn a_class_within_reach_is_copied_with_its_templates_all_the_same() {
+    let classes = reach(GroupKind::new(CLUSTERS, "ClusterClass"), PROVIDERS, false);
+    let stage = stage(&Claims::new(vec![classes], Vec::new()));
+    let template =
+        json!({"apiVersion": format!("{INFRA}/v1beta2"), "kind": "InfraTemplate", "name": "shared"});
+    let mut class = of(&format!("{CLUSTERS}/v1beta2"), "ClusterClass", Some(PROVIDERS), "shared");
+    class["spec"] = json!({"infrastructure": {"templateRef": template}});
+    stage.source.insert(class).unwrap();
+    stage.source.insert(of(&format!("{INFRA}/v1beta2"), "InfraTemplate", Some(PROVIDERS), "shared")).unwrap();
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    let used = json!({"name": "shared", "namespace": PROVIDERS});
+    stage.source.edit(&cluster, |b| b["spec"]["topology"]["classRef"] = used).unwrap();
+    run::start(stage.setup()).await.unwrap();
+    let template = Key::new(GroupKind::new(INFRA, "InfraTemplate"), Some(PROVIDERS), "shared");
+    assert!(stage.target.body(&template).is_some());
 }

@@ -2,6 +2,9 @@
 
 use expect_test::expect;
 
+use crate::Uid;
+use crate::collateral::{Bystander, collateral};
+use crate::inventory::Inventory;
 use crate::testing::Case;
 
 const WORLD: &str = "Cluster ns/foo
@@ -73,6 +76,75 @@ fn of_all_namespaces_those_move_in_which_something_moves() {
         stay Secret kube-system/token: not linked with any Cluster
         refuse plugin-reach: plugin p says that Machine a/m needs Secret kube-system/token; Secret kube-system/token is outside of what moves, and the plugin is not granted to reach it
           -> {"remedy":"grant-reach","plugin":"p","kind":{"group":"","kind":"Secret"},"namespace":"kube-system"} | {"remedy":"switch-off","plugin":"p"}
+    "#]]);
+}
+
+/// Whatever they write there: owner references with the uids of what moves, labels on what is being deleted, bodies that can't be
+/// read, names that plugins see.
+#[test]
+fn what_was_read_only_for_a_plugin_counts_for_nothing() {
+    let text = "Cluster ns/foo
+        Machine ns/m < Cluster ns/foo
+        Identity id
+        Secret ns/creds
+        Widget other/owned < Cluster ns/foo
+        Widget other/below < Identity id
+        Widget other/hangs < Cluster ns/foo ! hierarchy deleting
+        Widget other/ring < Widget other/ring ! move
+        ClusterClass other/class ! broken hierarchy
+        ClusterResourceSetBinding other/binding ! broken
+        Node node ! move";
+    let case = Case::new(text)
+        .namespace("ns")
+        .need("Machine ns/m", "Secret ns/creds")
+        .need("Widget other/owned", "Secret ns/creds")
+        .link("Widget other/owned", "Widget other/gone")
+        .reach("Widget", "other", true)
+        .reach("ClusterClass", "other", true)
+        .reach("ClusterResourceSetBinding", "other", true)
+        .reach("Node", "*", true);
+    case.check(expect![[r#"
+        move Secret ns/creds (Machine ns/m needs it, says plugin p)
+        move Cluster ns/foo (moves with everything it owns)
+        keep Identity id (moves with everything it owns; cluster-scoped)
+        move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo
+        stay Node node: kind Node is not labelled for move
+        stay ClusterResourceSetBinding other/binding: in a namespace that is not moved
+        stay ClusterClass other/class: in a namespace that is not moved
+        stay Widget other/below: in a namespace that is not moved
+        stay Widget other/hangs: in a namespace that is not moved
+        stay Widget other/owned: in a namespace that is not moved
+        stay Widget other/ring: in a namespace that is not moved
+    "#]]);
+    let read: Vec<_> = case.inventory.objects().iter().collect();
+    let bystanders =
+        read.into_iter().map(|object| Bystander { kind: object.kind.clone(), meta: object.meta.clone() });
+    let lost = collateral(&case.plan(), &case.scope, &case.relations, &bystanders.collect::<Vec<_>>());
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+/// By what belongs to it, but not by references that lead nowhere.
+#[test]
+fn what_was_brought_is_followed_by_what_names_it_as_its_owner() {
+    let case = Case::new(
+        "Cluster ns/foo
+         Widget other/w
+         Secret other/below < Widget other/w
+         Secret other/misnamed < Widget ns/w",
+    );
+    let mut case = case.namespace("ns").link("Widget other/w", "Cluster ns/foo");
+    // With the uid of what was brought, under another name.
+    let mut objects = case.inventory.objects().to_vec();
+    for object in objects.iter_mut().filter(|object| object.meta.name == "misnamed") {
+        object.meta.owner_references[0].uid = Uid("Widget:other/w".into());
+        object.meta.owner_references[0].name = "x".into();
+    }
+    case.inventory = Inventory::new(objects);
+    case.reach("Widget", "other", true).reach("Secret", "other", true).check(expect![[r#"
+        move Cluster ns/foo (moves with everything it owns)
+        move Widget other/w (brought by plugin p from outside of what moves, with Cluster ns/foo) after Cluster ns/foo
+        move Secret other/below (brought by plugin p from outside of what moves, with Cluster ns/foo) after Widget other/w
+        stay Secret other/misnamed: in a namespace that is not moved
     "#]]);
 }
 
