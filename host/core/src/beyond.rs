@@ -39,23 +39,26 @@ pub(crate) fn bring(
     if links.is_empty() && unread.is_empty() && needs.into_iter().all(inside) {
         return;
     }
-    let moving = match &scope.namespaces {
-        Namespaces::One(one) => BTreeSet::from([one.clone()]),
-        Namespaces::All => {
-            let namespace =
-                |object: usize| inventory.keys().get(object).and_then(|key| key.namespace.clone());
-            // A provider's namespace doesn't move because a Secret of a cluster-scoped identity does, and none does because a
-            // plugin says that something in it is needed: it would open what it names to itself.
-            let by_itself = |object: &usize| match selection.why(*object) {
-                Some(Chosen::Below { root }) => namespace(*root).is_some(),
-                Some(Chosen::Root | Chosen::Labelled) => true,
-                Some(Chosen::Needed { .. }) | None => false,
-            };
-            selection.iter().filter(by_itself).filter_map(namespace).collect()
-        }
-    };
+    let moving = selection.moving.clone();
     let beyond = Beyond { inventory, graph, scope, relations, links, unread, moving };
     beyond.follow(selection, notes);
+}
+
+/// The namespaces that move, of what is selected without plugins' reach: the one rule for what plugins may bring along and for
+/// what their checks may read.
+pub(crate) fn moving(inventory: &Inventory, scope: &Scope, selection: &Selection) -> BTreeSet<String> {
+    let namespace = |object: usize| inventory.keys().get(object).and_then(|key| key.namespace.clone());
+    // A provider's namespace doesn't move because a Secret of a cluster-scoped identity does, and none does because a
+    // plugin says that something in it is needed: it would open what it names to itself.
+    let by_itself = |object: &usize| match selection.why(*object) {
+        Some(Chosen::Below { root }) => namespace(*root).is_some(),
+        Some(Chosen::Root | Chosen::Labelled) => true,
+        Some(Chosen::Needed { .. }) | None => false,
+    };
+    match &scope.namespaces {
+        Namespaces::One(one) => BTreeSet::from([one.clone()]),
+        Namespaces::All => selection.iter().filter(by_itself).filter_map(namespace).collect(),
+    }
 }
 
 /// Plugins' links that leave a namespace: by dependent and owner, who says so.

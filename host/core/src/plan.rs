@@ -3,6 +3,7 @@
 //! A plan is a pure function of what was read, what was asked and what plugins said. It can be printed, compared
 //! and serialised; carrying it out is the engine's business.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -28,6 +29,9 @@ pub struct Plan {
     pub refusals: Vec<Refusal>,
     /// What a user should know.
     pub notes: Vec<Note>,
+    /// The namespaces that move; a Secret of a cluster-scoped identity, or what a plugin brings along, makes none of them move.
+    #[serde(skip)]
+    pub moving: BTreeSet<String>,
 }
 
 /// One object that is copied to the target.
@@ -275,6 +279,12 @@ impl Plan {
     /// What is copied and stays in the source too.
     pub fn kept(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.fate != Fate::Move)
+    }
+
+    /// Whether an object of the plan makes no namespace move: it is in one that doesn't, or a plugin brings it along.
+    pub fn is_elsewhere(&self, step: &Step) -> bool {
+        let namespace = step.key.namespace.as_ref();
+        step.is_brought() || namespace.is_some_and(|namespace| !self.moving.contains(namespace))
     }
 
     /// How many Clusters are copied.

@@ -12,8 +12,8 @@
 //!
 //! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin, `u` the target had it
 //! before: it is used there and nothing is done to it; `n` it had no finalizers when it was copied; `b` a plugin brought it
-//! along from outside of what moves. Where a list written
-//! before there was an `n` says nothing of them, there may be some.
+//! along from outside of what moves; `e` it makes no namespace move. A list that was written before there was
+//! an `n` says nothing of finalizers: there may be some; in one from before there was an `e`, that was said by the `b`.
 //!
 //! The digest says what the object's content was when it was copied, so that a later run can tell a change of
 //! content from a controller's touch. Secrets have none: a digest of secret data would let a reader of the record
@@ -86,6 +86,8 @@ pub struct Entry {
     pub no_finalizers: bool,
     /// Whether a plugin brought it along from outside of what moves.
     pub brought: bool,
+    /// Whether it makes no namespace move ([`crate::plan::Plan::is_elsewhere`]).
+    pub elsewhere: bool,
     /// Entries that must be gone first: its dependents.
     pub after: Vec<usize>,
 }
@@ -204,6 +206,7 @@ impl Entry {
             flag(self.used, "u"),
             flag(self.no_finalizers, "n"),
             flag(self.brought, "b"),
+            flag(self.elsewhere, "e"),
         ]
         .concat();
         let flags = if flags.is_empty() { "-" } else { &flags };
@@ -240,7 +243,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
     let odd = odd_name(name).or_else(|| odd_id(uid)).or_else(|| odd_id(version));
     let hex = |digest: &str| digest.len() == 32 && digest.chars().all(|c| c.is_ascii_hexdigit());
     let known =
-        matches!(fate, "d" | "k") && (flags == "-" || flags.chars().all(|flag| "sphunb".contains(flag)));
+        matches!(fate, "d" | "k") && (flags == "-" || flags.chars().all(|flag| "sphunbe".contains(flag)));
     if odd.or_else(|| namespace.and_then(odd_name)).is_some() || !known || !(digest == "-" || hex(digest)) {
         return None;
     }
@@ -265,6 +268,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
         used: flags.contains('u'),
         no_finalizers: flags.contains('n'),
         brought: flags.contains('b'),
+        elsewhere: flags.contains(['b', 'e']),
         after,
     })
 }
@@ -346,6 +350,7 @@ mod tests {
             quiet: if name == "b" { Quiet::Held } else { Quiet::Paused },
             used: name == "c",
             brought: name == "c",
+            elsewhere: name == "c",
             no_finalizers: name == "a",
             after,
         };
@@ -381,6 +386,14 @@ mod tests {
         let older = "k /v1 secrets Secret\no 0 n a u 1 d - s -";
         let list = ReleaseList::parse([older]).unwrap();
         assert!(!list.entries[0].no_finalizers && !list.entries[0].deletes_as_it_is());
+    }
+
+    #[test]
+    fn what_was_brought_is_elsewhere_in_an_older_list_too() {
+        let list =
+            ReleaseList::parse(["k /v1 secrets Secret\no 0 n a u 1 d - b -\no 0 n b v 1 k - e -"]).unwrap();
+        let said: Vec<_> = list.entries.iter().map(|entry| (entry.brought, entry.elsewhere)).collect();
+        assert_eq!(said, [(true, true), (false, true)]);
     }
 
     #[test]

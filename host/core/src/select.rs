@@ -55,6 +55,7 @@ pub(crate) fn select(
     rules.hierarchies(&mut selection);
     rules.labelled(&mut selection);
     rules.needed(&mut selection, notes);
+    selection.moving = beyond::moving(inventory, scope, &selection);
     beyond::bring(inventory, graph, scope, relations, &mut selection, notes);
     rules.below_left(&mut selection);
     selection

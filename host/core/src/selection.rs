@@ -1,6 +1,6 @@
 //! The set of objects that move, and why each is in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::refusal::Refusal;
 
@@ -31,6 +31,8 @@ pub(crate) struct Selection {
     pub(crate) below_left: BTreeMap<usize, usize>,
     /// Objects that plugins bring along from outside of what moves.
     pub(crate) brought: BTreeMap<usize, Brought>,
+    /// The namespaces that move.
+    pub(crate) moving: BTreeSet<String>,
     /// Why not to go on: what plugins would bring along, and may not.
     pub(crate) refusals: Vec<Refusal>,
     /// Needs by the object that has them: indices of the relations' needs, with what is needed.

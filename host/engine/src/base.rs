@@ -22,7 +22,7 @@ pub(crate) struct Base {
 impl Base {
     /// What plugins' checks are told of it.
     pub(crate) fn scene(&self) -> Scene {
-        Scene::of(self.plan.steps.iter().map(|step| (&step.key, step.is_brought())))
+        Scene::of(self.plan.steps.iter().map(|step| (&step.key, self.plan.is_elsewhere(step))))
     }
 
     /// The object of a step.

@@ -71,7 +71,7 @@ impl<'a> PlanDocument<'a> {
         (moves, next): (&'a [MoveStatus], &'a [Vec<String>]),
     ) -> Document<Self> {
         let summary = Summary::from(plan);
-        let Plan { steps, stays, refusals, notes } = plan;
+        let Plan { steps, stays, refusals, notes, moving: _ } = plan;
         let refusals = refusals.iter().map(Refused::from).collect();
         let moves = moves.iter().zip(next).map(MoveDocument::from).collect();
         let content = Self { source, target, scope, summary, steps, stays, notes, refusals, moves };

@@ -79,6 +79,7 @@ fn small_plan() -> Plan {
         ],
         refusals: Vec::new(),
         notes: vec![Note { code: "n", object: None, message: "two classes share a template".into() }],
+        ..Plan::default()
     }
 }
 

@@ -164,6 +164,7 @@ fn list(case: &Case) -> ReleaseList {
         quiet: Quiet::Untouched,
         used: false,
         brought: false,
+        elsewhere: false,
         after: Vec::new(),
     };
     ReleaseList { entries: case.plan().steps.iter().map(entry).collect() }

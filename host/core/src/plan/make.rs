@@ -35,6 +35,7 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
     let unreadable = soft.unreadable.iter().filter(|(object, _)| matters(*object));
     plan.refusals.extend(unreadable.map(|(_, refusal)| refusal.clone()));
     plan.refusals.append(&mut selection.refusals);
+    plan.moving.clone_from(&selection.moving);
     let kept = kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
     let order = order(inventory, &graph, &selection, &scope.drop_owners);
 

@@ -199,6 +199,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             used: copied.used,
             no_finalizers: object.meta.finalizers.is_empty(),
             brought: step.is_brought(),
+            elsewhere: base.plan.is_elsewhere(step),
             after,
         })
     });

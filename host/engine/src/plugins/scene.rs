@@ -9,15 +9,15 @@ use crate::plugins::hooks::{Hooks, MoveContext};
 
 /// What plugins' checks are told of the move.
 pub(crate) struct Scene {
-    /// Those that move. What a plugin brought along makes no namespace move.
+    /// Those that move ([`pivot_core::plan::Plan::moving`]).
     pub(crate) namespaces: BTreeSet<String>,
     pub(crate) keys: Vec<Key>,
 }
 
 impl Scene {
-    /// Of these objects, each with whether a plugin brought it along.
+    /// Of these objects, each with whether it makes no namespace move.
     pub(crate) fn of<'a>(objects: impl Iterator<Item = (&'a Key, bool)> + Clone) -> Self {
-        let moving = objects.clone().filter(|(_, brought)| !brought);
+        let moving = objects.clone().filter(|(_, elsewhere)| !elsewhere);
         Self {
             namespaces: moving.filter_map(|(key, _)| key.namespace.clone()).collect(),
             keys: objects.map(|(key, _)| key.clone()).collect(),
@@ -25,7 +25,7 @@ impl Scene {
     }
 
     pub(crate) fn of_list(list: &ReleaseList) -> Self {
-        Self::of(list.entries.iter().rev().map(|entry| (&entry.key, entry.brought)))
+        Self::of(list.entries.iter().rev().map(|entry| (&entry.key, entry.elsewhere)))
     }
 
     pub(crate) fn for_plugin(&self, move_id: &str, plugin: &dyn Hooks) -> MoveContext {

@@ -55,8 +55,8 @@ impl Answers {
         }
     }
 
-    /// Who answers while this is what moves. A class of a namespace that was not asked for moves along and opens no door to the
-    /// rest of that namespace.
+    /// Who answers while this is what moves. Release lists of before they said which namespaces those are name that of a shared class,
+    /// too: what was not asked for stays closed.
     pub(crate) fn within(self: &Arc<Self>, scene: &Scene) -> Arc<dyn Services> {
         let moves = |namespace: &&String| self.scope.includes(Some(namespace));
         Arc::new(Within {

@@ -13,7 +13,7 @@ use pivot_places::MemoryPlace;
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 
-use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const PROVIDERS: &str = "capm3-system";
@@ -285,4 +285,27 @@ async fn a_class_within_reach_is_copied_with_its_templates_all_the_same() {
     run::start(stage.setup()).await.unwrap();
     let template = Key::new(GroupKind::new(INFRA, "InfraTemplate"), Some(PROVIDERS), "shared");
     assert!(stage.target.body(&template).is_some());
+}
+
+/// A Secret of a cluster-scoped identity lies in its provider's namespace.
+#[tokio::test(start_paused = true)]
+async fn what_belongs_to_an_identity_opens_no_namespace_to_a_plugins_reads() {
+    let claims = Claims::new(vec![secrets(false)], Vec::new());
+    let mut stage = stage(&claims);
+    stage.options.scope.namespaces = Namespaces::All;
+    let labels = KindLabels { discover: true, hierarchy: true, ..KindLabels::default() };
+    for place in [&stage.source, &stage.target] {
+        place.add_kind(kind(INFRA, "Identity", "identities", labels));
+    }
+    stage.source.insert(of(&format!("{INFRA}/v1beta2"), "Identity", None, "id")).unwrap();
+    let owner = json!([{"apiVersion": format!("{INFRA}/v1beta2"), "kind": "Identity", "name": "id", "uid": "Identity-id"}]);
+    stage.source.edit(&elsewhere("Secret", "creds"), |b| b["metadata"]["ownerReferences"] = owner).unwrap();
+    // Half of the answers are those of another run.
+    let stop =
+        stage.dies(|verb, key| verb == "patch" && is_record(key, "target"), |verb, _| verb == "patch").await;
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+    run::resume(stage.setup()).await.unwrap();
+    assert!(stage.target.body(&elsewhere("Secret", "creds")).is_some());
+    let read = claims.read.lock().unwrap();
+    assert!(read.len() >= 4 && read.iter().all(|answer| *answer == Err("denied".into())), "{read:?}");
 }

@@ -160,6 +160,32 @@ fn a_label_where_only_a_plugin_looks_moves_nothing() {
     assert_eq!(labelled(false), ["Secret other/s", "Cluster ns/foo"], "where it was read for another reason");
 }
 
+/// The one rule for what plugins may bring and for what their checks may read.
+#[test]
+fn a_namespace_moves_with_what_was_asked_for_in_it() {
+    let world = "Cluster a/foo
+        External b/e
+        Identity id
+        Secret provider/id < Identity id
+        Secret provider/needed
+        Secret other/reached";
+    let case = || {
+        Case::new(world)
+            .need("Cluster a/foo", "Secret other/reached")
+            .need("Secret provider/id", "Secret provider/needed")
+            .reach("Secret", "other", true)
+    };
+    let elsewhere = |case: Case| {
+        let plan = case.plan();
+        let steps = plan.steps.iter().filter(|step| plan.is_elsewhere(step)).map(|step| step.key.to_string());
+        (plan.moving.iter().cloned().collect::<Vec<_>>().join(" "), steps.collect::<Vec<_>>().join(", "))
+    };
+    let provider = "Secret other/reached, Secret provider/needed, Secret provider/id";
+    assert_eq!(elsewhere(case()), ("a b".into(), provider.into()));
+    let provider = "Secret other/reached, Secret provider/id";
+    assert_eq!(elsewhere(case().namespace("a")), ("a".into(), provider.into()));
+}
+
 /// A need inside of a provider's namespace does not make that one move.
 #[test]
 fn what_a_plugin_needs_opens_no_namespace_to_it() {

@@ -85,6 +85,7 @@ mod tests {
             quiet: Quiet::Held,
             used: false,
             brought: false,
+            elsewhere: false,
             no_finalizers: false,
             after: after.to_vec(),
         };
