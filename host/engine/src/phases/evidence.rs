@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::FutureExt;
 use pivot_core::grouped::NAMES;
 use pivot_core::plan::Fate as PlanFate;
 use pivot_core::readiness::{self, Asked, Expectation, Moved};
@@ -20,7 +21,8 @@ use crate::events::{Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::live::Known;
-use crate::phases::pausing;
+use crate::phases::{pausing, release};
+use crate::requests::side_by_side::{self, OBJECTS};
 use crate::requests::wait::{self, Enough, Wanted};
 
 /// Refuses what could be deleted without anybody ever seeing that a controller took over.
@@ -78,9 +80,11 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
         return Ok(());
     }
     let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
+    let unlisted = unlisted(job, list, known).await?;
     let mut moved = Vec::new();
     for entry in list.entries.iter().filter(|entry| !entry.used && (entry.fate == Fate::Delete || !deletes)) {
-        let Some(object) = known.get(&entry.key) else { continue };
+        // What is not there any more nobody deletes.
+        let Some(object) = known.get(&entry.key).or_else(|| unlisted.get(&entry.key)) else { continue };
         let asleep = asleep(job, object)?;
         moved.push(Moved { key: &entry.key, object, asleep, held: entry.quiet == Quiet::Held });
     }
@@ -98,7 +102,8 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
     let lacks = |object: &Object| {
         let key = object.key();
         let Some(expectation) = expected.get(&key) else { return Ok(None) };
-        let written = object.meta.written_by_others(since, known.get(&key).map(|source| &source.meta));
+        let source = known.get(&key).or_else(|| unlisted.get(&key));
+        let written = object.meta.written_by_others(since, source.map(|source| &source.meta));
         readiness::missing(expectation, object, written).map_err(|error| Failure::Object(Side::Target, error))
     };
     let timeout = job.options.verify_timeout;
@@ -112,6 +117,24 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
         Err(Failure::TimedOut(missing)) => Err(Failure::NotTakenOver(missing)),
         other => other,
     }
+}
+
+/// What would be deleted and was not found where a resumed run looked, by its name: lists are of what is served and shown today, and
+/// what they lack would be deleted without anybody being asked.
+async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Result<Known, Failure> {
+    if job.options.source_gone {
+        return Ok(Known::new());
+    }
+    let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);
+    let looks = deleted.filter(|entry| !known.contains_key(&entry.key)).map(|entry| {
+        async move {
+            let there = job.source.get(&release::kind_of(job, entry), &entry.key).await?;
+            Ok(there.filter(|object| object.meta.uid == entry.uid))
+        }
+        .boxed()
+    });
+    let found = side_by_side::all(OBJECTS, looks.collect()).await?;
+    Ok(found.into_iter().flatten().map(|object| (object.key(), object)).collect())
 }
 
 /// The kinds of which nobody saw that they were taken over, because somebody accepted that.

@@ -100,7 +100,7 @@ enum Ready {
 }
 
 /// The kind as the list names it: the list, not what is served today, says in which version a state was copied.
-fn kind_of(job: &Job, entry: &Entry) -> Arc<Kind> {
+pub(crate) fn kind_of(job: &Job, entry: &Entry) -> Arc<Kind> {
     match job.kinds.source.get(&entry.kind.group_kind) {
         Some(kind) if kind.version == entry.kind.version => kind.clone(),
         Some(kind) => Arc::new(Kind { version: entry.kind.version.clone(), ..Kind::clone(kind) }),

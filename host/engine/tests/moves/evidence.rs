@@ -7,7 +7,8 @@ use pivot_core::GroupKind;
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
 use pivot_engine::{Event, Exit, Failure, Setup, Watcher, run};
-use pivot_places::MemoryPlace;
+use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
@@ -114,6 +115,29 @@ async fn what_was_true_in_the_source_must_be_true_again() {
     let stop = run::start(stage.setup()).await.unwrap_err();
     controller.abort();
     assert!(stop.to_string().contains("conditions not true yet: ControlPlaneInitialized, Ready"), "{stop}");
+}
+
+/// The definition of a kind may be gone from what a server lists while its objects are not.
+#[tokio::test(start_paused = true)]
+async fn what_a_resumed_run_does_not_find_in_a_list_is_looked_for_by_name() {
+    let stage = stage();
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::NotTakenOver(_)), "{stop}");
+    stage.source.on_call(|verb, key| {
+        let hidden = verb == "list" && key.group_kind.kind == "Machine";
+        hidden.then(|| Fault::Before(PlaceError::NotFound("no such kind".into())))
+    });
+    let controller = controller(&stage.target, &[("Cluster", "c")], ready());
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    controller.abort();
+    assert!(stop.to_string().contains("Machine ns/m"), "{stop}");
+    assert!(stage.source.body(&key(CLUSTERS, "Machine", "m0")).is_some());
+
+    // What is gone from the source is nobody's to delete.
+    for name in ["m0", "m1"] {
+        stage.source.remove(&key(CLUSTERS, "Machine", name)).unwrap();
+    }
+    run::resume(stage.setup()).await.unwrap();
 }
 
 /// With `--assume-paused` nobody waits for the source; that says nothing about the target.

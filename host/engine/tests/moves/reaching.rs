@@ -8,7 +8,7 @@ use pivot_core::reach::Reach;
 use pivot_core::scope::Namespaces;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, Stop, run};
+use pivot_engine::{Exit, Failure, Stop, run};
 use pivot_places::MemoryPlace;
 use pivot_runtime::Query;
 use serde_json::{Value, json};
@@ -247,6 +247,26 @@ fn brings_a_host() -> Stage {
     host["status"] = json!({"ready": true});
     stage.source.insert(host).unwrap();
     stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_brought_from_elsewhere_is_waited_for_by_a_resumed_run_too() {
+    let mut stage = brings_a_host();
+    stage.options.no_wait = false;
+    for command in ["start", "resume"] {
+        let run = async |setup| match command {
+            "start" => run::start(setup).await,
+            _ => run::resume(setup).await,
+        };
+        let stop = run(stage.setup()).await.unwrap_err();
+        assert!(matches!(stop.failure, Failure::NotTakenOver(_)), "{command}: {stop}");
+        assert!(stop.to_string().contains("Host capm3-system/h"), "{command}: {stop}");
+    }
+    let host = Key::new(GroupKind::new(INFRA, "Host"), Some(PROVIDERS), "h");
+    assert!(stage.source.body(&host).is_some());
+    stage.options.no_wait = true;
+    run::resume(stage.setup()).await.unwrap();
+    assert!(stage.source.body(&host).is_none() && stage.target.body(&host).is_some());
 }
 
 /// Users of the namespace from which something is brought write what they like on the rest of it.
