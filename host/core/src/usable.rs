@@ -49,9 +49,9 @@ pub fn odd_definition(kind: &Kind) -> Option<String> {
     odd_kind(&kind.group_kind).or_else(|| odd_resource(&kind.plural)).or_else(versions)
 }
 
-/// What is wrong with the name of an object or namespace; nothing if it can be part of a path.
+/// What is wrong with the name of an object or namespace; nothing if it can be part of a path, and people can see all of it.
 pub fn odd_name(name: &str) -> Option<String> {
-    let plain = |c: char| !(c.is_whitespace() || c.is_control() || c == '/' || c == '%');
+    let plain = |c: char| !(c.is_whitespace() || words::hidden(c) || c == '/' || c == '%');
     let good =
         !name.is_empty() && name.len() <= NAME && name.chars().all(plain) && name != "." && name != "..";
     (!good).then(|| format!("{:?} can't be a name", shown(name)))
@@ -168,9 +168,20 @@ mod tests {
         for group in ["../x", "..", ".", "a..b", "a/b", "a b", ".a", "a.", "a\0", &"x.".repeat(200)] {
             assert!(odd_kind(&GroupKind::new(group, "Kind")).is_some(), "{group:?}");
         }
-        for name in
-            ["", ".", "..", "a/b", "../a", "a%2fb", "a b", "a\nb", "a\0", "a\u{2028}b", &"x".repeat(254)]
-        {
+        for name in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "../a",
+            "a%2fb",
+            "a b",
+            "a\nb",
+            "a\0",
+            "a\u{2028}b",
+            "a\u{ad}b",
+            &"x".repeat(254),
+        ] {
             assert!(odd_name(name).is_some(), "{name:?}");
         }
         for id in ["", "a b", "a\n", "ä", &"x".repeat(254)] {
