@@ -15,9 +15,12 @@ const PLAN: &str = "plan --kubeconfig config -n ns";
 const STATUS: &str = "status --kubeconfig config";
 const ROLLBACK: &str = "rollback --kubeconfig config --target-gone";
 const RESUME: &str = "resume --source-gone --to-kubeconfig config";
-/// A server that makes no sense, where nothing was changed yet; 4 where a move is under way.
-const REFUSED: [i32; 3] = [1, 3, 4];
-const EITHER: [i32; 5] = [0, 1, 3, 4, 7];
+/// What makes no sense, where nothing was changed yet.
+const REFUSED: i32 = 3;
+/// What is read past, and what else the server says is fine.
+const FINE: i32 = 0;
+/// What leaves nothing to move.
+const NOTHING: i32 = 7;
 
 pub(crate) fn cases() -> Vec<Case> {
     let well_served =
@@ -54,7 +57,7 @@ fn serving(maps: Vec<Value>) -> Answers {
 }
 
 /// This text for a record, asked for in two ways.
-fn record(name: &str, codes: &[i32], text: &str) -> Vec<Case> {
+fn record(name: &str, text: &str) -> Vec<Case> {
     let of = |verb: &str, line: &str, role: &str| {
         let map = config_map(
             &format!("pivot-host-{role}-m"),
@@ -62,7 +65,7 @@ fn record(name: &str, codes: &[i32], text: &str) -> Vec<Case> {
             role,
             json!({"record.json": text}),
         );
-        Case::new(format!("{name}, {verb}"), line, codes).served(serving(vec![map]))
+        Case::new(format!("{name}, {verb}"), line, &[REFUSED]).served(serving(vec![map]))
     };
     vec![of("status", STATUS, "source"), of("rollback", ROLLBACK, "source"), of("resume", RESUME, "target")]
 }
@@ -71,7 +74,7 @@ fn changed(name: &str, path: &str, value: Value) -> Vec<Case> {
     let mut bad = good();
     let (parent, last) = path.rsplit_once('/').unwrap();
     bad.pointer_mut(parent).unwrap()[last] = value;
-    record(&format!("a record whose {name}"), &REFUSED, &bad.to_string())
+    record(&format!("a record whose {name}"), &bad.to_string())
 }
 
 fn fields() -> Vec<Case> {
@@ -147,10 +150,7 @@ fn texts() -> Vec<Case> {
         ("a megabyte of spaces", " ".repeat(900_000)),
         ("a name twice", good.replacen('{', "{\"moveId\":\"x\",", 1)),
     ];
-    texts
-        .into_iter()
-        .flat_map(|(name, text)| record(&format!("a record that is {name}"), &REFUSED, &text))
-        .collect()
+    texts.into_iter().flat_map(|(name, text)| record(&format!("a record that is {name}"), &text)).collect()
 }
 
 /// What moves of long ago left: it is only shown.
@@ -168,7 +168,7 @@ fn finished() -> Vec<Case> {
             )
         };
         let maps = texts.iter().enumerate().map(map).collect();
-        Case::new(format!("a finished move {name}"), STATUS, &EITHER).served(serving(maps))
+        Case::new(format!("a finished move {name}"), STATUS, &[FINE]).served(serving(maps))
     };
     for field in ["moveId", "by", "started", "ended", "from", "to"] {
         for (sort, words) in WORDS {
@@ -198,27 +198,30 @@ fn finished() -> Vec<Case> {
 
 /// ConfigMaps that only look like a record.
 fn config_maps() -> Vec<Case> {
-    let of = |name: &str, map: Value| {
-        Case::new(format!("a ConfigMap {name}"), STATUS, &EITHER).served(serving(vec![map]))
+    let of = |name: &str, code: i32, map: Value| {
+        Case::new(format!("a ConfigMap {name}"), STATUS, &[code]).served(serving(vec![map]))
     };
     let text = good().to_string();
     let map = |data: Value| config_map("pivot-host-source-m", "pivot-host.io/record", "source", data);
     let mut cases = vec![
-        of("without data", map(json!(null))),
-        of("whose data are words", map(json!("hunter2"))),
-        of("whose data are a list", map(json!(["hunter2"]))),
-        of("whose data are numbers", map(json!({"record.json": 1}))),
-        of("whose record is a map", map(json!({"record.json": good()}))),
+        of("without data", REFUSED, map(json!(null))),
+        of("whose data are words", REFUSED, map(json!("hunter2"))),
+        of("whose data are a list", REFUSED, map(json!(["hunter2"]))),
+        of("whose data are numbers", REFUSED, map(json!({"record.json": 1}))),
+        of("whose record is a map", REFUSED, map(json!({"record.json": good()}))),
         of(
             "with another move's name",
+            FINE,
             config_map("pivot-host-source-x", "pivot-host.io/record", "source", json!({"record.json": text})),
         ),
         of(
             "with the first release's name",
+            FINE,
             config_map("pivot-host-source", "pivot-host.io/record", "", json!({"record.json": text})),
         ),
         of(
             "of nobody's role",
+            FINE,
             config_map("pivot-host-source-m", "pivot-host.io/record", "FORGED", json!({"record.json": text})),
         ),
     ];
@@ -226,6 +229,7 @@ fn config_maps() -> Vec<Case> {
         let name = format!("pivot-host-source-{words}");
         cases.push(of(
             &format!("called {sort}"),
+            REFUSED,
             config_map(&name, "pivot-host.io/record", "source", json!({"record.json": "hunter2"})),
         ));
     }
@@ -237,7 +241,7 @@ fn config_maps() -> Vec<Case> {
             json!({"record.json": "{}"}),
         )
     });
-    cases.push(Case::new("2000 records that are none", STATUS, &REFUSED).served(serving(many.collect())));
+    cases.push(Case::new("2000 records that are none", STATUS, &[REFUSED]).served(serving(many.collect())));
     cases
 }
 
@@ -247,17 +251,17 @@ const PATHS: [(&str, &str); 6] = [
     ("all kinds", "/apis"),
     ("the definitions", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
     ("who it is", "/api/v1/namespaces/kube-system"),
-    ("the Clusters", "/apis/cluster.x-k8s.io/v1/namespaces/ns/clusters"),
+    ("the Clusters", "/apis/cluster.x-k8s.io/v1/clusters"),
     ("the records", "/api/v1/namespaces/kube-system/configmaps"),
 ];
 
 /// A server that is well but for one path.
-fn but(name: String, line: &str, codes: &[i32], path: &'static str, answer: Answer) -> Case {
+fn but(name: String, line: &str, code: i32, path: &'static str, answer: Answer) -> Case {
     let answers: Answers = Arc::new(move |asked| {
         let at = asked.path.split('?').next().unwrap_or_default();
         if at == path && asked.verb == "GET" { answer.clone() } else { well(asked, &[]) }
     });
-    Case::new(name, line, codes).served(answers)
+    Case::new(name, line, &[code]).served(answers)
 }
 
 fn answers() -> Vec<Case> {
@@ -302,26 +306,34 @@ fn answers() -> Vec<Case> {
     let mut cases = Vec::new();
     for (what, path) in PATHS {
         for (sort, answer) in &bodies {
-            cases.push(but(format!("asked for {what} it says {sort}"), PLAN, &EITHER, path, answer.clone()));
+            // A list without items is empty, and what says nothing of itself is in no list.
+            let code = match (what, *sort) {
+                ("the core kinds", "items without anything")
+                | ("the definitions", "a map of nothing" | "items that are lists")
+                | ("the records", "a map of nothing") => FINE,
+                ("all kinds", "items without anything") | ("the Clusters", "a map of nothing") => NOTHING,
+                _ => REFUSED,
+            };
+            cases.push(but(format!("asked for {what} it says {sort}"), PLAN, code, path, answer.clone()));
         }
     }
     // Without an end.
     for (what, path) in [PATHS[0], PATHS[1], PATHS[3]] {
         let endless = Answer::endless("{\"kind\":\"", &[b'x'; 1 << 16], 1 << 20);
-        let case = but(format!("asked for {what} it never ends"), PLAN, &REFUSED, path, endless);
+        let case = but(format!("asked for {what} it never ends"), PLAN, REFUSED, path, endless);
         cases.push(case.says("larger than").within(30, 256));
     }
     let records = but(
         "asked for the records it never ends".into(),
         STATUS,
-        &REFUSED,
+        REFUSED,
         PATHS[5].1,
         Answer::endless("{\"items\":[\"", &[b'x'; 1 << 16], 1 << 20),
     );
     cases.push(records.says("larger than").within(30, 320));
     let again = json!({"metadata": {"continue": "again"}, "items": []});
     cases.push(
-        but("the same page again and again".into(), PLAN, &REFUSED, PATHS[2].1, Answer::json(&again))
+        but("the same page again and again".into(), PLAN, REFUSED, PATHS[2].1, Answer::json(&again))
             .says("again and again"),
     );
     // What is no HTTP is tried again for a while.
@@ -331,7 +343,7 @@ fn answers() -> Vec<Case> {
     ] {
         let answers: Answers = Arc::new(move |_| Answer::raw(bytes.clone()));
         cases.push(
-            Case::new(format!("it speaks no HTTP, but {sort}"), PLAN, &REFUSED)
+            Case::new(format!("it speaks no HTTP, but {sort}"), PLAN, &[REFUSED])
                 .served(answers)
                 .within(30, 192),
         );
@@ -354,10 +366,17 @@ fn refusals() -> Vec<Case> {
         ] {
             let words = "x\nerror: FORGED\u{1b}[2J\u{202e}\u{ad}".to_owned() + &" FORGED".repeat(100_000);
             let line = if path.ends_with("configmaps") { STATUS } else { PLAN };
+            let exit = match (what, code) {
+                // Then two clusters are told apart by a Lease, and only the Clusters that move are read.
+                ("who it is" | "the Clusters", 403) => FINE,
+                // The definition went away between discovery and list.
+                ("the Clusters", 404) => NOTHING,
+                _ => REFUSED,
+            };
             cases.push(but(
                 format!("asked for {what} it refuses with {code}"),
                 line,
-                &EITHER,
+                exit,
                 path,
                 Answer::status(code, reason, &words),
             ));
@@ -375,9 +394,9 @@ fn objects() -> Vec<Case> {
         ("a list", json!([[]])),
         ("a map", json!({"a": {}})),
     ];
-    let of = |name: String, object: Value| {
+    let of = |name: String, code: i32, object: Value| {
         let list = json!({"kind": "List", "metadata": {"resourceVersion": "1"}, "items": [object]});
-        but(name, PLAN, &EITHER, PATHS[4].1, Answer::json(&list))
+        but(name, PLAN, code, PATHS[4].1, Answer::json(&list))
     };
     let mut cases = Vec::new();
     for path in [
@@ -398,33 +417,52 @@ fn objects() -> Vec<Case> {
             let mut object = cluster();
             let (parent, last) = path.rsplit_once('/').unwrap();
             object.pointer_mut(parent).unwrap()[last] = value.clone();
-            cases.push(of(format!("a Cluster whose {path} is {sort}"), object));
+            let code = match (path, *sort) {
+                // What is not looked at is copied as it is, and what is in another namespace stays.
+                ("/spec", "a map") => FINE,
+                ("/metadata/namespace", "nothing" | "words") => NOTHING,
+                _ => REFUSED,
+            };
+            cases.push(of(format!("a Cluster whose {path} is {sort}"), code, object));
         }
     }
     for (sort, words) in WORDS {
         let mut object = cluster();
         object["metadata"]["name"] = words.into();
-        cases.push(of(format!("a Cluster called {sort}"), object));
+        cases.push(of(format!("a Cluster called {sort}"), REFUSED, object));
     }
     cases
 }
 
 /// Kinds that no server would serve.
 fn discovered() -> Vec<Case> {
-    let of = |name: String, group: &str, version: &str, resources: Value| {
+    // There is no kind Cluster among them.
+    let of = |name: String, code: i32, group: &str, version: &str, resources: Value| {
         let items = json!([{"metadata": {"name": group}, "versions": [{"version": version, "resources": resources}]}]);
         let groups = json!({"kind": "APIGroupDiscoveryList", "metadata": {}, "items": items});
-        but(name, PLAN, &EITHER, PATHS[1].1, Answer::json(&groups))
+        but(name, PLAN, code, PATHS[1].1, Answer::json(&groups))
     };
     let resource = |plural: &str, kind: &str| json!({"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "verbs": ["list", "get"]});
     let mut cases = Vec::new();
     for (sort, words) in WORDS {
-        cases.push(of(format!("a group called {sort}"), words, "v1", json!([resource("as", "A")])));
-        cases.push(of(format!("a version called {sort}"), "a.b", words, json!([resource("as", "A")])));
-        cases.push(of(format!("a resource called {sort}"), "a.b", "v1", json!([resource(words, "A")])));
-        cases.push(of(format!("a kind called {sort}"), "a.b", "v1", json!([resource("as", words)])));
+        cases.push(of(format!("a group called {sort}"), NOTHING, words, "v1", json!([resource("as", "A")])));
+        cases.push(of(
+            format!("a version called {sort}"),
+            NOTHING,
+            "a.b",
+            words,
+            json!([resource("as", "A")]),
+        ));
+        cases.push(of(
+            format!("a resource called {sort}"),
+            NOTHING,
+            "a.b",
+            "v1",
+            json!([resource(words, "A")]),
+        ));
+        cases.push(of(format!("a kind called {sort}"), NOTHING, "a.b", "v1", json!([resource("as", words)])));
     }
     let many: Vec<Value> = (0..20_000).map(|n| resource(&format!("r{n}"), &format!("K{n}"))).collect();
-    cases.push(of("20000 kinds".into(), "a.b", "v1", many.into()));
+    cases.push(of("20000 kinds".into(), REFUSED, "a.b", "v1", many.into()));
     cases
 }
