@@ -98,10 +98,13 @@ async fn inspect(file: &Path, output: &Output) -> Result<()> {
 async fn lock(file: &Path, grant: bool, output: &Output) -> Result<()> {
     let admitted = runtime()?.admit(file, grant).await;
     let admission = admitted.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
-    let Admission { inspection, added, enabled, missing } = &admission;
+    let Admission { inspection, added, enabled, missing, replaced } = &admission;
     let text = || {
         let mut text = facts(inspection);
-        text.line("locked as it is now");
+        match replaced {
+            Some(digest) => text.line(format!("locked as it is now, in place of sha256 {}", short(digest))),
+            None => text.line("locked as it is now"),
+        }
         let switched_off = "it is not enabled there, and no move calls it until you write `enabled = true`";
         let section = match added {
             Some(section) if *enabled => {
@@ -143,9 +146,15 @@ async fn lock(file: &Path, grant: bool, output: &Output) -> Result<()> {
     if let Some(fields) = content.as_object_mut() {
         fields.insert("missing".to_owned(), json!(missing));
         fields.insert("enabled".to_owned(), json!(enabled));
+        fields.insert("replaced".to_owned(), json!(replaced));
     }
     output.result(text, &Document::new("Plugin", content));
     Ok(())
+}
+
+/// As much of a digest as a person compares.
+fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
 }
 
 async fn list(with: &With, output: &Output) -> Result<()> {
@@ -158,7 +167,7 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     let line = |plugin: &Plugin| {
         let description = plugin.description();
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
-        let digest: String = plugin.file_digest().chars().take(12).collect();
+        let digest = short(plugin.file_digest());
         format!("{}  {}  {digest}  {}", description.name, description.version, hooks.join(","))
     };
     let text = || {

@@ -253,7 +253,15 @@ mod vendor {
         ];
         let (file, grants) = ("my-hosts/plugins/my_hosts.wasm", folder.path("my-hosts/plugins/plugins.toml"));
         let kept = fs::read_to_string(&grants).unwrap();
-        let locked = out(&folder.host(0, &["plugin", "lock", file]));
+        // The name is enabled for the file that was there before.
+        let lock = folder.path("my-hosts/plugins/plugins.lock");
+        let digests = fs::read_to_string(&lock).unwrap();
+        let refused = err(&folder.host(6, &["plugin", "lock", file]));
+        let (_, command) = refused.trim_end().trim_end_matches('`').rsplit_once('`').unwrap();
+        assert_eq!(command, format!("pivot-host plugin lock --grant {file}"));
+        assert_eq!(fs::read_to_string(&lock).unwrap(), digests);
+        let locked = folder.typed("", command);
+        assert!(locked.contains("\nlocked as it is now, in place of sha256 "), "{locked}");
         assert_eq!(fs::read_to_string(&grants).unwrap(), kept);
         let lacks: String = missing.map(|grant| format!("  - {grant}\n")).concat();
         assert!(locked.contains(&format!("a move refuses it for what that lacks:\n{lacks}\n")), "{locked}");

@@ -152,6 +152,20 @@ pub enum Refused {
         /// What would admit it.
         command: String,
     },
+    /// Its name has grants that the operator gave to another file.
+    #[error(
+        "calls itself {name}, and plugins.toml enables [plugins.{name}] for {}; nothing was written. \
+         Inspect the file; if it is to have those grants, `{command}`",
+        holder(.locked.as_deref())
+    )]
+    NameGranted {
+        /// The plugin.
+        name: String,
+        /// The digest of the file that has them; none: no file has them yet.
+        locked: Option<String>,
+        /// What would give them to this file.
+        command: String,
+    },
     /// It was admitted as another.
     #[error("plugins.lock has it as {locked}, but it calls itself {itself}; admit it again with `{command}`")]
     LockedAs {
@@ -204,6 +218,7 @@ impl Refused {
             Self::NoGrants { .. } => "no-grants",
             Self::NotLocked { .. } => "not-locked",
             Self::Changed { .. } => "changed",
+            Self::NameGranted { .. } => "name-granted",
             Self::LockedAs { .. } => "locked-as",
             Self::Missing { .. } => "missing",
             Self::NameTaken { .. } => "name-taken",
@@ -214,6 +229,14 @@ impl Refused {
 
     pub(crate) fn of(self, who: Who) -> LoadError {
         LoadError { who: Box::new(who), reason: Box::new(self) }
+    }
+}
+
+/// Whose grants they are.
+fn holder(locked: Option<&str>) -> String {
+    match locked {
+        Some(digest) => format!("the file that was locked as sha256 {}…", short(digest)),
+        None => "a plugin that isn't locked yet".to_owned(),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::directory::{PluginDir, plain, sha256};
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused, Who};
 use crate::limits::Limits;
-use crate::operator::{LoadOptions, Operator};
+use crate::operator::{LoadOptions, Operator, lock_command};
 use crate::plugin::Plugin;
 use crate::tally::Tally;
 use crate::trial;
@@ -57,6 +57,8 @@ pub struct Admission {
     pub enabled: bool,
     /// What it asks for and the section that was there does not grant; a move would refuse it.
     pub missing: Vec<String>,
+    /// The digest that was locked under its name before, where that was another.
+    pub replaced: Option<String>,
 }
 
 /// The plugins of a directory.
@@ -114,7 +116,8 @@ impl Runtime {
 
     /// Admits a file as it is now: writes its digest to the lock beside it and, where `plugins.toml` says nothing of
     /// it yet, a section with what it asks for, to be reviewed. That grants nothing until it is enabled: at once with
-    /// `grant`.
+    /// `grant`. A name is whatever a file calls itself, so one whose section is enabled for another file, or for none yet, is
+    /// refused without `grant`.
     pub async fn admit(&self, path: &Path, grant: bool) -> Result<Admission, LoadError> {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
@@ -125,6 +128,13 @@ impl Runtime {
         let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
         let mut operator = OperatorFile::read(&text)?;
         let mut lock = dir.text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::read(&text))?;
+        let before = lock.named(name).map(|entry| entry.sha256.clone());
+        let granted = operator.plugins.get(name).is_some_and(|grants| grants.enabled);
+        if granted && !grant && before.as_ref() != Some(&artifact.digest) {
+            let command = lock_command(&dir, &artifact.file, "--grant ");
+            let refused = Refused::NameGranted { name: name.clone(), locked: before, command };
+            return Err(refused.of(Who { version: Some(version.clone()), ..artifact.who(Some(name)) }));
+        }
         let added = (!operator.plugins.contains_key(name)).then(|| trust::section(declaration, hooks, grant));
         let gap = if text.is_empty() { "" } else { "\n" };
         let text = added.as_ref().map(|section| format!("{text}{gap}{section}"));
@@ -145,7 +155,8 @@ impl Runtime {
         let grants = operator.plugins.get(name);
         let missing = grants.map(|grants| trust::granted(declaration, hooks, grants)).unwrap_or_default();
         let enabled = grants.is_some_and(|grants| grants.enabled);
-        Ok(Admission { inspection: inspection(&candidate, &operator), added, enabled, missing })
+        let replaced = before.filter(|before| *before != artifact.digest);
+        Ok(Admission { inspection: inspection(&candidate, &operator), added, enabled, missing, replaced })
     }
 
     /// A plugin to try out, wherever its file lies and whether it was admitted or not. It is granted what `grants`

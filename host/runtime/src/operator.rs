@@ -71,6 +71,11 @@ impl Operator {
 
     /// What admits a file.
     pub(crate) fn command(&self, file: &str) -> String {
-        format!("pivot-host plugin lock {}", quoted(&self.dir.path.join(file).display().to_string()))
+        lock_command(&self.dir, file, "")
     }
+}
+
+/// What admits a file, and with which flag.
+pub(crate) fn lock_command(dir: &PluginDir, file: &str, flag: &str) -> String {
+    format!("pivot-host plugin lock {flag}{}", quoted(&dir.path.join(file).display().to_string()))
 }

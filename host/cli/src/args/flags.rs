@@ -242,11 +242,12 @@ pub(crate) enum PluginVerb {
         with: With,
     },
     /// Admit a component as it is now: write its digest to plugins.lock beside it, and to plugins.toml what it asks for,
-    /// not enabled
+    /// not enabled. Grants nothing without --grant
     Lock {
         /// The component
         file: PathBuf,
-        /// Enable what it asks for at once, unreviewed: for development
+        /// Let it have what plugins.toml enables for its name; where nothing is written there, all it asks for, unreviewed: for
+        /// development
         #[arg(long)]
         grant: bool,
     },

@@ -86,9 +86,9 @@ impl Lock {
         &self.entries
     }
 
-    /// Admits a plugin, in place of the one that had its name.
+    /// Admits a plugin, in place of the one that had its name, and of what else was written of its file.
     pub fn admit(&mut self, entry: Entry) {
-        self.entries.retain(|there| there.name != entry.name);
+        self.entries.retain(|there| there.name != entry.name && there.sha256 != entry.sha256);
         self.entries.push(entry);
         self.entries.sort();
     }

@@ -30,13 +30,13 @@ async fn only_what_the_lock_says_passed_is_compiled_at_once() {
     let path = place.path("steady.wasm");
     place.put("steady.wasm", &guest("steady"));
 
-    let error = failing.admit(&path, false).await.unwrap_err();
+    let error = failing.admit(&path, true).await.unwrap_err();
     assert_eq!(error.code(), "trial");
     assert!(!place.path("plugins.lock").exists());
     assert_eq!(failing.inspect(&path).await.unwrap_err().code(), "trial");
     assert_eq!(failing.try_out(&path, None).await.unwrap_err().code(), "trial");
 
-    passing.admit(&path, false).await.unwrap();
+    passing.admit(&path, true).await.unwrap();
     assert_eq!(load(&place, &failing, false).await, []);
     // Not locked, not vetted.
     let codes: Vec<_> = load(&place, &failing, true).await.into_iter().map(|(code, _)| code).collect();

@@ -86,6 +86,57 @@ async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
     assert_eq!(lacking.missing, ["the hook relate", "to see Secret (kinds)"]);
 }
 
+/// A file calls itself what it likes. The name of a plugin that was reviewed would have given it that plugin's grants.
+#[tokio::test]
+async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
+    let place = Place::with(&["older"], "").await;
+    let mut other = guest("older");
+    other.extend_from_slice(b"\x00\x03\x01xx");
+    place.put("other.wasm", &other);
+    let file = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();
+    let (lock, grants) = (file("plugins.lock"), file("plugins.toml"));
+    let path = place.path("other.wasm");
+    let admit = |grant| place.runtime.admit(&path, grant);
+
+    let error = admit(false).await.unwrap_err();
+    assert_eq!(error.code(), "name-granted");
+    let locked = lock.lines().find_map(|line| line.strip_prefix("sha256 = \"")?.strip_suffix('"')).unwrap();
+    let said = error.to_string();
+    assert!(said.starts_with("plugin older 0.1.0 (other.wasm, sha256 "), "{said}");
+    assert!(said.contains(&format!("for the file that was locked as sha256 {}…;", &locked[..12])), "{said}");
+    assert!(said.ends_with(&format!("`pivot-host plugin lock --grant {}`", path.display())), "{said}");
+    assert_eq!((file("plugins.lock"), file("plugins.toml")), (lock.clone(), grants.clone()));
+
+    // A section that is enabled and that no file has been locked for is as good as one that has.
+    std::fs::remove_file(place.path("plugins.lock")).unwrap();
+    let said = admit(false).await.unwrap_err().to_string();
+    assert!(
+        said.contains("for a plugin that isn't locked yet;") && !place.path("plugins.lock").exists(),
+        "{said}"
+    );
+
+    // The same file again is nothing new; one that is meant has to be named so; one that is switched off has nothing to pass on.
+    assert_eq!(admit(true).await.unwrap().replaced, None);
+    assert!(admit(false).await.unwrap().enabled);
+    place.operator(&grants.replace("[plugins.older]", "[plugins.older]\nenabled = false"));
+    let back = place.runtime.admit(&place.path("older.wasm"), false).await.unwrap();
+    assert!(!back.enabled && back.replaced.is_some_and(|digest| digest != locked));
+    place.operator(&grants);
+    assert_eq!(admit(true).await.unwrap().replaced.as_deref(), Some(locked));
+}
+
+/// A lock that was edited by hand may have the digest under a name that comes first.
+#[tokio::test]
+async fn a_file_is_locked_under_one_name() {
+    let place = Place::with(&["older"], "").await;
+    let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
+    place.put("plugins.lock", lock.replace("\"older\"", "\"elder\"").as_bytes());
+    assert_eq!(place.refused().await[0].0, "locked-as");
+    place.runtime.admit(&place.path("older.wasm"), true).await.unwrap();
+    assert_eq!(std::fs::read_to_string(place.path("plugins.lock")).unwrap(), lock);
+    place.plugin().await;
+}
+
 #[tokio::test]
 async fn admitting_with_a_grant_lets_it_be_called() {
     let place = Place::with(&["older"], "").await;

@@ -61,7 +61,7 @@ impl Plugins {
 /// `pivot-host plugin lock FILE`: the file as it is now, with what plugins.toml grants it.
 async fn admit(file: &Path) -> Result<()> {
     let mut command = std::process::Command::new(binary()?);
-    command.args(["plugin", "lock"]).arg(file);
+    command.args(["plugin", "lock", "--grant"]).arg(file);
     let mut process = Process::spawn("pivot-host plugin lock", &command, file.with_extension("log")).await?;
     let status = process.wait().await?;
     ensure!(status.success(), "{} is not admitted:\n{}", file.display(), process.tail());
