@@ -15,9 +15,9 @@ use crate::directory::Artifact;
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused};
 use crate::limits::Limits;
-use crate::parse::{self, Seen};
+use crate::parse::{self, Seen, Work};
 use crate::plugin::HookSet;
-use crate::trial::Budget;
+use crate::trial::{Budget, Held};
 
 /// A component that is compiled and has said who it is.
 pub(crate) struct Candidate {
@@ -26,6 +26,8 @@ pub(crate) struct Candidate {
     pub(crate) declaration: Declaration,
     pub(crate) hooks: Vec<Hook>,
     pub(crate) linked: Linked,
+    /// Whether it was compiled on trial under the limits: now, or before as the lock says.
+    pub(crate) passed: bool,
 }
 
 pub(crate) struct Linked {
@@ -35,12 +37,13 @@ pub(crate) struct Linked {
 }
 
 impl Runtime {
-    /// Parses, compiles, links and asks who it is. What did not pass its trial before is tried first.
+    /// Counts what it consists of, compiles, links and asks who it is. What did not pass its trial before is tried first.
     pub(crate) async fn candidate(&self, artifact: Artifact, passed: bool) -> Result<Candidate, LoadError> {
         let who = artifact.who(None);
-        if !passed {
-            self.tried(&artifact).await.map_err(|why| why.of(who.clone()))?;
-        }
+        // Costs no more than reading it, so not even a lock is believed about it.
+        let bytes = Arc::clone(&artifact.bytes);
+        let work = aside(move || parse::count(&bytes)).await.map_err(|why| why.of(who.clone()))?;
+        let passed = passed || self.tried(&artifact, work).await.map_err(|why| why.of(who.clone()))?;
         let (seen, linked) = self.link(&artifact, Limits::default().stack).await?;
         let hooks: Vec<Hook> =
             Hook::ALL.into_iter().filter(|hook| seen.exports.contains(&hook.to_string())).collect();
@@ -62,17 +65,14 @@ impl Runtime {
             .await
             .map_err(|error| Refused::Describe(Box::new(error)).of(who.clone()))?;
         let declaration = Declaration::read(said, &hooks).map_err(|why| Refused::Description(why).of(who))?;
-        Ok(Candidate { artifact, seen, declaration, hooks, linked })
+        Ok(Candidate { artifact, seen, declaration, hooks, linked, passed })
     }
 
-    /// Counts what a component consists of, and lets it be compiled on trial.
-    async fn tried(&self, artifact: &Artifact) -> Result<(), Refused> {
-        let bytes = Arc::clone(&artifact.bytes);
-        let work = aside(move || parse::count(&bytes)).await?;
-        match &self.trials {
-            Some(trials) => trials.hold(&artifact.bytes, Budget::of(work)).await,
-            None => Ok(()),
-        }
+    /// Lets a component be compiled on trial. False: that went well, and showed nothing, because nothing limited it.
+    async fn tried(&self, artifact: &Artifact, work: Work) -> Result<bool, Refused> {
+        let Some(trials) = &self.trials else { return Ok(false) };
+        let held = trials.hold(&artifact.bytes, Budget::of(work)).await?;
+        Ok(held == Held::Limited)
     }
 
     /// Validates and compiles beside the others.

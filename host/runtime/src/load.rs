@@ -122,7 +122,7 @@ impl Runtime {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
         let candidate = self.candidate(dir.read(&file)?, false).await?;
-        let Candidate { artifact, declaration, hooks, .. } = &candidate;
+        let Candidate { artifact, declaration, hooks, passed, .. } = &candidate;
         let Declaration { name, version, .. } = declaration;
         // Read before anything is written: a file that can't be understood stays as it is.
         let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
@@ -146,7 +146,7 @@ impl Runtime {
             version: version.clone(),
             sha256: artifact.digest.clone(),
             size: artifact.bytes.len() as u64,
-            passed: self.trials.is_some().then(trial::terms),
+            passed: passed.then(trial::terms),
         });
         dir.write(LOCK_FILE, &lock.text())?;
         if let Some(text) = &text {
@@ -187,7 +187,7 @@ impl Runtime {
 
     /// The gates.
     async fn vet(&self, operator: &Operator, candidate: Candidate) -> Result<Plugin, LoadError> {
-        let Candidate { artifact, seen, declaration, hooks, mut linked } = candidate;
+        let Candidate { artifact, seen, declaration, hooks, mut linked, passed: _ } = candidate;
         let name = declaration.name.clone();
         let who = || Who { version: Some(declaration.version.clone()), ..artifact.who(Some(&name)) };
         let command = operator.command(&artifact.file);

@@ -7,7 +7,8 @@
 //! validated and compiled here.
 //!
 //! The operating system sees to memory and processor time on Unix (macOS: to processor time alone), elsewhere there is the
-//! clock only. A process whose parent is gone, however it went, ends by itself.
+//! clock only. A process that could not limit itself says so as it ends, and its component has not passed. A process whose
+//! parent is gone, however it went, ends by itself.
 
 mod budget;
 
@@ -30,10 +31,21 @@ const LAST_WORDS: u64 = 4 << 10;
 
 /// It came to an end within the limits; whether the component is one is seen again.
 pub(crate) const ENDED: u8 = 0;
+/// It came to an end, and this system doesn't hold it to all limits.
+pub(crate) const ENDED_UNLIMITED: u8 = 11;
 /// The compiler noticed by itself that there is no memory left.
 pub(crate) const OUT_OF_MEMORY: u8 = 12;
 /// There were no limits, or no component.
 pub(crate) const NOT_BEGUN: u8 = 13;
+
+/// How a trial went that ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Under the limits.
+    Limited,
+    /// It ended by itself: what a process may use isn't limited here.
+    Unlimited,
+}
 
 /// The program that compiles on trial.
 ///
@@ -60,7 +72,7 @@ impl Trials {
     }
 
     /// Lets a component be validated and compiled. An error says what it took too much of.
-    pub(crate) async fn hold(&self, component: &[u8], budget: Budget) -> Result<(), Refused> {
+    pub(crate) async fn hold(&self, component: &[u8], budget: Budget) -> Result<Held, Refused> {
         // Closed never.
         let _turn = self.turns.acquire().await;
         let mut child = self.start(component, budget).map_err(not_started)?;
@@ -123,11 +135,12 @@ fn not_started(error: std::io::Error) -> Refused {
 }
 
 /// What an end means.
-fn judge(status: ExitStatus, last_words: &[u8], budget: Budget) -> Result<(), Refused> {
+fn judge(status: ExitStatus, last_words: &[u8], budget: Budget) -> Result<Held, Refused> {
     let memory = || format!("needed more than {} MiB of memory", budget.memory >> 20);
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     let why = match (code, signal(status)) {
-        (Some(ENDED), _) => return Ok(()),
+        (Some(ENDED), _) => return Ok(Held::Limited),
+        (Some(ENDED_UNLIMITED), _) => return Ok(Held::Unlimited),
         (Some(OUT_OF_MEMORY), _) => memory(),
         (Some(NOT_BEGUN), _) => {
             let why = "the process to compile on trial in could not limit itself, or got no component";
@@ -172,21 +185,22 @@ mod tests {
     use super::*;
 
     /// What becomes of a trial whose process does this.
-    async fn held(script: &str) -> Result<(), String> {
+    async fn held(script: &str) -> Result<Held, String> {
         let arguments = ["-c", script].map(OsString::from).to_vec();
         let trials = Trials::new(TrialProgram { path: "/bin/sh".into(), arguments });
         let budget = Budget { memory: 64 << 20, seconds: 3, wall: Duration::from_millis(500) };
         trials.hold(&[0; 1 << 20], budget).await.map_err(|why| why.to_string())
     }
 
-    fn failed(why: &str) -> Result<(), String> {
+    fn failed(why: &str) -> Result<Held, String> {
         Err(format!("was compiled on trial and {why}; no plugin may"))
     }
 
     #[tokio::test]
     async fn the_end_of_a_process_says_which_limit_it_reached() {
-        assert_eq!(held("exit 0").await, Ok(()));
-        assert_eq!(held("cat > /dev/null & exit 0").await, Ok(()));
+        assert_eq!(held("exit 0").await, Ok(Held::Limited));
+        assert_eq!(held("cat > /dev/null & exit 0").await, Ok(Held::Limited));
+        assert_eq!(held("exit 11").await, Ok(Held::Unlimited));
         assert_eq!(held("exit 12").await, failed("needed more than 64 MiB of memory"));
         let aborts = "echo 'memory allocation of 7 bytes failed' >&2; kill -ABRT $$";
         assert_eq!(held(aborts).await, failed("needed more than 64 MiB of memory"));

@@ -7,7 +7,7 @@ use crate::directory::MAX_PLUGIN;
 use crate::engine::Runtime;
 use crate::error::Refused;
 use crate::limits::Limits;
-use crate::trial::{ENDED, NOT_BEGUN, OUT_OF_MEMORY};
+use crate::trial::{ENDED, ENDED_UNLIMITED, Held, NOT_BEGUN, OUT_OF_MEMORY};
 
 /// What the process that compiles may use: the three arguments that it is started with, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub struct TrialLimits {
 /// with.
 pub fn try_compile(limits: TrialLimits) -> u8 {
     match begun(limits) {
-        Ok(component) => compile(&component),
+        Ok((component, held)) => compile(&component, held),
         Err(_) => NOT_BEGUN,
     }
 }
 
-fn begun(limits: TrialLimits) -> io::Result<Vec<u8>> {
-    impose(limits)?;
+fn begun(limits: TrialLimits) -> io::Result<(Vec<u8>, Held)> {
+    let held = impose(limits)?;
     let size = limits.size.min(MAX_PLUGIN);
     let mut component = Vec::new();
     io::stdin().lock().take(size).read_to_end(&mut component)?;
@@ -38,7 +38,7 @@ fn begun(limits: TrialLimits) -> io::Result<Vec<u8>> {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     std::thread::Builder::new().name("parent".into()).stack_size(64 << 10).spawn(end_with_parent)?;
-    Ok(component)
+    Ok((component, held))
 }
 
 /// Nothing more is written here, so what ends this wait is the parent's end.
@@ -47,12 +47,12 @@ fn end_with_parent() {
     std::process::abort();
 }
 
-fn compile(component: &[u8]) -> u8 {
+fn compile(component: &[u8], held: Held) -> u8 {
     match candidate::compiled(&Runtime::on_trial(), component, Limits::default().stack) {
-        Ok(_) => ENDED,
         Err(Refused::Runtime(_)) => OUT_OF_MEMORY,
         Err(refused) if out_of_memory(&refused.to_string()) => OUT_OF_MEMORY,
-        Err(_) => ENDED,
+        Ok(_) | Err(_) if held == Held::Unlimited => ENDED_UNLIMITED,
+        Ok(_) | Err(_) => ENDED,
     }
 }
 
@@ -61,8 +61,12 @@ fn out_of_memory(error: &str) -> bool {
     ["os error 12", "out of memory", "Cannot allocate memory"].iter().any(|words| error.contains(words))
 }
 
+/// Whether the system keeps to the limit of memory that it is given.
 #[cfg(unix)]
-fn impose(limits: TrialLimits) -> io::Result<()> {
+const KEEPS: Held = if cfg!(target_vendor = "apple") { Held::Unlimited } else { Held::Limited };
+
+#[cfg(unix)]
+fn impose(limits: TrialLimits) -> io::Result<Held> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let TrialLimits { memory, seconds, size: _ } = limits;
     for (resource, most, more) in [
@@ -76,14 +80,14 @@ fn impose(limits: TrialLimits) -> io::Result<()> {
         let maximum = getrlimit(resource).maximum.map_or(most + more, |now| now.min(most + more));
         let set = setrlimit(resource, Rlimit { current: Some(most.min(maximum)), maximum: Some(maximum) });
         // macOS knows this limit and takes no value for it.
-        if !(cfg!(target_vendor = "apple") && resource == Resource::As) {
+        if resource != Resource::As || KEEPS == Held::Limited {
             set?;
         }
     }
-    Ok(())
+    Ok(KEEPS)
 }
 
 #[cfg(not(unix))]
-fn impose(_limits: TrialLimits) -> io::Result<()> {
-    Ok(())
+fn impose(_limits: TrialLimits) -> io::Result<Held> {
+    Ok(Held::Unlimited)
 }

@@ -55,6 +55,43 @@ async fn only_what_the_lock_says_passed_is_compiled_at_once() {
     }
 }
 
+/// Where a process can't be limited, that it ended well says nothing about the component.
+#[tokio::test]
+async fn a_trial_without_limits_is_passed_by_nothing() {
+    let (unlimited, failing) = (trying("exit 11"), trying("exit 12"));
+    let place = Place::new();
+    place.put("steady.wasm", &guest("steady"));
+    unlimited.admit(&place.path("steady.wasm"), true).await.unwrap();
+    let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
+    assert!(!lock.contains("passed"), "{lock}");
+    assert_eq!(load(&place, &unlimited, false).await, []);
+    assert_eq!(load(&place, &failing, false).await[0].0, "trial");
+}
+
+/// Whoever wrote the lock may say that anything passed.
+#[tokio::test]
+async fn what_the_lock_says_passed_is_counted_all_the_same() {
+    let place = Place::new();
+    let passing = trying("exit 0");
+    place.put("steady.wasm", &guest("steady"));
+    passing.admit(&place.path("steady.wasm"), true).await.unwrap();
+    let many = [&b"\0asm\x0d\0\x01\0"[..], &b"\x01\x08\0asm\x01\0\0\0".repeat(501)].concat();
+    place.put("steady.wasm", &many);
+    let errors = passing.load(place.dir.path(), LoadOptions::default()).await.unwrap_err();
+    assert_eq!(errors[0].code(), "changed");
+    let digest = errors[0].who.digest.clone().unwrap();
+    let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
+    let line = |line: &str| match line.split_once(" = ") {
+        Some(("sha256", _)) => format!("sha256 = \"{digest}\"\n"),
+        Some(("size", _)) => format!("size = {}\n", many.len()),
+        _ => format!("{line}\n"),
+    };
+    place.put("plugins.lock", lock.lines().map(line).collect::<String>().as_bytes());
+    let refused = load(&place, &passing, false).await;
+    assert_eq!(refused[0].0, "too-many");
+    assert!(refused[0].1.contains("modules and components"), "{refused:?}");
+}
+
 /// A lock says that a trial was passed where there was one.
 #[tokio::test]
 async fn without_trials_nothing_passes() {
