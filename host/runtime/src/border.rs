@@ -214,7 +214,14 @@ fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
             Denied(format!("reading {kind} of the {side}{place} was not declared and granted")).into()
         );
     };
-    let confined = declared.min(granted) == Extent::Moving;
+    // `*` opens no namespace to a plugin that sees the data of Secrets but those that move, which it is told, and the operator's:
+    // another name would be text of its own on its way to a server.
+    let written = |asked: &str| {
+        let reads = grants.reads.iter().filter(|read| read.side == side && read.kind.covers(&kind));
+        reads.filter_map(|read| read.namespace.as_deref()).any(|namespace| namespace == asked)
+    };
+    let own = card.secret_data() && namespace.as_deref().is_some_and(|asked| !written(asked));
+    let confined = own || declared.min(granted) == Extent::Moving;
     Ok(Query { side, kind, namespace, name, confined })
 }
 
@@ -257,8 +264,9 @@ mod tests {
     use crate::error::Who;
     use crate::trust::OperatorFile;
 
-    #[test]
-    fn a_plugin_that_sees_the_data_of_secrets_writes_no_name_into_a_request() {
+    /// It declares to read all ConfigMaps of the target.
+    fn card(secret_data: bool, grants: &str) -> Card {
+        let kind = GroupKind::new("", "ConfigMap");
         let declaration = Declaration {
             name: "p".into(),
             version: "1.0.0".into(),
@@ -266,11 +274,42 @@ mod tests {
             kinds: vec![],
             reach: vec![],
             changes: vec![],
-            reads: vec![],
+            reads: vec![Read { kind, side: pivot_core::Side::Target, namespace: Some("*".into()) }],
             probes: vec![],
             secret_data: true,
             extra: vec![],
         };
+        let text = format!("[plugins.p]\nsecret-data = {secret_data}\n{grants}");
+        let file = OperatorFile::read(&text).unwrap();
+        let admitted = Some((declaration, file.plugins["p"].clone()));
+        Card { admitted, ..Card::stranger(Who::default()) }
+    }
+
+    #[test]
+    fn a_plugin_that_sees_the_data_of_secrets_thinks_up_no_namespace() {
+        let all = "{ side = 'target', kind = '*', namespace = '*' }";
+        let named = "{ side = 'target', kind = 'ConfigMap', namespace = 'ironic' }";
+        let others = "{ side = 'source', kind = 'ConfigMap', namespace = '68756e74657232' }, \
+                      { side = 'target', kind = 'Secret', namespace = '68756e74657232' }";
+        let grants = format!("reads = [{all}, {named}, {others}]");
+        for (secret_data, namespace, confined) in [
+            (true, Some("68756e74657232"), true),
+            (true, Some("ironic"), false),
+            (true, Some("*"), false),
+            (true, None, false),
+            (false, Some("68756e74657232"), false),
+        ] {
+            let kind = types::GroupKind { group: String::new(), kind: "ConfigMap".into() };
+            let namespace = namespace.map(str::to_owned);
+            let said =
+                objects::Query { side: "target".into(), kind, namespace: namespace.clone(), name: None };
+            let query = query(&card(secret_data, &grants), said).unwrap();
+            assert_eq!((&query.namespace, query.confined), (&namespace, confined), "{secret_data}");
+        }
+    }
+
+    #[test]
+    fn a_plugin_that_sees_the_data_of_secrets_writes_no_name_into_a_request() {
         let name = || Some("68756e74657232".to_owned());
         let kind = GroupKind::new("", "ConfigMap");
         let query = Query {
@@ -281,10 +320,7 @@ mod tests {
             confined: true,
         };
         for (granted, seen) in [(true, None), (false, name())] {
-            let file = OperatorFile::read(&format!("[plugins.p]\nsecret-data = {granted}")).unwrap();
-            let admitted = Some((declaration.clone(), file.plugins["p"].clone()));
-            let card = Card { admitted, ..Card::stranger(Who::default()) };
-            let asked = asked_of_servers(&card, &query);
+            let asked = asked_of_servers(&card(granted, ""), &query);
             assert_eq!((asked.name.clone(), is_list(&asked)), (seen.clone(), seen.is_none()));
         }
     }
