@@ -61,10 +61,9 @@ mod foreign {
         ("a plugin's name in plugins.toml", |dir, words| grants(dir, &format!("[plugins.{}]", toml(words)))),
         ("the order in plugins.toml", |dir, words| grants(dir, &format!("order = [{}]", toml(words)))),
         ("a name in plugins.lock", |dir, words| lock(dir, &entry("name", words))),
-        ("a name twice in plugins.lock", |dir, words| lock(dir, &entry("name", words).repeat(2))),
-        ("a size in plugins.lock", |dir, words| {
-            lock(dir, &entry("version", words).replace("size = 1", &format!("size = {}", toml(words))))
-        }),
+        ("a version in plugins.lock", |dir, words| lock(dir, &entry("version", words))),
+        ("a digest in plugins.lock", |dir, words| lock(dir, &entry("sha256", words))),
+        ("a size in plugins.lock", |dir, words| lock(dir, &entry("size", words))),
         ("a key in plugins.lock", |dir, words| lock(dir, &format!("[[plugin]]\n{} = 1", toml(words)))),
         ("a component's import", |dir, words| component(dir, &import(&format!("url=<{words}>")))),
         ("a core module's import", |dir, words| component(dir, &core_import(words))),
@@ -267,9 +266,13 @@ mod foreign {
     }
 
     fn entry(field: &str, words: &str) -> String {
-        let of = |name: &str| if name == field { toml(words) } else { "'FORGED'".to_owned() };
-        let (name, version) = (of("name"), of("version"));
-        format!("[[plugin]]\nname = {name}\nversion = {version}\nsha256 = ''\nsize = 1\n")
+        let digest = format!("'{}'", "ab".repeat(32));
+        let fields = [("name", "'p'"), ("version", "'1.0.0'"), ("sha256", &digest), ("size", "1")];
+        let line = |(name, value): (&str, &str)| {
+            let value = if name == field { toml(words) } else { value.to_owned() };
+            format!("{name} = {value}\n")
+        };
+        format!("[[plugin]]\n{}", fields.map(line).concat())
     }
 
     fn lock(dir: &Path, text: &str) -> Option<Vec<OsString>> {

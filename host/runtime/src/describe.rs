@@ -80,15 +80,8 @@ impl Declaration {
             secret_data,
             extra,
         } = said;
-        if !is_name(&name) {
-            let name = text::line(&name, 64);
-            return Err(format!(
-                "its name `{name}` is not lower-case words joined by dashes, 63 characters at most"
-            ));
-        }
-        if semver::Version::parse(&version).is_err() || version.len() > 64 {
-            return Err(format!("`{}` is no semantic version", text::line(&version, 64)));
-        }
+        is_name(&name)?;
+        is_version(&version)?;
         let this = Self {
             name,
             version,
@@ -152,10 +145,23 @@ impl Declaration {
     }
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a plugin can have this name.
+pub(crate) fn is_name(name: &str) -> Result<(), String> {
     let word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-    name.len() <= 63 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.split('-').all(word)
+    if name.len() <= 63 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.split('-').all(word) {
+        return Ok(());
+    }
+    let name = text::line(name, 64);
+    Err(format!("its name `{name}` is not lower-case words joined by dashes, 63 characters at most"))
+}
+
+/// Whether a plugin can have this version.
+pub(crate) fn is_version(version: &str) -> Result<(), String> {
+    if semver::Version::parse(version).is_ok() && version.len() <= 64 {
+        return Ok(());
+    }
+    Err(format!("`{}` is no semantic version", text::line(version, 64)))
 }
 
 fn kind(said: types::GroupKind) -> Result<GroupKind, String> {

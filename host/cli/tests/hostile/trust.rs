@@ -89,6 +89,11 @@ fn no_toml() -> Vec<Case> {
         cases.extend(both(&format!("a key of {levels} parts"), format!("a{} = 1\n", ".a".repeat(levels))));
         cases.extend(both(&format!("a heading of {levels} parts"), format!("[a{}]\n", ".a".repeat(levels))));
     }
+    // As deep as both bounds of a parser together let it be.
+    let key = format!("a{}", ".a".repeat(74));
+    let deep = format!("{}{key} = 1{}\n", format!("{key} = {{ ").repeat(78), " }".repeat(78));
+    cases.extend(both("tables of long keys in tables of long keys", deep.clone()));
+    cases.push(grants("a configuration of long keys in long keys", format!("plugins.p.config.{deep}")));
     cases
 }
 
@@ -107,31 +112,60 @@ fn types() -> Vec<Case> {
         ("a day", "2026-01-01"),
     ];
     let (number, yes, list, words, table) = ("a number", "yes or no", "a list", "a list of words", "a table");
-    let keys: [(&str, &[&str]); 15] = [
+    let keys: [(&str, &[&str]); 17] = [
         ("order", &[list, words]),
         ("limits", &[table]),
         ("plugins", &[table]),
-        // serde takes a list for a table whose fields all have a default, and toml a day for one.
-        ("plugins.p", &[table, list]),
+        ("plugins.p", &[table]),
         ("plugins.p.enabled", &[yes]),
         ("plugins.p.hooks", &[list]),
+        ("plugins.p.kinds", &[list, words]),
+        ("plugins.p.reach", &[list]),
         ("plugins.p.changes", &[list]),
         ("plugins.p.reads", &[list]),
-        ("plugins.p.probes", &[list]),
+        ("plugins.p.probes", &[list, words]),
         ("plugins.p.secret-data", &[yes]),
-        ("plugins.p.on-failure", &[table, list]),
+        ("plugins.p.on-failure", &[table]),
         ("plugins.p.limits", &[table]),
-        ("plugins.p.config", &[table, "a day"]),
+        ("plugins.p.config", &[table]),
         ("limits.time", &[]),
         ("limits.host-calls", &[number]),
     ];
     let mut cases = Vec::new();
     for (key, right) in keys {
         for (name, value) in values.iter().filter(|(name, _)| !right.contains(name)) {
-            cases.push(grants(format!("{key} is {name}"), format!("{key} = {value}\n")));
+            let case = grants(format!("{key} is {name}"), format!("{key} = {value}\n"));
+            cases.push(case.says("line 1, column ").says(format!(": {key}")));
         }
     }
+    cases.extend(taken_for_another());
     cases
+}
+
+/// What serde and toml would take for what was meant.
+fn taken_for_another() -> Vec<Case> {
+    let digest = "ab".repeat(32);
+    let keys = [
+        ("plugins.p.changes", "[0]", "[['hold', 'A.b', 'source']]"),
+        ("plugins.p.reads", "[0]", "[['A.b', 'source', 'n']]"),
+        ("plugins.p.reach", "[0]", "[['A.b', 'source', 'n', true]]"),
+        ("plugins.p.limits", "", "['1s', '1MiB', 1, '1MiB', '1MiB', '1MiB', 1, '1s']"),
+        ("plugins.p.on-failure", "", "['warn']"),
+        ("plugins.p.hooks", "[0]", "[{ hold = {} }]"),
+        ("plugins.p.hooks", "[0]", "[{ hold = [] }]"),
+        ("plugins.p.on-failure", ".check", "{ check = { warn = {} } }"),
+        ("plugins.p.reads", "[0].side", "[{ kind = 'A.b', side = { source = {} } }]"),
+        ("plugins.p.config", ".a", "{ a = 2026-01-01 }"),
+        ("plugins.p.config", ".a[1].b", "{ a = [1, { b = 1979-05-27T07:32:00Z }] }"),
+        ("plugins.p.config", ".a", "{ a = 07:32:00 }"),
+        ("plugins.p.config", ".a", "{ a = nan }"),
+        ("plugins.p.config", ".a[0]", "{ a = [-inf] }"),
+    ];
+    let keyed = keys.map(|(key, below, value)| {
+        grants(format!("{key} is {value}"), format!("{key} = {value}\n")).says(format!(": {key}{below}: "))
+    });
+    let listed = format!("format = 1\nplugin = [['p', '1.0.0', '{digest}', 1, '']]\n");
+    keyed.into_iter().chain([lock("a plugin that is a list", listed).says(": plugin[0]: ")]).collect()
 }
 
 fn unknown() -> Vec<Case> {
@@ -310,9 +344,17 @@ fn sides_and_hooks() -> Vec<Case> {
         cases.push(
             missing.file("plugins.toml", format!("[plugins.{words}]\n")).says("is named in plugins.toml"),
         );
-        let missing = Case::new(format!("plugins.lock: a plugin called {sort}"), VERIFY, &REFUSED);
-        let entry = format!("format = 1\n[[plugin]]\nname = {words}\nversion = '1'\nsha256 = ''\nsize = 1\n");
-        cases.push(missing.file("plugins.lock", entry));
+        let (name, digest) = (format!("a plugin called {sort}"), "ab".repeat(32));
+        let entry = |name: &str, version: &str, sha256: &str| {
+            format!(
+                "format = 1\n[[plugin]]\nname = {name}\nversion = {version}\nsha256 = {sha256}\nsize = 1\n"
+            )
+        };
+        let (version, sha256) = ("'1.0.0'", format!("'{digest}'"));
+        cases.push(lock(name, entry(&words, version, &sha256)).says("line 3, column 8: plugin[0].name: "));
+        let of = |key| format!("a {key} that is {sort}");
+        cases.push(lock(of("version"), entry("'p'", &words, &sha256)).says("column 11: plugin[0].version: "));
+        cases.push(lock(of("digest"), entry("'p'", version, &words)).says("column 10: plugin[0].sha256: "));
     }
     cases
 }
@@ -350,26 +392,24 @@ fn sizes() -> Vec<Case> {
         Case::new("plugins.toml: 100000 keys of a configuration", VERIFY, &REFUSED)
             .file("plugins.toml", config),
     );
-    let entries: String = (0..13_000)
-        .map(|n| format!("[[plugin]]\nname='plugin-that-is-called-{n}'\nversion='1'\nsha256='{n}'\nsize=1\n"))
+    let entries: String = (0..7_000)
+        .map(|n| format!("[[plugin]]\nname='plugin-{n}'\nversion='1.0.0'\nsha256='{n:064}'\nsize=1\n"))
         .collect();
-    let case = Case::new("plugins.lock: 13000 plugins that are not there", VERIFY, &REFUSED);
+    let case = Case::new("plugins.lock: 7000 plugins that are not there", VERIFY, &REFUSED);
     cases.push(case.file("plugins.lock", format!("format = 1\n{entries}")).says("1000 is the most"));
     cases
 }
 
 fn locks() -> Vec<Case> {
-    let good = "format = 1\n[[plugin]]\nname = 'p'\nversion = '1.0.0'\nsha256 = 'ab'\nsize = 1\n";
+    let digest = format!("sha256 = '{}'", "ab".repeat(32));
+    let good = format!("format = 1\n[[plugin]]\nname = 'p'\nversion = '1.0.0'\n{digest}\nsize = 1\n");
     let mut cases = Vec::new();
     for value in ["0", "2", "-1", "4294967295", "4294967296", "'1'", "1.0", "[]", "{}", "true", "nan"] {
         cases.push(lock(format!("format {value}"), good.replace("format = 1", &format!("format = {value}"))));
     }
-    for (key, right) in [
-        ("name = 'p'", "words"),
-        ("version = '1.0.0'", "words"),
-        ("sha256 = 'ab'", "words"),
-        ("size = 1", "number"),
-    ] {
+    for (key, right) in
+        [("name = 'p'", "words"), ("version = '1.0.0'", "words"), (&digest, "words"), ("size = 1", "number")]
+    {
         let name = key.split_once(' ').unwrap().0;
         cases.push(lock(format!("without {name}"), good.replace(key, "")));
         cases.push(lock(format!("{name} twice"), good.replace(key, &format!("{key}\n{key}"))));

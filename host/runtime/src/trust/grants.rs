@@ -8,13 +8,15 @@ use std::fmt::Write as _;
 use pivot_core::hooks::Hook;
 use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
-use crate::describe::{Change, Declaration, Read};
+use crate::describe::{self, Change, Declaration, Read};
 use crate::error::{LoadError, Refused, Who};
 use crate::limits::{Limits, LimitsText};
 use crate::text::{is_kind, is_label};
-use crate::trust::{GRANTS_FILE, Pattern, few, not_toml};
+use crate::trust::strict::{self, Table, Word};
+use crate::trust::{GRANTS_FILE, Pattern, few};
 
 /// What happens when a hook fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -69,9 +71,9 @@ struct FileText {
     #[serde(default)]
     order: Vec<String>,
     #[serde(default)]
-    limits: LimitsText,
+    limits: Table<LimitsText>,
     #[serde(default)]
-    plugins: BTreeMap<String, GrantsText>,
+    plugins: BTreeMap<String, Table<GrantsText>>,
 }
 
 #[derive(Deserialize)]
@@ -80,23 +82,23 @@ struct GrantsText {
     #[serde(default = "yes")]
     enabled: bool,
     #[serde(default)]
-    hooks: Vec<Hook>,
+    hooks: Vec<Word<Hook>>,
     #[serde(default)]
     kinds: Vec<String>,
     #[serde(default)]
-    reach: Vec<ReachText>,
+    reach: Vec<Table<ReachText>>,
     #[serde(default)]
-    changes: Vec<ChangeText>,
+    changes: Vec<Table<ChangeText>>,
     #[serde(default)]
-    reads: Vec<ReadText>,
+    reads: Vec<Table<ReadText>>,
     #[serde(default)]
     probes: Vec<String>,
     #[serde(default)]
     secret_data: bool,
     #[serde(default)]
-    on_failure: OnFailureText,
+    on_failure: Table<OnFailureText>,
     #[serde(default)]
-    limits: LimitsText,
+    limits: Table<LimitsText>,
     #[serde(default)]
     config: toml::Table,
 }
@@ -109,7 +111,7 @@ fn yes() -> bool {
 #[serde(deny_unknown_fields)]
 struct ReachText {
     kind: String,
-    #[serde(with = "SideText")]
+    #[serde(deserialize_with = "side")]
     side: Side,
     namespace: String,
     #[serde(default)]
@@ -119,9 +121,9 @@ struct ReachText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChangeText {
-    hook: Hook,
+    hook: Word<Hook>,
     kind: String,
-    #[serde(with = "SideText")]
+    #[serde(deserialize_with = "side")]
     side: Side,
 }
 
@@ -129,16 +131,13 @@ struct ChangeText {
 #[serde(deny_unknown_fields)]
 struct ReadText {
     kind: String,
-    #[serde(with = "SideText")]
+    #[serde(deserialize_with = "side")]
     side: Side,
     namespace: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(remote = "Side", rename_all = "lowercase")]
-enum SideText {
-    Source,
-    Target,
+fn side<'de, D: Deserializer<'de>>(word: D) -> Result<Side, D::Error> {
+    describe::side(&String::deserialize(word)?).map_err(D::Error::custom)
 }
 
 /// Only checks have a choice.
@@ -146,15 +145,15 @@ enum SideText {
 #[serde(deny_unknown_fields)]
 struct OnFailureText {
     #[serde(default)]
-    check: OnFailure,
+    check: Word<OnFailure>,
 }
 
 impl OperatorFile {
     /// Reads the file's text.
     pub fn read(text: &str) -> Result<Self, LoadError> {
         let who = || Who { file: GRANTS_FILE.into(), ..Who::default() };
-        let file: FileText = toml::from_str(text).map_err(|error| not_toml(text, &error).of(who()))?;
-        let FileText { order, limits, plugins } = file;
+        let file = strict::read(text).map_err(|why| why.of(who()))?;
+        let FileText { order, limits: Table(limits), plugins } = file;
         few(plugins.len()).map_err(|why| Refused::Operator(why).of(who()))?;
         if let Some(unknown) = order.iter().find(|name| !plugins.contains_key(*name)) {
             let names: Vec<_> = plugins.keys().map(String::as_str).collect();
@@ -162,7 +161,7 @@ impl OperatorFile {
             return Err(Refused::Operator(why).of(who()));
         }
         let base = limits.over(Limits::default());
-        let read = |(name, text): (String, GrantsText)| match grants(text, base) {
+        let read = |(name, Table(text)): (String, Table<GrantsText>)| match grants(text, base) {
             Ok(grants) => Ok((name, grants)),
             Err(why) => Err(Refused::Operator(format!("[plugins.{name}]: {why}")).of(who())),
         };
@@ -185,13 +184,13 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
         reads,
         probes,
         secret_data,
-        on_failure,
-        limits,
+        on_failure: Table(OnFailureText { check: Word(check_fails) }),
+        limits: Table(limits),
         config,
     } = text;
     Ok(Grants {
         enabled,
-        hooks,
+        hooks: hooks.into_iter().map(|Word(hook)| hook).collect(),
         kinds: kinds
             .iter()
             .enumerate()
@@ -200,12 +199,12 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
         reach: reach
             .into_iter()
             .enumerate()
-            .map(|(index, reach)| self::reach(reach).map_err(|why| format!("reach[{index}].{why}")))
+            .map(|(index, Table(reach))| self::reach(reach).map_err(|why| format!("reach[{index}].{why}")))
             .collect::<Result<_, String>>()?,
         changes: changes
             .into_iter()
             .enumerate()
-            .map(|(index, ChangeText { hook, kind, side })| {
+            .map(|(index, Table(ChangeText { hook: Word(hook), kind, side }))| {
                 let kind = group_kind(&kind).map_err(|why| format!("changes[{index}].kind: {why}"))?;
                 Ok(Change { hook, kind, side })
             })
@@ -213,7 +212,7 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
         reads: reads
             .into_iter()
             .enumerate()
-            .map(|(index, ReadText { kind, side, namespace })| {
+            .map(|(index, Table(ReadText { kind, side, namespace }))| {
                 let kind = group_kind(&kind).map_err(|why| format!("reads[{index}].kind: {why}"))?;
                 let place = namespace.as_deref().map_or(Ok(()), is_place);
                 place.map_err(|why| format!("reads[{index}].{why}"))?;
@@ -226,7 +225,7 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
             .map(|(index, probe)| probe.parse().map_err(|why| format!("probes[{index}]: {why}")))
             .collect::<Result<_, String>>()?,
         secret_data,
-        check_fails: on_failure.check,
+        check_fails,
         limits: limits.over(base),
         config: serde_json::to_string(&config)
             .map_err(|_| "its config is not expressible as JSON".to_owned())?,
@@ -343,7 +342,7 @@ mod tests {
         for (from, to, said) in [
             ("hooks =", "hook =", "expected one of `enabled`, `hooks`, `kinds`, `reach`, `changes`"),
             ("\"hold\", \"check\"", "\"hald\"", "expected one of `relate`, `check`, `hold`"),
-            ("side = \"source\"", "side = \"sauce\"", "expected `source` or `target`"),
+            ("side = \"source\"", "side = \"sauce\"", "there is no side `sauce`, only `source` and `target`"),
             ("side = \"source\"", "side = \"target\"", "reach[0].side: plugins relate objects of the source"),
             ("\"shared\"", "\"a b\"", "reach[0].namespace: `a b` is no namespace"),
             (", namespace = \"shared\"", "", "missing field `namespace`"),

@@ -1,32 +1,41 @@
 //! `plugins.lock`: the digests plugins were admitted with. Checked at every load, not only when one is added.
+//!
+//! Whoever can write the file may have; what is read and written again is what a plugin could have.
 
 use std::fmt::Write as _;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
+use crate::describe::{is_name, is_version};
 use crate::error::{LoadError, Refused, Who};
+use crate::text::line;
 use crate::trial::terms;
-use crate::trust::{LOCK_FILE, few, not_toml};
+use crate::trust::strict::{self, Table};
+use crate::trust::{LOCK_FILE, few};
 
 const HEAD: &str =
     "# The plugins that were admitted here. Written by `pivot-host plugin lock`, checked at every start.\n";
 const FORMAT: u32 = 1;
 
 /// One admitted plugin.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Its name.
-    pub name: String,
+    #[serde(deserialize_with = "name")]
+    pub(crate) name: String,
     /// Its version.
-    pub version: String,
+    #[serde(deserialize_with = "version")]
+    pub(crate) version: String,
     /// SHA-256 of its file, in hex.
-    pub sha256: String,
+    #[serde(deserialize_with = "digest")]
+    pub(crate) sha256: String,
     /// Bytes of its file.
-    pub size: u64,
+    pub(crate) size: u64,
     /// The program and the limits under which compiling it was tried, and went well; none: it wasn't.
     #[serde(default)]
-    pub passed: Option<String>,
+    pub(crate) passed: Option<String>,
 }
 
 impl Entry {
@@ -38,30 +47,57 @@ impl Entry {
 
 /// The admitted plugins, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lock {
+pub(crate) struct Lock {
     entries: Vec<Entry>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
     format: u32,
     #[serde(default, rename = "plugin")]
-    plugins: Vec<Entry>,
+    plugins: Vec<Table<Entry>>,
+}
+
+fn name<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    checked(text, is_name)
+}
+
+fn version<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    checked(text, is_version)
+}
+
+fn digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    checked(text, |text| {
+        if text.len() == 64 && text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')) {
+            return Ok(());
+        }
+        Err(format!("`{}` is no SHA-256: 64 digits, 0 to 9 and a to f", line(text, 64)))
+    })
+}
+
+/// What no plugin has is no entry's.
+fn checked<'de, D: Deserializer<'de>>(
+    text: D,
+    check: fn(&str) -> Result<(), String>,
+) -> Result<String, D::Error> {
+    let text = String::deserialize(text)?;
+    check(&text).map_err(D::Error::custom)?;
+    Ok(text)
 }
 
 impl Lock {
     /// Reads the file's text.
-    pub fn read(text: &str) -> Result<Self, LoadError> {
+    pub(crate) fn read(text: &str) -> Result<Self, LoadError> {
         let who = Who { file: LOCK_FILE.into(), ..Who::default() };
-        let text: Text = toml::from_str(text).map_err(|error| not_toml(text, &error).of(who.clone()))?;
+        let text: Text = strict::read(text).map_err(|why| why.of(who.clone()))?;
         if text.format != FORMAT {
             let why = format!("it has format {}, this program reads {FORMAT}", text.format);
             return Err(Refused::Operator(why).of(who));
         }
         few(text.plugins.len()).map_err(|why| Refused::Operator(why).of(who.clone()))?;
         let mut lock = Self::default();
-        for entry in text.plugins {
+        for Table(entry) in text.plugins {
             if lock.named(&entry.name).is_some() {
                 return Err(Refused::Operator(format!("it has {} twice", entry.name)).of(who));
             }
@@ -72,33 +108,33 @@ impl Lock {
     }
 
     /// The entry of that name.
-    pub fn named(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn named(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
     /// The entry of that digest.
-    pub fn of_digest(&self, sha256: &str) -> Option<&Entry> {
+    pub(crate) fn of_digest(&self, sha256: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.sha256 == sha256)
     }
 
     /// All entries, by name.
-    pub fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// Admits a plugin, in place of the one that had its name, and of what else was written of its file.
-    pub fn admit(&mut self, entry: Entry) {
+    pub(crate) fn admit(&mut self, entry: Entry) {
         self.entries.retain(|there| there.name != entry.name && there.sha256 != entry.sha256);
         self.entries.push(entry);
         self.entries.sort();
     }
 
     /// The file's text. Written by hand rather than by a serialiser, so that it can't fail.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = format!("{HEAD}format = {FORMAT}\n");
         for entry in &self.entries {
             let Entry { name, version, sha256, size, passed: _ } = entry;
-            // The four are words and numbers: checked when a plugin is described.
+            // The four are words and numbers: checked when a plugin is described, and when a lock is read.
             let _ = write!(
                 text,
                 "\n[[plugin]]\nname = \"{name}\"\nversion = \"{version}\"\nsha256 = \"{sha256}\"\nsize = {size}\n"
@@ -117,7 +153,7 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, sha256: &str) -> Entry {
-        Entry { name: name.into(), version: "1.0.0".into(), sha256: sha256.into(), size: 7, passed: None }
+        Entry { name: name.into(), version: "1.0.0".into(), sha256: sha256.repeat(64), size: 7, passed: None }
     }
 
     #[test]
@@ -129,7 +165,7 @@ mod tests {
         let again = Lock::read(&lock.text()).unwrap();
         assert_eq!(again, lock);
         assert_eq!(again.entries(), [entry("a", "2"), entry("b", "3")]);
-        assert_eq!(again.of_digest("1"), None);
+        assert_eq!(again.of_digest(&"1".repeat(64)), None);
     }
 
     #[test]
@@ -149,9 +185,42 @@ mod tests {
         assert!(Lock::read("format = 2").unwrap_err().to_string().contains("format 2"));
         let mut text = "format = 1\n".to_owned();
         for sha in ["1", "2"] {
+            let sha = sha.repeat(64);
             text += &format!("[[plugin]]\nname = 'a'\nversion = '1.0.0'\nsha256 = '{sha}'\nsize = 1\n");
         }
         assert!(Lock::read(&text).unwrap_err().to_string().contains("it has a twice"));
         assert!(Lock::read("format = 1\nplugins = []").unwrap_err().to_string().contains("unknown field"));
+    }
+
+    /// What is read is written again when another plugin is admitted.
+    #[test]
+    fn an_entry_that_no_plugin_could_have_is_refused_where_it_stands() {
+        let mut lock = Lock::default();
+        lock.admit(entry("a", "1"));
+        lock.admit(Entry { version: "2.0.0".into(), ..entry("b", "2") });
+        let (digest, long) = ("2".repeat(64), "A".repeat(64));
+        for (key, from, to, said) in [
+            (
+                "name",
+                "b",
+                "b\"\nsize = 2 #",
+                "line 11, column 8: plugin[1].name: its name `b\" size = 2 #` is not",
+            ),
+            ("name", "b", "../b", "plugin[1].name: its name `../b` is not lower-case words"),
+            ("name", "b", "", "plugin[1].name: its name `` is not"),
+            ("version", "2.0.0", "2", "plugin[1].version: `2` is no semantic version"),
+            ("version", "2.0.0", "2.0.0\"", "plugin[1].version: `2.0.0\"` is no semantic version"),
+            ("sha256", &digest, "2", "plugin[1].sha256: `2` is no SHA-256"),
+            ("sha256", &digest, &long, "plugin[1].sha256: `AAAA"),
+            ("sha256", &digest, &"\u{ff12}".repeat(64), "plugin[1].sha256: `\u{ff12}"),
+        ] {
+            let value = toml::Value::from(to);
+            let (from, to) = (format!("{key} = \"{from}\""), format!("{key} = {value}"));
+            let text = lock.text();
+            assert!(text.contains(&from), "{text}");
+            let error = Lock::read(&text.replacen(&from, &to, 1)).unwrap_err().to_string();
+            assert!(error.starts_with("plugins.lock: can't be understood: line 1"), "{error}");
+            assert!(error.contains(said), "{error}");
+        }
     }
 }
