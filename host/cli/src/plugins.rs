@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use pivot_core::hooks::Description;
 use pivot_engine::Exit;
-use pivot_runtime::{Admission, LoadOptions, Loaded, Plugin};
+use pivot_runtime::{Admission, Disabled, LoadOptions, Loaded, Plugin};
 use serde_json::{Value, json};
 
 use crate::args::{PluginVerb, With};
@@ -21,8 +21,8 @@ pub(crate) use loading::Loading;
 use runtime::runtime;
 
 /// With versions.
-fn names<'a>(all: impl IntoIterator<Item = &'a Description>) -> Vec<String> {
-    all.into_iter().map(|plugin| format!("{} {}", plugin.name, plugin.version)).collect()
+fn switched_off(all: &[Disabled]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
 }
 
 async fn read(directory: &Path, unlocked: bool) -> Result<Loaded, Text> {
@@ -163,7 +163,7 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     };
     let Loaded { plugins, disabled } =
         read(directory, with.unlocked).await.map_err(|error| (Exit::Plugin, error))?;
-    let disabled = names(&disabled);
+    let disabled = switched_off(&disabled);
     let line = |plugin: &Plugin| {
         let description = plugin.description();
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
@@ -172,7 +172,7 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     };
     let text = || {
         let mut text: Text = plugins.iter().map(line).collect();
-        text.append(switched_off(&disabled));
+        text.append(not_called(&disabled));
         text
     };
     let items: Vec<Value> = plugins
@@ -194,7 +194,12 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
             return Err((Exit::Plugin, refused::told(directory, &errors)));
         }
     };
-    let (called, disabled) = (names(plugins.iter().map(Plugin::description)), names(&disabled));
+    let called = |plugin: &Plugin| {
+        let Description { name, version, .. } = plugin.description();
+        format!("{name} {version}")
+    };
+    let called: Vec<String> = plugins.iter().map(called).collect();
+    let disabled = switched_off(&disabled);
     let text = || {
         let mut text = Text::from(format!(
             "{}: digests, imports, descriptions and grants agree. A move calls, in this order:",
@@ -204,7 +209,7 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
         if called.is_empty() {
             text.line("  none: no component is there, or none is enabled");
         }
-        text.append(switched_off(&disabled));
+        text.append(not_called(&disabled));
         text
     };
     let content = json!({"admitted": true, "plugins": called, "disabled": disabled, "faults": []});
@@ -214,7 +219,7 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
 }
 
 /// The plugins that are there and that nobody switched on.
-fn switched_off(disabled: &[String]) -> Text {
+fn not_called(disabled: &[String]) -> Text {
     let mut text = Text::default();
     if !disabled.is_empty() {
         text.line("Not called, because plugins.toml doesn't enable them:");

@@ -57,7 +57,7 @@ pub use describe::{Change, Declaration, Read};
 pub use engine::Runtime;
 pub use error::{CallError, LoadError, Refused, Who};
 pub use limits::Limits;
-pub use load::{Admission, Inspection, Loaded};
+pub use load::{Admission, Disabled, Inspection, Loaded};
 pub use operator::LoadOptions;
 pub use plugin::{MoveContext, Plugin};
 pub use scene::Scene;

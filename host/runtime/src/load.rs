@@ -1,7 +1,8 @@
 //! From a directory to plugins, or to everything that is wrong with it.
 //!
 //! Cheap and certain checks come first: nothing is compiled before its digest was found in the lock and its imports
-//! were read, nothing is run before all its types fit. All errors of all plugins are returned at once.
+//! were read, nothing is run before all its types fit, and neither is what the operator switched off. All errors of all
+//! plugins are returned at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,7 +68,32 @@ pub struct Loaded {
     /// Those that are called, in the order in which they are.
     pub plugins: Vec<Plugin>,
     /// Those that are there, and are not enabled.
-    pub disabled: Vec<Description>,
+    pub disabled: Vec<Disabled>,
+}
+
+/// A plugin that is there and not enabled, as the lock has it: nothing of it was compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disabled {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl std::fmt::Display for Disabled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.name, self.version)
+    }
+}
+
+/// Which plugin a file of the directory is.
+struct Found {
+    file: String,
+    digest: String,
+    name: String,
+    version: String,
+    /// None: it is not enabled.
+    plugin: Option<Plugin>,
 }
 
 impl Runtime {
@@ -81,28 +107,30 @@ impl Runtime {
         });
         let (operator, files) = read.await.unwrap_or_else(|why| Err(vec![why.of(Who::default())]))?;
         let loads = files.iter().map(|file| self.load_one(&operator, file));
-        let (mut plugins, mut errors) = (Vec::new(), Vec::new());
-        for loaded in future::join_all(loads).await {
-            match loaded {
-                Ok(plugin) => plugins.push(plugin),
+        let (mut all, mut errors) = (Vec::new(), Vec::new());
+        for found in future::join_all(loads).await {
+            match found {
+                Ok(found) => all.push(found),
                 Err(error) => errors.push(error),
             }
         }
-        plugins.sort_by_key(|(_, plugin)| {
-            let name = &plugin.description().name;
-            (operator.file.place(name), name.clone())
-        });
-        errors.extend(taken(&plugins));
+        all.sort_by_key(|found| (operator.file.place(&found.name), found.name.clone()));
+        errors.extend(taken(&all));
         // What is refused for another reason is there all the same.
         if errors.is_empty() {
-            errors.extend(operator.missing(&plugins));
+            errors.extend(operator.missing(|name| all.iter().any(|found| found.name == name)));
         }
         if !errors.is_empty() {
             return Err(errors);
         }
-        let (plugins, disabled): (Vec<_>, Vec<_>) =
-            plugins.into_iter().map(|(_, plugin)| plugin).partition(|plugin| plugin.grants().enabled);
-        Ok(Loaded { plugins, disabled: disabled.iter().map(|plugin| plugin.description().clone()).collect() })
+        let mut loaded = Loaded::default();
+        for Found { name, version, plugin, .. } in all {
+            match plugin {
+                Some(plugin) => loaded.plugins.push(plugin),
+                None => loaded.disabled.push(Disabled { name, version }),
+            }
+        }
+        Ok(loaded)
     }
 
     /// What a file is, without admitting it: it is compiled and asked to describe itself in the sandbox.
@@ -170,19 +198,32 @@ impl Runtime {
         self.vet(&Operator { dir, file, lock: None }, candidate).await
     }
 
-    async fn load_one(&self, operator: &Operator, file: &str) -> Result<(String, Plugin), LoadError> {
+    async fn load_one(&self, operator: &Operator, file: &str) -> Result<Found, LoadError> {
         let (dir, name) = (operator.dir.clone(), file.to_owned());
         let read = off_thread(move || dir.read(&name)).await;
         let artifact =
             read.unwrap_or_else(|why| Err(why.of(Who { file: file.to_owned(), ..Who::default() })))?;
         let entry = operator.locked(&artifact)?;
+        let found = |name: &str, version: &str, plugin| Found {
+            file: file.to_owned(),
+            digest: artifact.digest.clone(),
+            name: name.to_owned(),
+            version: version.to_owned(),
+            plugin,
+        };
+        // What isn't called isn't compiled either: it may be switched off because that fails.
+        if let Some(Entry { name, version, .. }) = entry.filter(|entry| operator.file.disables(&entry.name)) {
+            return Ok(found(name, version, None));
+        }
         let passed = entry.is_some_and(Entry::passed);
-        let candidate = self.candidate(artifact, passed).await.map_err(|mut error| {
+        let candidate = self.candidate(artifact.clone(), passed).await.map_err(|mut error| {
             // It could not say its name, but it was admitted under one.
             error.who.name = error.who.name.take().or_else(|| entry.map(|entry| entry.name.clone()));
             error
         })?;
-        self.vet(operator, candidate).await.map(|plugin| (file.to_owned(), plugin))
+        let plugin = self.vet(operator, candidate).await?;
+        let Description { name, version, .. } = plugin.description().clone();
+        Ok(found(&name, &version, Some(plugin).filter(|plugin| plugin.grants().enabled)))
     }
 
     /// The gates.
@@ -252,18 +293,17 @@ fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
 }
 
 /// The plugins whose name another has too.
-fn taken(plugins: &[(String, Plugin)]) -> Vec<LoadError> {
+fn taken(all: &[Found]) -> Vec<LoadError> {
     let mut errors = Vec::new();
-    for ((other, a), (file, b)) in plugins.iter().zip(plugins.iter().skip(1)) {
-        if a.description().name == b.description().name {
-            let Description { name, version, .. } = b.description();
+    for (other, Found { file, digest, name, version, .. }) in all.iter().zip(all.iter().skip(1)) {
+        if other.name == *name {
             let who = Who {
                 name: Some(name.clone()),
                 version: Some(version.clone()),
                 file: file.clone(),
-                digest: Some(b.file_digest().to_owned()),
+                digest: Some(digest.clone()),
             };
-            errors.push(Refused::NameTaken { other: other.clone() }.of(who));
+            errors.push(Refused::NameTaken { other: other.file.clone() }.of(who));
         }
     }
     errors

@@ -6,7 +6,6 @@ use pivot_core::shell::quoted;
 
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused, Who, short};
-use crate::plugin::Plugin;
 use crate::trust::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 
 /// How plugins are loaded.
@@ -54,8 +53,7 @@ impl Operator {
     }
 
     /// What the operator wrote of plugins that are not there.
-    pub(crate) fn missing(&self, plugins: &[(String, Plugin)]) -> Vec<LoadError> {
-        let there = |name: &str| plugins.iter().any(|(_, plugin)| plugin.description().name == name);
+    pub(crate) fn missing(&self, there: impl Fn(&str) -> bool) -> Vec<LoadError> {
         let missing = |name: &str, by| {
             let who = Who { name: Some(name.to_owned()), ..Who::default() };
             Refused::Missing { by }.of(who)

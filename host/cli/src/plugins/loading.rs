@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::{self, BoxFuture, Shared};
 use pivot_engine::{Hooks, Plugins};
 
-use super::{names, read};
+use super::{read, switched_off};
 use crate::args::With;
 use crate::output::Text;
 
@@ -31,7 +31,7 @@ impl Loading {
         let task = tokio::spawn(async move {
             let loaded = read(&directory, unlocked).await?;
             let called = loaded.plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>);
-            Ok(Arc::new(Found { called: called.collect(), disabled: names(&loaded.disabled) }))
+            Ok(Arc::new(Found { called: called.collect(), disabled: switched_off(&loaded.disabled) }))
         });
         let panicked = "the task that loads plugins panicked; this is a bug in pivot-host, please report it";
         Self(task.map(|ended| ended.unwrap_or_else(|_| Err(panicked.into()))).boxed().shared())

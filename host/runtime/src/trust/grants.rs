@@ -168,6 +168,11 @@ impl OperatorFile {
         Ok(Self { order, plugins: plugins.into_iter().map(read).collect::<Result<_, _>>()? })
     }
 
+    /// Whether it says of a plugin that it is not called.
+    pub(crate) fn disables(&self, name: &str) -> bool {
+        self.plugins.get(name).is_some_and(|grants| !grants.enabled)
+    }
+
     /// Where a plugin stands in the order of calls.
     pub(crate) fn place(&self, name: &str) -> usize {
         self.order.iter().position(|there| there == name).unwrap_or(usize::MAX)

@@ -92,6 +92,34 @@ async fn what_the_lock_says_passed_is_counted_all_the_same() {
     assert!(refused[0].1.contains("modules and components"), "{refused:?}");
 }
 
+/// It may be switched off because it can't be compiled any more, or not in the time that there is.
+#[tokio::test]
+async fn what_is_switched_off_is_not_compiled() {
+    let place = Place::with(&["older", "steady"], &grants("steady")).await;
+    let enabled = std::fs::read_to_string(place.path("plugins.toml")).unwrap();
+    let failing = trying("exit 12");
+    assert_eq!(load(&place, &failing, false).await.len(), 2);
+    place.operator(&enabled.replace("[plugins.older]", "[plugins.older]\nenabled = false"));
+    let errors = load(&place, &failing, false).await;
+    assert!(errors.len() == 1 && errors[0].1.starts_with("plugin steady ("), "{errors:?}");
+    let both = std::fs::read_to_string(place.path("plugins.toml")).unwrap();
+    place.operator(&format!(
+        "order = ['steady', 'older']\n{}",
+        both.replace("[plugins.steady]", "[plugins.steady]\nenabled = false")
+    ));
+    let loaded = failing.load(place.dir.path(), LoadOptions::default()).await.unwrap();
+    let disabled: Vec<_> = loaded.disabled.iter().map(ToString::to_string).collect();
+    assert_eq!((loaded.plugins.len(), disabled), (0, vec!["steady 0.1.0".to_owned(), "older 0.1.0".into()]));
+    // It is still that very file, and the only one.
+    place.put("twin.wasm", &guest("older"));
+    assert_eq!(load(&place, &failing, false).await[0].0, "name-taken");
+    place.put("twin.wasm", b"");
+    assert_eq!(load(&place, &failing, false).await[0].0, "not-locked");
+    std::fs::remove_file(place.path("twin.wasm")).unwrap();
+    std::fs::remove_file(place.path("older.wasm")).unwrap();
+    assert_eq!(load(&place, &failing, false).await[0].0, "missing");
+}
+
 /// A lock says that a trial was passed where there was one.
 #[tokio::test]
 async fn without_trials_nothing_passes() {
