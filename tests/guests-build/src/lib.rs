@@ -15,6 +15,7 @@ mod workspace;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use wit_component::ComponentEncoder;
@@ -29,22 +30,40 @@ pub use toolchain::Target;
 ///
 /// `inputs` is what the plugins are made of beside the workspace itself: the contract, the SDK.
 pub fn build_guests(workspace: &Path, inputs: &[&Path], out: &Path) -> Result<Vec<PathBuf>> {
-    let workspace = Workspace::read(workspace)?;
     fs::create_dir_all(out).with_context(|| format!("create {}", out.display()))?;
+    let mut built = Vec::new();
+    for component in components(workspace, inputs)? {
+        let name = component.file_name().context("a component has no name")?;
+        let path = out.join(name);
+        fs::copy(&component, &path).with_context(|| format!("copy a component to {}", path.display()))?;
+        built.push(path);
+    }
+    built.sort();
+    Ok(built)
+}
+
+/// One of the components in `tests/guests`, where it is kept: a test that changes it copies it first.
+pub fn guest(name: &str) -> Result<PathBuf> {
+    static BUILT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if built.is_empty() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        *built = components(&here.join("../guests"), &[&here.join("../../wit")])?;
+    }
+    let component = built.iter().find(|path| path.file_stem().is_some_and(|stem| stem == name));
+    component.cloned().with_context(|| format!("tests/guests has no {name}"))
+}
+
+/// Every plugin of the workspace, where it is kept.
+fn components(workspace: &Path, inputs: &[&Path]) -> Result<Vec<PathBuf>> {
+    let workspace = Workspace::read(workspace)?;
     let mut built = Vec::new();
     for target in Target::ALL {
         let guests: Vec<&Guest> = workspace.guests.iter().filter(|guest| guest.target == target).collect();
-        if guests.is_empty() {
-            continue;
-        }
-        for component in cached(&workspace, inputs, target, &guests)? {
-            let name = component.file_name().context("a component has no name")?;
-            let path = out.join(name);
-            fs::copy(&component, &path).with_context(|| format!("copy a component to {}", path.display()))?;
-            built.push(path);
+        if !guests.is_empty() {
+            built.extend(cached(&workspace, inputs, target, &guests)?);
         }
     }
-    built.sort();
     Ok(built)
 }
 

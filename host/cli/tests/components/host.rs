@@ -1,10 +1,6 @@
 //! The program as users run it.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-
-use tempfile::TempDir;
 
 /// KiB of addresses that it may need for a file that it refuses: for itself, and for each process that it starts.
 const MEMORY: u32 = 640 << 10;
@@ -26,16 +22,4 @@ pub(crate) fn narrow_host(arguments: &[&str]) -> Command {
 
 pub(crate) fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// The tests' own components, built once.
-pub(crate) fn guest(name: &str) -> PathBuf {
-    static BUILT: OnceLock<TempDir> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let out = TempDir::new().unwrap();
-        pivot_guests::build_guests(&root.join("tests/guests"), &[&root.join("wit")], out.path()).unwrap();
-        out
-    });
-    built.path().join(format!("{name}.wasm"))
 }

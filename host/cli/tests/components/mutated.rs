@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::host::{err, guest, host};
+use crate::host::{err, host};
 
 const FILES: u64 = 200;
 
@@ -27,7 +27,7 @@ impl Dice {
 fn a_changed_component_is_refused_or_compiled_within_its_budget() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("it.wasm");
-    let whole = fs::read(guest("older")).unwrap();
+    let whole = fs::read(pivot_guests::guest("older").unwrap()).unwrap();
     let mut codes = [0; 7];
     for seed in 0..FILES {
         let mut dice = Dice(seed);

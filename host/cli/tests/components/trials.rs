@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::host::{err, guest, host};
+use crate::host::{err, host};
 use crate::shapes::locals_through_branches;
 
 /// A program that is opening a file which takes long, and the process that it compiles it in.
@@ -112,7 +112,7 @@ fn a_trial_ends_with_its_parent_however_that_ended() {
 fn what_passed_is_in_the_lock_and_is_not_tried_again() {
     let dir = TempDir::new().unwrap();
     let plugin = dir.path().join("older.wasm");
-    fs::copy(guest("older"), &plugin).unwrap();
+    fs::copy(pivot_guests::guest("older").unwrap(), &plugin).unwrap();
     let ran = |arguments: &[&str]| host(arguments).output().unwrap();
     let locked = ran(&["plugin", "lock", plugin.to_str().unwrap()]);
     assert!(locked.status.success(), "{}", err(&locked));

@@ -1,7 +1,7 @@
 //! A plugin directory of a test, and objects to show to plugins.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,16 +14,9 @@ use tempfile::TempDir;
 
 use crate::log::log;
 
-/// The components, built once.
+/// One of the tests' components.
 pub fn guest(name: &str) -> Vec<u8> {
-    static BUILT: OnceLock<TempDir> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let out = TempDir::new().unwrap();
-        pivot_guests::build_guests(&root.join("tests/guests"), &[&root.join("wit")], out.path()).unwrap();
-        out
-    });
-    std::fs::read(built.path().join(format!("{name}.wasm"))).unwrap()
+    std::fs::read(pivot_guests::guest(name).unwrap()).unwrap()
 }
 
 /// Grants to `steady` and to `hostile` all they ask for; the endpoints only in one network.
