@@ -8,7 +8,7 @@ use pivot_core::plan::{Note, Plan};
 use pivot_engine::run;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
 
-use crate::args::{Choices, Connection, OutputFormat, TargetEnd};
+use crate::args::{Choices, Connection, Ends, OutputFormat, SourceEnd, TargetEnd};
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::Commands;
@@ -157,7 +157,8 @@ impl<'a> Errand<'a> {
                 return self.stopped(&stop, Told::Nothing, &disabled);
             }
         };
-        let copied = matches!(self.choices.ends.target, TargetEnd::Directory(_));
+        let Ends { source, target } = &self.choices.ends;
+        let copied = matches!(source, SourceEnd::Directory(_)) || matches!(target, TargetEnd::Directory(_));
         let outcome = if copied { "Copied" } else { "Moved" };
         let all = self.output.manner().verbose > 0;
         let text = || {

@@ -42,7 +42,8 @@ impl Commands {
             again: again.to_vec(),
             both: flags(connection),
             going_on,
-            no_records: matches!(ends.source, SourceEnd::Directory(_)),
+            no_records: matches!(ends.source, SourceEnd::Directory(_))
+                && !matches!(ends.target, TargetEnd::Kube(_)),
             target: match ends.target {
                 _ if connection.to_directory.is_some() => Some(true),
                 TargetEnd::Kube(_) => Some(false),

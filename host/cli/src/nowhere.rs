@@ -46,7 +46,7 @@ impl Place for Nowhere {
 
     async fn identify(&self) -> Result<Identity> {
         // No directory has this path.
-        Ok(Identity::Directory(String::new()))
+        Ok(Identity::Directory { path: String::new(), contents: None })
     }
 
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {

@@ -194,8 +194,9 @@ mod example {
             &["move"][..],
             &["fly"],
             &["move", "--nope"],
-            &["move", "--from-directory", "d", "--to-kubeconfig", "k"],
+            &["move", "--from-directory", "d", "--kubeconfig", "k", "--to-kubeconfig", "k"],
             &["status", "--from-directory", "d"],
+            &["resume", "--from-directory", "d", "--to-directory", "e"],
         ] {
             let output = host(line);
             assert_eq!((code(&output), out(&output).as_str()), (2, ""), "{line:?}");

@@ -21,6 +21,8 @@ pub(crate) const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 pub const MARK: &str = "pivot-host.io/move";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
 pub const UNDO: &str = "pivot-host.io/undo";
+/// As the id of files begins that a move reads, where another source has its cluster's.
+pub const FILES: &str = "directory-";
 /// Who the server writes down as the owner of the fields that this tool sets.
 pub const FIELD_MANAGER: &str = "pivot-host";
 

@@ -35,6 +35,17 @@ pub fn pause(object: &Object) -> Result<Option<Value>, ObjectError> {
     }))
 }
 
+/// The change that un-pauses a Cluster or a class, whoever paused it.
+pub fn unpause(object: &Object) -> Option<Value> {
+    if is_cluster(object) {
+        Some(json!({"spec": {"paused": null}}))
+    } else if object.kind.group_kind.is(names::GROUP_CLUSTER, "ClusterClass") {
+        Some(json!({"metadata": {"annotations": {names::PAUSED: null}}}))
+    } else {
+        None
+    }
+}
+
 /// A change with its own inverse written beside it.
 pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
     let undo = Undo { move_id: move_id.to_owned(), patch: merge::inverse(before, &change) };

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::format::Format;
 use crate::hooks::Description;
 use crate::kind::GroupKind;
+use crate::names;
 use crate::object::Uid;
 use crate::scope::{Namespaces, Scope};
 use crate::usable::{odd_id, odd_kind, odd_name};
@@ -122,6 +123,13 @@ pub struct Record {
     pub touched: BTreeSet<String>,
     /// In how many pieces the release list lies beside the record.
     pub release_chunks: usize,
+}
+
+impl Record {
+    /// Whether the source is files.
+    pub fn is_of_files(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.0.starts_with(names::FILES))
+    }
 }
 
 /// Why a record can't be used. Nothing may be changed then.

@@ -70,6 +70,8 @@ pub enum Remedy {
     MovePaused,
     /// Move it although it is not provisioned.
     MoveUnprovisioned,
+    /// Say that no management cluster runs the source's objects any more.
+    SourceIsOff,
     /// Use the target's object as it is.
     UseExisting,
     /// End the move, and leave the source as it is.

@@ -43,6 +43,9 @@ pub struct Scope {
     /// `--accept-unprovisioned`: Clusters and Machines that are still being built may move.
     #[serde(default)]
     pub accept_unprovisioned: bool,
+    /// `--source-is-off`: no management cluster runs any more what the source's files are a copy of.
+    #[serde(default)]
+    pub source_is_off: bool,
 }
 
 impl Scope {
@@ -56,6 +59,7 @@ impl Scope {
             without_plugin_for: BTreeSet::new(),
             move_paused: false,
             accept_unprovisioned: false,
+            source_is_off: false,
         }
     }
 

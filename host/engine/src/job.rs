@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
-use pivot_core::{GroupKind, Key, Kind, Side};
+use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
 use crate::discovery::kinds::Kinds;
 use crate::events::{self, Event, Verb, Watcher};
@@ -53,6 +53,17 @@ impl Job {
     /// A kind as a side serves it. What both sides serve was checked before the pause, but definitions come and go.
     pub(crate) fn kind(&self, side: Side, group_kind: &GroupKind) -> Result<&Arc<Kind>, Failure> {
         self.kinds.of(side).get(group_kind).ok_or_else(|| not_served(side, group_kind))
+    }
+
+    /// The kind in which an object's copy is written: in the version of the object, for nothing converts it. Files may have objects
+    /// of one kind in several.
+    pub(crate) fn kind_of_copy(&self, object: &Object) -> Result<Arc<Kind>, Failure> {
+        let kind = self.kind(Side::Target, &object.kind.group_kind)?;
+        let version = &object.kind.version;
+        Ok(match *version == kind.version {
+            true => kind.clone(),
+            false => Arc::new(Kind { version: version.clone(), ..Kind::clone(kind) }),
+        })
     }
 
     pub(crate) fn core_kind(&self, side: Side, group: &str, kind: &str) -> Result<&Arc<Kind>, Failure> {

@@ -8,6 +8,7 @@ pub(crate) mod live;
 pub(crate) mod namespaces;
 pub(crate) mod new_dependents;
 pub(crate) mod pausing;
+pub(crate) mod reading;
 pub(crate) mod release;
 pub(crate) mod requeue;
 pub(crate) mod rollback;

@@ -98,8 +98,9 @@ async fn opened(setup: &Setup) -> Result<Opened, Failure> {
         }
     };
     tokio::select! {
-        opened = open(setup) => opened,
+        biased;
         failure = refused => Err(failure),
+        opened = open(setup) => opened,
     }
 }
 
@@ -169,6 +170,13 @@ impl Verb {
 fn may_go_on(active: &ActiveMove) -> Result<(), Failure> {
     if active.orphaned {
         return Err(Failure::Orphan(active.journal.record.move_id.clone()));
+    }
+    if active.other_files {
+        return Err(Failure::Declined(format!(
+            "move {} was begun from other files than those in {}: name that directory, as it was, or roll the move back",
+            active.journal.record.move_id,
+            active.job.source.place.label()
+        )));
     }
     same_plugins(active)
 }
@@ -302,7 +310,7 @@ async fn take_locks(setup: &Setup, opened: &Opened, verb: Verb, id: &str) -> Res
     let wanted = Lock::of(&scope);
     let asking = Asking {
         leases: leases.clone(),
-        records: opened.records.source.clone(),
+        records: opened.records.of(leases.handle.side).clone(),
         scope,
         move_id,
         take_over: setup.options.take_over,

@@ -29,6 +29,8 @@ pub struct Capabilities {
     pub owns_status: bool,
     /// Objects of it can be deleted once they were moved.
     pub deletes: bool,
+    /// What it has may be run by a management cluster elsewhere: files of one that was not paused for good.
+    pub may_live_on: bool,
     /// It judges requests before they are made: which kinds it serves, what a user may do, what a create would become.
     pub judges: bool,
 }
@@ -41,6 +43,7 @@ impl Capabilities {
         has_controllers: true,
         owns_status: true,
         deletes: true,
+        may_live_on: false,
         judges: true,
     };
     /// Those of files that nothing acts on.
@@ -50,6 +53,7 @@ impl Capabilities {
         has_controllers: false,
         owns_status: false,
         deletes: false,
+        may_live_on: false,
         judges: false,
     };
 }
@@ -84,8 +88,13 @@ pub enum Identity {
     Cluster(Uid),
     /// The place can't tell (kube-system may not be read).
     Unknown,
-    /// A directory, by its canonical path.
-    Directory(String),
+    /// Files.
+    Directory {
+        /// Where, by its canonical path.
+        path: String,
+        /// What is in it, wherever it lies; none where it is written.
+        contents: Option<Uid>,
+    },
 }
 
 /// One complete list, and the version it was true at.

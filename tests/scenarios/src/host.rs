@@ -87,6 +87,19 @@ impl Host {
         self
     }
 
+    /// Out of one server, to wherever flags say.
+    #[must_use]
+    pub fn out_of(source: &Path) -> Self {
+        Self::alone().with(&["--kubeconfig", &source.display().to_string()])
+    }
+
+    /// Into one server, from wherever flags say.
+    #[must_use]
+    pub fn into_server(target: &Path) -> Self {
+        let host = Self::alone().with(&["--to-kubeconfig", &target.display().to_string()]);
+        host.with_variable(NO_WAIT, "true")
+    }
+
     /// Without any server: for what is done beside a move.
     #[must_use]
     pub fn alone() -> Self {

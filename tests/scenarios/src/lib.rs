@@ -6,9 +6,11 @@
 //! | module | gives |
 //! |---|---|
 //! | [`host`] | runs of the program |
+//! | [`mod@clusterctl`] | runs of the peer |
 //! | [`shape`] | clusters to move |
 //! | [`state`] | what a move must keep, and what it must not leave behind |
 
+pub mod clusterctl;
 pub mod host;
 pub mod shape;
 pub mod state;

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod budget;
 #[cfg(test)]
+mod directories;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod kill;

@@ -75,11 +75,7 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
                 "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other",
             );
         }
-        Some(_) if to_kube => {
-            return usage(
-                "--from-directory with --to-kubeconfig is not supported yet: a directory can be planned from, or copied into another directory",
-            );
-        }
+        Some(_) if gone == Some(Side::Source) => SourceEnd::Gone,
         Some(directory) => SourceEnd::Directory(directory.clone()),
         None if gone == Some(Side::Source) => SourceEnd::Gone,
         None => SourceEnd::Kube(kube(kubeconfig, kubeconfig_context, as_user, as_group)),

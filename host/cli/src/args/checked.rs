@@ -138,6 +138,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         without_plugin_for,
         move_paused,
         accept_unprovisioned,
+        source_is_off,
         use_existing,
     } = accept;
     let Taking { take_over } = taking;
@@ -168,6 +169,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         without_plugin_for: kinds("--without-plugin-for", &without_plugin_for)?,
         move_paused,
         accept_unprovisioned,
+        source_is_off,
     };
     let options = Options {
         record_namespace: connection.record_namespace.clone(),
@@ -193,12 +195,15 @@ fn resuming(typed: Resume) -> Result<Choices> {
 
 /// What is said about a move that is under way: its record knows the rest.
 fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>) -> Result<Choices> {
-    if connection.from_directory.is_some() {
+    let ends = ends(&connection, gone)?;
+    if matches!(
+        (&ends.source, &ends.target),
+        (SourceEnd::Directory(_), TargetEnd::Directory(_) | TargetEnd::None)
+    ) {
         return usage(
-            "a directory that is read keeps no record of a move, so there is nothing to resume; run `move` again into a new directory",
+            "a directory keeps no record of a move; a copy into another directory is continued by the same `move`",
         );
     }
-    let ends = ends(&connection, gone)?;
     match &ends.target {
         TargetEnd::None if target_needed => {
             return usage("the move's target is required: --to-kubeconfig or --to-directory");

@@ -45,6 +45,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "A copy into a directory; the source goes on",
                 "pivot-host move --kubeconfig boot.kubeconfig -A --to-directory backup",
             ),
+            (
+                "Restore a backup whose management cluster is lost",
+                "pivot-host move --from-directory backup --to-kubeconfig prod.kubeconfig --source-is-off",
+            ),
         ],
         Some("status") => &[
             (

@@ -162,6 +162,9 @@ pub(crate) struct Accept {
     /// Move Clusters and Machines that are still being provisioned
     #[arg(long)]
     pub(crate) accept_unprovisioned: bool,
+    /// Nothing runs any more what the directory of --from-directory is a copy of
+    #[arg(long)]
+    pub(crate) source_is_off: bool,
     /// Use shared objects that exist in the target even if they differ
     #[arg(long)]
     pub(crate) use_existing: bool,

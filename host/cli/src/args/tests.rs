@@ -234,12 +234,6 @@ fn what_makes_no_sense_is_said() {
         ],
     );
     refused(
-        "pivot-host move --from-directory d --to-kubeconfig b",
-        &expect![
-            "--from-directory with --to-kubeconfig is not supported yet: a directory can be planned from, or copied into another directory"
-        ],
-    );
-    refused(
         "pivot-host plan --from-directory d --kubeconfig a",
         &expect![
             "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other"

@@ -254,6 +254,9 @@ pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
         Danger::NotProvisioned => {
             ("--accept-unprovisioned", "Clusters and Machines that are not provisioned move")
         }
+        Danger::SourceMayLiveOn => {
+            ("--source-is-off", "nothing runs any more what the directory is a copy of")
+        }
         Danger::ExistingDiffers => {
             ("--use-existing", "shared objects of the target are used even where they differ")
         }

@@ -75,6 +75,9 @@ pub(super) fn text(remedy: &Remedy) -> String {
         }
         Remedy::MovePaused => format!("move it paused: {}", flag(Danger::AlreadyPaused)),
         Remedy::MoveUnprovisioned => format!("move it as it is: {}", flag(Danger::NotProvisioned)),
+        Remedy::SourceIsOff => {
+            format!("if that is so, say it: {}", flag(Danger::SourceMayLiveOn))
+        }
         Remedy::UseExisting => {
             format!("use the target's as it is with {}", flag(Danger::ExistingDiffers))
         }
@@ -260,6 +263,7 @@ mod tests {
             Remedy::ResumeUnverified,
             Remedy::ResumeWithoutSource,
             Remedy::GrantReach { plugin: plugin(), kind: kind(), namespace: None },
+            Remedy::SourceIsOff,
         ]
     }
 
@@ -297,6 +301,7 @@ mod tests {
             Remedy::ResumeUnverified => 28,
             Remedy::ResumeWithoutSource => 29,
             Remedy::GrantReach { .. } => 30,
+            Remedy::SourceIsOff => 31,
         }
     }
 

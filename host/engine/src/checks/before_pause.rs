@@ -11,6 +11,7 @@ use pivot_core::preflight::preflight;
 use pivot_core::providers::{Provider, check_providers};
 use pivot_core::reach::is_read;
 use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
 use pivot_core::served::served_versions;
 use pivot_core::usable::{same_file, unusable};
 use pivot_core::{GroupKind, Key, Kind, Side, names};
@@ -62,6 +63,7 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
         refusals.extend(same_file(&base.plan));
     }
     refusals.extend(evidence::possible(job, base)?);
+    refusals.extend(lives_on(job));
     // What can't be created at all makes the rest of the questions meaningless.
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
@@ -105,6 +107,22 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     }
     calls::gate(job, &base.scene(), Point::BeforePause).await?;
     Ok(Ahead { used, namespaces, labels })
+}
+
+/// Refuses to run what somebody else may be running.
+fn lives_on(job: &Job) -> Option<Refusal> {
+    let danger = job.source.can().may_live_on && job.target.can().has_controllers;
+    (danger && !job.options.scope.source_is_off).then(|| Refusal {
+        code: "source-may-live-on",
+        side: Side::Source,
+        object: None,
+        others: Vec::new(),
+        message: format!(
+            "nothing in {} says that the management cluster it was copied from is off: two of them would act on the same machines",
+            job.source.place.label()
+        ),
+        remedies: vec![Remedy::SourceIsOff],
+    })
 }
 
 /// The kinds that may move without harm. In a directory nothing acts on a copy, which keeps its status, and the source

@@ -72,8 +72,8 @@ async fn ask_one(
     step: &Step,
     missing: &BTreeSet<String>,
 ) -> Result<Option<Refusal>, Failure> {
-    let kind = job.kind(Side::Target, &step.key.group_kind)?;
     let object = base.object(step)?;
+    let kind = &job.kind_of_copy(object)?;
     // Owners do not exist yet; the references' shape is what matters here.
     let owners: Vec<_> = object.meta.owner_references.clone();
     let (mut sent, adapted) = copy::body_of(job, object, &owners).await?;

@@ -63,7 +63,7 @@ pub(crate) enum Verdict {
 
 /// What to do about an object in the target that this move did not create.
 pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict, Failure> {
-    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    let kind = &job.kind_of_copy(base.object(step)?)?;
     let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
     if shareable(base, step) {
         let differs = differences(base.object(step)?, &there)?;

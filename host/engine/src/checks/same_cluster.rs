@@ -28,6 +28,7 @@ pub(crate) async fn two_places(
         | (Identity::Cluster(_), Identity::Unknown) => {
             probe_lease_shows(source, target, kinds, &options.record_namespace).await?
         }
+        (Identity::Directory { path: a, .. }, Identity::Directory { path: b, .. }) => a == b,
         (a, b) => a == b,
     };
     if !same {

@@ -18,6 +18,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         without_plugin_for,
         move_paused,
         accept_unprovisioned,
+        source_is_off,
     } = &options.scope;
     let of_kinds = [
         (Danger::OwnersDropped, drop_owners),
@@ -28,6 +29,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
     let plain = [
         (Danger::AlreadyPaused, *move_paused),
         (Danger::NotProvisioned, *accept_unprovisioned),
+        (Danger::SourceMayLiveOn, *source_is_off),
         (Danger::ExistingDiffers, options.use_existing),
         (Danger::PauseUnconfirmed, options.assume_paused),
         (Danger::TargetUnconfirmed, options.no_wait),

@@ -42,6 +42,8 @@ pub enum Danger {
     AlreadyPaused,
     /// Clusters and Machines that are not provisioned are moved.
     NotProvisioned,
+    /// The source is files, and nobody knows whether what they are a copy of still runs.
+    SourceMayLiveOn,
     /// Shared objects of the target are used although they differ.
     ExistingDiffers,
     /// The source's controllers are not waited for.

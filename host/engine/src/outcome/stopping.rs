@@ -41,11 +41,17 @@ fn untouched(failure: Failure) -> Stop {
 }
 
 /// A command that can't be meant for the move under way: the command changed nothing, the move stands where it stood.
-fn declined(failure: Failure, phase: Phase, move_id: &str) -> Stop {
+fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     let exit = exit_untouched(&failure);
-    let next = if phase.committed() { vec![Next::Resume] } else { vec![Next::Resume, Next::Rollback] };
-    let standing =
-        format!("this command changed nothing; move {move_id} is in phase {phase}: {}", standing(phase));
+    let next = match (phase.committed(), active.other_files) {
+        (true, false) => vec![Next::Resume],
+        (false, false) => vec![Next::Resume, Next::Rollback],
+        // Resuming takes the files that it was begun from.
+        (true, true) => vec![Next::ResumeWithoutSource],
+        (false, true) => vec![Next::Rollback],
+    };
+    let (move_id, standing) = (&active.journal.record.move_id, standing(active, phase));
+    let standing = format!("this command changed nothing; move {move_id} is in phase {phase}: {standing}");
     stop_with(failure, Some(phase), exit, standing, next)
 }
 
@@ -77,7 +83,19 @@ fn next_untouched(failure: &Failure) -> Vec<Next> {
 }
 
 /// What state both sides are in, by phase.
-fn standing(phase: Phase) -> &'static str {
+fn standing(active: &ActiveMove, phase: Phase) -> &'static str {
+    if active.journal.record.is_of_files() {
+        return match phase {
+            Phase::Checked | Phase::Paused => "nothing is changed on either side",
+            Phase::Copied => "the files are as they were; the target holds a partial copy, paused",
+            Phase::Committed | Phase::Live => {
+                "the files are as they were; the target has everything and is taking over"
+            }
+            Phase::Released | Phase::Settled => {
+                "the files are as they were; the target runs; some objects of it may still be held"
+            }
+        };
+    }
     match phase {
         Phase::Checked => "nothing is changed on either side",
         Phase::Paused => "the source is complete and may be paused; nothing is in the target",
@@ -136,8 +154,11 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         return unknown(failure);
     }
     if matches!(failure, Failure::Undecided(_)) {
-        let standing =
-            "it is not known whether the move is committed; both sides are complete, and paused by this move";
+        let standing = if active.journal.record.is_of_files() {
+            "it is not known whether the move is committed; the files are as they were; the target is complete, and paused"
+        } else {
+            "it is not known whether the move is committed; both sides are complete, and paused by this move"
+        };
         return stop_with(failure, Some(phase), Exit::PastCommit, standing, vec![Next::Resume]);
     }
     // Refusing to do something to a move is not a stop of that move.
@@ -145,27 +166,33 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         failure,
         Failure::Declined(_) | Failure::OtherEnd { .. } | Failure::Plugins { .. } | Failure::NoMove
     ) {
-        return declined(failure, phase, &active.journal.record.move_id);
+        return declined(active, failure, phase);
     }
     if phase.committed() {
         return stop_with(
             failure,
             Some(phase),
             signal.unwrap_or(Exit::PastCommit),
-            standing(phase),
+            standing(active, phase),
             vec![Next::Resume],
         );
     }
     if phase >= Phase::Copied {
         let next = vec![Next::Resume, Next::Rollback];
-        return stop_with(failure, Some(phase), signal.unwrap_or(Exit::PartWay), standing(phase), next);
+        return stop_with(
+            failure,
+            Some(phase),
+            signal.unwrap_or(Exit::PartWay),
+            standing(active, phase),
+            next,
+        );
     }
     if lease_lost {
         return stop_with(
             failure,
             Some(phase),
             Exit::PartWay,
-            standing(phase),
+            standing(active, phase),
             vec![Next::Status, Next::Resume, Next::Rollback],
         );
     }

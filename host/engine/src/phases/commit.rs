@@ -192,7 +192,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             key: step.key.clone(),
             uid: step.uid.clone(),
             resource_version: object.meta.resource_version.clone(),
-            fate: if step.fate == PlanFate::Move { Fate::Delete } else { Fate::Keep },
+            fate: if step.fate == PlanFate::Move && job.hands_over() { Fate::Delete } else { Fate::Keep },
             digest: release::digest(&step.key.group_kind, &value, with_status),
             with_status,
             quiet: pausing::quiet(job, object),

@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use pivot_core::hooks::Hook;
 use pivot_core::plan::Step;
 use pivot_core::record::Phase;
-use pivot_core::release::content;
-use pivot_core::{Object, OwnerReference, Side, Uid, body, merge};
+use pivot_core::release::{Quiet, content};
+use pivot_core::soft::{is_cluster, is_cluster_class};
+use pivot_core::{Object, OwnerReference, Side, Uid, body, merge, pause};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
@@ -16,6 +17,7 @@ use crate::checks::existing::{self, Used, Verdict};
 use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::phases::pausing;
 use crate::plugins::calls::{self, Authors};
 use crate::requests::{ROUNDS, dataflow};
 
@@ -67,16 +69,28 @@ pub(crate) async fn body_of(
     object: &Object,
     owners: &[OwnerReference],
 ) -> Result<(Value, Option<Authors>), Failure> {
-    let kind = job.kind(Side::Target, &object.kind.group_kind)?;
+    let kind = job.kind_of_copy(object)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Files hold the complete object: a later restore needs the status.
     let drops_status = kind.status_subresource && job.target.can().owns_status;
     let mut body = body::creation(source, owners, drops_status, &job.move_id);
+    if let Some(undo) = undo_in_files(job, object) {
+        merge::apply(&mut body, &undo);
+    }
     let wanted = calls::patch(&job.plugins, Hook::Adapt, object, None).await?;
     if let Some(wanted) = &wanted {
         merge::apply(&mut body, &wanted.patch);
     }
     Ok((body, wanted.map(|wanted| wanted.by)))
+}
+
+/// What this move paused goes into files as it was before: whoever restores them by other means unpauses Clusters and classes, and
+/// would leave anything else paused for good. Clusters stay paused, so that none runs before all of it is there, and what a
+/// plugin holds stays held.
+fn undo_in_files(job: &Job, object: &Object) -> Option<Value> {
+    let kind = &object.kind.group_kind;
+    let stays = is_cluster(kind) || is_cluster_class(kind) || pausing::quiet(job, object) != Quiet::Paused;
+    (!stays && !job.target.can().has_controllers).then(|| pause::take_back(&object.meta, &job.move_id))?
 }
 
 /// Copies every step of the plan that is not copied yet.
@@ -132,8 +146,8 @@ async fn one(
     if let Some(uid) = used.get(&step.key) {
         return Ok((Copied { uid: uid.clone(), restored: false, used: true }, Verb::Used));
     }
-    let kind = job.kind(Side::Target, &step.key.group_kind)?;
     let object = copies.base.object(step)?;
+    let kind = &job.kind_of_copy(object)?;
     let (body, adapted) = body_of(job, object, owners).await?;
     let creating =
         || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
@@ -177,7 +191,7 @@ async fn over_existing(
     copies: &Copies,
     quoting: &impl Fn(PlaceError) -> PlaceError,
 ) -> Result<Existing, Failure> {
-    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    let kind = &job.kind_of_copy(copies.base.object(step)?)?;
     for _ in 0..ROUNDS {
         let Some(there) = job.target.get(kind, &step.key).await? else {
             match job.target.create(kind, body, Change::Real).await {
@@ -223,7 +237,7 @@ async fn over_existing(
 
 /// Puts field ownership back: a server-side applier that finds its fields owned by someone else can't remove them.
 async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<(), Failure> {
-    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    let kind = &job.kind_of_copy(object)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     let fields = source.pointer("/metadata/managedFields").cloned().unwrap_or_else(|| json!([]));
     let patch = json!({"metadata": {"managedFields": fields}});
@@ -237,7 +251,7 @@ async fn restore(job: &Job, object: &Object, created: &Object, step: &Step) -> R
     let Some(wanted) = calls::patch(&job.plugins, Hook::Restore, object, Some(created)).await? else {
         return Ok(false);
     };
-    let kind = job.kind(Side::Target, &step.key.group_kind)?;
+    let kind = &job.kind_of_copy(object)?;
     let part = if kind.status_subresource { Subresource::Status } else { Subresource::None };
     let result = job.target.patch_part(kind, &step.key, &wanted.patch, part).await;
     let doing = || format!("restoring the status, with a patch of {}, of", wanted.by);

@@ -18,14 +18,14 @@ use pivot_core::release::{Entry, Fate as ListFate, Quiet, ReleaseList};
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Kind, Object, Side, Uid, merge, names};
 use pivot_places::PlaceError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::base::Base;
 use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::requeue;
-use crate::plugins::calls;
+use crate::plugins::calls::{self, Authors};
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::requests::wait::{self, Wanted};
@@ -76,31 +76,41 @@ pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> 
     Ok(changed)
 }
 
+/// What is done to an object to bring it to rest.
+pub(crate) struct Change {
+    /// The patch, with its inverse in it.
+    pub(crate) patch: Value,
+    /// The plugins that hold it, if any do.
+    by: Option<Authors>,
+}
+
+/// What brings an object to rest; none where this move did that already, or nothing has to be done.
+pub(crate) async fn change(job: &Job, object: &Object, pauses: bool) -> Result<Option<Change>, Failure> {
+    if pause::is_ours(&object.meta, &job.move_id) {
+        return Ok(None);
+    }
+    let unreadable = |error| Failure::Object(Side::Source, error);
+    let own = if pauses { pause::pause(object).map_err(unreadable)? } else { None };
+    let hold = calls::patch(&job.plugins, Hook::Hold, object, None).await?;
+    let (hold, by) = hold.map(|hold| (hold.patch, hold.by)).unzip();
+    let change = match (own, hold) {
+        (None, None) => return Ok(None),
+        (Some(own), None) => own,
+        (None, Some(hold)) => hold,
+        (Some(mut own), Some(hold)) => {
+            calls::join(&mut own, hold);
+            own
+        }
+    };
+    let before = object.value().map_err(unreadable)?;
+    Ok(Some(Change { patch: pause::with_undo(&before, change, &job.move_id), by }))
+}
+
 async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<bool, Failure> {
     let kind = job.kind(Side::Source, &step.key.group_kind)?;
     let mut object = base.object(step)?.clone();
     for _ in 0..ROUNDS {
-        if pause::is_ours(&object.meta, &job.move_id) {
-            return Ok(false);
-        }
-        let unreadable = |error| Failure::Object(Side::Source, error);
-        let own = if pauses { pause::pause(&object).map_err(unreadable)? } else { None };
-        let hold = calls::patch(&job.plugins, Hook::Hold, &object, None).await?;
-        let doing = hold
-            .as_ref()
-            .map_or_else(|| "pausing".to_owned(), |hold| format!("pausing, as {} holds it,", hold.by));
-        let (hold, by) = hold.map(|hold| (hold.patch, hold.by)).unzip();
-        let change = match (own, hold) {
-            (None, None) => return Ok(false),
-            (Some(own), None) => own,
-            (None, Some(hold)) => hold,
-            (Some(mut own), Some(hold)) => {
-                calls::join(&mut own, hold);
-                own
-            }
-        };
-        let before = object.value().map_err(unreadable)?;
-        let mut patch = pause::with_undo(&before, change, &job.move_id);
+        let Some(Change { mut patch, by }) = change(job, &object, pauses).await? else { return Ok(false) };
         // The inverse is true of this state only.
         merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": object.meta.resource_version}}));
         match job.source.patch(kind, &step.key, &patch).await {
@@ -116,6 +126,9 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
             },
             Err(PlaceError::NotFound(_)) => return Ok(false),
             Err(error) => {
+                let doing = by
+                    .as_ref()
+                    .map_or_else(|| "pausing".to_owned(), |by| format!("pausing, as {by} holds it,"));
                 let error = by.iter().fold(error, |error, by| by.answer(error));
                 return Err(job.source.failed(doing, Some(&step.key), error));
             }

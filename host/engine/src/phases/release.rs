@@ -117,7 +117,8 @@ pub(crate) fn kind_of(job: &Job, entry: &Entry) -> Arc<Kind> {
 }
 
 async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
-    if entry.quiet == Quiet::Untouched {
+    // What was paused in the reading alone is as it was.
+    if entry.quiet == Quiet::Untouched || !job.source.can().has_controllers {
         return Ok(());
     }
     let kind = kind_of(job, entry);

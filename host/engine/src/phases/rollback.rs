@@ -41,7 +41,8 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Fa
         );
         job.tell(Event::warning("copies-left", text));
     }
-    let resumed = pausing::take_back_all(job, record).await?;
+    let paused = job.source.can().has_controllers;
+    let resumed = if paused { pausing::take_back_all(job, record).await? } else { 0 };
     if record.phase < Phase::Copied && !job.options.target_gone {
         // Made while the phase was written down; empty ones keep nothing in the source paused.
         if let Err(failure) = clear_namespaces(job, record).await {

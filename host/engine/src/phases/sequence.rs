@@ -31,6 +31,7 @@ use crate::phases::live::{self, Known};
 use crate::phases::namespaces;
 use crate::phases::new_dependents;
 use crate::phases::pausing;
+use crate::phases::reading;
 use crate::phases::release;
 use crate::phases::rollback::{self, TakenBack};
 use crate::phases::settle;
@@ -46,6 +47,8 @@ pub(crate) struct ActiveMove {
     pub(crate) journal: Journal,
     /// See [`crate::state::found::Found::orphaned`].
     pub(crate) orphaned: bool,
+    /// See [`crate::state::found::Found::other_files`].
+    pub(crate) other_files: bool,
     /// What was read of the source before it was known how the move stands.
     pub(crate) first: Option<Result<FirstLook, Failure>>,
     /// How long each phase took.
@@ -129,8 +132,10 @@ impl ActiveMove {
 
     async fn pause(&mut self, first: Base, known: &BTreeSet<Key>) -> Result<Arc<Base>, Failure> {
         let job = self.job.clone();
-        if !job.source.can().has_controllers {
-            return Ok(Arc::new(first));
+        match (job.source.can().has_controllers, job.target.can().has_controllers) {
+            (true, _) => {}
+            (false, true) => return Ok(Arc::new(reading::pause(&job, first).await?)),
+            (false, false) => return Ok(Arc::new(first)),
         }
         job.tell(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
         let base = self.settle_source(first).await?;

@@ -48,6 +48,7 @@ pub(crate) fn begin(
         plugins.iter().map(|plugin| plugin.for_run().unwrap_or_else(|| plugin.clone())).collect();
     let into_directory = !sides.target.can().keeps_state;
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
+    let other_files = found.as_ref().is_some_and(|found| found.other_files);
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
     let mut record = match found.as_ref().and_then(Found::deciding) {
         Some((_, record)) => {
@@ -95,7 +96,15 @@ pub(crate) fn begin(
     };
     let journal = Journal::new(record, records, at);
     let job = Arc::new(job);
-    Ok(ActiveMove { job, journal, orphaned, first: None, times: Vec::new(), began: Instant::now() })
+    Ok(ActiveMove {
+        job,
+        journal,
+        orphaned,
+        other_files,
+        first: None,
+        times: Vec::new(),
+        began: Instant::now(),
+    })
 }
 
 /// Whether the command can be meant for the move that was found.

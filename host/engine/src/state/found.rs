@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pivot_core::record::{Phase, Record};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{Both, Side, Uid};
+use pivot_core::{Both, Side, Uid, names};
 
 use crate::outcome::failure::Failure;
 use crate::state::records::Stored;
@@ -18,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) orphaned: bool,
     /// It goes to another target than the one given.
     pub(crate) elsewhere: bool,
+    /// It was begun from other files than those given.
+    pub(crate) other_files: bool,
 }
 
 impl Found {
@@ -67,7 +69,10 @@ impl Moves {
         for stored in records.target {
             let from_here = identities.source.is_some() && stored.record.source == identities.source;
             let from_nowhere = identities.source.is_none() && stored.record.source.is_none();
-            if by_id.contains_key(&stored.record.move_id) || from_here || from_nowhere || !source_answers {
+            // What becomes of them concerns whoever goes on from files into the same target.
+            let files = stored.record.is_of_files() && is_of_files(&identities.source);
+            let known = by_id.contains_key(&stored.record.move_id);
+            if known || from_here || from_nowhere || files || !source_answers {
                 let id = stored.record.move_id.clone();
                 by_id.entry(id).or_default().target = Some(stored);
             }
@@ -114,14 +119,19 @@ impl Moves {
 }
 
 fn found(at: Both<Option<Stored>>, identities: &Both<Option<Uid>>, source_answers: bool) -> Found {
-    let mut found = Found { at, orphaned: false, elsewhere: false };
+    let mut found = Found { at, orphaned: false, elsewhere: false, other_files: false };
     if let Some((side, record)) = found.deciding() {
         let orphaned = source_answers && found.at.source.is_none();
         let orphaned = orphaned && side == Side::Target && record.phase <= Phase::Live;
         let elsewhere = elsewhere(record, &identities.target);
-        (found.orphaned, found.elsewhere) = (orphaned, elsewhere);
+        let other_files = is_of_files(&identities.source) && record.source != identities.source;
+        (found.orphaned, found.elsewhere, found.other_files) = (orphaned, elsewhere, other_files);
     }
     found
+}
+
+fn is_of_files(source: &Option<Uid>) -> bool {
+    source.as_ref().is_some_and(|source| source.0.starts_with(names::FILES))
 }
 
 /// Whether a move goes to another target than this one.

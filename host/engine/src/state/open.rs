@@ -58,14 +58,21 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
         let kind = kind.filter(|_| handle.can().keeps_state);
         kind.map(|kind| Records::new(handle, kind, &options.record_namespace))
     };
-    let leases = kinds.source.get(&GroupKind::new("coordination.k8s.io", "Lease"));
+    // In the source, which is what has to be guarded; files need no guard, but what is made of them does.
+    let guarded = if source.can().has_leases { &source } else { &target };
+    let gone = if source.can().has_leases { options.source_gone } else { options.target_gone };
+    let leases = kinds.of(guarded.side).get(&GroupKind::new("coordination.k8s.io", "Lease"));
     let leases = leases
-        .filter(|_| source.can().has_leases && !options.source_gone)
-        .map(|kind| Leases::new(&source, kind, &options.record_namespace));
-    let anonymous = format!("{there:?}");
+        .filter(|_| guarded.can().has_leases && !gone)
+        .map(|kind| Leases::new(guarded, kind, &options.record_namespace));
+    let anonymous = match &there {
+        Identity::Directory { path, .. } => path.clone(),
+        Identity::Cluster(_) | Identity::Unknown => String::new(),
+    };
     let uid = |identity| match identity {
         Identity::Cluster(uid) => Some(uid),
-        Identity::Unknown | Identity::Directory(_) => None,
+        Identity::Directory { contents, .. } => contents,
+        Identity::Unknown => None,
     };
     Ok(Opened {
         records: Both::new(records(&source), records(&target)),
@@ -79,7 +86,7 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
 }
 
 impl Opened {
-    /// Where the source keeps its Leases; none for one that has none, or is gone.
+    /// Where the Leases are: in the source, or in the target of a move from files; none where there are none.
     pub(crate) fn leases(&self) -> Option<&Leases> {
         self.leases.as_ref()
     }

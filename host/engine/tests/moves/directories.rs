@@ -263,7 +263,6 @@ async fn a_copy_from_a_directory_that_dies_at_any_write_ends_with_the_same_direc
     let first = tempfile::tempdir().unwrap();
     let stage = Stage::new();
     run::start(into(stage.setup(), first.path(), &Life::of(FOREVER, true))).await.unwrap();
-    un_pause(first.path());
     let before = bytes(first.path());
     let setup = |path: &Path, life: &Life| {
         let mut setup = into(stage.setup(), path, life);
@@ -302,19 +301,6 @@ async fn a_copy_from_a_directory_that_dies_at_any_write_ends_with_the_same_direc
         }
     }
     assert!(deaths > 40, "{deaths}");
-}
-
-/// Takes the pauses of the move that wrote a directory out of it: a source that is paused by a move is refused.
-fn un_pause(path: &Path) {
-    for name in objects(path).keys() {
-        let mut body: Value = serde_json::from_slice(&std::fs::read(path.join(name)).unwrap()).unwrap();
-        let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
-        annotations.retain(|annotation, _| annotation != names::UNDO && annotation != names::PAUSED);
-        if body["kind"] == "Cluster" {
-            body["spec"]["paused"] = json!(false);
-        }
-        std::fs::write(path.join(name), body.to_string()).unwrap();
-    }
 }
 
 fn bytes(path: &Path) -> BTreeMap<String, Vec<u8>> {

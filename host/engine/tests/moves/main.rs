@@ -21,6 +21,8 @@ mod formats;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod importing;
+#[cfg(test)]
 mod loading;
 #[cfg(test)]
 mod many;

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pivot_core::{GroupKind, Key, Kind, Object};
+use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge, names, pause};
+use sha2::{Digest, Sha256};
+
+use super::{DirectoryError, Manifest};
 
 /// An object and where it is kept.
 pub(super) struct Entry {
@@ -19,6 +22,51 @@ pub(super) struct Contents {
 }
 
 impl Contents {
+    /// What tells these objects from others, wherever their files lie and however they are written.
+    pub(super) fn digest(&self) -> Uid {
+        let mut hash = Sha256::new();
+        for (key, entry) in &self.entries {
+            // As long as each says how long it is, no two of them run into each other.
+            for part in [key.to_string().as_bytes(), entry.object.raw()] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+        }
+        let digest: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Uid(format!("{}{digest}", names::FILES))
+    }
+
+    /// Gives objects back the state that they had before whoever wrote them paused them, to copy them: a move, which left a note
+    /// of it, or clusterctl, which leaves none.
+    pub(super) fn unpause(&mut self, manifest: Option<&Manifest>) -> Result<(), DirectoryError> {
+        let by_clusterctl = manifest.is_none() && self.is_clusterctls();
+        for Entry { file, object } in self.entries.values_mut() {
+            let change = match manifest {
+                Some(manifest) => pause::take_back(&object.meta, &manifest.move_id),
+                None if by_clusterctl => pause::unpause(object),
+                None => None,
+            };
+            let Some(change) = change else { continue };
+            let unpaused = object.value().and_then(|mut body| {
+                merge::apply(&mut body, &change);
+                Object::from_value(object.kind.clone(), &body)
+            });
+            *object = unpaused.map_err(|error| DirectoryError::Unusable {
+                path: file.clone(),
+                reason: error.to_string(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether `clusterctl move --to-directory` wrote it, by the names of its files.
+    fn is_clusterctls(&self) -> bool {
+        let name = |Key { group_kind, namespace, name }: &Key| {
+            format!("{}_{}_{name}.yaml", group_kind.kind, namespace.as_deref().unwrap_or_default())
+        };
+        self.entries.iter().all(|(key, entry)| entry.file == name(key))
+    }
+
     pub(super) fn list(&self, kind: &Kind, namespace: Option<&str>) -> impl Iterator<Item = &Object> {
         let namespace = namespace.filter(|_| kind.namespaced).map(str::to_owned);
         let group_kind = kind.group_kind.clone();

@@ -67,7 +67,8 @@ impl DirectoryPlace {
         if let (None, Some(move_id)) = (&manifest, manifest::unfinished(&files)?) {
             return Err(DirectoryError::Incomplete { path: files.path().to_owned(), move_id });
         }
-        let contents = complete::contents(&files, manifest.as_ref())?;
+        let mut contents = complete::contents(&files, manifest.as_ref())?;
+        contents.unpause(manifest.as_ref())?;
         if let Some(manifest) = &manifest {
             manifest.check(&files)?;
         }

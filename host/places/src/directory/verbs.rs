@@ -8,7 +8,7 @@ use pivot_core::{Key, Kind, Object, merge};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{DirectoryError, DirectoryPlace, object, unwritten};
+use super::{DirectoryError, DirectoryPlace, Mode, object, unwritten};
 use crate::body::{drop_empty, key_of, patched, require, set, text};
 use crate::place::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
@@ -31,7 +31,9 @@ impl Place for DirectoryPlace {
     }
 
     fn can(&self) -> Capabilities {
-        Capabilities::FILES
+        let handed_over = self.manifest().is_some_and(|manifest| manifest.handover);
+        let read = matches!(&*self.shared.mode(), Mode::Read);
+        Capabilities { may_live_on: read && !handed_over, ..Capabilities::FILES }
     }
 
     async fn open(&self, opening: &Opening) -> Result<()> {
@@ -51,7 +53,9 @@ impl Place for DirectoryPlace {
     }
 
     async fn identify(&self) -> Result<Identity> {
-        Ok(Identity::Directory(self.shared.files.path().to_owned()))
+        let read = matches!(&*self.shared.mode(), Mode::Read);
+        let contents = read.then(|| self.shared.contents().digest());
+        Ok(Identity::Directory { path: self.shared.files.path().to_owned(), contents })
     }
 
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
@@ -60,7 +64,18 @@ impl Place for DirectoryPlace {
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
         let contents = self.shared.contents();
-        let objects = contents.list(kind, namespace).cloned().collect();
+        // Who asks may know more of the kind than the files say; in which version each object is written, they say.
+        let asked = |object: &Object| match object.kind.version == kind.version {
+            true => Arc::clone(kind),
+            false => Arc::new(Kind { version: object.kind.version.clone(), ..Kind::clone(kind) }),
+        };
+        let objects = contents.list(kind, namespace);
+        let objects = objects.map(|object| {
+            let mut object = object.clone();
+            object.kind = asked(&object);
+            object
+        });
+        let objects = objects.collect();
         Ok(Listing { objects, resource_version: contents.version.to_string() })
     }
 

@@ -12,7 +12,7 @@ use super::witness;
 use super::world::{NAMESPACE, World, conditions};
 
 /// Two Clusters, one of them by a class.
-const OBJECTS: &str = include_str!("world.yaml");
+pub(crate) const OBJECTS: &str = include_str!("world.yaml");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_go_on_where_they_stopped_there_and_back() {
@@ -84,7 +84,7 @@ async fn go(world: &mut World, from: Side) {
 }
 
 /// What controllers say of each object; that none is paused is part of it.
-fn truths(dump: &Dump, version: &str) -> BTreeMap<String, Vec<String>> {
+pub(crate) fn truths(dump: &Dump, version: &str) -> BTreeMap<String, Vec<String>> {
     // Said when a KubeadmConfig's data are made, and never again.
     let once = |kind: &str| version == CLUSTER_API_SILENT && kind == "CertificatesAvailable";
     let of = |object| {

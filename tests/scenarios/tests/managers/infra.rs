@@ -84,6 +84,11 @@ impl Provider {
         Ok(Self { torn_down, tasks })
     }
 
+    /// Stops it.
+    pub(crate) fn stop(&mut self) {
+        self.tasks = JoinSet::new();
+    }
+
     /// What it tore down so far. An error if it stopped working.
     pub(crate) fn torn_down(&mut self) -> Result<Vec<String>> {
         if let Some(ended) = self.tasks.try_join_next() {

@@ -10,6 +10,8 @@ mod handover;
 #[cfg(test)]
 mod infra;
 #[cfg(test)]
+mod restore;
+#[cfg(test)]
 mod witness;
 #[cfg(test)]
 mod world;

@@ -130,6 +130,14 @@ impl World {
         Ok(dump)
     }
 
+    /// The source is gone for good: nothing acts on its objects any more.
+    pub(crate) fn lose_source(&mut self) {
+        let [source, _] = &mut self.managers;
+        Manager::ALL.into_iter().for_each(|manager| source.stop(manager));
+        let [source, _] = &mut self.providers;
+        source.stop();
+    }
+
     /// Everything that runs beside the program under test still does.
     fn still_run(&mut self) -> Result<()> {
         self.managers.iter_mut().try_for_each(Managers::still_run)?;

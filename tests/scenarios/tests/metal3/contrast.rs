@@ -2,13 +2,12 @@
 //! is gone, and for some milliseconds the source's operator has a host before it that is being deleted and that nobody keeps it from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use pivot_lab::observer::Side;
-use pivot_lab::process::Process;
-use pivot_lab::{Observer, assets, say};
+use pivot_lab::{Observer, say};
+use pivot_scenarios::clusterctl as peer;
 use pivot_scenarios::state::difference;
 
 use super::hosts;
@@ -16,7 +15,6 @@ use super::world::{HOST, NAMESPACE, World};
 
 /// To the source. How far its operator gets with a host depends on it, and on how busy the machine is; that it begins does not.
 const ROUND_TRIP: Duration = Duration::from_millis(20);
-const LIMIT: Duration = Duration::from_secs(90);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clusterctl_ends_well_while_the_sources_operator_turns_on_the_hosts() {
@@ -82,13 +80,6 @@ fn count(journeys: &BTreeMap<String, Vec<String>>) -> BTreeMap<&str, usize> {
 /// Moves the namespace to the target, as its user would; an error where it does not end with 0.
 async fn clusterctl(world: &World) -> Result<()> {
     let (source, target) = (world.wire(Side::Source, ROUND_TRIP), world.wire(Side::Target, Duration::ZERO));
-    let home = tempfile::Builder::new().prefix("pivot-clusterctl-").tempdir()?;
-    let mut command = Command::new(assets().await?.clusterctl().await?);
-    command.args(["move", "--namespace", NAMESPACE]);
-    command.arg("--kubeconfig").arg(source).arg("--to-kubeconfig").arg(target);
-    command.env("HOME", home.path()).env_remove("KUBECONFIG").env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true");
-    let mut process = Process::spawn("clusterctl", &command, home.path().join("clusterctl.log")).await?;
-    let status = tokio::time::timeout(LIMIT, process.wait()).await??;
-    ensure!(status.success(), "clusterctl: {status}\n{}", process.tail());
-    Ok(())
+    let (source, target) = (source.display().to_string(), target.display().to_string());
+    peer::clusterctl(&["--namespace", NAMESPACE, "--kubeconfig", &source, "--to-kubeconfig", &target]).await
 }

@@ -1,0 +1,35 @@
+//! The peer, as its users run it.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use pivot_lab::assets;
+use pivot_lab::process::Process;
+
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// Runs `clusterctl move` with these flags; an error where it does not end with 0.
+pub async fn clusterctl(flags: &[&str]) -> Result<()> {
+    let home = tempfile::Builder::new().prefix("pivot-clusterctl-").tempdir()?;
+    let mut command = Command::new(assets::assets().await?.clusterctl().await?);
+    command.arg("move").args(flags);
+    command.env("HOME", home.path()).env_remove("KUBECONFIG").env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true");
+    let mut process = Process::spawn("clusterctl", &command, home.path().join("clusterctl.log")).await?;
+    let status = tokio::time::timeout(LIMIT, process.wait()).await??;
+    ensure!(status.success(), "clusterctl {flags:?}: {status}\n{}", process.tail());
+    Ok(())
+}
+
+/// Copies a namespace into a directory, which is there.
+pub async fn to_directory(source: &Path, namespace: &str, directory: &Path) -> Result<()> {
+    let (source, directory) = (source.display().to_string(), directory.display().to_string());
+    clusterctl(&["--kubeconfig", &source, "--namespace", namespace, "--to-directory", &directory]).await
+}
+
+/// Restores a directory.
+pub async fn from_directory(target: &Path, directory: &Path) -> Result<()> {
+    let (target, directory) = (target.display().to_string(), directory.display().to_string());
+    clusterctl(&["--to-kubeconfig", &target, "--from-directory", &directory]).await
+}

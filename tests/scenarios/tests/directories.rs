@@ -1,0 +1,88 @@
+//! Into a directory, and out of it into another cluster; by this program and by the peer, in both orders.
+
+use std::path::Path;
+
+use pivot_lab::{Dump, Server};
+use pivot_scenarios::clusterctl;
+use pivot_scenarios::host::Host;
+use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
+use tempfile::TempDir;
+
+use crate::stage::{Stage, all, same};
+
+const NOTE: &str = "pivot-host.io/undo";
+
+/// Copies a namespace of the source into a directory; the source is as it was.
+async fn backup(stage: &Stage, namespace: &str) -> TempDir {
+    let (source, dir) = (&stage.pair.source, tempfile::tempdir().unwrap());
+    let before = all(source, &[namespace]).await;
+    let host = Host::out_of(source.kubeconfig());
+    let path = dir.path().display().to_string();
+    let report = host.run(&["move", "-n", namespace, "--to-directory", &path]).await.unwrap().done().unwrap();
+    assert_eq!(report["outcome"], "Copied");
+    same(before, all(source, &[namespace]).await);
+    dir
+}
+
+/// Restores a directory into a server.
+async fn restore(server: &Server, dir: &Path) {
+    let path = dir.display().to_string();
+    let flags = ["--from-directory", &path];
+    let host = Host::into_server(server.kubeconfig()).with(&flags);
+    let refused = host.run(&[&["move"][..], &WITHOUT_PLUGIN].concat()).await.unwrap().ends_with(3).unwrap();
+    assert_eq!(refused.document().unwrap()["refusals"][0]["code"], "source-may-live-on");
+    let words = [&["move", "--source-is-off"][..], &WITHOUT_PLUGIN].concat();
+    let report = host.run(&words).await.unwrap().done().unwrap();
+    assert_eq!(report["outcome"], "Copied");
+    let status = host.run(&["status"]).await.unwrap().done().unwrap();
+    assert_eq!(
+        (status["moves"].as_array().map(Vec::len), status["locks"].as_array().map(Vec::len)),
+        (Some(0), Some(0))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_is_restored_as_a_move_would_have_brought_it() {
+    let stage = Stage::start().await;
+    assert_eq!(stage.fill("shop", 3).await.len(), 43);
+    stage.pair.source.apply(&shape::example_file("classy.yaml").unwrap()).await.unwrap();
+    for namespace in ["shop", "classy"] {
+        let before = all(&stage.pair.source, &[namespace]).await;
+        let dir = backup(&stage, namespace).await;
+        restore(&stage.pair.target, dir.path()).await;
+        same(before, all(&stage.pair.target, &[namespace]).await);
+    }
+    stage.tidy(&["shop", "classy"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_clusterctl_wrote_is_restored() {
+    let stage = Stage::start().await;
+    let before = stage.fill("shop", 3).await;
+    let dir = tempfile::tempdir().unwrap();
+    clusterctl::to_directory(stage.pair.source.kubeconfig(), "shop", dir.path()).await.unwrap();
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), before.len());
+    restore(&stage.pair.target, dir.path()).await;
+    same(before, all(&stage.pair.target, &["shop"]).await);
+    stage.tidy(&["shop"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clusterctl_restores_what_we_wrote() {
+    let stage = Stage::start().await;
+    let before = stage.fill("shop", 3).await;
+    let dir = backup(&stage, "shop").await;
+    clusterctl::from_directory(stage.pair.target.kubeconfig(), dir.path()).await.unwrap();
+    same(before, without_notes(all(&stage.pair.target, &["shop"]).await));
+}
+
+/// The notes on how to take a pause back mean nothing to clusterctl, which takes every pause back.
+fn without_notes(mut dump: Dump) -> Dump {
+    for object in dump.values_mut() {
+        if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(|a| a.as_object_mut())
+        {
+            annotations.remove(NOTE);
+        }
+    }
+    dump
+}
