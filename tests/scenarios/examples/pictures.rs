@@ -47,7 +47,9 @@ fn run(dir: &TempDir, words: &[&str], flags: &[&str], code: i32) -> Result<Vec<S
     let line = [words, &ends, flags].concat();
     // Progress and result in the order in which a terminal shows them.
     let mut command = Command::new("sh");
-    command.args(["-c", r#"exec "$@" 2>&1"#, "sh"]).arg(binary()?).args(&line).current_dir(dir.path());
+    command.args(["-c", r#"exec "$@" 2>&1"#, "sh"]).arg(binary()?).args(&line);
+    // Nobody in particular types it.
+    command.current_dir(dir.path()).env("USER", "jane");
     let output = command.output()?;
     let shown = String::from_utf8(output.stdout)?;
     ensure!(output.status.code() == Some(code), "{line:?} ended with {:?}:\n{shown}", output.status);
