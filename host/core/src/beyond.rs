@@ -1,9 +1,9 @@
-//! What plugins bring along from outside of what moves: from other namespaces, and cluster-scoped objects.
+//! What plugins bring along from outside the namespaces that move: objects of other namespaces, and cluster-scoped ones.
 //!
-//! The namespaces that move are the one that was asked for or, of all, those in which something moves without any of this. Between
-//! them plugins may say what they like; from elsewhere an object comes along only where the plugin that says so reaches it. Whatever
-//! comes through something that was brought is brought as well, and is never deleted sooner than that. A Cluster moves with its
-//! namespace or not at all, however far a plugin reaches.
+//! In a move of one namespace, that namespace moves. In a move of all, the namespaces that move are those in which an object is
+//! selected without plugins' reach. Inside them plugins may relate objects freely. From elsewhere an object comes along only if
+//! the plugin that relates it has reach there. Whatever is selected through a brought object counts as brought too, and is
+//! deleted only if that object is. A Cluster moves with its namespace or not at all, however far a plugin reaches.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,7 +19,7 @@ use crate::selection::{Brought, Chosen, Selection};
 use crate::soft::is_cluster;
 use crate::{Key, Side};
 
-/// Adds to the selection what plugins bring along; what they may not becomes a refusal.
+/// Adds to the selection what plugins bring along; what they aren't allowed to bring becomes a refusal.
 pub(crate) fn bring(
     inventory: &Inventory,
     graph: &Graph,
@@ -35,7 +35,7 @@ pub(crate) fn bring(
         let keys = inventory.keys();
         keys.get(one).zip(keys.get(other)).is_some_and(|(one, other)| is_inside(scope, one, other))
     };
-    // Mostly nobody says anything of the kind.
+    // The common case: no relation leaves the namespaces that move.
     if links.is_empty() && unread.is_empty() && needs.into_iter().all(inside) {
         return;
     }
@@ -44,12 +44,12 @@ pub(crate) fn bring(
     beyond.follow(selection, notes);
 }
 
-/// The namespaces that move, of what is selected without plugins' reach: the one rule for what plugins may bring along and for
-/// what their checks may read.
+/// The namespaces that move, computed from the selection without plugins' reach. This one rule bounds both what plugins may bring
+/// along and what their checks may read.
 pub(crate) fn moving(inventory: &Inventory, scope: &Scope, selection: &Selection) -> BTreeSet<String> {
     let namespace = |object: usize| inventory.keys().get(object).and_then(|key| key.namespace.clone());
-    // A provider's namespace doesn't move because a Secret of a cluster-scoped identity does, and none does because a
-    // plugin says that something in it is needed: it would open what it names to itself.
+    // A provider's namespace doesn't start to move because the Secret of a cluster-scoped identity in it does, nor because a
+    // plugin needs an object there: otherwise a plugin could open a namespace to itself by naming an object in it.
     let by_itself = |object: &usize| match selection.why(*object) {
         Some(Chosen::Below { root }) => namespace(*root).is_some(),
         Some(Chosen::Root | Chosen::Labelled) => true,
@@ -61,7 +61,7 @@ pub(crate) fn moving(inventory: &Inventory, scope: &Scope, selection: &Selection
     }
 }
 
-/// Plugins' links that leave a namespace: by dependent and owner, who says so.
+/// Plugins' links that leave a namespace, by dependent and owner, with the plugins that made them.
 fn links<'a>(
     inventory: &Inventory,
     scope: &Scope,
@@ -78,7 +78,7 @@ fn links<'a>(
     links
 }
 
-/// Needs that leave a namespace for something that was not read, by the object that has them.
+/// Needs that leave a namespace for an object that was not read, by the object that has the need.
 fn unread(inventory: &Inventory, scope: &Scope, relations: &Relations) -> BTreeMap<usize, Vec<usize>> {
     let mut unread: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, need) in relations.needs.iter().enumerate() {
@@ -106,12 +106,12 @@ struct Beyond<'a> {
 /// An object of the set.
 struct At {
     object: usize,
-    /// The root it is below, if what belongs to it moves with it.
+    /// The root that it is below, if the root's dependents move with it.
     root: Option<usize>,
     brought: Option<Brought>,
 }
 
-/// What plugins may not bring along, by who says so and what: in words, why.
+/// What plugins aren't allowed to bring along, by plugin and object, with the reason in words.
 type Denied = BTreeMap<(String, Key), String>;
 
 impl Beyond<'_> {
@@ -136,8 +136,8 @@ impl Beyond<'_> {
         selection.refusals.extend(denied.into_iter().map(|((plugin, what), why)| refusal(plugin, what, why)));
     }
 
-    /// What belongs to an object whose belongings move with it: because a plugin says so or, where the object itself was brought,
-    /// by any tie.
+    /// Dependents of an object whose dependents move with it: those that a plugin links to it or, if the object itself was
+    /// brought, those with any tie to it.
     fn dependents(&self, at: &At, selection: &mut Selection, denied: &mut Denied) -> Vec<At> {
         let Some(root) = at.root else { return Vec::new() };
         let mut found = Vec::new();
@@ -180,7 +180,7 @@ impl Beyond<'_> {
         found
     }
 
-    /// Needs of what nobody read: what is within reach is missing in the source, too.
+    /// Needs of objects that were not read. One that is within reach is missing in the source, too.
     fn unread(&self, at: &At, denied: &mut Denied, notes: &mut Vec<Note>) {
         for need in self.unread.get(&at.object).into_iter().flatten() {
             let Some(said) = self.relations.needs.get(*need) else { continue };
@@ -197,8 +197,8 @@ impl Beyond<'_> {
         self.inventory.get(object).is_some_and(|object| self.relations.left(&object.meta.uid).is_some())
     }
 
-    /// Whether nothing but an owner reference that names something else ties an object to what was brought, where users whom
-    /// nobody asked can write one.
+    /// Whether an object's only tie to a brought object is an owner reference that names something else. Users outside the scope
+    /// of the move can write such a reference.
     fn is_misnamed(&self, dependent: usize, owner: usize) -> bool {
         let (keys, object) = (self.inventory.keys(), self.inventory.get(dependent));
         let Some(((key, owner), object)) = keys.get(dependent).zip(keys.get(owner)).zip(object) else {
@@ -212,7 +212,7 @@ impl Beyond<'_> {
         key.namespace.as_ref().is_some_and(|namespace| self.moving.contains(namespace))
     }
 
-    /// Whether a plugin may bring an object along, and if so, whether that is then deleted from the source.
+    /// Whether a plugin may bring an object along and, if so, whether the object is then deleted from the source.
     fn lets(&self, plugin: &str, key: &Key) -> Option<bool> {
         if self.is_moving(key) {
             return Some(true);
@@ -222,8 +222,8 @@ impl Beyond<'_> {
         lets(reaches, key)
     }
 
-    /// How an object comes along through another, if any of these plugins may bring it: the outer none says that it doesn't, the
-    /// inner that it moves as what was asked for does.
+    /// How an object comes along through another, if any of these plugins may bring it. The outer `None` means that it doesn't
+    /// come along, the inner one that it moves as part of what the user asked for.
     fn admit(&self, at: &At, object: usize, plugins: &[&str]) -> Option<Option<Brought>> {
         let key = self.inventory.keys().get(object).filter(|_| !self.is_left(object))?;
         let may = plugins.iter().filter_map(|plugin| Some((self.lets(plugin, key)?, *plugin)));
@@ -275,7 +275,7 @@ fn refusal(plugin: String, what: Key, why: String) -> Refusal {
     let off = Remedy::SwitchOff { plugin: plugin.clone() };
     let grant =
         Remedy::GrantReach { plugin, kind: what.group_kind.clone(), namespace: what.namespace.clone() };
-    // No grant brings a Cluster along.
+    // No grant can bring a Cluster along.
     let remedies = if is_cluster(&what.group_kind) { vec![off] } else { vec![grant, off] };
     Refusal {
         code: "plugin-reach",

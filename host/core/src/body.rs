@@ -1,14 +1,14 @@
-//! What is sent to a target to make the copy of an object, and whether the answer is what was sent.
+//! The body that is sent to a target to create a copy, and the check that the answer matches what was sent.
 
 use serde_json::{Map, Value};
 
 use crate::object::OwnerReference;
 use crate::{names, words};
 
-/// The longest path that is told: a key may be as long as whoever wrote it likes.
+/// The longest path that is printed: object authors choose keys, and their length.
 const PATH: usize = 300;
 
-/// Metadata an API server gives; never sent.
+/// Metadata that the API server sets; never sent.
 const SERVER_GIVEN: [&str; 9] = [
     "uid",
     "resourceVersion",
@@ -21,8 +21,8 @@ const SERVER_GIVEN: [&str; 9] = [
     "ownerReferences",
 ];
 
-/// The body that creates the copy of `source` (a whole object): without what a server gives, with owners as given
-/// (they carry the target's UIDs) and the move's mark.
+/// The body that creates the copy of `source` (a whole object): without server-set metadata, with the given owners (they carry
+/// the target's UIDs) and the move's mark.
 pub fn creation(
     mut source: Value,
     owners: &[OwnerReference],
@@ -37,7 +37,7 @@ pub fn creation(
         for key in SERVER_GIVEN {
             metadata.remove(key);
         }
-        // The name is already there; together with it a server would ignore this anyway.
+        // The name is set; a server would ignore this field beside it.
         metadata.remove("generateName");
         if !owners.is_empty() {
             metadata.insert("ownerReferences".into(), serde_json::to_value(owners).unwrap_or_default());
@@ -50,9 +50,9 @@ pub fn creation(
     source
 }
 
-/// Where an answer lacks something that was sent, or has something else in its place: paths, never values.
+/// Where an answer lacks something that was sent, or has a different value there. Returns paths, never values.
 ///
-/// What the server added is fine: defaults, and what webhooks of the target put there.
+/// What the server added is fine: defaults, and changes by the target's webhooks.
 pub fn lost(sent: &Value, answer: &Value) -> Vec<String> {
     let mut out = Vec::new();
     walk(sent, Some(answer), &mut String::new(), &mut out);
@@ -78,7 +78,7 @@ fn walk(sent: &Value, answer: Option<&Value>, path: &mut String, out: &mut Vec<S
                 path.truncate(length);
             }
         }
-        // Built-in kinds leave out what is empty.
+        // Built-in kinds omit empty fields.
         (Value::Null, _) => {}
         (Value::Object(sent), None) if sent.is_empty() => {}
         (Value::Array(sent), None) if sent.is_empty() => {}

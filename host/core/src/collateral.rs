@@ -1,9 +1,9 @@
-//! What stays in the source must not die because its owners are deleted.
+//! Objects that stay in the source must not be garbage-collected because their owners are deleted.
 //!
-//! The garbage collector deletes an object once none of its owners exists any more. The peer deletes owners without
-//! asking who else is below them: a VM's IP address claim goes with the Machine, and the address is given to another
-//! (W3). So every listable kind of the affected namespaces is looked at, metadata only, and what would be collected
-//! stops the plan unless a plugin leaves it or the user accepts the loss of its kind.
+//! The garbage collector deletes an object once none of its owners exists any more. The peer deletes owners without checking for
+//! other dependents: a VM's IP address claim goes with the Machine, and the address is given to another (W3). So pivot-host reads
+//! the metadata of every listable kind in the affected namespaces. Anything that would be collected stops the plan, unless a
+//! plugin leaves it or the user accepts the loss of its kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +20,8 @@ use crate::{GroupKind, Key, Kind, names};
 
 /// What would be garbage-collected in the source: one refusal per kind.
 ///
-/// An owner that exists nowhere does not save its dependent. What is below something that a plugin leaves is left
-/// with it; `--accept-loss` covers the kinds it names and no others.
+/// An owner that doesn't exist anywhere does not save its dependent. Dependents of an object that a plugin leaves are left with
+/// it; `--accept-loss` covers the kinds it names and no others.
 pub fn collateral(
     plan: &Plan,
     scope: &Scope,
@@ -43,10 +43,10 @@ pub fn collateral(
     by_kind.into_values().filter_map(|(kind, lost)| refusal(kind, &lost)).collect()
 }
 
-/// What came into the source after the commit, and would be garbage-collected with what the list deletes.
+/// What was created in the source after the commit, and would be garbage-collected with the objects that the list deletes.
 ///
-/// What was there before the move began and does not move was left by a plugin, or its loss accepted by kind. `begun` is
-/// when that was, as the source's server writes a time.
+/// Objects that existed before the move began and don't move were either left by a plugin or had their loss accepted by kind.
+/// `begun` is when the move began, in the source server's time format.
 pub fn new_dependents(
     list: &ReleaseList,
     accept_loss: &BTreeSet<GroupKind>,
@@ -73,7 +73,7 @@ pub fn new_dependents(
     Some(Refusal::source("latecomers", first, message, remedy).and(lost.into_iter().skip(1)))
 }
 
-/// Whether anybody would miss it.
+/// Whether losing it matters to anyone.
 fn matters(lost: &Lost<'_>, accept_loss: &BTreeSet<GroupKind>) -> bool {
     let kind = &lost.object.kind.group_kind;
     !lost.left && !kind.is_event() && !accept_loss.contains(kind)
@@ -96,8 +96,8 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
     })
 }
 
-/// How objects of a kind are made to move: those that are read anyway by their own label, custom resources by labels
-/// on their definition, Kubernetes' own not at all.
+/// How to make objects of a kind move: kinds that are read anyway by a label on the object, custom resources by labels on their
+/// definition, Kubernetes' own not at all.
 fn way_to_move(kind: &Kind, first: &Key) -> Option<String> {
     let group = &kind.group_kind.group;
     if kind.takes_part() {

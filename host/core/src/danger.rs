@@ -1,7 +1,7 @@
 //! Kinds that are dangerous to move without a plugin that knows them.
 //!
-//! One table, in core, so that forgetting a plugin is refused before anything is paused instead of noticed when
-//! machines have lost their disks.
+//! One table, in core, so that a forgotten plugin is refused before anything is paused, instead of noticed when machines have
+//! lost their disks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;
 use crate::scope::Scope;
 
-/// A kind, and what happens to its objects when they are moved as if they were any others.
+/// A kind, and what happens to its objects if they are moved like any others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Danger {
     /// API group.
@@ -29,7 +29,7 @@ pub(crate) const DANGEROUS: [Danger; 1] = [Danger {
     why: "a copy starts without status, so the target's controller treats a running host as new and inspects or wipes it, and the source's powers it off when its object is deleted",
 }];
 
-/// Refuses dangerous kinds of the set that neither a plugin handles nor the user accepts.
+/// Refuses dangerous kinds of the set that no plugin handles and the user has not accepted.
 pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupKind>) -> Vec<Refusal> {
     let mut found: BTreeMap<&GroupKind, Vec<_>> = BTreeMap::new();
     for step in &plan.steps {

@@ -1,9 +1,9 @@
-//! What becomes of an object in the source once its copy lives: deleted there, or kept.
+//! What happens to a source object once its copy is live: deleted, or kept.
 //!
-//! Kept is what others may still use: cluster-scoped objects and what belongs to them, ClusterClasses that live or
-//! are used outside of what moves, what something that stays needs, what a plugin asks to keep, and what one brought along
-//! without being granted that it is deleted. A Cluster is
-//! never kept, nor what belongs to something kept only through a Cluster: two sides would manage the same machines.
+//! Objects that others may still use are kept: cluster-scoped objects and their dependents, ClusterClasses that live or are used
+//! outside the namespaces that move, objects that something staying needs, objects that a plugin asks to keep, and objects that a
+//! plugin brought along without a grant to delete them. A Cluster is never kept, and neither is an object that belongs to a kept
+//! one only through a Cluster: both sides would manage the same machines.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::selection::{Chosen, Selection};
 use crate::soft::{class_of, is_cluster, is_cluster_class};
 use crate::{Key, Object};
 
-/// Decides for each object of the set; what is not in the answer moves.
+/// Finds the objects of the set that are kept; all others move.
 pub(crate) fn kept(
     inventory: &Inventory,
     graph: &Graph,
@@ -36,7 +36,7 @@ pub(crate) fn kept(
     keeper.kept
 }
 
-/// What becomes of one object.
+/// The fate of one object.
 pub(crate) fn fate(kept: &BTreeMap<usize, KeepReason>, object: usize) -> Fate {
     kept.get(&object).cloned().map_or(Fate::Move, Fate::Keep)
 }
@@ -85,7 +85,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Cluster-scoped objects, and what is below those that are roots.
+    /// Cluster-scoped objects, and the dependents of those that are roots.
     fn global(&mut self) {
         let mut queue = VecDeque::new();
         for object in self.selection.iter() {
@@ -119,7 +119,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Classes outside of what moves or used from there, with their templates.
+    /// Classes that live or are used outside the namespaces that move, with their templates.
     fn shared_classes(&mut self, scope: &Scope, elsewhere: &[Object], refusals: &mut Vec<Refusal>) {
         let class = |object: &Object| is_cluster_class(&object.kind.group_kind);
         let classes: Vec<usize> = self.selection.iter().filter(|&index| self.is(index, class)).collect();
@@ -172,7 +172,7 @@ impl Keeper<'_> {
         users
     }
 
-    /// What is in the set only because something needs it, and is needed by something that stays as well.
+    /// Objects that are in the set only because something needs them, and that something staying needs as well.
     fn needed(&mut self) {
         let stays = |index: &usize| match self.selection.has(*index) {
             true => self.kept.contains_key(index),

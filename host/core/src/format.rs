@@ -1,12 +1,13 @@
-//! The version of what outlives a run.
+//! The version of data that outlives a run.
 //!
-//! An older program must not go on with what a newer one wrote: it would drop the fields that it does not know, and could
-//! widen a move by that. So every format carries its number, and a newer number is refused, changing nothing.
+//! An older program must not continue with what a newer one wrote: it would drop fields that it doesn't know, which could widen
+//! the move. So every format carries its number, and a newer number is refused before anything is changed.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A format's number: written as it is now, read up to that. What has no number is of the first release.
+/// A format's number. The current one is written; it and all earlier ones are read. Data without a number is of the first
+/// release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Format<const KNOWN: u32>;
 

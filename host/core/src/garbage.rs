@@ -1,9 +1,9 @@
-//! The garbage collector's work, done on paper: what goes once some objects are deleted.
+//! Simulates the garbage collector: what it deletes once some objects are gone.
 //!
-//! It deletes an object once none of its owners exists any more. An owner that exists nowhere does not save its
-//! dependent, and what is collected takes its own dependents with it. An owner is looked for in its dependent's namespace, or
-//! among cluster-scoped objects: whatever a reference says of an object of another namespace, that one's end is nobody's. This is the one place that says so, before the
-//! commit and after it.
+//! It deletes an object once none of its owners exists any more. An owner that doesn't exist anywhere does not save its
+//! dependent, and a collected object takes its own dependents with it. The collector looks for an owner in its dependent's
+//! namespace, or among cluster-scoped objects: a reference to an object of another namespace names no owner, so deleting that
+//! object collects nothing. This rule is implemented here only, for before the commit and after it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -32,17 +32,17 @@ impl Bystander {
 /// A bystander that would be collected.
 pub(crate) struct Lost<'a> {
     pub(crate) object: &'a Bystander,
-    /// The owner whose end is its end.
+    /// The owner whose deletion causes this one.
     pub(crate) owner: &'a Uid,
-    /// It may go, or all that it is below may.
+    /// Its loss is accepted, or that of every owner it has left.
     pub(crate) left: bool,
 }
 
-/// Where an object is: its namespace, or none where it is cluster-scoped.
+/// Where an object lives: its namespace, or none if it is cluster-scoped.
 pub(crate) type Home<'a> = Option<&'a str>;
 
-/// What is collected once `deleted` is gone. `kept` exists and stays, as do all bystanders that are not collected; what
-/// `is_left` may go, with what is below it. Linear in the number of owner references.
+/// What is collected once `deleted` is gone. `kept` exists and stays, as do all bystanders that are not collected; losing what
+/// `is_left` selects is accepted, with its dependents. Linear in the number of owner references.
 pub(crate) fn collected<'a>(
     deleted: &BTreeMap<&'a Uid, Home<'a>>,
     kept: impl IntoIterator<Item = (&'a Uid, Home<'a>)>,
@@ -57,7 +57,7 @@ pub(crate) fn collected<'a>(
     let mut dependents: BTreeMap<&Uid, Vec<usize>> = BTreeMap::new();
     let mut holds: BTreeMap<usize, BTreeSet<&Uid>> = BTreeMap::new();
     for (index, bystander) in bystanders.iter().enumerate() {
-        // The same object may be served by two groups; once is enough.
+        // Two groups may serve the same object; count it once.
         if deleted.contains_key(&bystander.meta.uid) || !seen.insert(&bystander.meta.uid) {
             continue;
         }
@@ -70,7 +70,7 @@ pub(crate) fn collected<'a>(
         }
     }
     let mut lost = Vec::new();
-    // What only things that are left held, so far.
+    // Objects that so far depend only on left ones.
     let mut covered: BTreeSet<usize> = holds.keys().copied().collect();
     let mut queue: VecDeque<(&Uid, bool)> = deleted.keys().map(|uid| (*uid, false)).collect();
     while let Some((owner, left)) = queue.pop_front() {

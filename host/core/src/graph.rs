@@ -1,9 +1,9 @@
-//! Who belongs to whom.
+//! The ownership graph.
 //!
-//! A petgraph whose nodes are the objects of an inventory, by the same index, and whose edges lead from an owner to
-//! its dependent. Owners are found by UID alone: the version in a reference is that of the day it was written and may
-//! no longer be served (W11). Owners that were not read are no nodes; they are kept aside, so that no check ever
-//! meets an object that is only a name (W4).
+//! A petgraph whose nodes are the objects of an inventory, by the same index, and whose edges lead from an owner to its
+//! dependent. Owners are found by UID alone: the version in a reference dates from when it was written and may no longer be
+//! served (W11). Owners that were not read are not nodes; they are kept aside, so that no check ever meets an object of which
+//! only the name is known (W4).
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(crate) enum Tie {
     Owner,
     /// A name or a reference in a body.
     Soft,
-    /// What a plugin said.
+    /// A plugin's link.
     Plugin,
 }
 
@@ -88,13 +88,13 @@ impl Graph {
         self.edges.edge_count()
     }
 
-    /// What an object belongs to, in no particular but always the same order.
+    /// The objects that own this one, in an arbitrary but stable order.
     pub(crate) fn owners(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
         let edges = self.edges.edges_directed(NodeIndex::new(object), Direction::Incoming);
         edges.map(|edge| (edge.source().index(), *edge.weight()))
     }
 
-    /// What belongs to an object, in no particular but always the same order.
+    /// The dependents of an object, in an arbitrary but stable order.
     pub(crate) fn dependents(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
         let edges = self.edges.edges_directed(NodeIndex::new(object), Direction::Outgoing);
         edges.map(|edge| (edge.target().index(), *edge.weight()))
@@ -106,14 +106,14 @@ impl Graph {
     }
 }
 
-/// Whether a reference of a dependent names an owner as it is called. One with its uid alone leads nowhere: the garbage collector
-/// looks for the owner by its name, in the dependent's namespace.
+/// Whether a dependent's reference names the owner correctly. A reference that matches by UID alone has no effect: the garbage
+/// collector looks for the owner by name, in the dependent's namespace.
 pub(crate) fn names(reference: &OwnerReference, owner: &Key, dependent: &Key) -> bool {
     let named = reference.group_kind() == owner.group_kind && reference.name == owner.name;
     named && (owner.namespace.is_none() || owner.namespace == dependent.namespace)
 }
 
-/// An owner as a reference names it; where it lives the reference does not say.
+/// The key of an owner as the reference gives it; a reference doesn't say in which namespace the owner lives.
 pub(crate) fn named(reference: &OwnerReference) -> Key {
     Key::new(reference.group_kind(), None, &reference.name)
 }

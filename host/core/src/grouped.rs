@@ -1,28 +1,27 @@
-//! What many objects have in common, in one line: `6 Machines: ns/m0, ns/m1, ns/m2, … and 3 more`.
+//! Findings about many objects in one line: `6 Machines: ns/m0, ns/m1, ns/m2, … and 3 more`.
 //!
-//! A wait, a finding and a refusal are each about one object, and 150 of them may say the same. Those whose words differ in nothing
-//! but the name of their object are one group for people; documents have every one of them.
+//! A wait, a finding and a refusal are each about one object, and 150 of them may say the same. If their texts differ only in the
+//! name of the object, people see one group; documents list every one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{GroupKind, Key};
 
-/// As many names as a person reads in a line.
+/// How many names a person reads in a line.
 pub const NAMES: usize = 3;
 
-/// Things that say the same about objects of one kind.
+/// Items that say the same about objects of one kind.
 #[derive(Clone, Debug)]
 pub struct Group<'a, T> {
     /// The first of them.
     pub first: &'a T,
-    /// What that is about.
+    /// The object of the first.
     object: Option<&'a Key>,
-    /// All that they are about, each once.
+    /// The objects of all, each once.
     pub objects: BTreeSet<&'a Key>,
 }
 
-/// Puts things together that say the same; `about` says of each which object it is about, and in which words. The groups are in
-/// the order in which they were first seen.
+/// Groups items that say the same; `about` returns the object and text of each. Groups are in order of first appearance.
 pub fn groups<'a, T>(
     items: impl IntoIterator<Item = &'a T>,
     about: impl Fn(&'a T) -> (Option<&'a Key>, Vec<String>),
@@ -47,7 +46,7 @@ pub fn groups<'a, T>(
 }
 
 impl<T> Group<'_, T> {
-    /// What the first says, in a line that names the objects, or the first `most` of them.
+    /// `what` in a line that names the objects, or the first `most` of them.
     pub fn line(&self, what: &str, most: usize) -> String {
         let Some(first) = self.object else { return what.to_owned() };
         let others = self.others();
@@ -62,7 +61,7 @@ impl<T> Group<'_, T> {
         }
     }
 
-    /// All objects but that of the first.
+    /// All objects except the first's.
     pub fn others(&self) -> Vec<&Key> {
         self.objects.iter().copied().filter(|object| Some(*object) != self.object).collect()
     }
@@ -73,7 +72,7 @@ pub fn counted(objects: &[&Key], most: usize) -> String {
     let [first, _, ..] = objects else {
         return objects.first().map(ToString::to_string).unwrap_or_default();
     };
-    // One more name is as short as the word that there is one more.
+    // Another name is no longer than "and 1 more".
     let shown = if objects.len() <= most.saturating_add(1) { objects.len() } else { most };
     let names: Vec<String> = objects.iter().take(shown).map(|key| name(key)).collect();
     let more = match objects.len() - shown {
@@ -115,7 +114,7 @@ fn name(key: &Key) -> String {
     }
 }
 
-/// A character that a name, or a name with its namespace, is made of.
+/// A character that occurs in names, or in a name with its namespace.
 fn of_a_name(c: char) -> bool {
     c.is_alphanumeric() || "-._/".contains(c)
 }
@@ -125,8 +124,8 @@ fn names(words: &str, object: &Key) -> bool {
     words.split(|c| !of_a_name(c)).any(|word| word == name)
 }
 
-/// The same words of any object: its name is taken out, with its namespace where that is named for it, as `ns/name` or in a
-/// command (`-n ns`). A namespace that stands by itself is part of what is said: the same of another is another fact.
+/// A text with its object's name removed, along with its namespace if that belongs to the name, as in `ns/name` or in a command
+/// (`-n ns`). A namespace on its own is part of the text: the same statement about another namespace is another fact.
 pub fn anonymous(words: &str, object: &Key) -> String {
     let full = name(object);
     let mut out = String::with_capacity(words.len());

@@ -1,8 +1,7 @@
-//! What plugins say: the values of `wit/provider.wit`, as the rest of the program uses them.
+//! What plugins return: the values of `wit/provider.wit`, as the rest of the program uses them.
 //!
-//! The words (points, severities) are strings in the contract, because its enums can't grow; here they are types,
-//! because a program should not compare strings. An unknown severity reads as `stop`: a newer plugin on an older
-//! host must err on the safe side.
+//! Points and severities are strings in the contract, because its enums can't grow; here they are types, because code should not
+//! compare strings. An unknown severity reads as `stop`: with a newer plugin, an older host must err on the safe side.
 
 use std::fmt;
 
@@ -21,13 +20,13 @@ pub enum Hook {
     Relate,
     /// Whether the move may go on.
     Check,
-    /// A provider's own pause of a source object.
+    /// A provider-specific pause of a source object.
     Hold,
     /// A change to an object about to be created.
     Adapt,
     /// The status of an object just created.
     Restore,
-    /// Letting go of an object at the end.
+    /// Releases an object at the end.
     Settle,
 }
 
@@ -37,7 +36,7 @@ impl Hook {
         [Self::Relate, Self::Check, Self::Hold, Self::Adapt, Self::Restore, Self::Settle];
 }
 
-/// As the bounds of its patches know it.
+/// The same hook, as the bounds of patches name it.
 impl From<Hook> for pivot_bounds::Hook {
     fn from(hook: Hook) -> Self {
         match hook {
@@ -69,7 +68,7 @@ impl fmt::Display for Hook {
 pub enum Point {
     /// Nothing is changed yet.
     BeforePause,
-    /// The source is paused and its controllers have said so.
+    /// The source is paused and its controllers have acknowledged that.
     AfterPause,
     /// Everything is copied; after this there is no way back.
     BeforeCommit,
@@ -104,7 +103,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Reads the contract's word; what is unknown weighs most.
+    /// Reads the contract's word; an unknown one counts as the most severe.
     pub fn from_word(word: &str) -> Self {
         match word {
             "note" => Self::Note,
@@ -118,9 +117,9 @@ impl Severity {
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How much it weighs.
+    /// How severe it is.
     pub severity: Severity,
-    /// A stable word for programs.
+    /// A stable code for programs.
     pub code: String,
     /// A sentence for people.
     pub message: String,
@@ -131,13 +130,13 @@ pub struct Finding {
     pub remedy: String,
 }
 
-/// What a plugin knows about how one object belongs together with others.
+/// A plugin's statement about how one object relates to others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Relation {
-    /// It belongs to this one: moves when that moves, and after it.
+    /// It belongs to this object: it moves when that moves, and after it.
     Link(Key),
-    /// When it moves, this one must move too.
+    /// When it moves, this object must move too.
     Need(Key),
     /// It stays, for this reason.
     Leave(String),
@@ -168,14 +167,14 @@ pub struct Description {
     pub version: String,
     /// Digest of its component and configuration; pinned in the record.
     pub digest: String,
-    /// Kinds whose objects it is shown; `*`: every kind of the group.
+    /// Kinds whose objects it is shown; `*` as kind covers the group.
     pub kinds: Vec<GroupKind>,
     /// How far its relations reach beyond the namespaces that move.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reach: Vec<Reach>,
     /// The hooks it has.
     pub hooks: Vec<Hook>,
-    /// It sees the data of Secrets: nothing that it could have written gets out, the paths of its patches included.
+    /// It sees the data of Secrets: no text it could have written is printed, its patches' paths included.
     #[serde(default, rename = "secretData")]
     pub secret_data: bool,
 }
@@ -196,7 +195,7 @@ impl Description {
 mod tests {
     use super::*;
 
-    /// The contract and its mirror in the program may not drift apart.
+    /// The contract and the types that mirror it must not drift apart.
     #[test]
     fn each_hook_is_an_interface_of_the_contract() {
         let wit = include_str!("../../../wit/provider.wit");

@@ -1,8 +1,8 @@
 //! Everything that was read, each object once.
 //!
-//! The same object may be read twice: Secrets of a provider's namespace are listed beside those of the moved
-//! namespace, a class is fetched again by reference. What identifies an object is its UID; objects from hand-written
-//! files may have none and are then told apart by their key. The later reading wins: it is the fresher one.
+//! The same object may be read twice: Secrets of a provider's namespace are listed beside those of the moved namespace, a class
+//! is fetched again by reference. Objects are identified by UID; those from hand-written files may have none and are identified
+//! by key. The later reading wins, because it is fresher.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Sorts objects and drops readings that a later one replaces.
+    /// Sorts objects and drops readings that were superseded by a later one.
     pub fn new(objects: Vec<Object>) -> Self {
         let mut latest: BTreeMap<Uid, usize> = BTreeMap::new();
         for (reading, object) in objects.iter().enumerate() {
@@ -32,7 +32,7 @@ impl Inventory {
             .filter(|(reading, object)| has_no_uid(object) || latest.get(&object.meta.uid) == Some(reading))
             .map(|(reading, object)| (object.key(), reading))
             .collect();
-        // Of two readings of one key the later sorts first, and is the one that stays.
+        // Of two readings of one key the later sorts first, and is kept.
         order.sort_by(|(a, earlier), (b, later)| a.cmp(b).then(later.cmp(earlier)));
         order.dedup_by(|(next, _), (kept, _)| next == kept);
 
@@ -48,7 +48,7 @@ impl Inventory {
         inventory
     }
 
-    /// The same, with what was read beside it only because plugins reach it.
+    /// The same, with objects that were read only because plugins reach them.
     pub fn with_reached(objects: Vec<Object>, reached: Vec<Object>) -> Self {
         if reached.is_empty() {
             return Self::new(objects);
@@ -61,9 +61,9 @@ impl Inventory {
         inventory
     }
 
-    /// Whether what an object says of itself counts: its labels, its owner references, its body. What was read only because a
-    /// plugin reaches it counts for nothing until a plugin brings it along: users of namespaces that nobody asked for must not
-    /// change a move, nor stop it.
+    /// Whether an object's own content (labels, owner references, body) counts. An object that was read only because a plugin
+    /// reaches it counts for nothing until a plugin brings it along: users of namespaces outside the scope must not be able to
+    /// change or stop a move.
     pub(crate) fn counts(&self, index: usize) -> bool {
         !self.only_reached.contains(&index)
     }
@@ -83,12 +83,12 @@ impl Inventory {
         self.objects.get(index)
     }
 
-    /// Where the object with this id is.
+    /// The index of the object with this UID.
     pub(crate) fn by_uid(&self, uid: &Uid) -> Option<usize> {
         self.by_uid.get(uid).copied()
     }
 
-    /// Where the object with this key is.
+    /// The index of the object with this key.
     pub fn by_key(&self, key: &Key) -> Option<usize> {
         self.keys.binary_search(key).ok()
     }

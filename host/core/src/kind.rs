@@ -34,19 +34,19 @@ impl GroupKind {
         if self.covers(other) { Some(other) } else { other.covers(self).then_some(self) }
     }
 
-    /// Whether objects of this kind come and go by themselves: nobody moves, keeps or misses them. Core Events and those of
+    /// Whether objects of this kind come and go without anyone moving, keeping or missing them. Core Events and those of
     /// `events.k8s.io` are the same objects.
     pub fn is_event(&self) -> bool {
         self.is("", "Event") || self.is("events.k8s.io", "Event")
     }
 
-    /// Whether objects of this kind hold data that must never be shown.
+    /// Whether objects of this kind hold data that must never be printed.
     pub fn is_secret(&self) -> bool {
         self.is("", "Secret")
     }
 }
 
-/// As users write it: `Machine.cluster.x-k8s.io`, `Secret`.
+/// In the spelling of users: `Machine.cluster.x-k8s.io`, `Secret`.
 impl fmt::Display for GroupKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.group.is_empty() {
@@ -66,7 +66,7 @@ impl std::str::FromStr for GroupKind {
     }
 }
 
-/// What a kind's definition says about moving, by label. Presence counts, whatever the value.
+/// What the labels of a kind's definition say about moving. Only their presence counts, not their value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KindLabels {
     /// The kind takes part in discovery.
@@ -75,11 +75,11 @@ pub struct KindLabels {
     pub moves: bool,
     /// Every object of the kind moves, with all below it.
     pub hierarchy: bool,
-    /// The definition may not be read: what its labels say is not known.
+    /// This user can't read the definition, so its labels are unknown.
     pub unread: bool,
 }
 
-/// A listable kind as one side serves it. The manifests of earlier releases write its fields with underscores.
+/// A listable kind as one side serves it. Manifests of earlier releases spell its fields with underscores.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kind {
@@ -95,7 +95,7 @@ pub struct Kind {
     /// Whether status is written through a subresource (and dropped from a create).
     #[serde(alias = "status_subresource")]
     pub status_subresource: bool,
-    /// All served versions, the server's favourite first.
+    /// All served versions, the server's preferred one first.
     pub served: Vec<String>,
     /// What the definition's labels say.
     pub labels: KindLabels,
@@ -108,8 +108,8 @@ impl Kind {
         if group.is_empty() { self.version.clone() } else { format!("{group}/{}", self.version) }
     }
 
-    /// Whether objects of the kind are read, whatever plugins want to see: its definition is labelled, or it is one of the
-    /// two core kinds that Clusters use.
+    /// Whether objects of the kind are read regardless of plugins: its definition is labelled, or it is one of the two core kinds
+    /// that Clusters use.
     pub(crate) fn takes_part(&self) -> bool {
         self.labels.discover || self.group_kind.is("", "Secret") || self.group_kind.is("", "ConfigMap")
     }

@@ -1,7 +1,7 @@
-//! The pure heart of pivot-host: what the objects are, who owns whom, what moves and in which order.
+//! The pure core of pivot-host: what the objects are, who owns whom, what moves and in which order.
 //!
-//! Nothing here does IO, asks the clock or is async: everything is a value that can be printed, serialised
-//! and compared in a test. The rooms around it (places, engine, runtime) bring the world in.
+//! Nothing here does IO, asks the clock or is async: everything is a value that can be printed, serialised and compared in a
+//! test. IO lives in the crates around it (places, engine, runtime).
 //!
 //! | module | what it answers |
 //! |---|---|

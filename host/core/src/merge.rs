@@ -1,7 +1,7 @@
 //! JSON merge patches (RFC 7386): apply one, invert one, derive one from two states.
 //!
-//! Merge patches are the only patches this tool sends: they name the keys they change and leave the rest of a
-//! map alone. A JSON patch `add` of a whole map replaces it, which is how a pause gets lost on the way.
+//! pivot-host sends no other patches: merge patches name the keys they change and leave the rest of a map alone. A JSON patch
+//! that `add`s a whole map replaces it, and that can wipe out a pause.
 
 pub use pivot_bounds::paths;
 use serde_json::{Map, Value};
@@ -32,8 +32,8 @@ pub(crate) fn inverse(before: &Value, patch: &Value) -> Value {
     let mut undo = Map::new();
     for (key, change) in changes {
         let back = match map.get(key) {
-            // A parent that was not there stays behind empty, which API servers drop; naming only the leaf
-            // keeps what others put beside it in the meantime.
+            // A parent that was not there stays behind empty, which API servers drop; naming only the leaf keeps what others
+            // added beside it in the meantime.
             None => leaves_to_null(change),
             Some(was) if was.is_object() && change.is_object() => inverse(was, change),
             Some(was) => was.clone(),
@@ -52,7 +52,7 @@ fn leaves_to_null(change: &Value) -> Value {
     }
 }
 
-/// The patch that turns `from` into `to`; none where they are equal.
+/// The patch that turns `from` into `to`; none if they are equal.
 pub fn between(from: &Value, to: &Value) -> Option<Value> {
     if from == to {
         return None;

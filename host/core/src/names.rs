@@ -1,29 +1,29 @@
-//! Labels, annotations and API groups that mean something to a move, each spelled in this one place, but for those that
-//! plugins' patches may not touch: the SDK has to know them, too.
+//! Labels, annotations and API groups that mean something to a move, each spelled only here. The exceptions are those that
+//! plugins' patches may not touch, because the SDK has to know them, too.
 
 pub use pivot_bounds::names::{LAST_APPLIED, OURS, PAUSED, SETTLE_GROUP, memory_prefix};
 
-/// Label on a CRD: its kind takes part in discovery (put there by `clusterctl init`).
+/// Label on a CRD: its kind takes part in discovery (set by `clusterctl init`).
 pub const LABEL_DISCOVER: &str = "clusterctl.cluster.x-k8s.io";
 /// Label on a CRD or an object: move it even if nothing that moves owns it.
 pub const LABEL_MOVE: &str = "clusterctl.cluster.x-k8s.io/move";
 /// Label on a CRD or an object: move it and everything below it.
 pub const LABEL_MOVE_HIERARCHY: &str = "clusterctl.cluster.x-k8s.io/move-hierarchy";
-/// Annotation: a provider is not ready yet; the object may not be copied while it is there.
+/// Annotation: a provider is not ready yet; the object must not be copied while it carries this.
 pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Annotation on a source object that is about to be deleted because its copy took over.
 pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
-/// Label on everything of a Cluster: its name.
+/// Label on every object of a Cluster: the Cluster's name.
 pub(crate) const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 
-/// Annotation on each object this tool created in a target: the move's id. The same for all objects of a
-/// move, because controllers propagate annotations from owners to dependents.
+/// Annotation on each object this tool created in a target: the move's id. It is identical on all objects of a move, because
+/// controllers propagate annotations from owners to dependents.
 pub const MARK: &str = "pivot-host.io/move";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
 pub const UNDO: &str = "pivot-host.io/undo";
-/// As the id of files begins that a move reads, where another source has its cluster's.
+/// Prefix of the source id of a move that reads files; a move from a cluster has the cluster's UID instead.
 pub const FILES: &str = "directory-";
-/// Who the server writes down as the owner of the fields that this tool sets.
+/// The field manager that the server records for fields set by this tool.
 pub const FIELD_MANAGER: &str = "pivot-host";
 
 /// Group of Cluster, ClusterClass and Machine.

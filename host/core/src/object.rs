@@ -1,7 +1,7 @@
-//! One object: metadata parsed, body kept as the bytes that came from its place.
+//! One object: metadata parsed, body kept as the bytes that its place returned.
 //!
-//! Bodies are parsed only when someone has to look inside. A management cluster has thousands of objects and
-//! most decisions need no more than metadata; a parsed JSON tree is five to ten times the size of its text.
+//! Bodies are parsed only when needed. A management cluster has thousands of objects and most decisions need only metadata; a
+//! parsed JSON tree is five to ten times the size of its text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::kind::{GroupKind, Kind};
 use crate::names;
 
-/// A server-given unique id.
+/// A UID that a server assigned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Uid(pub String);
@@ -25,7 +25,7 @@ impl fmt::Display for Uid {
     }
 }
 
-/// What an object is called, the same on both sides.
+/// The name of an object, identical on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
     /// Group and kind.
@@ -45,7 +45,7 @@ impl Key {
     }
 }
 
-/// As people read it: `Machine metal3/edge-0`.
+/// In a form for people: `Machine metal3/edge-0`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.namespace {
@@ -65,7 +65,7 @@ pub struct OwnerReference {
     pub kind: String,
     /// Name.
     pub name: String,
-    /// The owner's id on this side.
+    /// The owner's UID on this side.
     pub uid: Uid,
     /// Whether the owner is the managing controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ impl OwnerReference {
     }
 }
 
-/// The part of metadata that decisions are made on.
+/// The part of the metadata that decisions depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Meta {
@@ -91,13 +91,13 @@ pub struct Meta {
     pub name: String,
     /// Namespace.
     pub namespace: Option<String>,
-    /// Id on this side.
+    /// UID on this side.
     pub uid: Uid,
     /// Version of the object's state on this side; opaque.
     pub resource_version: String,
     /// Counts changes of the spec.
     pub generation: Option<i64>,
-    /// When it was created, by the server's clock; times of one server compare as text.
+    /// When it was created, by the server's clock; times of one server can be compared as text.
     pub creation_timestamp: Option<String>,
     /// Set while the object waits for its finalizers.
     pub deletion_timestamp: Option<String>,
@@ -109,7 +109,7 @@ pub struct Meta {
     pub finalizers: Vec<String>,
     /// Owners.
     pub owner_references: Vec<OwnerReference>,
-    /// Who owns which fields, as far as needed to see whether a server-side applier is among them.
+    /// Who owns which fields: only as much as it takes to find server-side appliers.
     pub(crate) managed_fields: Vec<ManagedFields>,
 }
 
@@ -117,7 +117,7 @@ pub struct Meta {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ManagedFields {
-    /// Who.
+    /// The field manager.
     pub(crate) manager: String,
     /// `Apply` or `Update`.
     pub(crate) operation: String,
@@ -128,17 +128,17 @@ pub(crate) struct ManagedFields {
 }
 
 impl Meta {
-    /// Whether the annotation is there, whatever its value.
+    /// Whether the annotation exists, whatever its value.
     pub fn annotated(&self, key: &str) -> bool {
         self.annotations.contains_key(key)
     }
 
-    /// Whether the label is there, whatever its value.
+    /// Whether the label exists, whatever its value.
     pub fn labelled(&self, key: &str) -> bool {
         self.labels.contains_key(key)
     }
 
-    /// Whether the object is on its way out.
+    /// Whether the object is being deleted.
     pub fn deleting(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
@@ -148,8 +148,8 @@ impl Meta {
         self.managed_fields.iter().any(|m| m.operation == "Apply" && m.subresource.is_empty())
     }
 
-    /// Whether somebody else than this program wrote to the object since a time, by the server's clock. What the source's
-    /// object says of its own writers may have been copied and proves nothing.
+    /// Whether anyone but this program has written to the object since a time, by the server's clock. Managed fields that match
+    /// the source object's may have been copied, and prove nothing.
     pub fn written_by_others(&self, since: &str, source: Option<&Self>) -> bool {
         let copied = source.map_or(&[][..], |source| &source.managed_fields);
         self.managed_fields.iter().any(|m| {
@@ -165,26 +165,26 @@ impl Meta {
     }
 }
 
-/// How deep a body may be nested: a little less than the JSON parser's own limit, 128.
+/// The deepest nesting of a body: slightly less than the JSON parser's own limit, 128.
 pub const DEPTH: usize = 120;
 
 /// Why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    /// Not JSON, or metadata of an unexpected shape. Carries no part of the body: it may be secret.
+    /// Not JSON, or metadata of an unexpected shape. Contains no part of the body, which may be secret.
     #[error("{kind} body is not an object with readable metadata (line {line}, column {column})")]
     Unreadable {
-        /// What it should have been.
+        /// The expected kind.
         kind: GroupKind,
         /// Where reading stopped.
         line: usize,
         /// Where reading stopped.
         column: usize,
     },
-    /// Parsing it would need more stack than anyone gives to it.
+    /// Parsing it would overflow a reasonable stack.
     #[error("{0} body is nested deeper than {DEPTH} levels")]
     Deep(GroupKind),
-    /// An object needs a name.
+    /// The object has no name.
     #[error("{0} object has no name")]
     Nameless(GroupKind),
 }
@@ -200,7 +200,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Reads an object's metadata and keeps the bytes.
+    /// Parses an object's metadata and keeps the bytes.
     pub fn parse(kind: Arc<Kind>, raw: Bytes) -> Result<Self, ObjectError> {
         #[derive(Deserialize)]
         struct Envelope {
@@ -217,19 +217,19 @@ impl Object {
         Ok(Self { kind, meta: envelope.metadata, raw })
     }
 
-    /// Takes a parsed body.
+    /// Builds an object from a parsed body.
     pub fn from_value(kind: Arc<Kind>, value: &Value) -> Result<Self, ObjectError> {
         Self::parse(kind, Bytes::from(value.to_string()))
     }
 
-    /// What it is called.
+    /// Its key.
     pub fn key(&self) -> Key {
         let namespace = if self.kind.namespaced { self.meta.namespace.as_deref() } else { None };
         Key::new(self.kind.group_kind.clone(), namespace, &self.meta.name)
     }
 
-    /// Whether the body is nested deeper than [`DEPTH`]. Metadata is read without a look at the rest, so that nobody would know
-    /// before the body is parsed. A scan of the bytes, without recursion.
+    /// Whether the body is nested deeper than [`DEPTH`]. Metadata is parsed without looking at the rest, so without this check
+    /// nobody would notice before the body is parsed. Scans the bytes, without recursion.
     pub(crate) fn too_deep(&self) -> bool {
         let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
         for byte in self.raw.iter() {
@@ -249,12 +249,12 @@ impl Object {
         false
     }
 
-    /// The body as it came.
+    /// The body as received.
     pub fn raw(&self) -> &Bytes {
         &self.raw
     }
 
-    /// The body parsed, with `apiVersion` and `kind` filled in (items of lists of built-in kinds lack them).
+    /// The parsed body, with `apiVersion` and `kind` filled in (items of lists of built-in kinds lack them).
     pub fn value(&self) -> Result<Value, ObjectError> {
         let mut value: Value = serde_json::from_slice(&self.raw).map_err(|e| ObjectError::Unreadable {
             kind: self.kind.group_kind.clone(),
@@ -268,7 +268,7 @@ impl Object {
         Ok(value)
     }
 
-    /// Reads part of the body into a type that names only what it needs.
+    /// Parses the body into a type that names only the fields it needs.
     pub fn view<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ObjectError> {
         serde_json::from_slice(&self.raw).map_err(|e| ObjectError::Unreadable {
             kind: self.kind.group_kind.clone(),

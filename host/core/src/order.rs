@@ -1,9 +1,8 @@
-//! In which order objects are created: owners, and what things are linked to, first.
+//! The order in which objects are created: owners and link targets first.
 //!
-//! Layers of the graph, as the peer's: an object's layer is one more than the highest of those it comes after. An
-//! owner cycle has no order; it is reported, with the references that make it, and its ties are left out so that
-//! the rest of the plan can still be shown. A cycle that a link takes part in is no harm: links only order, so those
-//! inside it are left out.
+//! Layers of the graph, like the peer's: an object's layer is one more than the highest layer of its predecessors. An owner cycle
+//! has no order; it is reported with the references that form it, and its ties are left out so that the rest of the plan can
+//! still be shown. A cycle that includes a link does no harm: links only order, so those inside the cycle are left out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,14 +19,14 @@ use crate::selection::Selection;
 pub(crate) struct Order {
     /// Objects by index, in the order of creation.
     pub(crate) sequence: Vec<usize>,
-    /// What each object comes after.
+    /// The predecessors of each object.
     pub(crate) after: BTreeMap<usize, BTreeSet<usize>>,
-    /// One cycle per knot of owner references that no accepted drop opens: each object is owned by the next, the
-    /// last by the first.
+    /// One cycle for each knot of owner references that no accepted drop breaks: each object is owned by the next, the last by
+    /// the first.
     pub(crate) cycles: Vec<Vec<usize>>,
-    /// Owner references (dependent, owner) that are dropped to open a cycle.
+    /// Owner references (dependent, owner) that are dropped to break a cycle.
     pub(crate) opened: Vec<(usize, usize)>,
-    /// Links (dependent, owner) that order nothing because they are part of a cycle.
+    /// Links (dependent, owner) that are ignored because they are part of a cycle.
     pub(crate) ignored: Vec<(usize, usize)>,
 }
 
@@ -38,7 +37,7 @@ struct Edge {
     hard: bool,
 }
 
-/// Orders the set. References to owners of the given kinds may be dropped to open a cycle.
+/// Orders the set. References to owners of the given kinds may be dropped to break a cycle.
 pub(crate) fn order(
     inventory: &Inventory,
     graph: &Graph,
@@ -54,7 +53,7 @@ pub(crate) fn order(
         .map(|(owner, dependent, tie)| Edge { owner, dependent, hard: tie == Tie::Owner })
         .collect();
     edges.sort_by_key(|edge| (edge.dependent, edge.owner, !edge.hard));
-    // One object may own another by reference and be linked with it as well.
+    // One object may both own another by reference and be linked with it.
     edges.dedup_by_key(|edge| (edge.dependent, edge.owner));
 
     let count = inventory.objects().len();
@@ -101,7 +100,7 @@ fn layers(count: usize, set: &[usize], edges: &[Edge]) -> Option<Vec<usize>> {
 }
 
 impl Order {
-    /// Leaves out the ties that make cycles, and remembers them.
+    /// Leaves out the ties that form cycles, and remembers them.
     fn untangle(
         &mut self,
         inventory: &Inventory,
@@ -140,7 +139,7 @@ struct Knots {
 }
 
 impl Knots {
-    /// Kosaraju's algorithm, because it keeps its stack on the heap: a chain of owners may be as long as it likes.
+    /// Kosaraju's algorithm, because it keeps its stack on the heap: chains of owners can have any length.
     fn find<'a>(set: &[usize], edges: impl Iterator<Item = &'a Edge>) -> Self {
         let mut graph: DiGraph<usize, (), u32> = DiGraph::new();
         let nodes: BTreeMap<usize, NodeIndex<u32>> =
@@ -162,7 +161,7 @@ impl Knots {
         self.of.get(&edge.owner) == self.of.get(&edge.dependent)
     }
 
-    /// One cycle in each knot: from its first object to owners inside, until one comes up again.
+    /// One cycle in each knot: from its first object to owners inside it, until an object repeats.
     fn cycles(&self, edges: &[Edge]) -> Vec<Vec<usize>> {
         let mut owner_of: BTreeMap<usize, usize> = BTreeMap::new();
         for edge in edges.iter().filter(|edge| edge.hard && self.inside(edge)) {

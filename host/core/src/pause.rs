@@ -1,9 +1,9 @@
-//! How objects are paused, and how every pause is undone.
+//! How objects are paused, and how each pause is undone.
 //!
-//! A pause and its inverse travel together: the patch that pauses an object also writes the patch that takes it
-//! back into one annotation ([`names::UNDO`]). So un-pausing needs no memory: a run on another machine, a rollback
-//! without the plugin that held the object, and the copy in the target all read it from the object itself.
-//! Kept in the record instead, a record lost or half written would leave pauses that nobody can undo.
+//! A pause and its inverse travel together: the patch that pauses an object also writes the patch that undoes it into one
+//! annotation ([`names::UNDO`]). So un-pausing needs no other state: a run on another machine, a rollback without the plugin that
+//! held the object, and the copy in the target all read it from the object itself. If it were kept in the record instead, a lost
+//! or half-written record would leave pauses that nobody can undo.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::merge;
 use crate::names;
 use crate::object::{Meta, Object, ObjectError};
 
-/// As our own annotations begin in a JSON pointer.
+/// How pivot-host's annotations begin in a JSON pointer.
 const OURS_IN_PATHS: &str = "pivot-host.io~1";
 
 /// The content of [`names::UNDO`].
@@ -23,7 +23,7 @@ struct Undo {
     patch: Value,
 }
 
-/// The change that pauses an object; none where someone else paused it before, who alone takes that back.
+/// The change that pauses an object; none if someone else has paused it already, because then only they may unpause it.
 pub fn pause(object: &Object) -> Result<Option<Value>, ObjectError> {
     if is_paused(object)? {
         return Ok(None);
@@ -46,7 +46,7 @@ pub fn unpause(object: &Object) -> Option<Value> {
     }
 }
 
-/// A change with its own inverse written beside it.
+/// A change together with an annotation that holds its inverse.
 pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
     let undo = Undo { move_id: move_id.to_owned(), patch: merge::inverse(before, &change) };
     let text = serde_json::to_value(&undo).unwrap_or_default().to_string();
@@ -54,7 +54,7 @@ pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
     change
 }
 
-/// The patch that undoes what a move did to an object; none where that move did nothing to it.
+/// The patch that undoes what a move did to an object; none if that move did nothing to it.
 pub fn take_back(meta: &Meta, move_id: &str) -> Option<Value> {
     let undo = note(meta).filter(|undo| undo.move_id == move_id)?;
     let mut patch = undo.patch;
@@ -68,19 +68,19 @@ pub fn take_back(meta: &Meta, move_id: &str) -> Option<Value> {
 fn entry<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     let map = value.as_object_mut()?;
     let child = map.entry(key).or_insert_with(|| json!({}));
-    // An inverse that removes the whole map would swallow the key that is to be removed beside it.
+    // An inverse that removes the whole map would lose the key to be removed from it.
     if child.is_null() {
         *child = json!({});
     }
     Some(child)
 }
 
-/// A change that makes an object's controller look at it, and changes nothing else. It is undone as a pause is.
+/// A change that triggers the object's controller and has no other effect. It is undone like a pause.
 pub fn nudge(move_id: &str) -> Value {
     with_undo(&json!({}), json!({}), move_id)
 }
 
-/// Whether the given move did no more to the object than to have its controller look at it.
+/// Whether the given move only poked the object.
 pub fn is_nudge(meta: &Meta, move_id: &str) -> bool {
     note(meta).is_some_and(|undo| undo.move_id == move_id && undo.patch == json!({}))
 }
@@ -90,13 +90,13 @@ pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
     take_back(meta, move_id).is_some()
 }
 
-/// Whether some move says how to undo what it did to the object.
+/// Whether any move has left an undo annotation on the object.
 pub fn has_note(meta: &Meta) -> bool {
     note(meta).is_some()
 }
 
-/// The note as a move wrote it. Anyone with permission to annotate the object may have written another, and it is applied with
-/// this run's permissions: one that would do more than undo a pause or a hold is no note.
+/// The undo annotation, if a move wrote it. Anyone with permission to annotate the object may have written another, and it is
+/// applied with this run's permissions: one that does more than undo a pause or a hold is ignored.
 fn note(meta: &Meta) -> Option<Undo> {
     let undo: Undo = serde_json::from_str(meta.annotations.get(names::UNDO)?).ok()?;
     let undoes = |(path, value): (String, &Value)| {
@@ -114,7 +114,7 @@ fn note(meta: &Meta) -> Option<Undo> {
     (nothing || pivot_bounds::leaves(&undo.patch).into_iter().all(undoes)).then_some(undo)
 }
 
-/// Whether Cluster API's controllers leave the object alone because of what it says itself.
+/// Whether a field or annotation of the object itself makes Cluster API's controllers leave it alone.
 pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
     #[derive(Deserialize)]
     struct View {
@@ -132,10 +132,10 @@ pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
     Ok(is_cluster(object) && object.view::<View>()?.spec.paused == Some(true))
 }
 
-/// What keeps an object from being copied although its Cluster is paused.
+/// Why an object can't be copied yet although its Cluster is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pending {
-    /// A provider put the block-move annotation on it.
+    /// A provider set the block-move annotation on it.
     Blocked,
     /// Its controller reports a `Paused` condition that is not true yet.
     NotAcknowledged,
@@ -150,7 +150,7 @@ impl std::fmt::Display for Pending {
     }
 }
 
-/// Whether the object is still to be waited for after the pause.
+/// Whether to keep waiting for the object after the pause.
 pub fn pending(object: &Object, assume_paused: bool) -> Result<Option<Pending>, ObjectError> {
     if object.meta.annotated(names::BLOCK_MOVE) {
         return Ok(Some(Pending::Blocked));
@@ -172,13 +172,13 @@ pub struct Condition {
     /// `True`, `False` or `Unknown`.
     #[serde(default)]
     pub status: String,
-    /// The generation it speaks of.
+    /// The generation it refers to.
     #[serde(rename = "observedGeneration", default)]
     pub observed_generation: Option<i64>,
 }
 
-/// The conditions of an object's status, of the current contract: in an object of an older API version they lie
-/// under `status.v1beta2`.
+/// The conditions of an object's status, in the current contract: objects of an older API version keep them under
+/// `status.v1beta2`.
 pub fn conditions(object: &Object) -> Result<Vec<Condition>, ObjectError> {
     #[derive(Deserialize, Default)]
     #[serde(default)]
@@ -226,7 +226,7 @@ mod tests {
         Object::from_value(Arc::new(kind), &body).unwrap()
     }
 
-    /// Every shape a Cluster may have before the pause: after pause and take-back it must look the same.
+    /// Every shape a Cluster may have before the pause: after pause and undo it must look the same.
     #[test]
     fn a_pause_is_taken_back_without_a_trace() {
         for before in [
@@ -242,7 +242,7 @@ mod tests {
             assert!(is_paused(&paused).unwrap());
             assert!(take_back(&paused.meta, "another").is_none());
             merge::apply(&mut state, &take_back(&paused.meta, "m1").unwrap());
-            // An API server drops a map of annotations that became empty.
+            // An API server drops a map of annotations that has become empty.
             if state["metadata"]["annotations"] == json!({}) {
                 state["metadata"].as_object_mut().unwrap().remove("annotations");
             }
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// It is applied with the permissions of whoever runs the move.
+    /// It is applied with the permissions of the user who runs the move.
     #[test]
     fn a_note_that_would_do_more_than_undo_a_pause_is_no_note() {
         let noted = |patch: Value| {

@@ -1,7 +1,7 @@
-//! The plan: what moves, what is copied and kept, what stays, in which order, and why not to do it.
+//! The plan: what moves, what is copied and kept, what stays, in which order, and what prevents it.
 //!
-//! A plan is a pure function of what was read, what was asked and what plugins said. It can be printed, compared
-//! and serialised; carrying it out is the engine's business.
+//! A plan is a pure function of what was read, what the user asked for and what plugins returned. It can be printed, compared and
+//! serialised; the engine carries it out.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,19 +17,20 @@ mod make;
 
 pub use make::plan;
 
-/// What would be done.
+/// What a move would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// What is copied, in the order of creation.
+    /// The objects that are copied, in the order of creation.
     pub steps: Vec<Step>,
-    /// What was read and stays, sorted by key.
+    /// The objects that were read and stay, sorted by key.
     pub stays: Vec<Stay>,
-    /// Why not to go on.
+    /// The reasons to refuse the move.
     pub refusals: Vec<Refusal>,
-    /// What a user should know.
+    /// What the user should know.
     pub notes: Vec<Note>,
-    /// The namespaces that move; a Secret of a cluster-scoped identity, or what a plugin brings along, makes none of them move.
+    /// The namespaces that move. The Secret of a cluster-scoped identity, or an object that a plugin brings along, doesn't make
+    /// its namespace one of them.
     #[serde(skip)]
     pub moving: BTreeSet<String>,
 }
@@ -38,20 +39,20 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
-    /// Where it is in the inventory.
+    /// Its index in the inventory.
     #[serde(skip)]
     pub object: usize,
-    /// What it is called.
+    /// Its key.
     pub key: Key,
-    /// Its id in the source.
+    /// Its UID in the source.
     pub uid: Uid,
-    /// The steps, all smaller, whose objects must exist first: owners and what it is linked to.
+    /// The steps, all with smaller indices, whose objects must exist first: owners and link targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<usize>,
-    /// References that the copy will not have.
+    /// Owner references that the copy will lack.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dropped_owners: Vec<OwnerReference>,
-    /// What becomes of it in the source.
+    /// What happens to it in the source.
     pub fate: Fate,
     /// Why it is in the set.
     pub why: Why,
@@ -60,7 +61,7 @@ pub struct Step {
     pub cluster: Option<Key>,
 }
 
-/// What becomes of an object in the source once its copy lives.
+/// What happens to a source object once its copy is live.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Fate {
@@ -74,36 +75,36 @@ pub enum Fate {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum KeepReason {
-    /// It is cluster-scoped: others may use it.
+    /// It is cluster-scoped, so others may use it.
     Global,
     /// It belongs to a cluster-scoped object.
     BelowGlobal {
-        /// That object.
+        /// The cluster-scoped object.
         root: Key,
     },
     /// It is, or belongs to, a ClusterClass that others use.
     SharedClass {
         /// The class.
         class: Key,
-        /// A Cluster that stays and uses it; none where the class merely lives in a namespace that stays.
+        /// A Cluster that stays and uses it; none if the class merely lives in a namespace that stays.
         #[serde(skip_serializing_if = "Option::is_none")]
         used_by: Option<Key>,
     },
-    /// Something that stays needs it too.
+    /// An object that stays needs it too.
     Needed {
-        /// What.
+        /// That object.
         by: Key,
     },
-    /// A plugin brought it along from outside of what moves, and was not granted that it is deleted there.
+    /// A plugin brought it along from outside the namespaces that move, without a grant to delete it there.
     Brought {
-        /// Which.
+        /// The plugin.
         plugin: String,
     },
-    /// A plugin asks for it.
+    /// A plugin asks to keep it.
     Plugin {
-        /// Which.
+        /// The plugin.
         name: String,
-        /// Why.
+        /// The plugin's reason.
         reason: String,
     },
 }
@@ -120,16 +121,16 @@ pub enum Why {
     Labelled,
     /// Something in the set needs it.
     Needed {
-        /// What needs it.
+        /// The object that needs it.
         by: Key,
-        /// Who says so.
+        /// The plugin that says so.
         plugin: String,
     },
-    /// It is outside of what moves, and a plugin brings it along.
+    /// It is outside the namespaces that move, and a plugin brings it along.
     Brought {
-        /// Which.
+        /// The plugin.
         plugin: String,
-        /// With what: the root that it says it belongs to, or what it says needs it.
+        /// The object that brings it: the root that the plugin says it belongs to, or the object that the plugin says needs it.
         with: Key,
     },
 }
@@ -138,7 +139,7 @@ pub enum Why {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stay {
-    /// What it is called.
+    /// Its key.
     pub key: Key,
     /// Why it stays.
     pub reason: StayReason,
@@ -150,16 +151,16 @@ pub struct Stay {
 pub enum StayReason {
     /// It lives in a namespace that is not moved.
     OtherNamespace,
-    /// Neither its owner references nor its name link it with a Cluster.
+    /// Neither its owner references nor its name link it to a Cluster.
     NotLinked,
-    /// No owner, and nothing says that it moves.
+    /// It has no owner, and nothing marks it to move.
     NotBelow,
     /// Its owner stays.
     OwnerStays {
         /// The owner.
         owner: Key,
     },
-    /// Its owner moves, but without what is below it.
+    /// Its owner moves, but without its dependents.
     OwnerMovesAlone {
         /// The owner.
         owner: Key,
@@ -176,27 +177,27 @@ pub enum StayReason {
     },
     /// A plugin leaves it.
     Left {
-        /// Which.
+        /// The plugin.
         plugin: String,
-        /// Why.
+        /// The plugin's reason.
         reason: String,
     },
-    /// It belongs to something that a plugin leaves.
+    /// It belongs to an object that a plugin leaves.
     BelowLeft {
-        /// To what.
+        /// The object.
         owner: Key,
-        /// Which plugin.
+        /// The plugin.
         plugin: String,
     },
 }
 
-/// Something a user should know, that stops nothing.
+/// Something the user should know, which doesn't stop the move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
-    /// What it is about, stable for programs.
+    /// A code that is stable for programs.
     pub code: &'static str,
-    /// With which object.
+    /// The object, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<Key>,
     /// What happens.
@@ -237,7 +238,7 @@ impl fmt::Display for StayReason {
     }
 }
 
-/// As people read it: `Secret ns/x: not linked with any Cluster`.
+/// In a form for people: `Secret ns/x: not linked with any Cluster`.
 impl fmt::Display for Stay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.key, self.reason)
@@ -259,7 +260,7 @@ impl fmt::Display for Why {
 }
 
 impl Step {
-    /// Whether a plugin brings it along from outside of what moves.
+    /// Whether a plugin brings it along from outside the namespaces that move.
     pub fn is_brought(&self) -> bool {
         matches!(self.why, Why::Brought { .. })
     }
@@ -271,17 +272,17 @@ impl Plan {
         self.steps.is_empty()
     }
 
-    /// What is copied and then deleted in the source.
+    /// The objects that are copied and then deleted in the source.
     pub fn moved(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.fate == Fate::Move)
     }
 
-    /// What is copied and stays in the source too.
+    /// The objects that are copied and stay in the source too.
     pub fn kept(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.fate != Fate::Move)
     }
 
-    /// Whether an object of the plan makes no namespace move: it is in one that doesn't, or a plugin brings it along.
+    /// Whether an object of the plan doesn't make its namespace move: that namespace stays, or a plugin brings the object along.
     pub fn is_elsewhere(&self, step: &Step) -> bool {
         let namespace = step.key.namespace.as_ref();
         step.is_brought() || namespace.is_some_and(|namespace| !self.moving.contains(namespace))

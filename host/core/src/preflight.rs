@@ -1,7 +1,7 @@
-//! Checks on what would move, before anything is touched.
+//! Checks on the objects that would move, before anything is changed.
 //!
-//! Each looks at the plan's steps alone, never at objects that are only named somewhere (W4), and reads the bodies
-//! that were listed anyway.
+//! Each looks at the plan's steps alone, never at objects of which only a name is known (W4), and reads bodies that were listed
+//! anyway.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ use crate::shell::kubectl;
 use crate::soft::{is_cluster, is_cluster_class};
 use crate::{GroupKind, Key, Object, ObjectError};
 
-/// Checks what would move.
+/// Checks the objects that would move.
 ///
-/// `ours` is this move's id: a pause that carries it is this move's own, from an earlier run. `handled` are the kinds
-/// that some plugin takes care of.
+/// `ours` is this move's id: a pause that carries it was made by an earlier run of this move. `handled` are the kinds that some
+/// plugin takes care of.
 pub fn preflight(
     inventory: &Inventory,
     plan: &Plan,
@@ -68,7 +68,7 @@ fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Resul
     Ok(refusals)
 }
 
-/// A pause that someone else made means that someone is at work: resuming the copy would take it away from them.
+/// A pause made by someone else means that they are working on the Cluster: resuming the copy would override them.
 fn already_paused(
     object: &Object,
     key: &Key,
@@ -100,8 +100,8 @@ fn already_paused(
     Ok(Some(refusal.or(Remedy::MovePaused)))
 }
 
-/// The first of the peer's rules that a Cluster fails. v1beta2 keeps the facts in `status.initialization`, v1beta1
-/// beside it.
+/// The first of the peer's rules that a Cluster fails. v1beta2 keeps these facts in `status.initialization`, v1beta1 directly in
+/// `status`.
 fn unprovisioned_cluster(cluster: &Object) -> Result<Option<&'static str>, ObjectError> {
     #[derive(Deserialize)]
     struct View {

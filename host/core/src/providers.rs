@@ -1,7 +1,7 @@
 //! Whether the target runs the providers that the moved objects need.
 //!
-//! As the peer: every provider of the source must be in the target, in the same version or a newer one, wherever it
-//! runs. More than the peer: it must also look at the namespaces that move, else nothing there would be reconciled.
+//! Like the peer: every provider of the source must be in the target, in the same version or a newer one, in any namespace.
+//! Beyond the peer: it must also watch the namespaces that move, because otherwise nothing there would be reconciled.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +22,9 @@ pub struct Provider {
     pub kind_of: String,
     /// Its version, as written.
     pub version: String,
-    /// Where it runs.
+    /// The namespace it runs in.
     pub namespace: String,
-    /// The one namespace it looks at; none if it looks at all.
+    /// The one namespace it watches; none if it watches all.
     pub(crate) watched_namespace: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Provider {
         format!("{} {}", self.kind_of, self.name)
     }
 
-    /// The version, with or without a leading v.
+    /// The parsed version, with or without a leading v.
     fn parsed(&self) -> Option<Version> {
         let text = self.version.trim();
         Version::parse(text.strip_prefix('v').unwrap_or(text)).ok()

@@ -1,8 +1,8 @@
-//! How far a plugin's relations reach: the one rule, for what it is shown and for what it brings along.
+//! How far a plugin's relations reach: one rule for what it is shown and for what it brings along.
 //!
-//! A plugin is asked about objects of the namespaces that were asked for, and what it relates stays in those that move. Into other
-//! namespaces, and to cluster-scoped objects, it reaches as far as its operator granted and no further. What it brings from there is
-//! copied; it is deleted from the source only where that was granted, too.
+//! A plugin is asked about objects of the namespaces in scope, and its relations stay inside those that move. Into other
+//! namespaces, and to cluster-scoped objects, it reaches exactly as far as its operator granted. What it brings from there is
+//! copied, and deleted from the source only if that was granted, too.
 
 use std::collections::BTreeSet;
 
@@ -11,34 +11,34 @@ use serde::{Deserialize, Serialize};
 use crate::scope::{Namespaces, Scope};
 use crate::{GroupKind, Key, Kind, Object};
 
-/// Every namespace, and what is cluster-scoped.
+/// Every namespace, and cluster-scoped objects.
 pub const EVERYWHERE: &str = "*";
 
-/// A part of the source outside of the namespaces that move.
+/// A part of the source outside the namespaces that move.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reach {
-    /// Objects of this kind; `*`: of every kind of the group.
+    /// Objects of this kind; `*` as kind: every kind of the group.
     pub kind: GroupKind,
-    /// In this namespace; [`EVERYWHERE`]: in all, and cluster-scoped ones.
+    /// In this namespace; [`EVERYWHERE`]: in all of them, and cluster-scoped objects.
     pub namespace: String,
     /// Whether what is brought from there is deleted from the source.
     pub delete: bool,
 }
 
 impl Reach {
-    /// Where an object is.
+    /// The reach that covers the kind and namespace of an object.
     pub fn to(key: &Key) -> Self {
         let namespace = key.namespace.clone().unwrap_or_else(|| EVERYWHERE.to_owned());
         Self { kind: key.group_kind.clone(), namespace, delete: false }
     }
 
-    /// Whether objects of a kind in a namespace (none: cluster-scoped) are within it.
+    /// Whether it covers objects of a kind in a namespace (none: cluster-scoped).
     pub fn covers(&self, kind: &GroupKind, namespace: Option<&str>) -> bool {
         self.kind.covers(kind) && (self.namespace == EVERYWHERE || namespace == Some(self.namespace.as_str()))
     }
 
-    /// What is within both, if anything is.
+    /// The intersection of both, if there is one.
     pub fn meet(&self, other: &Self) -> Option<Self> {
         let kind = self.kind.meet(&other.kind)?.clone();
         let namespace = match (self.namespace.as_str(), other.namespace.as_str()) {
@@ -50,12 +50,12 @@ impl Reach {
     }
 }
 
-/// Whether two objects are in one namespace that was asked for: what a plugin says of them needs no grant.
+/// Whether two objects are in the same namespace in scope: relations between them need no grant.
 pub(crate) fn is_inside(scope: &Scope, one: &Key, other: &Key) -> bool {
     one.namespace.is_some() && one.namespace == other.namespace && scope.includes(one.namespace.as_deref())
 }
 
-/// Whether these reaches let a plugin bring an object along, and if so, whether it is then deleted from the source.
+/// Whether these reaches let a plugin bring an object along and, if so, whether it is then deleted from the source.
 pub(crate) fn lets(reaches: &[Reach], key: &Key) -> Option<bool> {
     let fit = reaches.iter().filter(|reach| reach.covers(&key.group_kind, key.namespace.as_deref()));
     fit.map(|reach| reach.delete).max()
@@ -68,27 +68,27 @@ pub fn is_shown(object: &Object, scope: &Scope, reaches: &[Reach]) -> bool {
     inside || reaches.iter().any(|reach| reach.covers(&object.kind.group_kind, namespace))
 }
 
-/// What plugins want to be read of the source.
+/// What plugins ask to have read from the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// Kinds, in the namespaces that were asked for.
+    /// Kinds, in the namespaces in scope.
     pub kinds: BTreeSet<GroupKind>,
-    /// What lies outside of these.
+    /// Objects outside those namespaces.
     pub reaches: BTreeSet<Reach>,
 }
 
-/// Whether all objects of a kind are read that are in the namespaces that were asked for.
+/// Whether all objects of a kind in the namespaces in scope are read.
 pub fn is_read(kind: &Kind, wishes: &Wishes) -> bool {
     kind.takes_part() || wishes.kinds.iter().any(|wish| wish.covers(&kind.group_kind))
 }
 
-/// Whether objects of a kind in a namespace (none: cluster-scoped) are looked for whatever plugins reach. What the others say of
-/// themselves counts for nothing ([`crate::inventory::Inventory::with_reached`]).
+/// Whether objects of a kind in a namespace (none: cluster-scoped) are read regardless of plugins' reach. The content of all
+/// others counts for nothing ([`crate::inventory::Inventory::with_reached`]).
 pub fn is_looked_for(kind: &Kind, namespace: Option<&str>, scope: &Scope) -> bool {
     if kind.namespaced { scope.includes(namespace) } else { kind.takes_part() }
 }
 
-/// Where objects of a kind are read, each by a list of its own; none: all there are, in whatever namespace.
+/// The namespaces in which objects of a kind are read, one list request each; none: all namespaces in one list.
 pub fn lists(kind: &Kind, wishes: &Wishes, scope: &Scope) -> BTreeSet<Option<String>> {
     let reached = || wishes.reaches.iter().filter(|reach| reach.kind.covers(&kind.group_kind));
     let everywhere = reached().any(|reach| reach.namespace == EVERYWHERE);
@@ -196,7 +196,7 @@ mod tests {
             ("Widget", &[], &[reach("Widget", "x", false)], "x", "x"),
             ("Secret", &[], &[reach("Secret", "x", false)], "ns x", "*"),
             ("Secret", &[], &[reach("Secret", "x", false), reach("*", "*", false)], "*", "*"),
-            // What has no namespace is seen only by whoever reaches everywhere.
+            // Only plugins that reach everywhere see cluster-scoped objects.
             ("Node", &["Node"], &[], "", ""),
             ("Node", &["Node"], &[reach("Node", "x", false)], "", ""),
             ("Node", &[], &[reach("Node", "*", false)], "*", "*"),

@@ -1,14 +1,14 @@
-//! What must be seen in the target before anything is deleted in the source.
+//! What must be observed in the target before anything is deleted in the source.
 //!
-//! Evidence is what somebody else than this tool wrote there since the commit: a controller has taken over. Finalizers,
-//! labels and specs prove nothing, they were copied. Whom to ask is known from the source:
+//! Evidence is what someone other than this tool has written there since the commit: a controller has taken over. Finalizers,
+//! labels and specs prove nothing, because they were copied. The source shows which objects to look at:
 //!
-//! - An object that has a `Paused` condition there has a controller that speaks through it, and has to say in the target that
-//!   it is not paused.
-//! - Of Clusters each one is asked, of every other kind with a status one object: all of a kind have the same controller.
-//! - Kinds without a status have no controller that writes to them; those of others speak for them.
-//! - What plugins hold is quiet until it is released, and so is what only its controller writes to: kinds of its API group.
-//!   They are judged while they are released.
+//! - If an object has a `Paused` condition there, its controller reports through it, and must report in the target that the
+//!   object is not paused.
+//! - Every Cluster is checked, and one object of every other kind with a status: all objects of a kind have the same controller.
+//! - Kinds without a status have no controller that writes to them; those of other kinds stand in for them.
+//! - Objects that plugins hold are inactive until they are released, and so are objects that only their controller writes to:
+//!   kinds of its API group. They are checked while they are released.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +21,8 @@ use crate::object::{Key, Object, ObjectError};
 use crate::pause::{conditions, is_paused};
 use crate::soft::is_cluster;
 
-/// Conditions that are true while something goes on. Whatever it was ends at some time, perhaps just after the move: to wait
-/// until it is true again would be to wait for an end that has come.
+/// Conditions that are true while an operation runs. The operation ends at some point, perhaps just after the move: waiting for
+/// such a condition to become true again would be waiting for something that has already ended.
 const GOING_ON: [&str; 8] = [
     "Deleting",
     "ExternallyRemediated",
@@ -34,37 +34,37 @@ const GOING_ON: [&str; 8] = [
     "Updating",
 ];
 
-/// What an object's copy must come to report.
+/// What an object's copy must report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
-    /// Whether its controller speaks through a `Paused` condition.
+    /// Whether its controller reports through a `Paused` condition.
     speaks_of_pause: bool,
     /// Conditions that were true in the source.
     conditions: BTreeSet<String>,
-    /// Whether each of them has to be there. Controllers that speak of a pause set all their conditions whenever they look at
-    /// an object, and those of Clusters do; older ones set some only at the step that they are about, which lies behind
-    /// (`CertificatesAvailable` of a KubeadmConfig whose data exist). Of those only a condition that is there and not true
-    /// is missing.
+    /// Whether each of them must be present. Controllers that report a pause set all their conditions whenever they reconcile an
+    /// object, and so do those of Clusters. Older ones set some only at the step that they describe, which is over by now
+    /// (`CertificatesAvailable` of a KubeadmConfig whose data exist). For those, only a condition that is present and not true
+    /// counts as missing.
     all_reported: bool,
 }
 
-/// Who is asked.
+/// The objects that are checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Each of these.
     pub each: BTreeMap<Key, Expectation>,
     /// One of each of these kinds.
     pub one_of: BTreeMap<GroupKind, BTreeMap<Key, Expectation>>,
-    /// Of whom nobody can be asked: nothing in the target could ever show that a controller has taken over.
+    /// Kinds with nothing to check: nothing in the target could ever show that a controller has taken over.
     pub unverifiable: BTreeMap<GroupKind, BTreeSet<Key>>,
 }
 
-/// A moved object, as the source has it.
+/// A moved object, in its source state.
 #[derive(Clone, Copy, Debug)]
 pub struct Moved<'a> {
     /// What it is called.
     pub key: &'a Key,
-    /// What the source says of it.
+    /// The source object.
     pub object: &'a Object,
     /// Whether a user paused it: its controllers rightly do nothing.
     pub asleep: bool,
@@ -72,7 +72,7 @@ pub struct Moved<'a> {
     pub held: bool,
 }
 
-/// Who is asked about these objects; kinds that are `accepted` go unasked.
+/// Selects what to check among these objects; `accepted` kinds are not checked.
 pub fn asked(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Result<Asked, ObjectError> {
     let sleeping = moved.iter().filter(|one| one.asleep && is_cluster(&one.key.group_kind));
     let sleeping: BTreeSet<(Option<&str>, &str)> =
@@ -90,7 +90,7 @@ pub fn asked(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Result<Aske
             continue;
         }
         let of_cluster = is_cluster(kind);
-        // Kubernetes' own objects have no controller of a provider.
+        // Kubernetes' own objects have no provider's controller.
         if kind.group.is_empty() {
             continue;
         }
@@ -109,14 +109,14 @@ pub fn asked(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Result<Aske
             all.one_of.entry(kind.clone()).or_default().insert(one.key.clone(), expected);
         }
     }
-    // One of a kind that can be asked speaks for those that can't.
+    // A kind with one verifiable object is covered by it.
     let spoken: BTreeSet<&GroupKind> =
         all.each.keys().map(|key| &key.group_kind).chain(all.one_of.keys()).collect();
     all.unverifiable.retain(|kind, _| !spoken.contains(kind));
     if spoken.is_empty() && held.is_empty() && !accepts {
         all.unverifiable.extend(silent);
     } else {
-        // Each of those that speak of their pause is asked already.
+        // Objects with a `Paused` condition are already checked one by one.
         let each: BTreeSet<&GroupKind> = all.each.keys().map(|key| &key.group_kind).collect();
         all.one_of.retain(|kind, _| !each.contains(kind));
     }
@@ -142,14 +142,14 @@ fn expectation(source: &Object) -> Result<Expectation, ObjectError> {
     Ok(Expectation { speaks_of_pause, conditions: truths, all_reported })
 }
 
-/// What is still missing in the target, in words; nothing where the expectation is met. `written`: somebody else than this
-/// tool wrote to it since the commit.
+/// What is still missing in the target, in words; nothing if the expectation is met. `written`: someone other than this tool has
+/// written to it since the commit.
 pub fn missing(
     expected: &Expectation,
     target: &Object,
     written: bool,
 ) -> Result<Option<String>, ObjectError> {
-    // What a user paused stays paused; its controller rightly does nothing.
+    // A Cluster that a user paused stays paused; its controller rightly does nothing.
     if is_paused(target)? {
         return Ok(None);
     }
@@ -168,7 +168,8 @@ pub fn missing(
         Some(_) | None => {}
     }
     let truths: BTreeSet<&str> = all.iter().filter(|c| c.status == "True").map(|c| c.kind.as_str()).collect();
-    // One at least: a write of anybody else, a person's too, is no word of a controller that has more to say.
+    // At least one must be reported: a write by someone else, who may be a person, doesn't prove that a controller with
+    // conditions to report is at work.
     let silent = !expected.conditions.iter().any(|kind| all.iter().any(|c| c.kind == *kind));
     let reported = |kind: &str| expected.all_reported || silent || all.iter().any(|c| c.kind == kind);
     let open: Vec<&str> = expected

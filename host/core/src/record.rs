@@ -1,7 +1,7 @@
-//! The record of a move: the little that must outlive a run.
+//! The record of a move: the little state that must outlive a run.
 //!
-//! One ConfigMap on each side and for each move holds it. The source's decides until it says [`Phase::Committed`]; from then on the
-//! target's does, so that a source that is gone can't block the end. Everything else is read from the objects.
+//! Each side has one ConfigMap per move that holds it. The source's decides until it says [`Phase::Committed`]; from then on the
+//! target's does, so that losing the source can't prevent the move from finishing. Everything else is read from the objects.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,17 +17,17 @@ use crate::scope::{Namespaces, Scope};
 use crate::usable::{odd_id, odd_kind, odd_name};
 use crate::words;
 
-/// How far a move has come. A phase is written down before its first change is made.
+/// How far a move has come. A phase is recorded before its first change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
-    /// Looked at; nothing was changed. Never written down.
+    /// Checks have passed; nothing was changed. Never recorded.
     Checked,
     /// The source is being paused.
     Paused,
     /// Objects are being created in the target.
     Copied,
-    /// The copy is complete and verified; the release list is written. No way back from here. The source's record stays
-    /// here; the target's, which decides from now on, says [`Phase::Live`] at once.
+    /// The copy is complete and verified; the release list is written. No way back from here. The source's record stays here; the
+    /// target's, which decides from now on, goes straight to [`Phase::Live`].
     Committed,
     /// The target's Clusters are being resumed.
     Live,
@@ -38,7 +38,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether the target's record decides, and the move can only go forward.
+    /// Whether the target's record decides, so that the move can only go forward.
     pub fn committed(self) -> bool {
         self >= Self::Committed
     }
@@ -50,7 +50,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Which plugin took part, so that a resumed run has the same.
+/// A plugin that took part, so that a resumed run uses the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
     /// Name.
@@ -68,18 +68,18 @@ impl From<&Description> for Pin {
     }
 }
 
-/// A list of a million objects has some 300 pieces.
+/// A list of a million objects has about 300 chunks.
 const MOST_CHUNKS: usize = 500;
-/// How many namespaces and kinds a move works in: more than a ConfigMap has room for.
+/// The most namespaces and kinds a move works in: more than fit into a ConfigMap.
 const MOST_NAMESPACES: usize = 50_000;
 const MOST_KINDS: usize = 10_000;
-/// How many lists that may be: each kind in each namespace.
+/// The most list requests: each kind in each namespace.
 const MOST_LISTS: usize = 5_000_000;
-/// How many plugins take part.
+/// The most plugins that take part.
 const MOST_PLUGINS: usize = 100;
-/// The longest text that is for people.
+/// The longest text for people.
 const TEXT: usize = 10_000;
-/// How much is shown of a record that can't be used.
+/// How many characters are printed of a record that can't be used.
 const SHOWN: usize = 300;
 
 /// The version of the record's format.
@@ -95,23 +95,23 @@ pub struct Record {
     /// The version of pivot-host that wrote it last.
     #[serde(default)]
     pub written_by: String,
-    /// Who began the move, for people.
+    /// Who started the move, for people.
     #[serde(default)]
     pub by: String,
     /// The move's id: also the mark on every object it creates.
     pub move_id: String,
-    /// How far it has come.
+    /// The phase it has reached.
     pub phase: Phase,
-    /// What was asked for.
+    /// What the user asked for.
     pub scope: Scope,
-    /// The clusters it is between.
+    /// The source cluster.
     pub source: Option<Uid>,
-    /// See [`Record::source`].
+    /// The target cluster; see [`Record::source`].
     pub target: Option<Uid>,
     /// Whether it is a copy into a directory.
     #[serde(default)]
     pub into_directory: bool,
-    /// When it began, for people.
+    /// When it started, for people.
     pub started: String,
     /// Namespaces the move created in the target.
     pub namespaces: Vec<String>,
@@ -121,12 +121,12 @@ pub struct Record {
     pub kinds: BTreeSet<GroupKind>,
     /// The namespaces of the objects that are copied.
     pub touched: BTreeSet<String>,
-    /// In how many pieces the release list lies beside the record.
+    /// In how many chunks the release list is stored beside the record.
     pub release_chunks: usize,
 }
 
 impl Record {
-    /// Whether the source is files.
+    /// Whether the source is a directory of files.
     pub fn is_of_files(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.0.starts_with(names::FILES))
     }
@@ -138,25 +138,25 @@ pub enum RecordError {
     /// A newer program wrote it.
     #[error("pivot-host {written_by} wrote it in format {format}, and this one ({}) knows format {FORMAT}: use that version, or a newer one", env!("CARGO_PKG_VERSION"))]
     Newer {
-        /// In which format.
+        /// Its format.
         format: u32,
-        /// Which version.
+        /// That program's version.
         written_by: String,
     },
-    /// It is not what a record looks like.
+    /// It doesn't look like a record.
     #[error("{reason} (pivot-host {written_by} wrote it; was it edited?)")]
     Unreadable {
         /// What is wrong with it.
         reason: String,
-        /// Which version wrote it, as far as it says.
+        /// The version that wrote it, if it names one.
         written_by: String,
     },
 }
 
 impl Record {
-    /// Reads a record of this release or of one before; fields that are not known here are refused.
+    /// Parses a record of this release or an earlier one; unknown fields are refused.
     pub fn parse(text: &str) -> Result<Self, RecordError> {
-        /// What every format has.
+        /// The fields that every format has.
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Head {
@@ -181,8 +181,8 @@ impl Record {
         }
     }
 
-    /// Anyone with permission to write ConfigMaps can write nonsense: what names, paths and counts are made of is bounded
-    /// before it is used.
+    /// Anyone with permission to write ConfigMaps can write nonsense: everything that becomes a name, a path or a count is
+    /// bounded before it is used.
     fn believable(&self) -> Result<(), &'static str> {
         let Self { scope, source, target, namespaces, plugins, kinds, touched, .. } = self;
         let accepted = [&scope.drop_owners, &scope.accept_loss, &scope.without_plugin_for];
@@ -209,13 +209,13 @@ impl Record {
     }
 }
 
-/// Whether it can be the id of a move: objects and files are named after it.
+/// Whether it can be a move's id: objects and files are named after it.
 pub fn is_move_id(id: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     !id.is_empty() && id.len() <= 64 && id.chars().all(plain)
 }
 
-/// What a move leaves behind of itself: small, and of the last few moves only.
+/// The summary a move leaves behind: small, and kept for the last few moves only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finished {
@@ -224,23 +224,23 @@ pub struct Finished {
     pub format: Format<1>,
     /// The move's id.
     pub move_id: String,
-    /// Who began it.
+    /// Who started it.
     pub by: String,
-    /// When it began.
+    /// When it started.
     pub started: String,
     /// When it ended.
     pub ended: String,
-    /// From where.
+    /// The source.
     pub from: String,
-    /// To where.
+    /// The target.
     pub to: String,
     /// How many objects moved.
     pub moved: usize,
-    /// How many are on both sides.
+    /// How many objects are on both sides.
     pub kept: usize,
     /// The plugins that took part.
     pub plugins: Vec<Pin>,
-    /// Which dangers were accepted, as the options that said so.
+    /// The dangers that were accepted, as the options that accept them.
     pub accepted: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
-//! A reason not to go on.
+//! A reason to refuse a move.
 //!
-//! Checks do not fail at the first finding: each returns all its refusals, so that a user repairs everything in
-//! one go. A refusal says what is wrong, with which object, on which side, and has what can be done about it as values.
+//! Checks don't stop at the first finding: each returns all its refusals, so that users can fix everything in one go. A refusal
+//! says what is wrong, with which object, on which side, and carries its remedies as values.
 
 use std::fmt;
 
@@ -12,23 +12,23 @@ use crate::remedy::Remedy;
 use crate::shell::kubectl;
 use crate::{Key, ObjectError, Side};
 
-/// Why a move does not go on, in words for people and a code for programs.
+/// Why a move is refused, in words for people and a code for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
-    /// What it is about, stable for programs.
+    /// A code that is stable for programs.
     pub code: &'static str,
-    /// Where.
+    /// The side it is about.
     pub side: Side,
-    /// With which object; the first, where several are meant.
+    /// The object; the first, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<Key>,
-    /// The others, where several are meant.
+    /// The others, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Key>,
-    /// What is wrong: lower case, no final dot, no data of secrets.
+    /// What is wrong: lower case, no final dot, no data of Secrets.
     pub message: String,
-    /// What can be done about it, each on its own, best first.
+    /// The remedies: any one of them is enough, the best first.
     pub remedies: Vec<Remedy>,
 }
 
@@ -62,19 +62,19 @@ impl Refusal {
         }
     }
 
-    /// The same about these objects too.
+    /// The same refusal, about these objects too.
     pub(crate) fn and(mut self, others: impl IntoIterator<Item = Key>) -> Self {
         self.others.extend(others);
         self
     }
 
-    /// Those that say the same about objects of one kind together, and can be helped in the same way.
+    /// Groups refusals that say the same about objects of one kind and have the same remedies.
     pub fn grouped(refusals: &[Self]) -> Vec<Group<'_, Self>> {
         groups(refusals, |refusal| {
             let Self { code, side, object, others: _, message, remedies } = refusal;
             let ways = remedies.iter().map(|remedy| match remedy {
                 Remedy::ByHand { what } => what.clone(),
-                // About the same object as the refusal.
+                // The object is the refusal's own.
                 Remedy::Unpause { object: _, annotated } => format!("unpause {annotated}"),
                 other => format!("{other:?}"),
             });
@@ -83,13 +83,13 @@ impl Refusal {
         })
     }
 
-    /// The same, with one more way out.
+    /// The same refusal, with one more remedy.
     pub(crate) fn or(mut self, remedy: Remedy) -> Self {
         self.remedies.push(remedy);
         self
     }
 
-    /// A body in the source that can't be read (W24: the peer panics). The error carries no part of the body.
+    /// A body in the source that can't be parsed (W24: the peer panics). The error contains no part of the body.
     pub fn unreadable(object: Key, error: &ObjectError) -> Self {
         let message = format!("{object} can't be read: {error}");
         let remedy = format!("look at it with `{}` and repair it", kubectl("get", &object, &["-o", "yaml"]));
@@ -97,7 +97,7 @@ impl Refusal {
     }
 }
 
-/// What is wrong, then what can be done by hand; for what else can be done, programs have words of their own.
+/// What is wrong, then what can be done by hand; the other remedies are phrased by the programs that offer them.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.side, self.message)?;
@@ -108,7 +108,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// `a, b and 3 more`: as many names as a person reads.
+/// `a, b and 3 more`: at most `shown` names.
 pub fn some_of<T: fmt::Display>(items: &[T], shown: usize) -> String {
     let mut text = String::new();
     for (i, item) in items.iter().take(shown).enumerate() {

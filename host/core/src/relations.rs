@@ -1,7 +1,6 @@
-//! What plugins said of objects when they were asked how those relate to others.
+//! What plugins returned when asked how objects relate to others.
 //!
-//! Plain data: core knows no plugin. Links and needs of all plugins count before the selection is made, leaves and
-//! keeps after it.
+//! Plain data: core knows no plugin. Links and needs of all plugins are applied before the selection, leaves and keeps after it.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +8,30 @@ use crate::plan::Note;
 use crate::reach::Reach;
 use crate::{Key, Uid};
 
-/// An object belongs to another, as if that owned it.
+/// An object belongs to another, as if the other owned it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The dependent.
     pub object: Uid,
-    /// What it belongs to.
+    /// The object that it belongs to.
     pub to: Key,
-    /// Who says so.
+    /// The plugin that says so.
     pub plugin: String,
 }
 
-/// An object can't do without another: where it goes, that one goes too.
+/// An object can't work without another: where it goes, the other goes too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// The object that needs something.
+    /// The object that has the need.
     pub object: Uid,
     /// What it needs.
     pub what: Key,
-    /// Who says so.
+    /// The plugin that says so.
     pub plugin: String,
 }
 
 impl Need {
-    /// What a user should know where what is needed was not read.
+    /// The note for the user if the needed object was not read.
     pub(crate) fn missing(&self, object: Option<&Key>) -> Note {
         Note {
             code: "need-missing",
@@ -42,32 +41,32 @@ impl Need {
     }
 }
 
-/// A plugin's wish for one object, and its reason.
+/// A plugin's statement about one object, and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// Who says so.
+    /// The plugin.
     pub plugin: String,
-    /// Why, in the plugin's words.
+    /// The reason, in the plugin's words.
     pub reason: String,
 }
 
-/// What all plugins said.
+/// Everything that all plugins returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Relations {
-    /// Belongings.
+    /// Links.
     pub links: Vec<Link>,
     /// Needs.
     pub needs: Vec<Need>,
-    /// Objects that stay in the source, by id.
+    /// Objects that stay in the source, by UID.
     pub leaves: BTreeMap<Uid, Said>,
-    /// Objects that are copied but not deleted, by id.
+    /// Objects that are copied but not deleted, by UID.
     pub keeps: BTreeMap<Uid, Said>,
     /// How far each plugin reaches beyond the namespaces that move, by its name.
     pub reaches: BTreeMap<String, Vec<Reach>>,
 }
 
 impl Relations {
-    /// Why an object is left, if a plugin leaves it. Without an id it can't be told from others.
+    /// Why an object is left, if a plugin leaves it. Objects without a UID can't be told apart.
     pub fn left(&self, uid: &Uid) -> Option<&Said> {
         if uid.0.is_empty() { None } else { self.leaves.get(uid) }
     }

@@ -1,8 +1,8 @@
 //! The release list: which source objects are deleted once the copy has taken over, in which state, in which order.
 //!
-//! It is written to the target at the point of no return, beside the record that decides from then on: a run on another
-//! machine releases from the list, without a plan, and looks at the source again only for what changed or came since.
-//! A line an object, compact because thousands of them live in ConfigMaps:
+//! It is written to the target at the point of no return, beside the record that decides from then on. A run on another machine
+//! releases from the list, without a plan, and reads the source again only for objects that have changed or were created since.
+//! One line per object, compact because thousands of them are stored in ConfigMaps:
 //!
 //! ```text
 //! v <format>                                   the first line
@@ -10,14 +10,14 @@
 //! o <kind> <namespace|-> <name> <uid> <resourceVersion> <d|k> <digest|-> <flags|-> <objects that must be gone first|->
 //! ```
 //!
-//! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin, `u` the target had it
-//! before: it is used there and nothing is done to it; `n` it had no finalizers when it was copied; `b` a plugin brought it
-//! along from outside of what moves; `e` it makes no namespace move. A list that was written before there was
-//! an `n` says nothing of finalizers: there may be some; in one from before there was an `e`, that was said by the `b`.
+//! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin, `u` the target had it before: it is
+//! used there and not changed; `n` it had no finalizers when it was copied; `b` a plugin brought it along from outside the
+//! namespaces that move; `e` it doesn't make its namespace move. Lists from before `n` existed say nothing about finalizers:
+//! there may be some. In lists from before `e` existed, `b` implied it.
 //!
-//! The digest says what the object's content was when it was copied, so that a later run can tell a change of
-//! content from a controller's touch. Secrets have none: a digest of secret data would let a reader of the record
-//! check guesses. They are compared with what was copied, by the run that copied it, and with their copy by any other.
+//! The digest identifies the object's content when it was copied, so that a later run can tell a change of content from a
+//! controller's bookkeeping. Secrets have none: with a digest of secret data, a reader of the record could verify guesses. The
+//! run that copied a Secret compares it with what it copied; any other run compares it with its copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ pub enum Fate {
     Keep,
 }
 
-/// What the move did to an object that must be undone in its copy, and from itself if it is kept.
+/// What the move did to an object, to be undone on its copy, and on the source object too if it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quiet {
     /// Nothing.
@@ -68,27 +68,27 @@ pub struct Entry {
     pub kind: ReleaseKind,
     /// What it is called.
     pub key: Key,
-    /// Which object of that name.
+    /// The UID of the source object.
     pub uid: Uid,
     /// The state that was copied.
     pub resource_version: String,
     /// What happens to it.
     pub fate: Fate,
-    /// What its content was; none for Secrets.
+    /// The digest of its content; none for Secrets.
     pub digest: Option<String>,
-    /// Whether its status is part of what was copied, because a plugin restored it.
+    /// Whether its status was copied too, because a plugin restored it.
     pub with_status: bool,
-    /// What is to be undone.
+    /// What must be undone.
     pub quiet: Quiet,
-    /// Whether the target had it before: it is somebody else's there.
+    /// Whether the target had it before the move, so that it belongs to someone else there.
     pub used: bool,
     /// Whether it is known to have had no finalizers when it was copied.
     pub no_finalizers: bool,
-    /// Whether a plugin brought it along from outside of what moves.
+    /// Whether a plugin brought it along from outside the namespaces that move.
     pub brought: bool,
-    /// Whether it makes no namespace move ([`crate::plan::Plan::is_elsewhere`]).
+    /// Whether it doesn't make its namespace move ([`crate::plan::Plan::is_elsewhere`]).
     pub elsewhere: bool,
-    /// Entries that must be gone first: its dependents.
+    /// Entries that must be deleted first: its dependents.
     pub after: Vec<usize>,
 }
 
@@ -99,7 +99,7 @@ pub struct ReleaseList {
     pub entries: Vec<Entry>,
 }
 
-/// The version of the list's format; a list without a line that says it is of the first.
+/// The version of the list's format; a list without a version line is of the first.
 pub const FORMAT: u32 = 2;
 
 /// Why a list can't be read.
@@ -111,16 +111,16 @@ pub enum ListError {
     /// A newer program wrote it.
     #[error("the release list is in format {0}, and this pivot-host knows {FORMAT}")]
     Newer(u32),
-    /// Nobody has that many objects.
+    /// No cluster has that many objects.
     #[error("the release list has more than {MOST_ENTRIES} entries")]
     TooLong,
 }
 
-/// How many entries are read: far above what a management cluster holds.
+/// The most entries that are read: far more than a management cluster holds.
 const MOST_ENTRIES: usize = 1_000_000;
 
 impl ReleaseList {
-    /// The list as text, in pieces of at most `limit` bytes, cut between lines.
+    /// The list as text, in chunks of at most `limit` bytes, split between lines.
     pub fn chunks(&self, limit: usize) -> Vec<String> {
         let mut kinds: BTreeMap<&ReleaseKind, usize> = BTreeMap::new();
         let mut chunks = Vec::new();
@@ -147,7 +147,7 @@ impl ReleaseList {
         chunks
     }
 
-    /// Reads the pieces back, in order.
+    /// Reads the chunks back, in order.
     pub fn parse<'a>(chunks: impl IntoIterator<Item = &'a str>) -> Result<Self, ListError> {
         Self::parse_up_to(MOST_ENTRIES, chunks)
     }
@@ -182,9 +182,9 @@ impl ReleaseList {
 }
 
 impl Entry {
-    /// Whether its delete, bound to the state that was copied, says everything. Only an object of the core group can be
-    /// released like that: webhooks of Cluster API's providers refuse to delete some objects but for the annotation that
-    /// says that they are being moved, and controllers of theirs put finalizers back.
+    /// Whether a single delete, conditional on the copied state, is enough. Only objects of the core group can be released like
+    /// that: webhooks of Cluster API's providers refuse to delete some objects without the annotation that says that they are
+    /// being moved, and their controllers add finalizers back.
     pub fn deletes_as_it_is(&self) -> bool {
         self.no_finalizers && self.key.group_kind.group.is_empty()
     }
@@ -233,9 +233,9 @@ fn parse_kind(rest: &str) -> Option<ReleaseKind> {
     odd.is_none().then(|| ReleaseKind { group_kind, version: version.to_owned(), plural: plural.to_owned() })
 }
 
-/// An entry that comes after so many others. Anyone with permission to write ConfigMaps may have written it: it is one that a
-/// move could have written, or none. A write that is bound to an empty UID or version would be bound to nothing, and entries
-/// that wait for themselves would never be released.
+/// Parses an entry that follows `earlier` others. Anyone with permission to write ConfigMaps may have written it, so it is
+/// accepted only if a move could have written it. A write conditional on an empty UID or version would be unconditional, and
+/// entries that wait for themselves would never be released.
 fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entry> {
     let [kind, namespace, name, uid, version, fate, digest, flags, after] = words(rest)?;
     let kind: &ReleaseKind = kinds.get(kind.parse::<usize>().ok()?)?;
@@ -273,7 +273,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
     })
 }
 
-/// The words of a line, just as many as are wanted; none of them is empty.
+/// The words of a line, if there are exactly as many as wanted and none is empty.
 fn words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
     let mut words = line.split(' ').filter(|word| !word.is_empty());
     let mut found = [""; WANTED];
@@ -283,8 +283,8 @@ fn words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
     (line.matches(' ').count() + 1 == WANTED).then_some(found)
 }
 
-/// What of an object counts as its content: everything but what servers give, finalizers, our own bookkeeping on
-/// the source and, where no plugin restored it, the status.
+/// The part of an object that counts as its content: everything except server-set metadata, finalizers, our own bookkeeping on
+/// the source and, unless a plugin restored it, the status.
 pub fn content(value: &Value, with_status: bool) -> Value {
     let mut value = value.clone();
     let Some(map) = value.as_object_mut() else { return value };
@@ -307,7 +307,7 @@ pub fn content(value: &Value, with_status: bool) -> Value {
         }
         let emptied = metadata.get_mut("annotations").and_then(Value::as_object_mut).is_some_and(|a| {
             a.remove(names::DELETE_FOR_MOVE);
-            // Lost where somebody un-paused the object and paused it again by hand, as they are told to.
+            // It is missing if someone unpaused the object and paused it again by hand, as the remedies suggest.
             a.remove(names::UNDO);
             a.is_empty()
         });
@@ -414,7 +414,7 @@ mod tests {
         }
     }
 
-    /// What it names would be written to whatever its UID and version: an empty one binds nothing.
+    /// An empty UID or version makes a write unconditional.
     #[test]
     fn an_entry_without_its_uid_or_version_is_damaged() {
         let kind = "k /v1 secrets Secret";
@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(read("o 1 n b v 1 d 0123456789abcdef0123456789ABCDEF shun 0").unwrap().entries.len(), 2);
         let digest = "0".repeat(31);
         for entry in [
-            // What it waits for: itself, what comes later, what is not there, the same twice, nothing that can be counted.
+            // Invalid predecessors: itself, a later entry, a missing one, the same twice, not a number.
             "o 1 n b v 1 d - - 1",
             "o 1 n b v 1 d - - 2",
             "o 1 n b v 1 d - - 18446744073709551615",
@@ -442,11 +442,11 @@ mod tests {
             "o 1 n b v 1 d - - 0,0",
             "o 1 n b v 1 d - - -1",
             "o 1 n b v 1 d - - ,",
-            // What is there already.
+            // An entry that exists already.
             good,
             "o 0 n a v 1 d - - -",
             "o 0 n b u 1 d - - -",
-            // What nobody knows: a kind, a fate, flags, a digest, more words.
+            // Unknown values: a kind, a fate, flags, a digest, extra words.
             "o 2 n b v 1 d - - -",
             "o 18446744073709551616 n b v 1 d - - -",
             "o 1 n b v 1 x - - -",
@@ -455,7 +455,7 @@ mod tests {
             &format!("o 1 n b v 1 d {digest} - -"),
             "o 1 n b v 1 d - - - -",
             "o 1 n b v 1 d - -",
-            // What leads elsewhere.
+            // Names that lead elsewhere.
             "o 1 .. b v 1 d - - -",
             "o 1 n ../b v 1 d - - -",
             &format!("o 1 n {} v 1 d - - -", "b".repeat(254)),

@@ -1,7 +1,7 @@
-//! What can be done about a refusal, or about what stopped a move.
+//! What the user can do about a refusal, or about what stopped a move.
 //!
-//! A value each: which flag, command or setting it takes is the business of the program that offers it. What is done to
-//! objects by hand is in words, since no program of ours does it.
+//! Each is a value: the program that offers it knows the flag, command or setting. Remedies on objects by hand are words, since
+//! no command of ours does them.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{GroupKind, Key};
 
-/// One way out. Where there are several, each of them is one.
+/// One remedy. Where there are several, any one is enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "remedy", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Remedy {
-    /// Something outside of a move.
+    /// Something outside a move.
     ByHand {
-        /// What, in words.
+        /// What to do, in words.
         what: String,
     },
-    /// Un-pause an object, if nobody needs the pause.
+    /// Unpause an object, if nobody needs the pause.
     Unpause {
-        /// Which.
+        /// The object.
         object: Key,
-        /// It is paused by its annotation, not by its field.
+        /// The pause is the annotation, not the field.
         annotated: bool,
     },
     /// Install a provider in the target.
     InstallProvider(Installation),
     /// Upgrade a provider in the target.
     UpgradeProvider(Installation),
-    /// Let a provider's controllers in the target look at all namespaces.
+    /// Let a provider's controllers in the target watch all namespaces.
     WatchAllNamespaces,
-    /// See which other move has paused it, and end that.
+    /// Find the other move that paused it, and end that move.
     EndOtherMove,
     /// Wait for the other run to end.
     WaitForOtherRun,
@@ -43,91 +43,91 @@ pub enum Remedy {
     NameRecordNamespace,
     /// Copy without the references to owners of all these kinds.
     DropOwners {
-        /// Of which kinds.
+        /// The kinds.
         kinds: BTreeSet<GroupKind>,
     },
     /// Copy without the references to owners of one of these kinds.
     DropOneOwner {
-        /// Of which kinds.
+        /// The kinds.
         kinds: BTreeSet<GroupKind>,
     },
     /// Accept that objects of a kind are garbage-collected.
     AcceptLoss {
-        /// Which kind.
+        /// The kind.
         kind: GroupKind,
     },
-    /// Accept that nobody sees a controller of the target take over objects of a kind.
+    /// Accept that nothing shows a target controller taking over objects of a kind.
     AcceptUnverified {
-        /// Which kind.
+        /// The kind.
         kind: GroupKind,
     },
     /// Move a dangerous kind without a plugin for it.
     MoveWithoutPlugin {
-        /// Which kind.
+        /// The kind.
         kind: GroupKind,
     },
     /// Move it, and leave it paused.
     MovePaused,
     /// Move it although it is not provisioned.
     MoveUnprovisioned,
-    /// Say that no management cluster runs the source's objects any more.
+    /// Declare that no management cluster runs the source's objects any more.
     SourceIsOff,
     /// Use the target's object as it is.
     UseExisting,
     /// End the move, and leave the source as it is.
     ResumeWithoutSource,
-    /// Resume, and accept that nobody sees controllers of the target take over the kinds that were named.
+    /// Resume, and accept that nothing shows target controllers taking over the kinds that were named.
     ResumeUnverified,
-    /// Resume: what failed is asked again.
+    /// Resume: whatever failed is tried again.
     ResumeAgain,
-    /// Go on although the plugins changed.
+    /// Continue although the plugins changed.
     AcceptPluginChange,
-    /// Fix the plugin, then begin again: nothing is left of this attempt.
+    /// Fix the plugin, then start over: nothing is left of this attempt.
     Fix {
-        /// Which plugin.
+        /// The plugin.
         plugin: String,
     },
     /// Let a plugin bring along objects of a kind from a namespace; none: cluster-scoped ones.
     GrantReach {
-        /// Which plugin.
+        /// The plugin.
         plugin: String,
-        /// Which kind.
+        /// The kind.
         kind: GroupKind,
-        /// From where.
+        /// The namespace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         namespace: Option<String>,
     },
-    /// Switch the plugin off, then begin again.
+    /// Disable the plugin, then start over.
     SwitchOff {
-        /// Which plugin.
+        /// The plugin.
         plugin: String,
     },
-    /// Let failing checks of the plugin pass, and resume: what an operator decides is no part of the digest that a record pins.
+    /// Let failing checks of the plugin pass, and resume: the operator's settings are not part of the digest that a record pins.
     LetCheckPass {
-        /// Which plugin.
+        /// The plugin.
         plugin: String,
     },
     /// Roll back, which needs no plugin; fix the plugin, and move again.
     RollBackThenFix {
-        /// Which plugin.
+        /// The plugin.
         plugin: String,
     },
-    /// Roll back, which needs no plugin; switch the plugin off, and move again.
+    /// Roll back, which needs no plugin; disable the plugin, and move again.
     RollBackThenSwitchOff {
-        /// Which plugin.
+        /// The plugin.
         plugin: String,
     },
-    /// Fix these plugins (all that took part, where none is named), and resume accepting that they changed.
+    /// Fix these plugins (all that took part, if none is named), and resume, accepting that they changed.
     FixThenAcceptChange {
-        /// Which plugin.
+        /// The plugin.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plugin: Option<String>,
     },
     /// Resolve what the plugins found, and resume.
     ResolveThenResume,
-    /// Switch these plugins off, and resume accepting that: what they hold is then released without them.
+    /// Disable these plugins, and resume, accepting that: objects that they hold are then released without them.
     SwitchOffThenAcceptChange {
-        /// Which plugins.
+        /// The plugins.
         plugins: Vec<String>,
     },
 }
@@ -140,7 +140,7 @@ pub struct Installation {
     pub kind_of: String,
     /// Its name: `metal3`.
     pub name: String,
-    /// The version of the source's, as written there.
+    /// The version in the source, as written there.
     pub version: String,
 }
 

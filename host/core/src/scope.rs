@@ -1,6 +1,6 @@
 //! What the user asked to move, and which dangers were accepted by name.
 //!
-//! The scope goes into the record of a move: a run that resumes it decides as the first one did.
+//! The scope is stored in the move's record, so that a run that resumes it makes the same decisions.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ use crate::format::Format;
 pub enum Namespaces {
     /// All of them.
     All,
-    /// This one.
+    /// One namespace.
     One(String),
 }
 
-/// What to move, and what the user says is fine.
+/// What to move, and which risks the user accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scope {
@@ -28,7 +28,7 @@ pub struct Scope {
     pub format: Format<1>,
     /// Which namespaces.
     pub namespaces: Namespaces,
-    /// `--drop-owner`: references to owners of these kinds may get lost where the owner does not move.
+    /// `--drop-owner`: references to owners of these kinds may be dropped if the owner does not move.
     #[serde(default)]
     pub drop_owners: BTreeSet<GroupKind>,
     /// `--accept-loss`: objects of these kinds may be garbage-collected in the source.
@@ -43,7 +43,7 @@ pub struct Scope {
     /// `--accept-unprovisioned`: Clusters and Machines that are still being built may move.
     #[serde(default)]
     pub accept_unprovisioned: bool,
-    /// `--source-is-off`: no management cluster runs any more what the source's files are a copy of.
+    /// `--source-is-off`: no management cluster runs the objects that the source's files were copied from any more.
     #[serde(default)]
     pub source_is_off: bool,
 }
@@ -63,7 +63,7 @@ impl Scope {
         }
     }
 
-    /// Whether objects of the namespace are asked for; cluster-scoped ones always are.
+    /// Whether objects of the namespace are in scope; cluster-scoped ones always are.
     pub fn includes(&self, namespace: Option<&str>) -> bool {
         match (&self.namespaces, namespace) {
             (Namespaces::All, _) | (_, None) => true,

@@ -1,15 +1,15 @@
-//! What is in the set.
+//! Selects the set of objects that move.
 //!
 //! Four passes over the graph, each linear (W19: the peer walks all nodes once per root and step):
 //!
-//! 1. all roots at once, breadth first: what is below a root belongs to the nearest one;
-//! 2. what is labelled to move by itself;
-//! 3. what plugins say that these need;
-//! 4. what plugins bring along from other namespaces, as far as they reach (`beyond.rs`). The first three follow what plugins
-//!    say only inside one namespace of the scope.
+//! 1. all roots at once, breadth first: an object below several roots belongs to the nearest one;
+//! 2. objects that are labelled to move on their own;
+//! 3. objects that plugins say these need;
+//! 4. objects that plugins bring along from other namespaces, as far as they reach (`beyond.rs`). The first three follow plugins'
+//!   relations only inside one namespace of the scope.
 //!
-//! An object that a plugin leaves is never entered, so that what is below it stays too unless it also belongs to
-//! something else in the set.
+//! An object that a plugin leaves is never entered, so its dependents stay too unless they also belong to something else in the
+//! set.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -61,8 +61,8 @@ pub(crate) fn select(
     selection
 }
 
-/// Needs by object; one whose object was not read is a note, because the source lacks it just as well. Where nobody looked
-/// because it is outside of the scope, `beyond.rs` has the word.
+/// Needs by object. If the needed object was not read, that is a note, because the source lacks it as well; if it was not read
+/// because it is outside the scope, `beyond.rs` decides.
 fn needs(
     inventory: &Inventory,
     scope: &Scope,
@@ -101,16 +101,16 @@ impl Rules<'_> {
         !object.kind.namespaced || self.scope.includes(object.meta.namespace.as_deref())
     }
 
-    /// A left object is never entered. Neither is a Cluster that was not asked for, as one below a shared class is, nor what only
-    /// a plugin may bring (`beyond.rs`).
+    /// An object that a plugin leaves is never entered. Neither is a Cluster outside the scope, such as one below a shared class,
+    /// nor an object that only a plugin may bring (`beyond.rs`).
     fn may_enter(&self, index: usize, object: &Object) -> bool {
         let left = self.relations.left(&object.meta.uid).is_some();
         let asked_for = self.in_scope(object) || !is_cluster(&object.kind.group_kind);
         !left && asked_for && self.inventory.counts(index)
     }
 
-    /// A kind moves only in the namespaces that were asked for, a class also where a Cluster of those uses it; a
-    /// label on the object itself counts anywhere.
+    /// A kind moves only in the namespaces in scope, a class also where one of their Clusters uses it; a label on the object
+    /// itself counts anywhere.
     fn is_root(&self, index: usize, object: &Object) -> bool {
         if object.meta.labelled(names::LABEL_MOVE_HIERARCHY) {
             return true;
@@ -118,7 +118,7 @@ impl Rules<'_> {
         is_hierarchy(&object.kind) && (self.in_scope(object) || self.is_used_class(index, object))
     }
 
-    /// What a plugin says of a Cluster makes no class of another namespace move.
+    /// A plugin's relation to a Cluster doesn't make a class of another namespace move.
     fn is_used_class(&self, index: usize, object: &Object) -> bool {
         is_cluster_class(&object.kind.group_kind)
             && self.graph.dependents(index).any(|(dependent, tie)| {
@@ -171,7 +171,7 @@ impl Rules<'_> {
         }
     }
 
-    /// A leave outweighs a need, because it keeps what must not move from moving; that it did is a note.
+    /// A leave outweighs a need, because it protects an object that must not move; the conflict becomes a note.
     fn needed(&self, selection: &mut Selection, notes: &mut Vec<Note>) {
         let mut queue: VecDeque<usize> = selection.iter().collect();
         while let Some(object) = queue.pop_front() {

@@ -13,31 +13,31 @@ pub(crate) enum Chosen {
     Needed { need: usize },
 }
 
-/// Through whom an object comes along that is outside of what moves.
+/// How an object from outside the namespaces that move comes along.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Brought {
     /// The plugin.
     pub(crate) plugin: String,
-    /// Whether it was granted that this is deleted from the source.
+    /// Whether deleting it from the source was granted.
     pub(crate) delete: bool,
 }
 
-/// The set, and what was learned on the way.
+/// The set, and what selecting it found out.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// Per object of the inventory.
     pub(crate) chosen: Vec<Option<Chosen>>,
-    /// Objects that stay only because a plugin leaves what they belong to, and what that is.
+    /// Objects that stay only because a plugin leaves the object they belong to, and that object.
     pub(crate) below_left: BTreeMap<usize, usize>,
-    /// Objects that plugins bring along from outside of what moves.
+    /// Objects that plugins bring along from outside the namespaces that move.
     pub(crate) brought: BTreeMap<usize, Brought>,
     /// The namespaces that move.
     pub(crate) moving: BTreeSet<String>,
-    /// Why not to go on: what plugins would bring along, and may not.
+    /// Refusals: what plugins would bring along, and aren't allowed to.
     pub(crate) refusals: Vec<Refusal>,
     /// Needs by the object that has them: indices of the relations' needs, with what is needed.
     pub(crate) needs: BTreeMap<usize, Vec<(usize, usize)>>,
-    /// How many ties were followed: the work done.
+    /// How many ties were followed: a measure of the work.
     pub(crate) visits: usize,
 }
 
@@ -47,7 +47,7 @@ impl Selection {
         self.why(object).is_some()
     }
 
-    /// Why it is.
+    /// Why an object is in the set.
     pub(crate) fn why(&self, object: usize) -> Option<&Chosen> {
         self.chosen.get(object).and_then(Option::as_ref)
     }
@@ -57,7 +57,7 @@ impl Selection {
         self.chosen.iter().enumerate().filter(|(_, why)| why.is_some()).map(|(index, _)| index)
     }
 
-    /// Puts an object into the set; says whether that is new.
+    /// Puts an object into the set; returns whether it is new.
     pub(crate) fn choose(&mut self, object: usize, why: Chosen) -> bool {
         match self.chosen.get_mut(object) {
             Some(slot @ None) => {

@@ -1,5 +1,5 @@
-//! Whether the target serves the kinds of the set, in a version both sides know (W21: the peer finds out when the
-//! source is paused already).
+//! Whether the target serves the kinds of the set, in a version both sides know (W21: the peer finds out only after pausing the
+//! source).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<K
         target_kinds.iter().map(|kind| (&kind.group_kind, kind.as_ref())).collect();
     let mut seen = BTreeSet::new();
     let mut refusals = Vec::new();
-    // By group: a provider that is not installed is one reason, not one for each of its kinds.
+    // By group: a missing provider is one problem, not one for each of its kinds.
     let mut missing: BTreeMap<&str, (&Key, Vec<&str>)> = BTreeMap::new();
     for step in &plan.steps {
         let Some(source) = inventory.get(step.object).map(|object| &object.kind) else { continue };
@@ -55,8 +55,8 @@ pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<K
     refusals
 }
 
-/// The version to read in the source and write in the target: the source's own if the target serves it, else the
-/// first that both serve.
+/// The version to read in the source and write in the target: the source's preferred one if the target serves it, else the first
+/// that both serve.
 pub fn common_version(source: &Kind, target: &Kind) -> Option<String> {
     std::iter::once(&source.version)
         .chain(&source.served)

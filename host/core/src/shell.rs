@@ -1,9 +1,9 @@
-//! Commands that people are offered to type: they work as they are pasted, whatever objects and files are called.
+//! Commands that users can paste, whatever objects and files are called.
 
 use crate::Key;
 use crate::words::hidden;
 
-/// A word as a shell takes it. What can't be seen is written as an escape, which bash and zsh read.
+/// A word, quoted for a shell. Invisible characters are written as escapes, which bash and zsh understand.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -41,7 +41,7 @@ mod tests {
         assert_eq!(get, "kubectl get -n ns machine.cluster.x-k8s.io m -o yaml");
     }
 
-    /// Directories hold what somebody wrote: a name is no name yet.
+    /// Anyone can write the files of a directory: a name in them may not be a valid name.
     #[test]
     fn what_is_pasted_is_one_command() {
         let key = Key::new(GroupKind::new("", "Odd Kind"), Some("$(id)"), "it's; rm -rf /");

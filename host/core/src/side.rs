@@ -1,10 +1,10 @@
-//! The two places of a move, and whatever there is one of for each.
+//! The two sides of a move, and a pair type with one value for each.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One of the two places of a move.
+/// One of the two sides of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -23,7 +23,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// One of something for each side.
+/// A pair of values, one for each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Both<T> {
     /// The source's.
@@ -38,7 +38,7 @@ impl<T> Both<T> {
         Self { source, target }
     }
 
-    /// The one of a side.
+    /// The value of a side.
     pub fn of(&self, side: Side) -> &T {
         match side {
             Side::Source => &self.source,
@@ -46,7 +46,7 @@ impl<T> Both<T> {
         }
     }
 
-    /// The one of a side, to change it.
+    /// The value of a side, mutable.
     pub fn of_mut(&mut self, side: Side) -> &mut T {
         match side {
             Side::Source => &mut self.source,
@@ -54,12 +54,12 @@ impl<T> Both<T> {
         }
     }
 
-    /// The same question to both.
+    /// A reference to both values.
     pub fn as_ref(&self) -> Both<&T> {
         Both { source: &self.source, target: &self.target }
     }
 
-    /// Something else for each side.
+    /// Converts both values.
     pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> Both<U> {
         Both { source: make(self.source), target: make(self.target) }
     }

@@ -1,11 +1,11 @@
 //! Links that no owner reference expresses.
 //!
-//! Cluster API leaves some belongings to names: a Cluster's user-supplied certificates are Secrets called after it, a
-//! Cluster names its class, a binding of a ClusterResourceSet names its Cluster, a class names its templates. What is
-//! linked that way moves with what it is linked to, and is created after it, but gets no owner reference.
+//! Cluster API expresses some relations by name only: a Cluster's user-supplied certificates are Secrets named after it, a
+//! Cluster names its class, a binding of a ClusterResourceSet names its Cluster, a class names its templates. An object that is
+//! linked that way moves with the other and is created after it, but gets no owner reference.
 //!
-//! Bodies are read into structs that name only what is needed, here and nowhere else in planning. A body that can't
-//! be read is a refusal, never a panic (W24).
+//! Bodies are parsed into structs with only the fields needed, here and nowhere else in planning. A body that can't be parsed is
+//! a refusal, never a panic (W24).
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ use crate::names::{GROUP_ADDONS, GROUP_CLUSTER};
 use crate::refusal::Refusal;
 use crate::{GroupKind, Key, Object, ObjectError, OwnerReference};
 
-/// What Secrets of a Cluster are for: `<cluster>-<purpose>`. The longest first, because one of them has dashes in it
-/// (W8: the peer cuts at the last dash and never finds `<cluster>-apiserver-etcd-client`).
+/// The purposes of a Cluster's Secrets: `<cluster>-<purpose>`. The longest comes first, because it contains dashes (W8: the peer
+/// cuts at the last dash and never finds `<cluster>-apiserver-etcd-client`).
 const SECRET_PURPOSES: [&str; 6] = ["apiserver-etcd-client", "kubeconfig", "proxy", "etcd", "ca", "sa"];
 
-/// What the kinds of templates end in.
+/// The suffix of template kinds.
 const TEMPLATE: &str = "Template";
 
 /// A template that a ClusterClass names.
@@ -37,7 +37,7 @@ pub struct TemplateReference {
 }
 
 impl TemplateReference {
-    /// What the template is called.
+    /// The template's key.
     pub fn key(&self) -> Key {
         let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
         Key::new(GroupKind::new(group, &self.kind), self.namespace.as_deref(), &self.name)
@@ -54,8 +54,8 @@ pub fn is_cluster_class(kind: &GroupKind) -> bool {
     kind.is(GROUP_CLUSTER, "ClusterClass")
 }
 
-/// The classes that Clusters use and that are not among these objects: they live in another namespace, or nowhere.
-/// A Cluster that can't be read is left to the plan, which refuses it.
+/// The classes that Clusters use and that are not among these objects: they live in another namespace, or don't exist. A Cluster
+/// that can't be parsed is left to the plan, which refuses it.
 pub fn missing_classes(objects: &[Object]) -> BTreeSet<Key> {
     let of = |is: fn(&GroupKind) -> bool| objects.iter().filter(move |object| is(&object.kind.group_kind));
     let mut used: BTreeSet<Key> = of(is_cluster).filter_map(|cluster| class_of(cluster).ok()?).collect();
@@ -104,7 +104,7 @@ pub(crate) fn class_of(cluster: &Object) -> Result<Option<Key>, ObjectError> {
 struct NamedTemplates {
     /// Templates.
     templates: BTreeSet<TemplateReference>,
-    /// What can be none: it is of another kind, or in another namespace.
+    /// References that can't be templates: another kind, or another namespace.
     others: BTreeSet<TemplateReference>,
 }
 
@@ -113,9 +113,9 @@ pub fn template_references(class: &Object) -> Result<Vec<TemplateReference>, Obj
     Ok(named_templates(class)?.templates.into_iter().collect())
 }
 
-/// The same, beside what only stands where a template belongs. Cluster API's webhook wants a kind that ends in `Template` and the
-/// class's own namespace, in which the peer looks for all of them. Whatever else a class names would be dragged along by whoever
-/// may write classes: a Secret, what others have in their namespaces.
+/// The same, plus references in a template's position that aren't templates. Cluster API's webhook requires a kind that ends in
+/// `Template` and the class's own namespace, which is where the peer looks for all of them. Otherwise users with permission to
+/// write classes could drag along whatever they name: a Secret, or others' objects in other namespaces.
 fn named_templates(class: &Object) -> Result<NamedTemplates, ObjectError> {
     let view: class::View = class.view()?;
     let mut found = NamedTemplates::default();
@@ -134,16 +134,16 @@ fn named_templates(class: &Object) -> Result<NamedTemplates, ObjectError> {
     Ok(found)
 }
 
-/// What all bodies together say.
+/// The soft links in all bodies together.
 #[derive(Debug, Default)]
 pub(crate) struct SoftLinks {
-    /// Dependent and what it is linked to, by index.
+    /// Dependent and the object it is linked to, by index.
     pub(crate) links: Vec<(usize, usize)>,
     /// Cluster, by index, and the class it names.
     pub(crate) classes: Vec<(usize, Key)>,
     /// ClusterClass, by index, and a template it names.
     pub(crate) templates: Vec<(usize, Key)>,
-    /// ClusterClass, by index, and what it names where a template of its own namespace belongs.
+    /// ClusterClass, by index, and a reference in a template's position that is not to a template of its own namespace.
     pub(crate) not_templates: Vec<(usize, Key)>,
     /// Bodies that can't be read, each with its object, by index.
     pub(crate) unreadable: Vec<(usize, Refusal)>,
@@ -182,7 +182,7 @@ impl SoftLinks {
         self.classes.push((cluster, class));
     }
 
-    /// Templates that the class owns need no link; remediation templates, which nobody owns, do.
+    /// Templates that the class owns need no link; remediation templates, which have no owner, do.
     fn add_templates(&mut self, inventory: &Inventory, index: usize, class: &Object, found: NamedTemplates) {
         self.not_templates.extend(found.others.into_iter().map(|other| (index, other.key())));
         let owned = |owners: &[OwnerReference]| owners.iter().any(|owner| owner.uid == class.meta.uid);
@@ -198,7 +198,7 @@ impl SoftLinks {
     }
 }
 
-/// The Cluster a Secret is named after. Only a Secret without owners is judged by its name.
+/// The Cluster a Secret is named after. The name counts only for Secrets without owners.
 fn cluster_of_secret(inventory: &Inventory, secret: &Object) -> Option<usize> {
     if !secret.meta.owner_references.is_empty() {
         return None;

@@ -1,7 +1,7 @@
 //! A management cluster in a few lines of text, for tests.
 //!
-//! One object a line: `Kind ns/name`, then what it is owned by after `<`, then what else is to be said of it after
-//! `!`. Its UID is what it is called, `Kind:ns/name`; an owner without a line of its own was not read.
+//! One object per line: `Kind ns/name`, then its owners after `<`, then other properties after `!`. Its UID is `Kind:ns/name`; an
+//! owner without a line of its own was not read.
 //!
 //! ```text
 //! Cluster ns/foo ! class=ns/quick
@@ -24,7 +24,8 @@ use crate::remedy::Remedy;
 use crate::scope::{Namespaces, Scope};
 use crate::{GroupKind, Key, Kind, KindLabels, Object, Uid};
 
-/// The kind of a name. What is not in this table is an infrastructure provider's: listed, but not moved by itself.
+/// The kind with this name. A name that is not in this table is an infrastructure provider's kind: listed, but not moved on its
+/// own.
 pub(crate) fn kind(name: &str) -> Arc<Kind> {
     let listed = KindLabels { discover: true, ..KindLabels::default() };
     let moves = KindLabels { moves: true, ..listed };
@@ -122,7 +123,7 @@ fn describe(body: &mut Value, word: &str) {
     }
 }
 
-/// A move of what a text describes.
+/// A move of the objects in a text.
 pub(crate) struct Case {
     pub(crate) inventory: Inventory,
     pub(crate) scope: Scope,
@@ -197,7 +198,7 @@ impl Case {
         plan
     }
 
-    /// The inventory as a discovery makes it: what lies elsewhere and is within a plugin's reach was read for that alone.
+    /// The inventory as discovery makes it: objects elsewhere that a plugin reaches are marked as read only for that.
     fn read(&self) -> Inventory {
         let reached = |object: &Object| {
             let namespace = object.meta.namespace.as_deref();
@@ -209,7 +210,7 @@ impl Case {
         Inventory::with_reached(looked_for, reached)
     }
 
-    /// The plan as text, compared with what is expected.
+    /// Compares the plan as text with the expected one.
     pub(crate) fn check(&self, expected: expect_test::Expect) {
         expected.assert_eq(&render(&self.plan()));
     }
@@ -235,7 +236,7 @@ fn assert_sound(plan: &Plan, inventory: &Inventory) {
     }
 }
 
-/// What can be done about a refusal, as a test wants to see it: words as they are, other remedies as programs see them.
+/// A refusal's remedies as tests compare them: words as they are, others in the form for programs.
 pub(crate) fn remedies(refusal: &Refusal) -> String {
     let shown = refusal.remedies.iter().map(|remedy| match remedy {
         Remedy::ByHand { what } => what.clone(),
@@ -244,7 +245,7 @@ pub(crate) fn remedies(refusal: &Refusal) -> String {
     shown.collect::<Vec<_>>().join(" | ")
 }
 
-/// A plan as a test wants to see it.
+/// A plan in the form that tests compare.
 pub(crate) fn render(plan: &Plan) -> String {
     let mut out = String::new();
     for step in &plan.steps {

@@ -1,8 +1,8 @@
-//! Whether a move can work with what objects and kinds are called.
+//! Whether a move can work with the names of objects and kinds.
 //!
-//! Names end up in paths, in names of files and in the lines of the release list. API servers check most of what they store,
-//! but the files of a directory are anybody's, and servers that are aggregated into a cluster answer what they like. So names
-//! are checked before the pause: a server or a file system would reject them too, but only once the move is half done.
+//! Names become part of paths, of file names and of lines in the release list. API servers check most of what they store, but
+//! anyone can write the files of a directory, and servers that are aggregated into a cluster return anything. So names are
+//! checked before the pause: a server or a file system would reject them too, but only when the move is half done.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::refusal::Refusal;
 use crate::shell::kubectl;
 use crate::{GroupKind, Key, Kind, Object, ObjectError, words};
 
-/// The longest name of an object, namespace or group, and the longest id.
+/// The longest name of an object, namespace or group, and the longest UID.
 const NAME: usize = 253;
 /// The longest kind or version.
 const LABEL: usize = 63;
-/// How much of an unusable name is shown.
+/// How many characters of an unusable name are printed.
 const SHOWN: usize = 100;
 
-/// What is wrong with a group and kind; nothing if a server could serve it.
+/// What is wrong with a group and kind; none if a server could serve it.
 pub fn odd_kind(kind: &GroupKind) -> Option<String> {
     let letter = kind.kind.starts_with(|c: char| c.is_ascii_alphabetic());
     if !letter || !is_label(&kind.kind) {
@@ -35,7 +35,7 @@ pub fn odd_version(version: &str) -> Option<String> {
     (!is_label(version)).then(|| format!("{:?} can't be an API version", shown(version)))
 }
 
-/// The same for what its objects are called together, in paths.
+/// The same for its resource name in paths.
 pub(crate) fn odd_resource(plural: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let good =
@@ -43,13 +43,13 @@ pub(crate) fn odd_resource(plural: &str) -> Option<String> {
     (!good).then(|| format!("{:?} can't be a resource", shown(plural)))
 }
 
-/// The same for all that a definition says of it.
+/// The same for everything a definition says about it.
 pub fn odd_definition(kind: &Kind) -> Option<String> {
     let versions = || kind.served.iter().chain([&kind.version]).find_map(|version| odd_version(version));
     odd_kind(&kind.group_kind).or_else(|| odd_resource(&kind.plural)).or_else(versions)
 }
 
-/// What is wrong with the name of an object or namespace; nothing if it can be part of a path, and people can see all of it.
+/// What is wrong with the name of an object or namespace; none if it can be part of a path and is fully visible.
 pub fn odd_name(name: &str) -> Option<String> {
     let plain = |c: char| !(c.is_whitespace() || words::hidden(c) || c == '/' || c == '%');
     let good =
@@ -57,7 +57,8 @@ pub fn odd_name(name: &str) -> Option<String> {
     (!good).then(|| format!("{:?} can't be a name", shown(name)))
 }
 
-/// What is wrong with a uid or resource version; nothing if it can be a word of a line. An empty one binds a write to nothing.
+/// What is wrong with a UID or resource version; none if it can be a word of a line. A write conditional on an empty one would be
+/// unconditional.
 pub fn odd_id(id: &str) -> Option<String> {
     let good = !id.is_empty() && id.len() <= NAME && id.chars().all(|c| c.is_ascii_graphic());
     (!good).then(|| format!("{:?} can't be a uid or resourceVersion", shown(id)))
@@ -76,7 +77,7 @@ fn shown(text: &str) -> String {
     words::line(text, SHOWN)
 }
 
-/// Checks everything that moves: what it is called, and whether its body can be parsed.
+/// Checks everything that moves: its names, and whether its body can be parsed.
 pub fn unusable(inventory: &Inventory, plan: &Plan) -> Vec<Refusal> {
     let objects = plan.steps.iter().filter_map(|step| Some((&step.key, inventory.get(step.object)?)));
     objects.filter_map(|(key, object)| refusal(key, object)).collect()
@@ -87,7 +88,7 @@ fn refusal(key: &Key, object: &Object) -> Option<Refusal> {
         return Some(Refusal::unreadable(key.clone(), &ObjectError::Deep(key.group_kind.clone())));
     }
     let namespace = key.namespace.as_deref().and_then(odd_name);
-    // Whether it has acknowledged its pause, and what to expect of its copy, is read from these.
+    // The engine reads these to see whether it acknowledged its pause, and what to expect of its copy.
     if let Err(error) = conditions(object) {
         return Some(Refusal::unreadable(key.clone(), &error));
     }
@@ -104,8 +105,7 @@ fn refusal(key: &Key, object: &Object) -> Option<Refusal> {
     ))
 }
 
-/// Kinds that move and differ only in case: their files would be the same where a file system doesn't tell upper case from
-/// lower.
+/// Kinds that move and differ only in case: their files would collide on a case-insensitive file system.
 pub fn same_file(plan: &Plan) -> Vec<Refusal> {
     let mut first: BTreeMap<(String, String), &Key> = BTreeMap::new();
     let mut refusals = Vec::new();
@@ -127,7 +127,7 @@ pub fn same_file(plan: &Plan) -> Vec<Refusal> {
     refusals
 }
 
-/// A kind as a file system sees it that doesn't tell upper case from lower.
+/// A kind as a case-insensitive file system sees it.
 pub fn folded(kind: &GroupKind) -> (String, String) {
     (kind.group.to_ascii_lowercase(), kind.kind.to_ascii_lowercase())
 }
@@ -195,7 +195,7 @@ mod tests {
         assert!(told.len() < 200 && !told.contains('\n'), "{told}");
     }
 
-    /// A Machine whose body was patched, and perhaps its kind.
+    /// A Machine with a patched body and, optionally, a changed kind.
     fn refused(patch: &Value, change: impl FnOnce(&mut Kind)) -> Vec<String> {
         let mut objects = objects("Machine ns/m ! move");
         let machine = objects.remove(0);
@@ -208,7 +208,7 @@ mod tests {
         unusable(&case.inventory, &case.plan()).iter().map(|refusal| refusal.to_string()).collect()
     }
 
-    /// A line of the release list is made of these.
+    /// Lines of the release list contain these.
     #[test]
     fn an_object_that_would_write_lines_of_its_own_is_refused() {
         assert!(refused(&json!({}), |_| {}).is_empty());
@@ -252,7 +252,7 @@ mod tests {
             assert_eq!(nested(levels).1, 1, "{levels}");
         }
         assert!(!nested(64).0, "so it would be found out only when it is copied");
-        // What is in strings does not count.
+        // Brackets in strings don't count.
         assert!(refused(&json!({"spec": {"a": "[{\\\"".repeat(1_000)}}), |_| {}).is_empty());
     }
 

@@ -1,6 +1,6 @@
-//! Objects on their way between processes: the kind, and the body as the bytes that came from its place.
+//! Objects in transit between processes: the kind, and the body as the bytes that its place returned.
 //!
-//! Not a tree: what was read as text goes on as the same text, big numbers and the order of fields included.
+//! Not a parsed tree: the text is passed on unchanged, including big numbers and the order of fields.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl Serialize for Object {
             kind: &'a Kind,
             body: &'a RawValue,
         }
-        // Says nothing of the body: it may be a Secret's.
+        // Without any part of the body: it may be a Secret's.
         let unreadable = |_| S::Error::custom("an object's body is not JSON");
         let body = serde_json::from_slice(self.raw()).map_err(unreadable)?;
         Wire { kind: &self.kind, body }.serialize(serializer)

@@ -1,19 +1,20 @@
-//! Words that come from elsewhere (a plugin, a server's field names) on their way to a terminal, a log or a document.
+//! Makes text from elsewhere (a plugin, a server's field names) safe for a terminal, a log or a document.
 
-/// Whether a character is anything but ink or a blank: it drives a terminal, turns text around, or can't be seen.
+/// Whether a character is neither visible nor a plain space: it controls a terminal, reverses text, or can't be seen.
 pub fn hidden(c: char) -> bool {
     match c {
         ' '..='~' => false,
-        // Letters, marks and symbols that draw nothing: fillers, joiners of marks, selectors of variants.
+        // Letters, marks and symbols that draw nothing: fillers, mark joiners, variation selectors.
         '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
         '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}' => true,
-        // Controls, formats, separators, blanks of other widths, private and unassigned characters: the standard library
-        // knows them. It would escape a mark as well, but not behind a letter.
+        // Controls, formats, separators, spaces of other widths, private and unassigned characters: the standard library knows
+        // them. It would escape a mark as well, but not after a letter.
         _ => format!("a{c}").escape_debug().count() > 2,
     }
 }
 
-/// One line of words: what is hidden becomes a blank, at most so many bytes. For words of people, as plugins say them.
+/// Text in one line of at most so many bytes, with hidden characters replaced by spaces. For words of people, as plugins return
+/// them.
 pub fn line(words: &str, most: usize) -> String {
     let mut out = String::with_capacity(words.len().min(most));
     for c in words.trim().chars() {
@@ -27,8 +28,8 @@ pub fn line(words: &str, most: usize) -> String {
     out.trim().to_owned()
 }
 
-/// Words on one line that shows what they are: what is hidden is escaped (`\n`, `\u{202e}`). Of more than so many
-/// characters the middle is left out: what a message begins with says what happened, its end what to do about it.
+/// Text in one line with hidden characters escaped (`\n`, `\u{202e}`). If it has more than so many characters, the middle is left
+/// out: a message begins with what happened and ends with what to do about it.
 pub fn shown(words: &str, most: usize) -> String {
     if words.len() <= most && words.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return words.to_owned();
@@ -41,7 +42,7 @@ pub fn shown(words: &str, most: usize) -> String {
     format!("{} … {} characters left out … {}", escaped(head), middle.chars().count(), escaped(tail))
 }
 
-/// The first character that doesn't fit any more.
+/// The first character that no longer fits.
 fn overflow(mut chars: impl Iterator<Item = (usize, char)>, room: usize) -> Option<(usize, char)> {
     let mut used = 0;
     chars.find(|(_, c)| {

@@ -3,7 +3,7 @@ use crate::release::{Entry, Quiet, ReleaseKind};
 use crate::testing::{Case, kind, objects, remedies};
 use crate::{Meta, Object};
 
-/// What else lives in the source beside the inventory.
+/// Objects that live in the source beside the inventory.
 fn bystanders(case: &Case, others: &str) -> Vec<Bystander> {
     let read = case.inventory.objects().iter().cloned().chain(objects(others));
     read.map(|object| Bystander { kind: object.kind.clone(), meta: object.meta }).collect()
@@ -13,7 +13,7 @@ fn refusals(case: &Case, others: &str) -> Vec<Refusal> {
     collateral(&case.plan(), &case.scope, &case.relations, &bystanders(case, others))
 }
 
-/// What is named in the refusals, in short.
+/// The objects that the refusals name, in short form.
 fn lost(case: &Case, others: &str) -> Vec<String> {
     let found = refusals(case, others).into_iter();
     found
@@ -146,7 +146,7 @@ fn dependents_that_own_each_other_hold_each_other() {
     assert!(lost(&Case::new(CLUSTER), others).is_empty());
 }
 
-/// The list of a move of all that the case moves.
+/// The release list of a move of everything in the case.
 fn list(case: &Case) -> ReleaseList {
     let entry = |step: &crate::plan::Step| Entry {
         kind: ReleaseKind {
@@ -170,7 +170,7 @@ fn list(case: &Case) -> ReleaseList {
     ReleaseList { entries: case.plan().steps.iter().map(entry).collect() }
 }
 
-/// What is refused of what came `early`, before the move began, and `late`.
+/// What is refused among objects created `early`, before the move began, and `late`.
 fn refused(case: &Case, early: &str, late: &str) -> Option<String> {
     let at = |time: &'static str| {
         move |object: Object| {
@@ -187,7 +187,7 @@ fn refused(case: &Case, early: &str, late: &str) -> Option<String> {
     refusal.message.split_once(" appeared after").map(|(names, _)| names.to_owned())
 }
 
-/// One rule before the commit and after it.
+/// The rule is the same before the commit and after it.
 #[test]
 fn new_dependents_are_judged_as_those_that_were_there() {
     let case = Case::new(CLUSTER);

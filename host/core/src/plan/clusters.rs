@@ -1,5 +1,5 @@
-//! The Cluster with which each object of a plan is shown: what it belongs to, or else the one that its label names. Hosts belong to
-//! no Cluster, and are labelled with the one that uses them.
+//! The Cluster under which a plan shows each object: the one that it belongs to, or else the one that its label names. Hosts
+//! belong to no Cluster, and are labelled with the one that uses them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::inventory::Inventory;
 use crate::names::LABEL_CLUSTER;
 use crate::soft::is_cluster;
 
-/// Names the Cluster of each step that has one.
+/// Sets the Cluster of each step that has one.
 pub(super) fn name(steps: &mut [Step], inventory: &Inventory) {
     let clusters = steps.iter().filter(|step| is_cluster(&step.key.group_kind));
     let by_name: BTreeMap<(Option<&str>, &str), &Key> =
@@ -27,7 +27,7 @@ pub(super) fn name(steps: &mut [Step], inventory: &Inventory) {
         of.push(cluster);
         by_key.insert(&step.key, cluster);
     }
-    // What needs it may come after it.
+    // An object may come before the one that needs it.
     let needed = |step: &Step| match &step.why {
         Why::Below(other) | Why::Needed { by: other, .. } | Why::Brought { with: other, .. } => {
             by_key.get(other).copied().flatten()

@@ -1,4 +1,4 @@
-//! How a plan is made: select, decide fates, check owners, order, and say why the rest stays.
+//! Makes a plan: selects, decides fates, checks owners, orders, and explains why the rest stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,15 +17,15 @@ use crate::shell::kubectl;
 use crate::soft::{SoftLinks, soft_links};
 use crate::{GroupKind, Key, Object, OwnerReference, names, words};
 
-/// How far a chain of owners is told.
+/// How many owners of a chain are printed.
 const CHAIN_LIMIT: usize = 8;
-/// How much is told of a reference that names nothing.
+/// How many characters are printed of a reference that names nothing.
 const WRITTEN: usize = 200;
 
 /// Plans a move.
 ///
-/// `elsewhere` are the Clusters of all other namespaces, as far as they may be read: they tell which classes are
-/// shared with something that stays.
+/// `elsewhere` are the Clusters of all other namespaces, as far as the user can read them: they show which classes are shared
+/// with Clusters that stay.
 pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhere: &[Object]) -> Plan {
     let mut plan = Plan::default();
     let soft = soft_links(inventory);
@@ -118,7 +118,7 @@ impl Maker<'_> {
         })
     }
 
-    /// W18: the copy of an object that is being deleted would come to life again.
+    /// W18: the copy of an object that is being deleted would bring it back to life.
     fn deleting(&self, object: usize, refusals: &mut Vec<Refusal>) {
         let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
         if object.meta.deleting() {
@@ -134,9 +134,9 @@ impl Maker<'_> {
         }
     }
 
-    /// References with the id of something that moves, and the kind, name or namespace of something else: anyone with
-    /// permission to create an object can write that. The target's garbage collector would look for an owner that doesn't
-    /// exist, and delete the copy.
+    /// References that have the UID of an object that moves, but the kind, name or namespace of another: anyone with permission
+    /// to create an object can write one. The target's garbage collector would look for an owner that doesn't exist, and delete
+    /// the copy.
     fn misnamed(&self, object: usize, refusals: &mut Vec<Refusal>) {
         let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
         let owned = object.meta.owner_references.iter().filter_map(|reference| {
@@ -159,8 +159,8 @@ impl Maker<'_> {
         }
     }
 
-    /// The references of an object in the set to owners outside of it. With an owner left in the set it is copied
-    /// without them; with none that is a refusal, unless their kinds may be dropped.
+    /// The references of an object in the set to owners outside it. If an owner in the set remains, the object is copied without
+    /// these references. If none remains, that is a refusal, unless the user allowed dropping their kinds.
     fn owners_outside(&self, index: usize, plan: &mut Plan) -> Vec<OwnerReference> {
         let (Some(object), Some(key)) = (self.inventory.get(index), self.key(index)) else {
             return Vec::new();
@@ -204,7 +204,7 @@ impl Maker<'_> {
         outside.into_iter().cloned().collect()
     }
 
-    /// How an owner is made to move: one that was read by its own label, else by those of its kind.
+    /// How to make an owner move: by its own label if it was read, otherwise by the labels of its kind.
     fn label(&self, owner: &OwnerReference) -> String {
         match self.inventory.by_uid(&owner.uid).and_then(|index| self.key(index)) {
             Some(key) => format!("`{}`", kubectl("label", &key, &[&format!("{}=", names::LABEL_MOVE)])),
@@ -222,7 +222,7 @@ impl Maker<'_> {
             .unwrap_or_else(|| named(reference))
     }
 
-    /// `B, owned by C, which was not read`: from an owner up to the end of the chain, and why that stays.
+    /// `B, owned by C, which was not read`: from an owner to the end of the chain, and why the last one stays.
     fn chain(&self, reference: &OwnerReference) -> String {
         let mut text = String::new();
         let mut seen = BTreeSet::new();
@@ -245,7 +245,7 @@ impl Maker<'_> {
         text
     }
 
-    /// Owner cycles are refused; what an accepted drop opened is copied without that reference.
+    /// Owner cycles are refused; an object whose cycle an accepted drop breaks is copied without that reference.
     fn cycles(&self, order: &Order, dropped: &mut BTreeMap<usize, Vec<OwnerReference>>, plan: &mut Plan) {
         for cycle in &order.cycles {
             let mut members: Vec<Key> = cycle.iter().filter_map(|&object| self.key(object)).collect();

@@ -1,4 +1,4 @@
-//! What moves, what is kept, what stays, in which order: one test a rule.
+//! What moves, what is kept, what stays, in which order: one test per rule.
 
 use expect_test::expect;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::names;
 use crate::testing::{Case, kind};
 
-/// A Cluster of v1beta2 that is up and running.
+/// A v1beta2 Cluster that is up and running.
 fn running() -> Value {
     json!({
         "spec": {"controlPlaneRef": {"name": "cp"}},

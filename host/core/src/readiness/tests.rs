@@ -1,4 +1,4 @@
-//! Who is asked, and what counts as an answer.
+//! What is checked, and what counts as evidence.
 
 use std::sync::Arc;
 
@@ -146,13 +146,13 @@ fn where_nobody_speaks_of_a_pause_somebody_must_have_written() {
     assert_eq!(missing(&expected, &ready(), true).unwrap(), None);
     let unready = machine(1, json!([{"type": "Ready", "status": "False"}]));
     assert!(missing(&expected, &unready, true).unwrap().unwrap().contains("Ready"));
-    // A newer release of the controller in the target speaks of it.
+    // A newer release of the controller in the target reports it.
     let paused =
         machine(1, json!([{"type": "Ready", "status": "True"}, {"type": "Paused", "status": "True"}]));
     assert!(missing(&expected, &paused, true).unwrap().unwrap().contains("paused"));
 }
 
-/// As KubeadmConfigs of Cluster API 1.8, whose certificates are looked at when their data are made and never again.
+/// Like KubeadmConfigs of Cluster API 1.8, whose certificates are checked once, when their data are made.
 #[test]
 fn what_a_silent_controller_says_once_need_not_be_said_again() {
     let once =
@@ -162,7 +162,7 @@ fn what_a_silent_controller_says_once_need_not_be_said_again() {
     assert_eq!(lacks(json!([{"type": "DataAvailable", "status": "True"}])), None);
     let waiting = lacks(json!([{"type": "DataAvailable", "status": "False"}])).unwrap();
     assert!(waiting.ends_with("DataAvailable"), "{waiting}");
-    // As somebody's annotation leaves it.
+    // As a person's annotation leaves it.
     assert!(lacks(json!([])).unwrap().ends_with("Certificates, DataAvailable"));
 
     let cluster = object(CAPI, "Cluster", "c", 1, json!({"conditions": once}));

@@ -1,4 +1,4 @@
-//! What plugins bring along from outside of what moves.
+//! What plugins bring along from outside the namespaces that move.
 
 use expect_test::expect;
 
@@ -35,7 +35,7 @@ fn a_need_beyond_is_refused_whether_its_object_was_read_or_not() {
         .need("Machine ns/m", "Secret other/creds")
         .need("Machine ns/m", "Secret other/unread")
         .need("Machine ns/m", "Node node")
-        // Nothing comes of what stays.
+        // Objects that stay bring nothing along.
         .need("Secret other/unasked", "Secret third/a")
         .check(expect![[r#"
             move Cluster ns/foo (moves with everything it owns)
@@ -79,8 +79,8 @@ fn of_all_namespaces_those_move_in_which_something_moves() {
     "#]]);
 }
 
-/// Whatever they write there: owner references with the uids of what moves, labels on what is being deleted, bodies that can't be
-/// read, names that plugins see.
+/// Whatever users write there: owner references with the UIDs of objects that move, labels on objects that are being deleted,
+/// bodies that can't be read, names that plugins see.
 #[test]
 fn what_was_read_only_for_a_plugin_counts_for_nothing() {
     let text = "Cluster ns/foo
@@ -123,7 +123,7 @@ fn what_was_read_only_for_a_plugin_counts_for_nothing() {
     assert!(lost.is_empty(), "{lost:?}");
 }
 
-/// By what belongs to it, but not by references that lead nowhere.
+/// Its dependents follow it, but not by references to owners that don't exist.
 #[test]
 fn what_was_brought_is_followed_by_what_names_it_as_its_owner() {
     let case = Case::new(
@@ -133,7 +133,7 @@ fn what_was_brought_is_followed_by_what_names_it_as_its_owner() {
          Secret other/misnamed < Widget ns/w",
     );
     let mut case = case.namespace("ns").link("Widget other/w", "Cluster ns/foo");
-    // With the uid of what was brought, under another name.
+    // With the UID of the brought object, under another name.
     let mut objects = case.inventory.objects().to_vec();
     for object in objects.iter_mut().filter(|object| object.meta.name == "misnamed") {
         object.meta.owner_references[0].uid = Uid("Widget:other/w".into());
@@ -148,7 +148,7 @@ fn what_was_brought_is_followed_by_what_names_it_as_its_owner() {
     "#]]);
 }
 
-/// Who may write in a namespace that a plugin reaches has no say over what moves from there.
+/// Users with permission to write in a namespace that a plugin reaches have no say over what moves from there.
 #[test]
 fn a_label_where_only_a_plugin_looks_moves_nothing() {
     let labelled = |reach: bool| {
@@ -186,7 +186,7 @@ fn a_namespace_moves_with_what_was_asked_for_in_it() {
     assert_eq!(elsewhere(case().namespace("a")), ("a".into(), provider.into()));
 }
 
-/// A need inside of a provider's namespace does not make that one move.
+/// A need inside a provider's namespace does not make that namespace move.
 #[test]
 fn what_a_plugin_needs_opens_no_namespace_to_it() {
     Case::new(

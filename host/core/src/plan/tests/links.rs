@@ -80,7 +80,7 @@ fn w25_a_template_that_only_its_class_names_moves() {
     "#]]);
 }
 
-/// Anyone with permission to write classes could name what is not theirs.
+/// Anyone with permission to write classes could name objects of others.
 #[test]
 fn a_class_drags_along_nothing_but_templates_of_its_own_namespace() {
     for named in ["Secret/token", "Secret/kube-system/token", "InfraTemplate/other/t", "Template/t"] {

@@ -1,4 +1,4 @@
-//! Owners outside of the set, and owner cycles: nothing is dropped in silence.
+//! Owners outside the set, and owner cycles: nothing is dropped silently.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -170,7 +170,7 @@ fn w18_an_object_that_is_being_deleted_is_refused() {
     "#]]);
 }
 
-/// Anybody who may create an object may write what they like into its references.
+/// Anyone with permission to create an object can put anything into its references.
 #[test]
 fn an_owner_that_is_named_as_something_else_is_refused() {
     let misnamed = |change: fn(&mut Value)| {
@@ -188,7 +188,7 @@ fn an_owner_that_is_named_as_something_else_is_refused() {
             .join("\n")
     };
     assert_eq!(misnamed(|_| {}), "");
-    // The version is that of the day on which it was written.
+    // The version dates from when the reference was written.
     assert_eq!(
         misnamed(|meta| meta["ownerReferences"][0]["apiVersion"] = json!("cluster.x-k8s.io/v1alpha3")),
         ""

@@ -1,4 +1,4 @@
-//! What plugins say.
+//! Plans that depend on what plugins say.
 
 use expect_test::expect;
 

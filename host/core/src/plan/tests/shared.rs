@@ -1,4 +1,4 @@
-//! Namespaces, and what is shared with those that stay.
+//! Namespaces, and objects shared with those that stay.
 
 use expect_test::expect;
 
