@@ -1,11 +1,11 @@
-//! The rules of metadata, for the places that keep objects themselves.
+//! Metadata rules for the places that store objects themselves.
 
 use pivot_core::{Key, Kind, Uid, merge};
 use serde_json::{Value, json};
 
 use crate::place::{PlaceError, Preconditions, Result, Subresource};
 
-/// What an object is called.
+/// The object's key.
 pub(crate) fn key_of(kind: &Kind, body: &Value) -> Result<Key> {
     let name = text(body, "name").unwrap_or_default();
     let namespace = text(body, "namespace").filter(|namespace| kind.namespaced && !namespace.is_empty());
@@ -18,7 +18,7 @@ pub(crate) fn key_of(kind: &Kind, body: &Value) -> Result<Key> {
     Ok(Key::new(kind.group_kind.clone(), namespace, name))
 }
 
-/// A text of the metadata.
+/// A string field of the metadata.
 pub(crate) fn text<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
     meta(body, field)?.as_str()
 }
@@ -28,17 +28,17 @@ pub(crate) fn meta<'a>(body: &'a Value, field: &str) -> Option<&'a Value> {
     body.get("metadata")?.get(field)
 }
 
-/// Sets a field of the metadata; null takes it away.
+/// Sets a field of the metadata; null removes it.
 pub(crate) fn set(body: &mut Value, field: &str, value: Value) {
     merge::apply(body, &json!({"metadata": {field: value}}));
 }
 
-/// Whether a list of the metadata has nothing in it.
+/// Whether a list in the metadata is empty.
 pub(crate) fn none(body: &Value, field: &str) -> bool {
     meta(body, field).and_then(Value::as_array).is_none_or(Vec::is_empty)
 }
 
-/// Fails unless the object is in the state a delete asks for.
+/// Fails unless the object is in the state that a delete requires.
 pub(crate) fn require(key: &Key, body: &Value, must: &Preconditions) -> Result<()> {
     let Preconditions { uid, resource_version } = must;
     if uid.as_ref().is_some_and(|Uid(uid)| text(body, "uid") != Some(uid)) {
@@ -50,7 +50,8 @@ pub(crate) fn require(key: &Key, body: &Value, must: &Preconditions) -> Result<(
     Ok(())
 }
 
-/// An object after a patch: preconditions met, `fixed` metadata and the other part's status as they were.
+/// An object after a patch: preconditions are checked, `fixed` metadata and the status of the part that isn't patched stay as
+/// they were.
 pub(crate) fn patched(
     kind: &Kind,
     key: &Key,
@@ -91,7 +92,7 @@ fn with_status_of(object: &Value, other: &Value) -> Value {
     object
 }
 
-/// Metadata's maps and lists are not written when empty.
+/// Empty maps and lists of the metadata are not written.
 pub(crate) fn drop_empty(body: &mut Value) {
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
         let empty = match meta(body, field) {

@@ -1,4 +1,4 @@
-//! Kinds every API server has, as far as moves meet them: what a directory need not define.
+//! The built-in kinds that moves deal with: a directory need not define them.
 
 use pivot_core::{GroupKind, Kind, KindLabels};
 

@@ -1,19 +1,19 @@
-//! How much YAML may grow while it is read.
+//! Limits how much YAML may grow while it is parsed.
 //!
-//! An alias stands for everything its anchor names, other aliases included: 15 KB can stand for gigabytes. The reader limits
-//! that for each document, and a directory has any number of those. Here it is limited for all that a run reads of one side,
+//! An alias expands to everything its anchor names, other aliases included: 15 KB can expand to gigabytes. The parser limits that
+//! per document, but a directory can hold any number of documents. This limit covers everything that a run reads from one side,
 //! by counting: nothing is expanded to find out how large it would be.
 
 use std::collections::BTreeMap;
 
 use granit_parser::{Event, Options, Parser};
 
-/// What anchors and aliases may add to everything that is read of one side, in bytes.
+/// How many bytes anchors and aliases may add in total, over everything that is read from one side.
 const BUDGET: u64 = 64 << 20;
-/// What the reader needs for one event, beside its text.
+/// What the parser needs for one event, besides its text.
 const EVENT: u64 = 128;
 
-/// What is left of the budget.
+/// The remaining budget.
 pub(crate) struct Expansion {
     left: u64,
 }
@@ -33,13 +33,13 @@ impl Default for Expansion {
 }
 
 impl Expansion {
-    /// Takes what a text would grow by out of the budget.
+    /// Subtracts a text's growth from the budget.
     pub(crate) fn take(&mut self, text: &str) -> Result<(), Refused> {
         self.left = self.left.checked_sub(growth(text)?).ok_or(Refused::TooMuch)?;
         Ok(())
     }
 
-    /// What is wrong with a text that would take more than is left.
+    /// The error for a text that would exceed the budget.
     pub(crate) fn exceeded() -> String {
         format!(
             "its YAML aliases, with those of the files before it, expand to more than {} MiB",
@@ -48,17 +48,17 @@ impl Expansion {
     }
 }
 
-/// What the reader keeps for the anchors of a text, and reads again for its aliases. Both count with everything in them: an
-/// anchor within an anchor is kept twice.
+/// What the parser stores for the anchors of a text, and replays for its aliases. Both count with everything in them: an anchor
+/// within an anchor is stored twice.
 fn growth(text: &str) -> Result<u64, Refused> {
-    // Most texts have neither, and are not read twice.
+    // Most texts have neither, and are not scanned.
     if !text.contains('&') {
         return Ok(0);
     }
     let mut options = Options::default();
     options.set_emit_comments(false);
     let mut anchors: BTreeMap<usize, u64> = BTreeMap::new();
-    // The sizes of what is open, each with its anchor; 0 is none.
+    // The sizes of the nodes that are open, each with its anchor; 0 is none.
     let mut open: Vec<(usize, u64)> = Vec::new();
     let mut growth = 0_u64;
     for event in Parser::new_from_str_with_options(text, options) {
@@ -74,7 +74,7 @@ fn growth(text: &str) -> Result<u64, Refused> {
             Event::SequenceEnd | Event::MappingEnd => open.pop().unwrap_or_default(),
             Event::Scalar(text, _, anchor, _) => (anchor, EVENT.saturating_add(text.len() as u64)),
             Event::Alias(anchor) => {
-                // One that is within its own anchor is refused by the reader.
+                // The parser refuses an alias inside its own anchor.
                 let size = anchors.get(&anchor).copied().unwrap_or_default();
                 growth = growth.saturating_add(size);
                 (0, size)
@@ -92,7 +92,7 @@ fn growth(text: &str) -> Result<u64, Refused> {
     Ok(growth)
 }
 
-/// Each anchor stands for ten of the one before it.
+/// Each anchor expands to ten of the one before it.
 #[cfg(test)]
 pub(crate) fn bomb(anchors: usize) -> String {
     use std::fmt::Write as _;
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(growth("a: &a [\n"), Err(Refused::Malformed(1, 7)));
     }
 
-    /// Of the second and third anchor of a bomb.
+    /// The second and third anchor of a bomb.
     fn deeper(scalar: u64) -> u64 {
         let first = 10 * scalar + 2 * EVENT;
         let second = 10 * first + 2 * EVENT;

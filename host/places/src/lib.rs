@@ -1,8 +1,8 @@
 //! Where objects live, behind one trait with few verbs.
 //!
-//! The engine is written once against [`Place`]: API server to API server, to a directory, from a directory.
-//! A place answers what it is asked and nothing more; it neither retries nor decides. Which failures are worth
-//! another try is said by [`PlaceError`], how often is the engine's business.
+//! The engine is written once against [`Place`]: API server to API server, to a directory, from a directory. A place does what it
+//! is asked and no more; it neither retries nor decides. [`PlaceError`] says which failures are worth retrying; the engine
+//! decides how often.
 
 mod body;
 mod builtin;

@@ -1,4 +1,4 @@
-//! The verbs every place has, and what can go wrong with them.
+//! The verbs of every place, and their errors.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,31 +12,31 @@ use pivot_core::{Key, Kind, Meta, Object, Uid};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a place answers.
+/// The result of a verb.
 pub type Result<T, E = PlaceError> = std::result::Result<T, E>;
 
-/// What a place can do. The engine asks this and never what sort of place it is.
+/// What a place can do. The engine asks for this and never for the type of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
-    /// A move can keep its record there.
+    /// It can store a move's record.
     pub keeps_state: bool,
-    /// It has Leases, so that one run can keep others out.
+    /// It has Leases, with which a run can keep others out.
     pub has_leases: bool,
     /// Controllers act on its objects: they are paused, resumed, waited for, and can do harm.
     pub has_controllers: bool,
-    /// Status belongs to the controllers there: a create drops it.
+    /// Its controllers own the status: a create drops it.
     pub owns_status: bool,
-    /// Objects of it can be deleted once they were moved.
+    /// Its objects can be deleted once they were moved.
     pub deletes: bool,
-    /// What it has may be run by a management cluster elsewhere: files of one that was not paused for good.
+    /// A management cluster elsewhere may be running its objects: the files of a cluster that was not paused for good.
     pub may_live_on: bool,
-    /// It judges requests before they are made: which kinds it serves, what a user may do, what a create would become.
+    /// It can judge requests before they are made: which kinds it serves, what a user may do, what a create would result in.
     pub judges: bool,
 }
 
 impl Capabilities {
-    /// Those of an API server.
+    /// The capabilities of an API server.
     pub const API_SERVER: Self = Self {
         keeps_state: true,
         has_leases: true,
@@ -46,7 +46,7 @@ impl Capabilities {
         may_live_on: false,
         judges: true,
     };
-    /// Those of files that nothing acts on.
+    /// The capabilities of files, on which nothing acts.
     pub const FILES: Self = Self {
         keeps_state: false,
         has_leases: false,
@@ -58,64 +58,64 @@ impl Capabilities {
     };
 }
 
-/// A move that is about to write to a place.
+/// The start of a move's writes to a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Opening {
     /// The move's id.
     pub move_id: String,
-    /// Whether a record says that it is under way.
+    /// Whether a record says that the move is already under way.
     pub begun: bool,
 }
 
-/// How a move that wrote to a place is done with it.
+/// How a move finishes with a place that it wrote to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Closing {
-    /// All is there. `handover`: the source was left for this place to take over; otherwise it is still live.
+    /// Everything is there. `handover`: the source was left paused for this place to take over; otherwise it is still live.
     Complete {
         /// See above.
         handover: bool,
     },
-    /// The move did not come about; what it wrote was removed, or it wrote nothing.
+    /// The move was cancelled; what it wrote was removed, or it wrote nothing.
     Abandoned,
 }
 
-/// Tells one place from another.
+/// Distinguishes places.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Identity {
-    /// The UID of the namespace kube-system: the same cluster under two names has the same.
+    /// The UID of the namespace kube-system: the same for one cluster under two names.
     Cluster(Uid),
-    /// The place can't tell (kube-system may not be read).
+    /// Not known (the user can't read kube-system).
     Unknown,
     /// Files.
     Directory {
-        /// Where, by its canonical path.
+        /// Its canonical path.
         path: String,
-        /// What is in it, wherever it lies; none where it is written.
+        /// Identifies its contents, wherever they are; none if it is being written.
         contents: Option<Uid>,
     },
 }
 
-/// One complete list, and the version it was true at.
+/// One complete list, and its version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Listing {
     /// The objects.
     pub objects: Vec<Object>,
-    /// Where a watch goes on from.
+    /// The version from which a watch continues.
     pub resource_version: String,
 }
 
-/// As [`Listing`], metadata only.
+/// Like [`Listing`], metadata only.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MetaListing {
     /// The objects' metadata.
     pub metas: Vec<Meta>,
-    /// Where a watch goes on from.
+    /// The version from which a watch continues.
     pub resource_version: String,
 }
 
-/// Which part of an object is written.
+/// The part of an object that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Subresource {
     /// The object itself.
@@ -129,31 +129,31 @@ pub enum Subresource {
 pub struct Patch {
     /// The JSON merge patch. A `metadata.resourceVersion` (and `uid`) in it is a precondition.
     pub body: Value,
-    /// What it is for.
+    /// The part of the object it changes.
     pub subresource: Subresource,
-    /// Really, or only asked.
+    /// Whether to apply it or only try it.
     pub change: Change,
 }
 
-/// What must still be true for a delete to happen.
+/// What must still be true for a delete to take effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preconditions {
-    /// It is this object, not another of the same name.
+    /// The object has this UID, so it isn't another of the same name.
     pub uid: Option<Uid>,
     /// It is in this state.
     pub resource_version: Option<String>,
 }
 
-/// What a watch tells.
+/// An event of a watch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
     /// Added or changed.
     Applied(Object),
-    /// Gone; the last state.
+    /// Deleted; the last state.
     Deleted(Object),
 }
 
-/// An access that is asked for before it is needed.
+/// A permission that is checked before it is needed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Access {
     /// `create`, `patch`, `delete`, `list`, …
@@ -184,20 +184,20 @@ impl fmt::Display for Access {
     }
 }
 
-/// Whether a write is meant.
+/// Whether a write takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// Really do it.
+    /// Apply it.
     Real,
     /// Ask the server what it would do.
     DryRun,
 }
 
-/// Why a place did not do what it was asked. Messages never carry an object's body.
+/// Why a call failed. Messages never contain an object's body.
 ///
-/// A value, since a place may be at the far end of a connection: it has no source, and causes are part of the text. Those of
-/// connections are put there whole, by `kube/transport.rs:chain`; of servers' answers, which may quote the object, only what
-/// `kube/status.rs` lets through.
+/// A plain value, since a place may be at the far end of a connection: it has no source, and causes are part of the text. The
+/// causes of connection errors are included in full, by `kube/transport.rs:chain`; of servers' answers, which may quote the
+/// object, only what `kube/status.rs` lets through.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum PlaceError {
     /// No such object, kind or namespace.
@@ -209,37 +209,37 @@ pub enum PlaceError {
     /// The object changed since it was read, or a precondition failed.
     #[error("conflict: {0}")]
     Conflict(String),
-    /// The user may not.
+    /// The user lacks the permission.
     #[error("forbidden: {0}")]
     Forbidden(String),
     /// The server knows neither the user nor the certificate.
     #[error("not authenticated: {0}")]
     Unauthorized(String),
-    /// Refused for good: schema, admission, unknown field.
+    /// Permanently refused: schema, admission, unknown field.
     #[error("refused: {0}")]
     Invalid(String),
-    /// The list or watch must start anew.
+    /// The list or watch must start over.
     #[error("expired: {0}")]
     Expired(String),
-    /// The server asks for patience.
+    /// The server asks clients to slow down.
     #[error("the server asks for fewer requests")]
     TooManyRequests {
-        /// How long, if it said so.
+        /// For how long, if it said so.
         retry_after: Option<Duration>,
     },
-    /// Not reached, answered with a 5xx or not in time: whether a write happened is not known.
+    /// Not reached, a 5xx answer or a timeout: a write may or may not have taken effect.
     #[error("no answer: {0}")]
     Unavailable(String),
-    /// An answer that is none.
+    /// An answer that can't be parsed.
     #[error("unreadable answer: {0}")]
     Unreadable(String),
-    /// This sort of place has no such verb.
+    /// This type of place doesn't support the verb.
     #[error("{0} can't {1}")]
     Unsupported(Cow<'static, str>, Cow<'static, str>),
 }
 
 impl PlaceError {
-    /// A verb that a sort of place does not have.
+    /// The error for a verb that a type of place doesn't support.
     pub const fn unsupported(place: &'static str, verb: &'static str) -> Self {
         Self::Unsupported(Cow::Borrowed(place), Cow::Borrowed(verb))
     }
@@ -250,7 +250,7 @@ impl PlaceError {
     }
 }
 
-/// How many requests a place asked to slow down for, counted by those who sent them.
+/// How many requests a place has throttled, counted by the clients.
 pub type Throttled = Arc<AtomicU64>;
 
 /// A path of a service inside a cluster.
@@ -268,40 +268,40 @@ pub struct ServicePath {
 
 /// A place that holds objects.
 ///
-/// Every verb is asynchronous and may fail, and what it takes and gives is owned and serialisable: a place may be at the
-/// far end of a connection.
+/// Every verb is asynchronous and may fail, and its arguments and results are owned and serialisable: a place may be at the far
+/// end of a connection.
 #[async_trait]
 pub trait Place: Send + Sync + 'static {
-    /// What people call it: a context and server, or a path.
+    /// Its name for people: a context and server, or a path.
     fn label(&self) -> &str;
 
-    /// Where the user named it: a kubeconfig and a context. None where the label says all there is.
+    /// Where the user named it: a kubeconfig and a context. None if the label says everything.
     fn named_in(&self) -> Option<&str> {
         None
     }
 
-    /// What it can do; known before anything is asked of it.
+    /// What it can do; known without a request.
     fn can(&self) -> Capabilities;
 
-    /// The count of requests that it turned away. It is the place's and not a run's: runs that were given the same place slow
-    /// down together. A place that never asks to slow down needs none to share.
+    /// The count of requests that it throttled. It belongs to the place and not to a run: runs that share a place slow down
+    /// together. A place that never throttles has none to share.
     fn throttled(&self) -> Throttled {
         Throttled::default()
     }
 
-    /// Which place it is.
+    /// The identity of the place.
     async fn identify(&self) -> Result<Identity>;
 
-    /// Every listable kind, with the labels of its definition. Asked once per run.
+    /// Every listable kind, with the labels of its definition. Called once per run.
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>>;
 
     /// All objects of a kind, in one namespace or in all, whole bodies.
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing>;
 
-    /// As [`Place::list`], of one namespace, only the objects that carry a label.
+    /// Like [`Place::list`], for one namespace, only the objects that carry a label.
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing>;
 
-    /// As [`Place::list`], metadata only.
+    /// Like [`Place::list`], metadata only.
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing>;
 
     /// One object, or none.
@@ -316,7 +316,7 @@ pub trait Place: Send + Sync + 'static {
     /// Deletes an object, in the background.
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()>;
 
-    /// What happens to a kind's objects from a version on. Ends, or fails with `Expired`, when it must start anew.
+    /// The changes to a kind's objects since a version. Ends, or fails with `Expired`, when the watch must start over.
     async fn watch(
         &self,
         kind: &Arc<Kind>,
@@ -324,17 +324,18 @@ pub trait Place: Send + Sync + 'static {
         resource_version: &str,
     ) -> Result<BoxStream<'static, Result<Event>>>;
 
-    /// Told which kinds are about to be written. A place that knows its own kinds has no use for that.
+    /// Announces which kinds are about to be written. A place that knows its own kinds ignores it.
     async fn learn(&self, _kinds: &[Arc<Kind>]) -> Result<()> {
         Ok(())
     }
 
-    /// A move is about to write. A place without records refuses any other move than the one it was opened for first.
+    /// Announces that a move is about to write. A place without records refuses any move but the one that opened it first.
     async fn open(&self, _opening: &Opening) -> Result<()> {
         Ok(())
     }
 
-    /// A move is done with the place. Until then nobody takes a part for the whole. Asked again it answers the same.
+    /// A move is done with the place. Before that nobody must mistake a part for the whole. Calling it again has no further
+    /// effect.
     async fn close(&self, _closing: &Closing) -> Result<()> {
         Ok(())
     }
@@ -344,6 +345,6 @@ pub trait Place: Send + Sync + 'static {
         Err(PlaceError::unsupported("this place", "ask services"))
     }
 
-    /// Which of these the user may not do.
+    /// Which of these permissions the user lacks.
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>>;
 }

@@ -1,4 +1,4 @@
-//! Reading regular files and nothing else: a pipe would keep us waiting for whoever writes to it, and a device never ends.
+//! Reads regular files only: a pipe would block until someone writes to it, and a device never ends.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, Read, Result};
@@ -6,10 +6,10 @@ use std::io::{Error, Read, Result};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// What is read of a file, at most.
+/// How many bytes of a file are read at most.
 const LIMIT: u64 = 64 << 20;
 
-/// Opening a pipe with it doesn't wait for a writer.
+/// With this flag, opening a pipe doesn't wait for a writer.
 #[cfg(unix)]
 pub(crate) const NOT_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
@@ -25,10 +25,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     content(options.open(path)?)
 }
 
-/// The content of a file that was opened without waiting for it.
+/// The content of a file that was opened with [`NOT_WAITING`].
 pub(crate) fn content(file: File) -> Result<Vec<u8>> {
     let metadata = file.metadata()?;
-    // Another one may have taken its place since it was looked at.
+    // Another file may have replaced it since it was checked.
     #[cfg(unix)]
     check(metadata.mode())?;
     let mut content = Vec::with_capacity(usize::try_from(metadata.len().min(LIMIT)).unwrap_or_default());
@@ -39,8 +39,7 @@ pub(crate) fn content(file: File) -> Result<Vec<u8>> {
     }
 }
 
-/// Refuses what is not a regular file, before it is opened: for a device that may be enough to set it going, and a socket can't
-/// be opened.
+/// Refuses anything but a regular file, before opening it: merely opening a device may activate it, and a socket can't be opened.
 #[cfg(unix)]
 pub(crate) fn check(mode: u32) -> Result<()> {
     let what = match mode & 0o170_000 {
@@ -71,7 +70,7 @@ mod tests {
         assert_eq!(refused(Path::new("/dev/zero")), "a device, not a regular file");
         assert_eq!(refused(dir.path()), "a directory, not a regular file");
         assert_eq!(read(&file).unwrap(), b"content");
-        // As if it had taken the file's place after that was looked at.
+        // As if it had replaced the file after the check.
         let opened = OpenOptions::new().read(true).custom_flags(NOT_WAITING).open(&pipe).unwrap();
         assert_eq!(content(opened).unwrap_err().to_string(), "a pipe, not a regular file");
     }

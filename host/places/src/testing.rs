@@ -1,4 +1,4 @@
-//! What the tests of several places share.
+//! Shared by the tests of several places.
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
-//! What an API server would have added: ids, and the ids of owners.
+//! Adds what an API server would have added: UIDs, and the UIDs of owners.
 //!
-//! Files written by hand have no uids. Such an object gets one that depends on nothing but what it is
-//! called, and a reference to an owner without one is resolved by name: reading the same directory twice
-//! gives the same objects.
+//! Files written by hand have no UIDs. Such an object gets one that depends only on its key, and an owner reference without a UID
+//! is resolved by name: reading the same directory twice gives the same objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use super::files::Files;
 use super::{DirectoryError, Manifest, definitions};
 use crate::body::{key_of, meta, set, text};
 
-/// The name space of ids made from names.
+/// The namespace of UIDs that are made from names.
 const IDS: Uuid = Uuid::from_u128(0x7e0d_2ef4_9a5c_4d3a_8b1e_5f27_c06b_91d3);
 
 /// Everything in a directory.
@@ -31,7 +30,7 @@ pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Con
     for mut document in documents {
         let (group_kind, version) = definitions::kind_of(&document)?;
         let Some(kind) = kinds.get(&group_kind) else { continue };
-        // Objects of one kind may be there in several versions.
+        // A directory may hold objects of one kind in several versions.
         let kind =
             versions.entry((group_kind, version.clone())).or_insert_with(|| match kind.version == version {
                 true => Arc::clone(kind),
@@ -66,7 +65,7 @@ pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Con
     Ok(contents)
 }
 
-/// The uid of each object. Two of one uid would be one object to a move.
+/// The UID of each object. A move would take two objects with the same UID for one.
 fn ids(found: &BTreeMap<Key, (Document, Arc<Kind>)>) -> Result<BTreeMap<Key, String>, DirectoryError> {
     let mut ids = BTreeMap::new();
     let mut first: BTreeMap<&str, (&Key, &Document)> = BTreeMap::new();
@@ -76,7 +75,7 @@ fn ids(found: &BTreeMap<Key, (Document, Arc<Kind>)>) -> Result<BTreeMap<Key, Str
         if let Some(odd) = odd_id(uid).or_else(|| odd_id(version)) {
             return Err(document.error(format!("{key}: {odd}")));
         }
-        // The one that comes later in the directory is at fault.
+        // The later one in the directory is reported.
         if let Some(other) = first.insert(uid, (key, document)) {
             let mut both = [other, (key, document)];
             both.sort_by_key(|(_, document)| (&document.file, document.number));
@@ -97,7 +96,7 @@ fn id(key: &Key) -> Uuid {
     Uuid::new_v5(&IDS, path.as_bytes())
 }
 
-/// Gives references without a uid the one of the object they name: in the same namespace, or in none.
+/// Gives references without a UID the UID of the object they name: in the same namespace, or cluster-scoped.
 fn resolve_owners(
     key: &Key,
     document: &mut Document,

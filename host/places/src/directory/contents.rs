@@ -1,4 +1,4 @@
-//! What is in a directory, as far as a move sees it: objects, their kinds, and the version of the whole.
+//! The contents of a directory as a move sees them: objects, their kinds, and the version of the whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::{DirectoryError, Manifest};
 
-/// An object and where it is kept.
+/// An object and the file that holds it.
 pub(super) struct Entry {
     pub(super) file: String,
     pub(super) object: Object,
@@ -22,11 +22,11 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// What tells these objects from others, wherever their files lie and however they are written.
+    /// Identifies these objects, wherever their files are and however they are formatted.
     pub(super) fn digest(&self) -> Uid {
         let mut hash = Sha256::new();
         for (key, entry) in &self.entries {
-            // As long as each says how long it is, no two of them run into each other.
+            // Each part is preceded by its length, so that adjacent parts can't be confused.
             for part in [key.to_string().as_bytes(), entry.object.raw()] {
                 hash.update((part.len() as u64).to_le_bytes());
                 hash.update(part);
@@ -36,8 +36,8 @@ impl Contents {
         Uid(format!("{}{digest}", names::FILES))
     }
 
-    /// Gives objects back the state that they had before whoever wrote them paused them, to copy them: a move, which left a note
-    /// of it, or clusterctl, which leaves none.
+    /// Restores the state that objects had before they were paused in order to be copied: by a move, which left an undo
+    /// annotation, or by clusterctl, which leaves none.
     pub(super) fn unpause(&mut self, manifest: Option<&Manifest>) -> Result<(), DirectoryError> {
         let by_clusterctl = manifest.is_none() && self.is_clusterctls();
         for Entry { file, object } in self.entries.values_mut() {
@@ -59,7 +59,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether `clusterctl move --to-directory` wrote it, by the names of its files.
+    /// Whether `clusterctl move --to-directory` wrote it, judging by its file names.
     fn is_clusterctls(&self) -> bool {
         let name = |Key { group_kind, namespace, name }: &Key| {
             format!("{}_{}_{name}.yaml", group_kind.kind, namespace.as_deref().unwrap_or_default())

@@ -1,10 +1,9 @@
-//! Which kinds a directory has: defined in it, known to everyone, or guessed.
+//! Which kinds a directory has: defined in it, built in, or guessed.
 //!
-//! A definition in the directory says it best, then the manifest of a move that wrote it. Without either a
-//! kind is guessed from its objects: the plural by Kubernetes' own rule, the scope from whether they have a
-//! namespace, the status subresource from whether they have a status (Cluster API's contract asks for one).
-//! Such a kind takes part in discovery, as if `clusterctl init` had labelled it: somebody put its objects into
-//! the directory to have them moved.
+//! A definition in the directory takes precedence, then the manifest of the move that wrote it. Without either, a kind is guessed
+//! from its objects: the plural by Kubernetes' own rule, the scope from whether they have a namespace, the status subresource
+//! from whether they have a status (Cluster API's contract requires one). Such a kind takes part in discovery as if `clusterctl
+//! init` had labelled it: its objects are in the directory to be moved.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +103,7 @@ pub(super) fn all(
         kinds.entry(group_kind.clone()).or_insert_with(|| guess(group_kind, version, &document.body));
     }
     for (group_kind, kind) in &mut kinds {
-        // What stands in the files is what is read: nothing converts it.
+        // Objects are read in the version that the files have: nothing converts them.
         if let Some(versions) = used.get(group_kind)
             && let (Some(version), 1) = (versions.first(), versions.len())
         {
@@ -160,7 +159,7 @@ fn guess(group_kind: GroupKind, version: String, body: &Value) -> Kind {
     }
 }
 
-/// As Kubernetes' `UnsafeGuessKindToResource`.
+/// Like Kubernetes' `UnsafeGuessKindToResource`.
 fn plural(kind: &str) -> String {
     let name = kind.to_lowercase();
     match name.strip_suffix('y') {

@@ -1,8 +1,7 @@
 //! From files to JSON values, integers exact.
 //!
-//! YAML is read as Kubernetes' own tools read it, which is mostly YAML 1.1: `yes`, `no`, `on`, `off` are
-//! booleans and `0644` is octal. What serde-saphyr says about a file it can't read may quote it, so only the
-//! place is passed on.
+//! YAML is read like Kubernetes' own tools read it, which is mostly YAML 1.1: `yes`, `no`, `on`, `off` are booleans and `0644` is
+//! octal. serde-saphyr's errors may quote the file, so only their position is passed on.
 
 use pivot_core::object::DEPTH;
 use serde_json::Value;
@@ -11,22 +10,22 @@ use super::DirectoryError;
 use super::files::Files;
 use crate::expansion::{Expansion, Refused};
 
-/// One object as it was found.
+/// One object as found in a file.
 pub(super) struct Document {
     pub(super) file: String,
-    /// From 1; empty documents don't count.
+    /// Counted from 1; empty documents don't count.
     pub(super) number: usize,
     pub(super) body: Value,
 }
 
 impl Document {
-    /// What is wrong with it.
+    /// An error about this document.
     pub(super) fn error(&self, reason: impl Into<String>) -> DirectoryError {
         DirectoryError::Document { file: self.file.clone(), document: self.number, reason: reason.into() }
     }
 }
 
-/// Every object below a directory, in the order of files and documents. Lists are unrolled.
+/// Every object below a directory, in the order of files and documents. Lists are expanded.
 pub(super) fn all(files: &Files) -> Result<Vec<Document>, DirectoryError> {
     let (mut found, mut expansion) = (Vec::new(), Expansion::default());
     for file in files.list()? {
@@ -35,7 +34,7 @@ pub(super) fn all(files: &Files) -> Result<Vec<Document>, DirectoryError> {
     Ok(found)
 }
 
-/// The objects of one file; false: there is no such file.
+/// Reads the objects of one file; returns false if there is no such file.
 pub(super) fn of(
     files: &Files,
     file: &str,
@@ -47,7 +46,7 @@ pub(super) fn of(
         .map_err(|_| DirectoryError::Unusable { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
     for (index, body) in parse(file, text, expansion)?.into_iter().enumerate() {
         let document = Document { file: file.to_owned(), number: index + 1, body };
-        // A move would find out when it parses the object again, to copy it.
+        // Otherwise the move would fail later, when it parses the object again to copy it.
         if deeper(&document.body, DEPTH) {
             return Err(document.error(format!("nested deeper than {DEPTH} levels")));
         }
@@ -66,7 +65,7 @@ fn parse(file: &str, text: &str, expansion: &mut Expansion) -> Result<Vec<Value>
                 let at = format!("line {}, column {}", error.line(), error.column());
                 return Err(unreadable(file, 1, "JSON", Some(at)));
             }
-            // A flow mapping of YAML.
+            // It may be a YAML flow mapping.
             Err(_) => {}
         }
     }
@@ -77,7 +76,7 @@ fn parse(file: &str, text: &str, expansion: &mut Expansion) -> Result<Vec<Value>
         }
     })?;
     let options = serde_saphyr::options! {
-        // Sizes are limited by the files', and aliases by the budget that they share.
+        // File sizes limit the size, and the shared budget limits aliases.
         budget: None,
         legacy_octal_numbers: true,
         with_snippet: false,
@@ -105,7 +104,7 @@ fn unreadable(file: &str, document: usize, format: &str, at: Option<String>) -> 
     }
 }
 
-/// Whether a value has more than so many levels. The readers let nothing through that is too deep for this recursion.
+/// Whether a value has more than so many levels. The parsers reject anything too deep for this recursion.
 fn deeper(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return value.is_object() || value.is_array() };
     match value {
@@ -115,7 +114,7 @@ fn deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// kubectl takes whatever is called a list and has items for one.
+/// Like kubectl, treats everything with a kind ending in List and with items as a list.
 fn unroll(mut document: Document, found: &mut Vec<Document>) -> Result<(), DirectoryError> {
     let listed = document.body.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
     if !document.body.is_object() {

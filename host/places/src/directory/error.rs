@@ -1,80 +1,80 @@
-//! What can be wrong with a directory.
+//! Problems with a directory.
 
 use pivot_core::refusal::some_of;
 use pivot_core::{Key, words};
 
-/// Why a directory can't be used. Carries no part of a file's content but names.
+/// Why a directory can't be used. Contains no part of a file's content but names.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DirectoryError {
-    /// The file system says no.
+    /// The file system returned an error.
     #[error("{path}: {source}")]
     Io {
-        /// Which file or directory.
+        /// The file or directory.
         path: String,
-        /// What it says.
+        /// The error.
         source: std::io::Error,
     },
-    /// A file or directory is not what can be worked with.
+    /// A file or directory is of a kind that can't be used.
     #[error("{path}: {reason}")]
     Unusable {
-        /// Which.
+        /// The file or directory.
         path: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A file is not readable as what it should be.
+    /// A file's content is not valid.
     #[error("{file}, document {document}: {reason}")]
     Document {
-        /// Which file.
+        /// The file.
         file: String,
-        /// Which document of it, from 1.
+        /// The document in it, counted from 1.
         document: usize,
         /// What is wrong with it.
         reason: String,
     },
-    /// Two documents are the same object.
+    /// Two documents define the same object.
     #[error("{key} is both in {first} and in {second}")]
     Twice {
-        /// Which object.
+        /// The object.
         key: Box<Key>,
-        /// Where it is first.
+        /// The first document.
         first: String,
-        /// Where it is again.
+        /// The second document.
         second: String,
     },
-    /// There is something in the directory that is not ours.
+    /// The directory holds something that pivot-host didn't write.
     #[error(
         "{path} is not empty ({found} is there): nothing in it will be overwritten; choose a new directory"
     )]
     NotEmpty {
-        /// Which directory.
+        /// The directory.
         path: String,
-        /// What is in it.
+        /// A name that was found in it.
         found: String,
     },
     /// The directory belongs to another move.
     #[error("{path} belongs to move {found}; choose a new directory")]
     OtherMove {
-        /// Which directory.
+        /// The directory.
         path: String,
-        /// Whose it is.
+        /// The move that it belongs to.
         found: String,
     },
-    /// The move that wrote the directory did not come to its end.
+    /// The move that wrote the directory did not finish.
     #[error("{path} is incomplete: move {move_id} has not finished writing it")]
     Incomplete {
-        /// Which directory.
+        /// The directory.
         path: String,
-        /// Which move.
+        /// The move.
         move_id: String,
     },
-    /// Files that the manifest names are not there.
+    /// Files that the manifest names are missing.
     #[error("{path}: the manifest lists files that don't exist: {}", words::line(&some_of(files, 8), 1_000))]
     Missing {
-        /// Which directory.
+        /// The directory.
         path: String,
-        /// Which files.
+        /// The missing files.
         files: Vec<String>,
     },
 }

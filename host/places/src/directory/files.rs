@@ -1,4 +1,4 @@
-//! Files below one directory handle: walked in order, written whole or not at all.
+//! Files below one directory handle: listed in order, written atomically.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,11 +13,11 @@ use uuid::Uuid;
 use super::DirectoryError;
 use crate::regular;
 
-/// How deep directories may lie in each other; a link may make a circle.
+/// How deeply directories may be nested; links can form a cycle.
 const DEPTH: usize = 16;
 /// The longest name before the extension; file systems end at 255.
 const NAME_LIMIT: usize = 200;
-/// Begins the names of files that are being written.
+/// Prefix of the names of files that are being written.
 const TEMPORARY: &str = ".tmp-";
 
 /// A directory, by its handle and its canonical path.
@@ -27,7 +27,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// An existing directory.
+    /// Opens an existing directory.
     pub(super) fn open(path: &Path) -> Result<Self, DirectoryError> {
         let shown = path.display().to_string();
         let canonical = std::fs::canonicalize(path).map_err(|error| failed(&shown, error))?;
@@ -36,7 +36,7 @@ impl Files {
         Ok(Self { dir, path: canonical.display().to_string() })
     }
 
-    /// An existing directory, or a new one for nobody but us.
+    /// Opens an existing directory, or creates one that only we can access.
     pub(super) fn create(path: &Path) -> Result<Self, DirectoryError> {
         if !path.exists() {
             let mut builder = std::fs::DirBuilder::new();
@@ -55,7 +55,7 @@ impl Files {
         &self.path
     }
 
-    /// Every file with objects in it, in order; hidden ones and those of other sorts are not looked at.
+    /// Every file that may hold objects, in order; hidden files and other types are skipped.
     pub(super) fn list(&self) -> Result<Vec<String>, DirectoryError> {
         let mut found = Vec::new();
         self.walk(&self.dir, "", DEPTH, &mut found)?;
@@ -71,12 +71,12 @@ impl Files {
                 let reason = format!("a file name that is not UTF-8: {}", name.display());
                 return Err(DirectoryError::Unusable { path: format!("{}/{at}", self.path), reason });
             };
-            // Mounted ConfigMaps keep their content twice, once below a hidden link.
+            // Mounted ConfigMaps have their content twice, once below a hidden link.
             if name.starts_with('.') {
                 continue;
             }
             let path = format!("{at}{name}");
-            // Follows links, as far as they stay inside.
+            // Follows links that stay inside the directory.
             let metadata = dir.metadata(name).map_err(|error| failed(&path, error))?;
             if metadata.is_dir() {
                 if depth == 0 {
@@ -92,7 +92,7 @@ impl Files {
         Ok(())
     }
 
-    /// The first name in the directory, if there is one beside `mark` and what a write that died left behind.
+    /// The first name in the directory, other than `mark` and the leftovers of interrupted writes.
     pub(super) fn first(&self, mark: &str) -> Result<Option<String>, DirectoryError> {
         let names = self.dir.entries().and_then(|entries| {
             entries.map(|entry| Ok(entry?.file_name().display().to_string())).collect::<Result<Vec<_>, _>>()
@@ -101,7 +101,7 @@ impl Files {
         Ok(names.filter(|name| name != mark && !name.starts_with(TEMPORARY)).min())
     }
 
-    /// A file's content; none if there is no such file.
+    /// A file's content; none if it doesn't exist.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
         let mut options = OpenOptions::new();
         options.read(true);
@@ -119,7 +119,7 @@ impl Files {
         }
     }
 
-    /// Writes a file that only we may read. Whoever looks sees the old content or the new, nothing between.
+    /// Writes a file that only we can read. Readers see either the old content or the new, nothing in between.
     pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<(), DirectoryError> {
         let temporary = format!("{TEMPORARY}{}", Uuid::new_v4().simple());
         let mut options = OpenOptions::new();
@@ -132,13 +132,13 @@ impl Files {
             .and_then(|mut file| file.write_all(content))
             .and_then(|()| self.dir.rename(&temporary, &self.dir, name));
         written.map_err(|error| {
-            // Best effort: `sweep` takes away what stays behind.
+            // Best effort: `sweep` removes leftovers.
             drop(self.dir.remove_file(&temporary));
             self.failed(name, error)
         })
     }
 
-    /// Takes a file away; one that is not there is no error.
+    /// Removes a file; a missing one is no error.
     pub(super) fn remove(&self, name: &str) -> Result<(), DirectoryError> {
         match self.dir.remove_file(name) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.failed(name, error)),
@@ -146,7 +146,7 @@ impl Files {
         }
     }
 
-    /// Takes away what an interrupted run left half written.
+    /// Removes half-written files of an interrupted run.
     pub(super) fn sweep(&self) -> Result<(), DirectoryError> {
         for entry in self.dir.entries().map_err(|error| failed(&self.path, error))? {
             let name = entry.map_err(|error| failed(&self.path, error))?.file_name();
@@ -157,12 +157,12 @@ impl Files {
         Ok(())
     }
 
-    /// Waits until a file's content has reached the disk.
+    /// Waits until a file's content is on disk.
     pub(super) fn sync(&self, name: &str) -> Result<(), DirectoryError> {
         self.dir.open(name).and_then(|file| file.sync_all()).map_err(|error| self.failed(name, error))
     }
 
-    /// Waits until the names have reached the disk.
+    /// Waits until the names are on disk.
     pub(super) fn sync_names(&self) -> Result<(), DirectoryError> {
         // The handle itself may be one that can't be synced (O_PATH).
         let synced = self.dir.open(".").and_then(|dir| dir.sync_all());
@@ -178,8 +178,7 @@ fn failed(path: &str, error: std::io::Error) -> DirectoryError {
     DirectoryError::Io { path: path.to_owned(), source: error }
 }
 
-/// An object's file: different objects have different files, also where a file system does not tell upper
-/// case from lower.
+/// The name of an object's file: different objects have different files, even on a case-insensitive file system.
 pub(super) fn name(key: &Key) -> String {
     let kind = &key.group_kind;
     let namespace = key.namespace.as_deref().unwrap_or_default();
@@ -192,7 +191,7 @@ pub(super) fn name(key: &Key) -> String {
     }
 }
 
-/// Kubernetes names but for the rare colon and capital stay as they are.
+/// Leaves Kubernetes names unchanged, except for the rare colon or capital.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

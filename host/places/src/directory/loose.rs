@@ -1,4 +1,4 @@
-//! Objects out of one file, for whoever only wants to look at them: no definitions, no ids, no owners resolved.
+//! Reads objects from one file just to look at them: no definitions, no UIDs, no owners resolved.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use super::{DirectoryError, definitions, documents};
 use crate::body::text;
 use crate::expansion::Expansion;
 
-/// The objects of a file of manifests, in their order. What a definition would say of their kinds is guessed: namespaced
-/// is what has a namespace.
+/// The objects of a manifest file, in order. What a definition would say about their kinds is guessed: an object with a namespace
+/// is of a namespaced kind.
 pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
     let io = |reason: &str| DirectoryError::Unusable {
         path: path.display().to_string(),

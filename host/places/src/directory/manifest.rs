@@ -1,7 +1,7 @@
-//! The manifest: written last, it says that a directory is complete, and whose it is.
+//! The manifest: written last, it shows that a directory is complete and which move wrote it.
 //!
-//! Until then a hidden file beside the objects says which move is writing, so that the same move can go on
-//! and nobody else takes a part for the whole.
+//! Until then a hidden file beside the objects names the move that is writing, so that this move can continue and nobody mistakes
+//! a part for the whole.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "Manifest";
 const FILE: &str = "manifest.json";
 pub(super) const UNFINISHED: &str = ".pivot-host.json";
-/// How much is shown of what a manifest says that can't be right.
+/// How many characters of an invalid manifest field are printed.
 const SHOWN: usize = 100;
 
-/// What the move that wrote a directory says about it.
+/// What the move that wrote a directory records about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
@@ -32,11 +32,11 @@ pub struct Manifest {
     pub kind: String,
     /// The move that wrote the directory.
     pub move_id: String,
-    /// Whether the source was left paused, for this directory to take over; otherwise it is still live.
+    /// Whether the source was left paused so that this directory takes over; otherwise the source is still live.
     pub handover: bool,
-    /// How many objects there are.
+    /// The number of objects.
     pub count: usize,
-    /// What is known about their kinds, so that a reader need not guess.
+    /// What is known about their kinds, so that readers don't have to guess.
     #[serde(default)]
     pub kinds: Vec<Kind>,
     /// SHA-256 of each file.
@@ -51,8 +51,7 @@ struct Unfinished {
 }
 
 impl Manifest {
-    /// Fails where files are missing; says where others were added or changed, which a site may have done on
-    /// purpose.
+    /// Fails if files are missing; warns if files were added or changed, which a site may have done on purpose.
     pub(super) fn check(&self, files: &Files) -> Result<(), DirectoryError> {
         let mut missing = Vec::new();
         for (name, digest) in &self.files {
@@ -74,7 +73,7 @@ impl Manifest {
     }
 }
 
-/// Whether a document is a manifest and not an object.
+/// Whether a document is a manifest rather than an object.
 pub(super) fn is(body: &Value) -> bool {
     let text = |field| body.get(field).and_then(Value::as_str);
     text("kind") == Some(KIND)
@@ -88,7 +87,7 @@ pub(super) fn read(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
         let version = words::line(&format!("{} {}", manifest.api_version, manifest.kind), SHOWN);
         return Err(unreadable(files, FILE, format!("{version} is not known here")));
     }
-    // Shortened, it would say that a part is the whole.
+    // A truncated manifest would pass off a part as the whole.
     if manifest.count != manifest.files.len() {
         let reason = format!("it counts {} objects and lists {}", manifest.count, manifest.files.len());
         return Err(unreadable(files, FILE, reason));
@@ -100,7 +99,7 @@ pub(super) fn read(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
     }
 }
 
-/// Whether it can be the id of a move.
+/// Fails if this can't be a move's id.
 fn known_move(files: &Files, name: &str, move_id: &str) -> Result<(), DirectoryError> {
     match is_move_id(move_id) {
         true => Ok(()),
@@ -108,25 +107,25 @@ fn known_move(files: &Files, name: &str, move_id: &str) -> Result<(), DirectoryE
     }
 }
 
-/// The move that has begun and not finished, if there is one.
+/// The move that has started and not finished, if there is one.
 pub(super) fn unfinished(files: &Files) -> Result<Option<String>, DirectoryError> {
     let Some(Unfinished { move_id }) = parse(files, UNFINISHED)? else { return Ok(None) };
     known_move(files, UNFINISHED, &move_id)?;
     Ok(Some(move_id))
 }
 
-/// From here on the directory is incomplete.
+/// Marks the directory as incomplete.
 pub(super) fn begin(files: &Files, move_id: &str) -> Result<(), DirectoryError> {
     write(files, UNFINISHED, &Unfinished { move_id: move_id.to_owned() })?;
     files.remove(FILE)
 }
 
-/// The directory is nobody's again.
+/// Removes the mark, so that any move can use the directory.
 pub(super) fn give_up(files: &Files) -> Result<(), DirectoryError> {
     files.remove(UNFINISHED)
 }
 
-/// From here on the directory is complete, and on the disk.
+/// Marks the directory as complete, with everything on disk.
 pub(super) fn finish<'a>(
     files: &Files,
     move_id: &str,

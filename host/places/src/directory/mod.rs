@@ -1,9 +1,9 @@
-//! A directory of files as a place: a backup, the way into an air-gapped site, a cluster written by hand.
+//! A directory of files as a place: a backup, a transfer into an air-gapped site, a cluster written by hand.
 //!
-//! A directory that is read ([`DirectoryPlace::to_read`]) takes any YAML or JSON that kubectl takes. One that is
-//! written ([`DirectoryPlace::to_write`], then opened for a move) holds one JSON file per object: YAML would read better, but its
-//! readers disagree on what `012`, `1_000` or `no` mean, and every one of them reads JSON the same. Files
-//! hold the complete object with its status, so that a later restore can use it.
+//! A directory that is read ([`DirectoryPlace::to_read`]) may hold any YAML or JSON that kubectl accepts. One that is written
+//! ([`DirectoryPlace::to_write`], then opened for a move) holds one JSON file per object: YAML would be more readable, but its
+//! parsers disagree on what `012`, `1_000` or `no` mean, while all of them read JSON identically. Files hold the complete object
+//! with its status, so that a later restore can use it.
 //!
 //! All files are opened below one directory handle: no name and no link leads out of it.
 
@@ -33,7 +33,7 @@ use crate::place::{Opening, PlaceError, Result};
 use contents::{Contents, Entry};
 use files::Files;
 
-/// What the verbs of a change have in common where they are refused.
+/// The error of every write to a directory that is read.
 const READ_ONLY: PlaceError = PlaceError::unsupported("a directory that is read", "be written to");
 
 /// A directory of objects.
@@ -49,11 +49,11 @@ struct Shared {
     contents: Mutex<Contents>,
 }
 
-/// What may be done with a directory.
+/// How a directory is used.
 #[derive(Clone)]
 enum Mode {
     Read,
-    /// It is to be written, and no move has opened it yet.
+    /// To be written, but no move has opened it yet.
     Unopened,
     /// This move writes it.
     Written(String),
@@ -75,7 +75,7 @@ impl DirectoryPlace {
         Ok(Self::new(files, manifest, Mode::Read, contents))
     }
 
-    /// A directory to write to, once a move opens it. It is made if it is not there.
+    /// A directory to write to, once a move opens it. It is created if it doesn't exist.
     pub fn to_write(path: &Path) -> Result<Self, DirectoryError> {
         Ok(Self::new(Files::create(path)?, None, Mode::Unopened, Contents::default()))
     }
@@ -86,7 +86,7 @@ impl DirectoryPlace {
         Self { shared: Arc::new(Shared { label, files, manifest, mode, contents }) }
     }
 
-    /// What the move that wrote the directory said about it at its end.
+    /// The manifest of the move that wrote the directory, if that finished.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.shared.manifest.as_ref()
     }
@@ -101,7 +101,7 @@ impl Shared {
         self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The move that writes; an error where none does.
+    /// The move that is writing; an error if none is.
     fn writer(&self) -> Result<String> {
         match &*self.mode() {
             Mode::Written(move_id) => Ok(move_id.clone()),
@@ -112,7 +112,7 @@ impl Shared {
         }
     }
 
-    /// Opens it for one move: it is empty, or was begun by the same move before, or by one that died before it wrote anything.
+    /// Opens it for one move: it must be empty, or started by the same move before, or by one that died before it wrote anything.
     fn open(&self, opening: &Opening) -> Result<(), DirectoryError> {
         let Opening { move_id, begun } = opening;
         let files = &self.files;
@@ -125,7 +125,7 @@ impl Shared {
             None => manifest::unfinished(files)?,
         };
         match owner {
-            // A copy that is complete is not touched again, but by a move whose record does not know it yet.
+            // A complete copy is not changed again, except by a move whose record doesn't know yet that it is complete.
             Some(found) if before.is_some() && !begun => {
                 return Err(DirectoryError::OtherMove { path: files.path().to_owned(), found });
             }
@@ -155,7 +155,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Where nothing was written, the directory is free for another move; otherwise it stays this one's, or that of whoever
+    /// If nothing was written, frees the directory for another move; otherwise it stays with this move, or with the one that
     /// opened it later.
     fn abandon(&self) -> Result<(), DirectoryError> {
         let Ok(writer) = self.writer() else { return Ok(()) };
@@ -168,12 +168,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether the mark is still this move's: two may have opened an empty directory at once, and the later one has it.
+    /// Whether the mark is still this move's: if two moves opened an empty directory at once, the later one has it.
     fn is_of(&self, writer: &str) -> Result<bool, DirectoryError> {
         Ok(manifest::unfinished(&self.files)?.as_deref() == Some(writer))
     }
 
-    /// Says that all is there: writes everything through to the disk, then the manifest.
+    /// Marks the copy as complete: flushes everything to disk, then writes the manifest.
     fn complete(&self, move_id: &str, handover: bool) -> Result<(), DirectoryError> {
         let contents = self.contents();
         let used = contents.entries.keys().map(|key| &key.group_kind);
@@ -183,12 +183,12 @@ impl Shared {
         manifest::finish(&self.files, move_id, handover, kinds.into_values().collect(), names).map(drop)
     }
 
-    /// Writes an object at a new version.
+    /// Stores an object at a new version.
     fn store(&self, contents: &mut Contents, kind: &Arc<Kind>, key: &Key, mut body: Value) -> Result<Object> {
         if !self.is_of(&self.writer()?).map_err(unwritten)? {
             return Err(PlaceError::Invalid(format!("{} was opened by another move meanwhile", self.label)));
         }
-        // No server gets that far; anyone with an editor does. A version twice would be two states that nobody can tell apart.
+        // No server counts this far, but anyone with an editor can. A version used twice would make two states indistinguishable.
         let next = contents.version.checked_add(1);
         contents.version = next.ok_or_else(|| {
             PlaceError::Invalid(format!(
@@ -202,7 +202,7 @@ impl Shared {
             Some(entry) => entry.file.clone(),
             None => files::name(key),
         };
-        // Writing is quick: it goes to the page cache, and to the disk when the move closes it.
+        // Writes are fast: they go to the page cache, and to disk when the move closes the directory.
         self.files.write(&file, &pretty(&body)?).map_err(unwritten)?;
         contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
         contents.entries.insert(key.clone(), Entry { file, object: object.clone() });
@@ -220,8 +220,8 @@ fn pretty(body: &Value) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A disk that is full stays full: another try does not help, and the run can be resumed. What it said is in the text: a place
-/// answers in values.
+/// Retrying won't help if the disk is full, and the run can be resumed. The cause becomes part of the text: places return plain
+/// values.
 fn unwritten(error: DirectoryError) -> PlaceError {
     PlaceError::Invalid(error.to_string())
 }

@@ -41,7 +41,7 @@ async fn complete(place: &DirectoryPlace, handover: bool) -> Manifest {
     manifest::read(&place.shared.files).unwrap().unwrap()
 }
 
-/// Why a move does not get a directory.
+/// The error of a move that can't open a directory.
 async fn kept_out(path: &Path, move_id: &str) -> String {
     written(path, move_id).await.err().unwrap().to_string()
 }
@@ -86,7 +86,7 @@ async fn definitions_lists_and_subdirectories_are_read() {
     ]);
     let place = DirectoryPlace::to_read(dir.path()).unwrap();
     let thing = find(&place, "Thing.g.io").await;
-    // The version is that of the files: nothing here converts.
+    // The version is the files' own: nothing here converts.
     assert_eq!((thing.version.as_str(), thing.plural.as_str()), ("v1beta1", "things"));
     assert_eq!(thing.served, ["v1", "v1beta1"]);
     assert!(thing.labels.discover && thing.labels.moves && !thing.labels.hierarchy);
@@ -156,7 +156,7 @@ fn errors_name_file_and_document() {
     assert_eq!(refused(&[("a.yaml", "- a")]), "a.yaml, document 1: not an object");
 }
 
-/// A document of one object.
+/// A document with one object.
 fn document(kind: &str, metadata: &Value) -> String {
     json!({"apiVersion": "g.io/v1", "kind": kind, "metadata": metadata}).to_string()
 }
@@ -165,7 +165,7 @@ fn named(name: &str) -> Value {
     json!({"name": name, "namespace": "a"})
 }
 
-/// One of the two would vanish without a word.
+/// One of the two would be dropped silently.
 #[test]
 fn two_documents_of_one_uid_are_refused() {
     let with =
@@ -213,7 +213,7 @@ fn names_that_lead_elsewhere_are_refused_by_file_and_document() {
     }
 }
 
-/// Their files would be the same where a file system does not tell upper case from lower.
+/// Their files would collide on a case-insensitive file system.
 #[test]
 fn kinds_that_differ_only_in_case_are_refused() {
     let (one, other) = (document("Thing", &named("t")), document("THING", &named("t")));
@@ -243,7 +243,7 @@ fn what_is_nested_too_deeply_is_refused() {
             assert!(told.starts_with(&format!("{file}, document 1: n")), "{levels}: {told}");
         }
     }
-    // As YAML alone writes it.
+    // Only YAML is written like this.
     for levels in [150, 300] {
         let block: String = (0..levels).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
         let told = refused(&[("b.yaml", &block)]);
@@ -305,7 +305,7 @@ async fn what_is_written_is_read_back_exactly() {
     assert_eq!(object.value().unwrap()["spec"]["big"], 9007199254740993_u64);
 }
 
-/// It wrote the fields of kinds with underscores.
+/// Its kinds' fields are spelled with underscores.
 #[tokio::test]
 async fn a_manifest_of_the_release_before_is_read_too() {
     let dir = TempDir::new().unwrap();
@@ -352,7 +352,7 @@ async fn only_the_same_move_goes_on_in_a_directory() {
     assert_eq!(place.list(&machines(), None).await.unwrap().objects.len(), 1);
     assert!(!dir.path().join(".tmp-left-behind").exists());
     complete(&place, false).await;
-    // Also after its end: the run may have died before it wrote down that it had come so far.
+    // Also after it is closed: the run may have died before it recorded that.
     let place = written(dir.path(), "move-1").await.unwrap();
     assert!(matches!(DirectoryPlace::to_read(dir.path()), Err(DirectoryError::Incomplete { .. })));
     complete(&place, false).await;
@@ -372,8 +372,8 @@ async fn a_move_that_did_not_come_about_leaves_the_directory_free() {
     assert!(kept_out(dir.path(), "move-3").await.contains("belongs to move move-2"));
 }
 
-/// A run that dies between its mark on the directory and its record in the source is known to nobody: it must not keep
-/// the same command, which is another move then, out.
+/// A run that dies between marking the directory and writing its record in the source leaves no trace elsewhere: the same
+/// command, which then is another move, must not be locked out.
 #[tokio::test]
 async fn a_directory_that_is_only_marked_is_free() {
     let dir = TempDir::new().unwrap();
@@ -382,7 +382,7 @@ async fn a_directory_that_is_only_marked_is_free() {
     let second = written(dir.path(), "move-2").await.unwrap();
     let late = first.create(&machines(), &machine("late"), Change::Real).await.unwrap_err();
     assert!(late.to_string().contains("opened by another move meanwhile"), "{late}");
-    // Nor does the first take the mark of the second with it.
+    // Nor does the first remove the second's mark.
     first.close(&Closing::Abandoned).await.unwrap();
     second.create(&machines(), &machine("m"), Change::Real).await.unwrap();
     assert_eq!(complete(&second, false).await.count, 1);
@@ -469,7 +469,7 @@ async fn a_manifest_that_can_not_be_right_is_refused() {
     assert!(refused(&[(".pivot-host.json", &mark)]).len() < 1_500);
 }
 
-/// What comes after it would be a version that was there before.
+/// The next version would repeat an earlier one.
 #[tokio::test]
 async fn after_the_highest_version_nothing_is_written() {
     let dir = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! What a directory does when it is asked as a place.
+//! The verbs of `Place` for a directory.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Place for DirectoryPlace {
         &self.shared.label
     }
 
-    /// A directory has room for every kind; the manifest keeps names, scopes and labels for whoever reads it.
+    /// A directory accepts every kind; the manifest keeps names, scopes and labels for later readers.
     async fn learn(&self, kinds: &[Arc<Kind>]) -> Result<()> {
         let mut contents = self.shared.contents();
         for kind in kinds {
@@ -64,7 +64,7 @@ impl Place for DirectoryPlace {
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
         let contents = self.shared.contents();
-        // Who asks may know more of the kind than the files say; in which version each object is written, they say.
+        // The caller may know more about the kind than the files do; the files decide each object's version.
         let asked = |object: &Object| match object.kind.version == kind.version {
             true => Arc::clone(kind),
             false => Arc::new(Kind { version: object.kind.version.clone(), ..Kind::clone(kind) }),
@@ -141,7 +141,7 @@ impl Place for DirectoryPlace {
         Ok(())
     }
 
-    /// Nothing acts on files, so nothing ever happens.
+    /// Nothing acts on files, so no event ever occurs.
     async fn watch(
         &self,
         _kind: &Arc<Kind>,
@@ -158,10 +158,10 @@ impl Place for DirectoryPlace {
     }
 }
 
-/// Files block the thread that reads and writes them; a whole directory takes its time.
+/// File IO blocks its thread, and a whole directory can take long.
 async fn off_thread(work: impl FnOnce() -> Result<(), DirectoryError> + Send + 'static) -> Result<()> {
     let done = tokio::task::spawn_blocking(work).await;
-    // The error's own words quote a panic, which may quote the object at hand.
+    // The error's own text quotes the panic, which may quote the object.
     done.map_err(|_| PlaceError::Unavailable("the task that reads and writes files panicked".to_owned()))?
         .map_err(unwritten)
 }

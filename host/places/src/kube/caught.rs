@@ -1,7 +1,7 @@
-//! A panic of kube's that is an ordinary error.
+//! A panic in kube that is an ordinary error.
 //!
-//! What a credential plugin prints is seen by kube alone, which makes a header of the token and panics if that can't be one: if it
-//! has two lines, say. Tokens that stand in a kubeconfig are looked at before (`kubeconfig.rs`).
+//! Only kube sees what a credential plugin prints. It puts the token into a header and panics if that is invalid: if the token
+//! has two lines, for example. Tokens in a kubeconfig are checked beforehand (`kubeconfig.rs`).
 
 use std::any::Any;
 use std::cell::Cell;
@@ -11,8 +11,8 @@ thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is where a panic is caught that says no more than that a token can't be sent: it is no bug, and a panic hook
-/// has nothing to say of it.
+/// Whether this thread is running code whose panic means only that a token can't be sent. That is not a bug, and a panic hook
+/// should not report it.
 pub fn catches_panics() -> bool {
     CATCHING.get()
 }
@@ -20,10 +20,10 @@ pub fn catches_panics() -> bool {
 /// A credential plugin's token can't be sent.
 pub(super) struct Unsendable;
 
-/// What comes of work in which kube makes a header of a token.
+/// Runs code in which kube makes a header of a token.
 pub(super) fn sendable<T>(work: impl FnOnce() -> T) -> Result<T, Unsendable> {
     CATCHING.set(true);
-    // What it was working on is dropped.
+    // The state it worked on is dropped.
     let done = catch_unwind(AssertUnwindSafe(work));
     CATCHING.set(false);
     done.map_err(|panic| if is_of_a_header(&*panic) { Unsendable } else { resume_unwind(panic) })

@@ -1,9 +1,8 @@
-//! When a client certificate ends: the one field that explains most refused credentials.
+//! When a client certificate expires: the one field that explains most rejected credentials.
 //!
-//! A management cluster's kubeconfig is often an administrator's from a year ago, and an API server says no
-//! more than "Unauthorized". Only the validity is read, so a walk over five DER elements does; a whole X.509
-//! parser would be a large dependency for one date. What can't be read is no error here: the TLS library has
-//! the last word.
+//! A management cluster's kubeconfig is often an administrator's from a year ago, and an API server reports only "Unauthorized".
+//! Only the validity is read, so walking over five DER elements is enough; a whole X.509 parser would be a large dependency for
+//! one date. A certificate that can't be parsed is no error here: the TLS library decides.
 
 use ::kube::config::AuthInfo;
 use base64::Engine as _;
@@ -15,7 +14,7 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// When the user's certificate ends; none if there is none, or if it can't be read.
+/// When the user's certificate expires; none if there is none, or if it can't be parsed.
 pub(super) fn end(user: &AuthInfo) -> Option<Timestamp> {
     let text = match (&user.client_certificate_data, &user.client_certificate) {
         (Some(data), _) if !data.is_empty() => {
@@ -41,7 +40,7 @@ fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     digits(not_after)
 }
 
-/// The content of the first element, which must have this tag, and what follows it.
+/// The content of the first element, which must have this tag, and the rest of the input.
 fn element(input: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&found, rest) = input.split_first()?;
     let (&first, rest) = rest.split_first()?;
@@ -56,7 +55,7 @@ fn element(input: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     (found == tag).then(|| rest.split_at_checked(length)).flatten()
 }
 
-/// A time with its century, and what follows it.
+/// A time with its century, and the rest of the input.
 fn time(input: &[u8]) -> Option<(String, &[u8])> {
     if let Some((text, rest)) = element(input, GENERALIZED_TIME) {
         return Some((str::from_utf8(text).ok()?.to_owned(), rest));

@@ -24,10 +24,10 @@ use super::{KubePlace, certificate, transport::chain};
 
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// After this silence a connection is probed, so that a watch notices a server that vanished.
+/// A connection is probed after being idle for this long, so that a watch notices a server that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// Which cluster, as whom. What is not given is taken from the kubeconfig.
+/// Which cluster, as which user. Anything not given is taken from the kubeconfig.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
     /// The kubeconfig file.
@@ -42,17 +42,17 @@ pub struct ConnectOptions {
     pub impersonate: Option<String>,
     /// The groups to act as a member of.
     pub impersonate_groups: Vec<String>,
-    /// What the place is called; by default the context and the server.
+    /// The name of the place; by default the context and the server.
     pub label: Option<String>,
 }
 
 impl KubePlace {
-    /// Finds the server and the credentials, and checks what can be checked without asking the server.
+    /// Finds the server and the credentials, and checks what can be checked without a request.
     pub async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
         let ConnectOptions { kubeconfig, context, cluster, user, impersonate, impersonate_groups, label } =
             options;
         let chosen = KubeConfigOptions { context, cluster, user };
-        // It reads files, those that the kubeconfig names too: not on a thread that others wait for.
+        // This reads files, including those that the kubeconfig names: not on a thread that other tasks need.
         let configure = move || {
             let (file, context, config) = match kubeconfig::load(kubeconfig)? {
                 Some(loaded) => Handle::current().block_on(resolve(loaded, chosen))?,
@@ -77,7 +77,7 @@ impl KubePlace {
         if !impersonate_groups.is_empty() {
             config.auth_info.impersonate_groups = Some(impersonate_groups);
         }
-        // Whether to try again, and how often, is the engine's business.
+        // The engine decides whether and how often to retry.
         config.default_retry = false;
         let agent = HeaderValue::from_static(concat!("pivot-host/", env!("CARGO_PKG_VERSION")));
         config.headers.push((USER_AGENT, agent));
@@ -88,17 +88,17 @@ impl KubePlace {
             Some(end) => format!("{named_in}; the client certificate expires at {end}"),
             None => named_in.clone(),
         };
-        // A credential plugin runs here, and may ask the user to log in: not on a thread that others wait for.
+        // A credential plugin runs here, and may ask the user to log in: not on a thread that other tasks need.
         let client = tokio::task::spawn_blocking(move || sendable(|| client(config)))
             .await
-            // The error's own words quote a panic, which may quote the configuration.
+            // The error's own text quotes the panic, which may quote the configuration.
             .map_err(|_| broken("the task that makes the client panicked".to_owned(), None))?
             .map_err(|Unsendable| {
                 let reason = "the token that its credential plugin printed has characters that can't be sent";
                 broken(reason.to_owned(), None)
             })?
             .map_err(|error| match error {
-                // It may hold what a credential plugin printed.
+                // It may contain what a credential plugin printed.
                 ::kube::Error::Auth(_) => broken(chain(&error), None),
                 _ => broken(chain(&error), Some(error.into())),
             })?;
@@ -106,7 +106,7 @@ impl KubePlace {
     }
 }
 
-/// The error's own words quote a panic, which may quote the configuration.
+/// The error's own text quotes the panic, which may quote the configuration.
 fn panicked() -> ConnectError {
     let reason = "the task that reads it panicked".to_owned();
     ConnectError::Kubeconfig { file: "of this command".to_owned(), reason, source: None }
@@ -162,7 +162,7 @@ async fn resolve(
     let own_proxy = cluster.and_then(|cluster| cluster.proxy_url.as_ref()).is_some_and(|url| !url.is_empty());
     match Config::from_custom_kubeconfig(kubeconfig, &chosen).await {
         Ok(mut config) => {
-            // kube takes HTTPS_PROXY for every server; others leave out loopback addresses and NO_PROXY.
+            // kube uses HTTPS_PROXY for every server; other clients exempt loopback addresses and NO_PROXY.
             if !own_proxy && !proxied(&config.cluster_url) {
                 config.proxy_url = None;
             }
@@ -178,7 +178,7 @@ async fn resolve(
     }
 }
 
-/// Whether the environment's proxy is meant for this server.
+/// Whether the environment's proxy applies to this server.
 fn proxied(server: &http::Uri) -> bool {
     let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
     let near = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
@@ -196,7 +196,7 @@ fn in_cluster() -> Result<(String, String, Config), ConnectError> {
     }
 }
 
-/// A client that keeps every connection it opened, so that parallel requests don't dial again.
+/// A client that keeps every connection open, so that parallel requests don't dial again.
 fn client(config: Config) -> Result<::kube::Client, ::kube::Error> {
     if config.proxy_url.is_some() {
         return Ok(ClientBuilder::try_from(config)?.build());
@@ -207,7 +207,7 @@ fn client(config: Config) -> Result<::kube::Client, ::kube::Error> {
     tcp.set_keepalive(Some(KEEPALIVE));
     tcp.set_keepalive_interval(Some(KEEPALIVE));
     tcp.set_keepalive_retries(Some(3));
-    // kube's own connector leaves Nagle's algorithm on, which holds the tail of a body back for up to 40 ms.
+    // kube's own connector leaves Nagle's algorithm enabled, which delays the tail of a body by up to 40 ms.
     tcp.set_nodelay(true);
     let https = config.rustls_https_connector_with_connector(tcp)?;
     let http: Client<_, Body> = Client::builder(TokioExecutor::new())

@@ -1,80 +1,80 @@
-//! Why a kubeconfig gives no connection.
+//! Why a kubeconfig yields no connection.
 
 use jiff::Timestamp;
 use tower::BoxError;
 
-/// Why there is no connection to try. Carries no credentials.
+/// Why there is no connection to try. Contains no credentials.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The file is not there or can't be read.
+    /// The file doesn't exist or can't be read.
     #[error("kubeconfig {file}: {reason}")]
     Kubeconfig {
-        /// Which file.
+        /// The file.
         file: String,
         /// What is wrong with it.
         reason: String,
-        /// What said so; none where its words may quote credentials.
+        /// The cause; none if its text may quote credentials.
         source: Option<BoxError>,
     },
-    /// No file was named and none was found.
+    /// No file was given and none was found.
     #[error("no kubeconfig: {looked} does not exist")]
     Missing {
-        /// Where it was looked for.
+        /// Where pivot-host looked.
         looked: String,
     },
-    /// No context was named and the file names none.
+    /// No context was given and the file sets none.
     #[error("kubeconfig {file} has no current context; there are: {}", listed(.known))]
     NoContext {
-        /// Which file.
+        /// The file.
         file: String,
-        /// The contexts there are.
+        /// The contexts in it.
         known: Vec<String>,
     },
     /// The file has no such entry.
     #[error("kubeconfig {file} has no {what} {name:?}; there are: {}", listed(.known))]
     Unknown {
-        /// Which file.
+        /// The file.
         file: String,
         /// `context`, `cluster` or `user`.
         what: &'static str,
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// What there is.
+        /// The names in the file.
         known: Vec<String>,
     },
-    /// The context says nothing of who we are, or names a user that isn't there. Going on would be going on as nobody.
+    /// The context names no user, or one that doesn't exist. Continuing would mean continuing as anonymous.
     #[error("kubeconfig {file}, context {context:?}: {}; there are: {}", nobody(.user), listed(.known))]
     NoUser {
-        /// Which file.
+        /// The file.
         file: String,
-        /// Which context.
+        /// The context.
         context: String,
         /// The user that it names.
         user: Option<String>,
-        /// The users there are.
+        /// The users in the file.
         known: Vec<String>,
     },
-    /// The certificate that says who we are is no longer valid.
+    /// The client certificate has expired.
     #[error("kubeconfig {file}, context {context:?}: the client certificate expired at {end}")]
     Expired {
-        /// Which file.
+        /// The file.
         file: String,
-        /// Which context.
+        /// The context.
         context: String,
-        /// When.
+        /// When it expired.
         end: Timestamp,
     },
     /// Something else is wrong with the context.
     #[error("kubeconfig {file}, context {context:?}: {reason}")]
     Context {
-        /// Which file.
+        /// The file.
         file: String,
-        /// Which context.
+        /// The context.
         context: String,
         /// What is wrong with it.
         reason: String,
-        /// What said so; none where its words may quote credentials.
+        /// The cause; none if its text may quote credentials.
         source: Option<BoxError>,
     },
 }

@@ -1,4 +1,4 @@
-//! Which kinds there are: aggregated discovery and the labels of their definitions, three requests in all.
+//! Which kinds a server has: aggregated discovery and the labels of their definitions, three requests in total.
 //!
 //! The labels come from a metadata-only list of CustomResourceDefinitions; the definitions themselves are
 //! megabytes of schema.
@@ -14,11 +14,11 @@ use super::list;
 use super::transport::{Ask, METADATA, Transport};
 use crate::place::{PlaceError, Result};
 
-/// Newest first; a server older than 1.30 answers in the second.
+/// Newest first; servers older than 1.30 answer in the second format.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                           application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
-/// How many kinds, in how many versions, a server may have; a busy management cluster has some three hundred. Each is listed in
-/// each namespace that moves.
+/// How many kinds, times versions, a server may have; a busy management cluster has about three hundred. Each is listed in each
+/// namespace that moves.
 const MOST: usize = 10_000;
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -76,7 +76,7 @@ pub(super) async fn all(transport: &Transport) -> Result<Vec<Arc<Kind>>> {
         futures::join!(discover(transport, "/api"), discover(transport, "/apis"), labels(transport));
     let labels = match labels {
         Ok(labels) => Some(labels),
-        // In a target nobody needs them; a source is refused for it where they are missed.
+        // A target doesn't need them; a source is refused for it if they turn out to be needed.
         Err(PlaceError::Forbidden(reason)) => {
             tracing::debug!(reason, "CustomResourceDefinitions can't be listed");
             None
@@ -117,8 +117,7 @@ async fn labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
     Ok(out)
 }
 
-/// One kind per group and kind, at the first version the group serves it in: groups list their preferred
-/// version first.
+/// One entry per group and kind, at the first version in which the group serves it: groups list their preferred version first.
 fn merge(
     groups: impl Iterator<Item = Group>,
     labels: Option<&BTreeMap<String, KindLabels>>,
@@ -141,7 +140,7 @@ fn merge(
     }
     let (usable, odd): (Vec<Kind>, Vec<Kind>) =
         kinds.into_values().partition(|kind| odd_definition(kind).is_none());
-    // An aggregated server may say what it likes; asked for, its names would lead elsewhere in the API.
+    // An aggregated server may return any name; used in a request, an odd one would lead elsewhere in the API.
     for odd in odd.iter().filter_map(odd_definition) {
         tracing::warn!(odd, "the API server serves what can't be a kind; it is left out");
     }
@@ -230,7 +229,7 @@ mod tests {
         let many = |count: usize| serving((0..count).map(|n| (format!("K{n}"), "ks")));
         assert_eq!(merge(many(10_000).into_iter(), None).unwrap().len(), 10_000);
         assert!(matches!(merge(many(10_001).into_iter(), None), Err(PlaceError::Unreadable(_))));
-        // One kind, in as many versions.
+        // One kind, in that many versions.
         let same = serving((0..100_000).map(|_| ("K".to_owned(), "ks")));
         assert!(merge(same.into_iter(), None).is_err());
     }

@@ -1,7 +1,7 @@
-//! Kubeconfigs as files: somebody may have sent them, and they name files that are read with our rights.
+//! Kubeconfigs as files: they may come from someone else, and they name files that are read with our permissions.
 //!
-//! None that never ends is read, and none that grows without bound. kube panics about UTF-16 that ends midway, servers that are
-//! no URLs, and tokens of two lines: what it would panic about is refused before it sees it.
+//! Files that never end, or whose content expands without bound, are refused. kube panics on UTF-16 that ends midway, servers
+//! that aren't URLs, and tokens of two lines: these are refused before kube sees them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,13 @@ use super::error::ConnectError;
 use crate::expansion::{Expansion, Refused};
 use crate::regular;
 
-/// What was read, and from where.
+/// A kubeconfig, and where it was read from.
 pub(super) struct Loaded {
     pub(super) file: String,
     pub(super) kubeconfig: Kubeconfig,
 }
 
-/// The kubeconfig by the usual rules; none where there is none but a pod's service account is.
+/// Loads the kubeconfig by the usual rules; none if there is no file but a pod's service account.
 pub(super) fn load(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectError> {
     if let Some(path) = explicit.filter(|path| !path.as_os_str().is_empty()) {
         return read(&[path]).map(Some);
@@ -31,7 +31,7 @@ pub(super) fn load(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectE
     if paths.is_empty() {
         paths.extend(std::env::home_dir().map(|home| home.join(".kube").join("config")));
     }
-    // As kubectl does: files of the list that are not there (yet) are no error.
+    // Like kubectl: files of the list that don't exist (yet) are no error.
     let (there, missing): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.exists());
     if !there.is_empty() {
         return read(&there).map(Some);
@@ -54,7 +54,7 @@ fn read(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
         });
         merged = next.map_err(|error| {
             let (reason, source): (_, Option<BoxError>) = match error {
-                // The parser's own words quote lines of the file, keys and tokens included.
+                // The parser's own text quotes lines of the file, including keys and tokens.
                 KubeconfigError::Parse(error) => match error.location() {
                     Some(at) => {
                         let (line, column) = (at.line(), at.column());
@@ -70,7 +70,7 @@ fn read(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
     Ok(Loaded { file: names(paths), kubeconfig: merged })
 }
 
-/// The text of a file. Refuses one that could not be read to its end, or not be expanded.
+/// Reads a file's text. Refuses one that can't be read to its end, or can't be expanded.
 fn look(path: &Path, expansion: &mut Expansion) -> Result<String, ConnectError> {
     let refused =
         |reason, source| ConnectError::Kubeconfig { file: path.display().to_string(), reason, source };
@@ -84,13 +84,14 @@ fn look(path: &Path, expansion: &mut Expansion) -> Result<String, ConnectError> 
     })?;
     let text = text(content).ok_or_else(|| refused("not UTF-8".to_owned(), None))?;
     match expansion.take(&text) {
-        // What isn't YAML is reported where it is read.
+        // Invalid YAML is reported by the parser.
         Ok(()) | Err(Refused::Malformed(..)) => Ok(text),
         Err(Refused::TooMuch) => Err(refused(Expansion::exceeded(), None)),
     }
 }
 
-/// A process substitution is one. It can be read once, and a kubeconfig is read for each side, and again by the next command.
+/// A process substitution is a pipe. It can be read only once, but a kubeconfig is read for each side, and again by the next
+/// command.
 #[cfg(unix)]
 fn is_pipe(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type()))
@@ -101,7 +102,7 @@ fn is_pipe(_: &Path) -> bool {
     false
 }
 
-/// As UTF-8, or as UTF-16 with a mark: a shell of Windows writes that.
+/// Decodes UTF-8, or UTF-16 with a byte order mark, which Windows shells write.
 fn text(bytes: Vec<u8>) -> Option<String> {
     let wide = |bytes: &[u8], number: fn([u8; 2]) -> u16| {
         let (pairs, rest) = bytes.as_chunks();
@@ -116,14 +117,14 @@ fn text(bytes: Vec<u8>) -> Option<String> {
     }
 }
 
-/// The names of files in it. They are relative to its folder.
+/// The file names in it, which are relative to its folder.
 fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     let Kubeconfig { clusters, auth_infos, .. } = kubeconfig;
     let clusters =
         clusters.iter_mut().filter_map(|named| named.cluster.as_mut()?.certificate_authority.as_mut());
     let users = auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()).flat_map(|user| {
         let AuthInfo { client_certificate, client_key, token_file, exec, .. } = user;
-        // A program without a slash in its name is looked for in PATH.
+        // A program name without a slash is looked up in PATH.
         let program = exec.as_mut().and_then(|exec| exec.command.as_mut()).filter(|name| name.contains('/'));
         [client_certificate.as_mut(), client_key.as_mut(), token_file.as_mut(), program].into_iter().flatten()
     });
@@ -142,8 +143,7 @@ fn names(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// A file that the context names, is there and could not be read to its end. One that is missing is reported by whoever needs
-/// it.
+/// A file that the context names, that exists and can't be read to its end. A missing one is reported by the code that reads it.
 pub(super) fn unreadable<'a>(
     cluster: Option<&'a Cluster>,
     user: Option<&'a AuthInfo>,
@@ -171,7 +171,7 @@ fn files_of<'a>(
     of_cluster.into_iter().chain(of_user.flatten()).filter(|file| !file.is_empty())
 }
 
-/// What is wrong with a server's URL and with who we are there. Neither is quoted: there may be a password in it.
+/// What is wrong with a server's URL or with the credentials. Neither is quoted: it may contain a password.
 pub(super) fn odd_config(config: &Config) -> Option<String> {
     let url = &config.cluster_url;
     let known = url.scheme().is_some_and(|scheme| [Scheme::HTTP, Scheme::HTTPS].contains(scheme));
@@ -189,7 +189,7 @@ pub(super) fn odd_config(config: &Config) -> Option<String> {
     if !proxy {
         return Some("its proxy is no URL that begins with http:// or socks5://".to_owned());
     }
-    // The only way to a token that kube hides from logs.
+    // The only access to a token that kube hides from logs.
     let user = serde_json::to_value(&config.auth_info).unwrap_or_default();
     let tokens = ["/token", "/auth-provider/config/id-token", "/auth-provider/config/access-token"];
     let sendable = |token: &str| HeaderValue::from_str(token).is_ok();

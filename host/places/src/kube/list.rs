@@ -1,4 +1,4 @@
-//! Lists in pages, objects cut out of the page without copying.
+//! Paged lists, with objects sliced out of the page without copying.
 
 use std::sync::Arc;
 
@@ -11,17 +11,16 @@ use super::transport::{Ask, JSON, METADATA, Refusal, Transport};
 use super::url;
 use crate::place::{Listing, MetaListing, PlaceError, Result};
 
-/// Objects per page: as kubectl's; small enough that the server need not hold much, large enough that a
-/// management cluster's kind is mostly one page.
+/// Objects per page, like kubectl's: small enough to be cheap for the server, large enough that most kinds of a management
+/// cluster fit into one page.
 const PAGE: usize = 500;
-/// How many pages are read of one list: a million objects. A server that goes on for ever is not a server of a management
-/// cluster.
+/// How many pages of one list are read: a million objects. A server that never ends a list is not a management cluster's.
 const MOST_PAGES: usize = 2_000;
-/// How much is read of one page: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
+/// How many bytes of one page are read: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
 const PAGE_LIMIT: usize = 1 << 30;
-/// The same where a label is asked for, as records have one: there are a few of them, of 1 MiB at most.
+/// The same for a list by label, like that of records: there are a few, of 1 MiB at most.
 const LABELLED_LIMIT: usize = 64 << 20;
-/// How much is read of one list.
+/// How many bytes of one list are read.
 const MOST_BYTES: u64 = 4 << 30;
 
 #[derive(Deserialize)]
@@ -46,8 +45,8 @@ pub(super) struct Items {
     pub(super) resource_version: String,
 }
 
-/// Reads a collection page by page. A continue token that expires on the way means a new start, once and in
-/// one piece: pages of two different versions don't make one list.
+/// Reads a collection page by page. If a continue token expires midway, starts over, once and without paging: pages of two
+/// different versions don't make one list.
 pub(super) async fn all(
     transport: &Transport,
     path: &str,
@@ -57,7 +56,7 @@ pub(super) async fn all(
     labelled(transport, path, "", accept, about).await
 }
 
-/// The same, of those that carry a label.
+/// The same, for objects that carry a label.
 async fn labelled(
     transport: &Transport,
     path: &str,
@@ -120,7 +119,7 @@ async fn pages(
     Err(PlaceError::Unreadable(text).into())
 }
 
-/// Reads an answer, saying where it is wrong but not what stands there.
+/// Parses an answer; the error gives the position but not the content.
 pub(super) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8], about: &str) -> Result<T> {
     serde_json::from_slice(body).map_err(|error| {
         let (line, column) = (error.line(), error.column());

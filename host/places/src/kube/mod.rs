@@ -1,8 +1,7 @@
 //! A Kubernetes API server as a place.
 //!
-//! Requests are raw: a body that is read stays the bytes the server sent, and a body that is written is sent
-//! as it is. One connection pool and no rate limit of our own: how much a server can take is found out by the
-//! engine from its answers.
+//! Requests are raw: a body that is read stays the bytes the server sent, and a body that is written is sent unchanged. There is
+//! one connection pool and no client-side rate limit: the engine finds out from a server's answers how much it can take.
 
 mod caught;
 mod certificate;
@@ -38,14 +37,14 @@ use list::object;
 use status::Quote;
 use transport::{Ask, JSON, MERGE_PATCH, Transport};
 
-/// Access reviews under way at a time.
+/// Concurrent access reviews.
 const REVIEWS: usize = 16;
 
-/// An API server. Clones share its connections, and how often it asked to slow down.
+/// An API server. Clones share its connections and its count of throttled requests.
 #[derive(Clone)]
 pub struct KubePlace {
     label: String,
-    /// The kubeconfig and the context; empty for a client made elsewhere.
+    /// The kubeconfig and the context; empty for a client created elsewhere.
     named_in: String,
     default_namespace: String,
     transport: Transport,
@@ -53,7 +52,7 @@ pub struct KubePlace {
 }
 
 impl KubePlace {
-    /// Wraps a client made elsewhere.
+    /// Wraps a client created elsewhere.
     pub fn from_client(client: ::kube::Client, label: impl Into<String>) -> Self {
         Self::new(client, label.into(), String::new(), String::new())
     }
@@ -152,7 +151,7 @@ impl Place for KubePlace {
         let ask = Ask::get(url::object(kind, key)?, format!("read {key}"));
         match self.transport.call(ask).await {
             Ok(body) => Ok(Some(object(kind, body)?)),
-            // Only the API server's own word counts: a proxy's 404 is not an object that is gone.
+            // Only an answer of the API server itself counts: a proxy's 404 doesn't mean that the object is gone.
             Err(refusal) if transport::is_absent(&refusal) => Ok(None),
             Err(refusal) => Err(refusal.into()),
         }
@@ -160,7 +159,7 @@ impl Place for KubePlace {
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
         let path = format!("{}{}", url::home(kind, body)?, url::write_query(change));
-        // The server answers with a 500, which would be tried again.
+        // The server answers with a 500, which would be retried.
         if body.pointer("/metadata/resourceVersion").and_then(Value::as_str).is_some_and(|v| !v.is_empty()) {
             let text = format!("create {}: with a resourceVersion", name_of(&kind.group_kind, body));
             return Err(PlaceError::Invalid(text));
@@ -223,7 +222,7 @@ impl Place for KubePlace {
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        // An administrator may do everything: one question instead of hundreds.
+        // Administrators have all permissions: one request instead of hundreds.
         let everything = Access {
             verb: "*".into(),
             group: "*".into(),
@@ -246,7 +245,7 @@ impl Place for KubePlace {
     }
 }
 
-/// Whether the answer to a write may quote what was written. Reads and deletes send nothing that could be.
+/// Whether the answer to a write may quote what was written. Reads and deletes send nothing that it could quote.
 fn quote(kind: &Kind) -> Quote {
     if kind.group_kind.is_secret() { Quote::Names } else { Quote::Message }
 }

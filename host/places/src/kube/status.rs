@@ -1,7 +1,7 @@
-//! What an API server's refusals mean.
+//! Maps an API server's error answers to errors.
 //!
-//! A `Status` message may quote values of the object that was sent, so where that is a Secret the message is
-//! dropped and only the reason and the names of the fields remain.
+//! A `Status` message may quote values of the object that was sent, so for a Secret the message is dropped and only the reason
+//! and the field names remain.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use serde::Deserialize;
 
 use crate::place::PlaceError;
 
-/// Messages longer than this are cut: some webhooks answer with whole schemas.
+/// Longer messages are cut: some webhooks answer with whole schemas.
 const MESSAGE_LIMIT: usize = 2000;
 
-/// Whether the object a request is about may be quoted in an error.
+/// Whether an error may quote the object that a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quote {
     /// The server's message is passed on.
@@ -23,7 +23,7 @@ pub(super) enum Quote {
     Names,
 }
 
-/// `meta/v1` Status, as far as it is looked at.
+/// The part of a `meta/v1` Status that is used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Status {
@@ -48,7 +48,7 @@ struct Cause {
 }
 
 impl Status {
-    /// Reads a Status; none where the answer is something else (a proxy's page, plain text).
+    /// Parses a Status; none if the answer is something else (a proxy's page, plain text).
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         serde_json::from_slice::<Self>(body).ok().filter(|status| status.kind == "Status")
     }
@@ -62,14 +62,14 @@ impl Status {
         if fields.is_empty() { reason.to_owned() } else { format!("{reason}: {fields}") }
     }
 
-    /// The fields that are at fault.
+    /// The invalid fields.
     fn fields(&self) -> BTreeSet<&str> {
         let causes = self.details.as_ref().and_then(|details| details.causes.as_deref()).unwrap_or_default();
         causes.iter().map(|cause| cause.field.as_str()).filter(|field| !field.is_empty()).collect()
     }
 }
 
-/// The error an answer stands for. `about` says what was asked, without any content.
+/// The error that an answer means. `about` describes the request, without any content.
 pub(super) fn error(
     code: StatusCode,
     retry_after: Option<Duration>,
@@ -79,7 +79,7 @@ pub(super) fn error(
 ) -> PlaceError {
     let text = match status {
         Some(status) => format!("{about}: {}", status.text(quote)),
-        // How an API server answers for a kind it does not serve, and a proxy for anything.
+        // How an API server answers for a kind it doesn't serve, and a proxy for any path.
         None if code == StatusCode::NOT_FOUND => format!("{about}: not served here"),
         None => format!("{about}: {code}, from something other than the API server"),
     };
@@ -90,7 +90,7 @@ pub(super) fn error(
         404 => PlaceError::NotFound(text),
         409 if reason == "AlreadyExists" => PlaceError::AlreadyExists(text),
         409 => PlaceError::Conflict(text),
-        // A patch that names another uid than the object's: it is not that object any more.
+        // The patch names another UID than the object's: the object was replaced.
         422 if status.is_some_and(|status| status.fields().contains("metadata.uid")) => {
             PlaceError::Conflict(text)
         }

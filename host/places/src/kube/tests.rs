@@ -1,4 +1,4 @@
-//! Against a server that says what a test tells it to: what a real API server does only on bad days.
+//! Against a server that a test scripts: what a real API server does only on bad days.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -31,7 +31,7 @@ fn reply(code: u16, body: impl Into<Bytes>) -> Reply {
     Reply { code, headers: Vec::new(), pieces: vec![body.into()] }
 }
 
-/// Answers in the order given, the last one again and again, and notes what was asked.
+/// Answers in the given order, repeats the last answer, and records the requests.
 struct Server {
     url: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -57,7 +57,7 @@ impl Server {
                 let connection = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(socket), service);
                 tokio::spawn(async move {
-                    // A client that goes away is no failure of the server.
+                    // A client that disconnects is not the server's failure.
                     let _ = connection.await;
                 });
             }
@@ -96,7 +96,7 @@ async fn answer(
     for (name, value) in &reply.headers {
         response = response.header(*name, value);
     }
-    // Each piece is a frame of its own, with time to arrive alone.
+    // Each piece is a frame of its own, with time to arrive separately.
     let frames = stream::iter(reply.pieces).enumerate().then(|(index, piece)| async move {
         if index > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;

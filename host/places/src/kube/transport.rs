@@ -1,7 +1,7 @@
-//! One request, one answer: raw bytes in and out, every failure turned into a [`PlaceError`].
+//! One request, one answer: raw bytes in and out, every failure mapped to a [`PlaceError`].
 //!
-//! `kube::Client` is used for connections and credentials only. Its typed calls parse bodies into trees, and
-//! log the whole body where that fails; objects here stay bytes and are never logged.
+//! `kube::Client` is used only for connections and credentials. Its typed calls parse bodies into trees, and log the whole body
+//! if that fails; objects here stay bytes and are never logged.
 
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
@@ -18,21 +18,21 @@ use pivot_core::words::line;
 use super::status::{self, Quote, Status};
 use crate::place::{PlaceError, Result};
 
-/// How long a server may be silent: before it answers, and between two pieces of an answer. The whole of a
-/// large list may take longer.
+/// How long a server may be silent: before it answers, and between two pieces of an answer. A large list as a whole may take
+/// longer.
 const SILENCE: Duration = Duration::from_secs(30);
-/// The largest answer that is read where nothing else is said: an object has 1.5 MiB at most, and ten thousand kinds fit in.
+/// The largest answer that is read by default: an object has 1.5 MiB at most, and ten thousand kinds fit in.
 const ANSWER_LIMIT: usize = 32 << 20;
-/// The most that is read of a refusal.
+/// How many bytes of an error answer are read.
 const REFUSAL_LIMIT: usize = 1 << 20;
-/// After so many different warnings no more are passed on.
+/// After this many different warnings no more are passed on.
 const WARNINGS_LIMIT: usize = 100;
-/// The most that is passed on of what a credential plugin wrote for people.
+/// How many bytes of a credential plugin's message to people are passed on.
 const STDERR_LIMIT: usize = 500;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
-/// Metadata only, and whole objects where a server can't do that.
+/// Metadata only, or whole objects if the server doesn't support that.
 pub(super) const METADATA: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
@@ -44,16 +44,16 @@ pub(super) struct Ask<'a> {
     pub(super) accept: &'a str,
     pub(super) content_type: &'a str,
     pub(super) body: Bytes,
-    /// What may be said about the object in an error.
+    /// What an error may quote of the object.
     pub(super) quote: Quote,
-    /// Bytes of the largest answer that is read.
+    /// The largest answer that is read, in bytes.
     pub(super) limit: usize,
-    /// What is asked, in people's words and without content: `create Secret`.
+    /// What the request does, in words for people and without content: `create Secret`.
     pub(super) about: String,
 }
 
 impl<'a> Ask<'a> {
-    /// A question.
+    /// A GET request.
     pub(super) fn get(path: String, about: String) -> Self {
         Self {
             method: Method::GET,
@@ -67,28 +67,28 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// In which form the answer is wanted.
+    /// Sets the format of the answer.
     pub(super) fn accept(self, accept: &'a str) -> Self {
         Self { accept, ..self }
     }
 
-    /// How much of an answer is read.
+    /// Sets the largest answer that is read.
     pub(super) fn at_most(self, limit: usize) -> Self {
         Self { limit, ..self }
     }
 
-    /// Something sent along.
+    /// Sets the method and body.
     pub(super) fn send(self, method: Method, content_type: &'a str, body: impl Into<Bytes>) -> Self {
         Self { method, content_type, body: body.into(), ..self }
     }
 
-    /// How much of the object an error may tell.
+    /// Sets how much of the object an error may quote.
     pub(super) fn quote(self, quote: Quote) -> Self {
         Self { quote, ..self }
     }
 }
 
-/// A refusal, with the question whether the API server itself gave it.
+/// An error answer, and whether the API server itself sent it.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) error: PlaceError,
@@ -112,9 +112,9 @@ impl From<PlaceError> for Refusal {
 #[derive(Clone)]
 pub(super) struct Transport {
     client: ::kube::Client,
-    /// Said where the server does not know the user, such as when the client certificate ends.
+    /// Added to the error if the server doesn't know the user, such as when the client certificate expires.
     credentials: String,
-    /// What the server warned of so far.
+    /// The server's warnings so far.
     warnings: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -123,14 +123,14 @@ impl Transport {
         Self { client, credentials, warnings: Arc::default() }
     }
 
-    /// Asks and reads the whole answer.
+    /// Sends a request and reads the whole answer.
     pub(super) async fn call(&self, ask: Ask<'_>) -> Result<Bytes, Refusal> {
         let (about, limit) = (ask.about.clone(), ask.limit);
         let response = self.open(ask).await?;
         Ok(read(response.into_body(), limit, &about).await?)
     }
 
-    /// Asks and leaves the answer's body to be read.
+    /// Sends a request and leaves the answer's body to be read.
     pub(super) async fn open(&self, ask: Ask<'_>) -> Result<Response<Body>, Refusal> {
         let Ask { method, path, accept, content_type, body, quote, limit: _, about } = ask;
         let mut builder = Request::builder().method(method).uri(path).header(ACCEPT, accept);
@@ -145,7 +145,7 @@ impl Transport {
             Ok(Err(error)) => return Err(unreached(&error, &about).into()),
             Ok(Ok(response)) => response,
         };
-        // Lists of metadata go through every kind there is, the outdated ones too: nobody chose those.
+        // Metadata lists cover every kind, including deprecated ones, which nobody chose.
         if accept != METADATA {
             self.pass_on_warnings(response.headers(), quote, &about);
         }
@@ -154,7 +154,7 @@ impl Transport {
             return Ok(response);
         }
         let retry_after = retry_after(response.headers());
-        // What can't be read to the end still has its code.
+        // If the body can't be read to its end, there is still the status code.
         let body = read(response.into_body(), REFUSAL_LIMIT, &about).await.unwrap_or_default();
         let status = Status::parse(&body);
         let mut error = status::error(code, retry_after, status.as_ref(), quote, &about);
@@ -165,7 +165,7 @@ impl Transport {
         Err(Refusal { error, authentic: status.is_some() })
     }
 
-    /// A GET whose answer is somebody else's: its code and body as they came, up to a limit.
+    /// A GET that another program answers: returns its code and body unchanged, up to a limit.
     pub(super) async fn pass_through(&self, path: String, limit: usize, about: &str) -> Result<(u16, Bytes)> {
         let request = Request::get(path)
             .body(Body::empty())
@@ -179,8 +179,8 @@ impl Transport {
         Ok((code, read(response.into_body(), limit, about).await?))
     }
 
-    /// Deprecations and the like, each once. They may quote the object, so a Secret's are not passed on;
-    /// those on the form of finalizers' names, of which every object of Cluster API has some, help nobody.
+    /// Deprecations and the like, each once. They may quote the object, so a Secret's are not passed on. Warnings about the form
+    /// of finalizer names apply to every Cluster API object and help nobody.
     fn pass_on_warnings(&self, headers: &HeaderMap, quote: Quote, about: &str) {
         if quote == Quote::Names {
             return;
@@ -200,7 +200,7 @@ impl Transport {
 async fn read(mut body: Body, limit: usize, about: &str) -> Result<Bytes> {
     use http_body::Body as _;
     let expected = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    // A server that promises much gets the room only as it delivers.
+    // For a server that announces a lot, the buffer grows only as data arrives.
     let mut buffer = BytesMut::with_capacity(expected.min(64 << 20).min(limit));
     loop {
         let frame = match tokio::time::timeout(SILENCE, body.frame()).await {
@@ -221,10 +221,10 @@ fn silent(about: &str) -> PlaceError {
     PlaceError::Unavailable(format!("{about}: nothing for {} seconds", SILENCE.as_secs()))
 }
 
-/// A failure below HTTP. One of trust is not cured by another try.
+/// A failure below HTTP. Retrying doesn't fix a failure of trust.
 pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
     let cause: &(dyn StdError + 'static) = match error {
-        // Says nothing itself.
+        // Has no text of its own.
         ::kube::Error::Service(cause) => cause.as_ref(),
         other => other,
     };
@@ -237,7 +237,7 @@ pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
     }
 }
 
-/// An error with its causes, each said once.
+/// An error with its causes, without repetition.
 pub(super) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);
@@ -255,8 +255,8 @@ pub(super) fn chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// What to say of a credential plugin's failure. kube's own words quote its environment, its arguments and what it printed,
-/// where tokens are; only what it wrote for people is passed on.
+/// The text for a credential plugin's failure. kube's own text quotes its environment, its arguments and its output, which may
+/// contain tokens; only what the plugin wrote to stderr for people is passed on.
 fn unquoted(error: &(dyn StdError + 'static)) -> Option<String> {
     let auth = match error.downcast_ref() {
         Some(::kube::Error::Auth(auth)) => auth,
@@ -280,12 +280,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Whether the answer says that there is no such thing.
+/// Whether the answer means that the object doesn't exist.
 pub(super) fn is_absent(refusal: &Refusal) -> bool {
     refusal.authentic && matches!(refusal.error, PlaceError::NotFound(_))
 }
 
-/// As an HTTP answer with the code of a watch's error event.
+/// Treats a watch's error event like an HTTP answer with its code.
 pub(super) fn event_error(status: &Status, about: &str) -> PlaceError {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     status::error(code, None, Some(status), Quote::Message, about)

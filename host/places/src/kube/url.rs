@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::place::{Change, PlaceError, Result, ServicePath};
 
-/// What may stand in a path segment or a query value as it is.
+/// Characters that need no escape in a path segment or a query value.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Escapes one path segment or query value.
@@ -32,7 +32,7 @@ pub(super) fn collection(kind: &Kind, namespace: Option<&str>) -> String {
 
 /// One object.
 pub(super) fn object(kind: &Kind, key: &Key) -> Result<String> {
-    // An empty segment would name the collection: a delete of one object would become a delete of all.
+    // An empty segment would name the collection: deleting one object would become deleting all.
     if key.name.is_empty() {
         return Err(PlaceError::Invalid(format!("{} without a name", kind.group_kind)));
     }
@@ -40,7 +40,7 @@ pub(super) fn object(kind: &Kind, key: &Key) -> Result<String> {
     Ok(format!("{}/{}", collection(kind, namespace), escape(&key.name)))
 }
 
-/// Where an object is created.
+/// The path where an object is created.
 pub(super) fn home(kind: &Kind, body: &Value) -> Result<String> {
     let namespace = body.pointer("/metadata/namespace").and_then(Value::as_str);
     Ok(collection(kind, in_namespace(kind, namespace)?))
@@ -55,8 +55,8 @@ pub(super) fn write_query(change: Change) -> String {
     format!("?fieldManager={FIELD_MANAGER}&fieldValidation=Strict{dry_run}")
 }
 
-/// A path of a service behind the server. It must not lead out of the service again: `..`, in whatever spelling, would
-/// turn a question to a service into one to the API server, with our credentials.
+/// The path of a service behind the server. It must not lead out of the service: `..`, in any encoding, would turn a request to
+/// the service into one to the API server, with our credentials.
 pub(super) fn service(service: &ServicePath) -> Result<String> {
     let ServicePath { namespace, service, port, path } = service;
     let (before, query) = path.split_once('?').unwrap_or((path, ""));

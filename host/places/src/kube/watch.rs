@@ -1,4 +1,4 @@
-//! Watches: one JSON event per line, in whatever pieces the network delivers.
+//! Watches: one JSON event per line, however the network splits them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::transport::{self, Ask, Transport};
 use super::url;
 use crate::place::{Event, PlaceError, Result};
 
-/// The longest line that is read: far above what an API server stores.
+/// The longest line that is read: far more than an API server stores.
 const LINE_LIMIT: usize = 64 << 20;
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ struct Line<'a> {
     object: &'a RawValue,
 }
 
-/// Opens a watch from a version on.
+/// Opens a watch starting at a version.
 pub(super) async fn open(
     transport: &Transport,
     kind: &Arc<Kind>,
@@ -65,7 +65,7 @@ fn events(body: Body, kind: Arc<Kind>, about: String) -> BoxStream<'static, Resu
 }
 
 impl Reader {
-    /// The next event; none at the end. After an error there is nothing more.
+    /// The next event; none at the end. An error is the last item.
     async fn next(&mut self) -> Option<Result<Event>> {
         loop {
             let body = self.body.as_mut()?;
@@ -76,7 +76,7 @@ impl Reader {
                 }
             }
             match body.frame().await {
-                // The server ends watches after a while; a half line means that the connection broke.
+                // Servers end watches after a while; an incomplete line means that the connection broke.
                 None if self.lines.is_empty() => return None,
                 None => {
                     return Some(Err(PlaceError::Unavailable(format!("{}: cut off", self.about))));
@@ -112,8 +112,8 @@ impl Reader {
     }
 }
 
-/// Cuts a stream of pieces at line ends. What was searched once is not searched again, so that a long line
-/// in many small pieces costs no more than one in a single piece.
+/// Splits a stream of pieces at line ends. Nothing is searched twice, so that a long line in many small pieces costs no more than
+/// one in a single piece.
 #[derive(Default)]
 struct Lines {
     buffer: BytesMut,

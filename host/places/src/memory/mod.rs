@@ -1,12 +1,12 @@
-//! A small API server in memory: what the engine's tests run against.
+//! A small API server in memory, for the engine's tests.
 //!
-//! It follows the real one where a move can tell the difference: versions, uids and generations, merge
-//! patches with preconditions, the status subresource, finalizers, namespaces, dry runs, unknown fields,
-//! watches. It has no controllers and no garbage collector, but for [`MemoryPlace::collect_garbage`].
+//! It behaves like a real one wherever a move can tell the difference: versions, UIDs and generations, merge patches with
+//! preconditions, the status subresource, finalizers, namespaces, dry runs, unknown fields, watches. It has no controllers, and
+//! no garbage collector except [`MemoryPlace::collect_garbage`].
 //!
-//! Beside what [`Place`](crate::Place) offers, a test can put objects in as a controller would ([`MemoryPlace::insert`],
-//! [`MemoryPlace::edit`]), make calls fail before or after they acted ([`MemoryPlace::on_call`]), and read
-//! what was asked of the server ([`MemoryPlace::journal`]).
+//! Beyond [`Place`](crate::Place), tests can insert objects as a controller would ([`MemoryPlace::insert`],
+//! [`MemoryPlace::edit`]), make calls fail before or after they take effect ([`MemoryPlace::on_call`]), and read which calls were
+//! made ([`MemoryPlace::journal`]).
 
 mod schema;
 mod state;
@@ -26,12 +26,12 @@ use crate::builtin::builtin_kinds;
 use crate::place::{Access, Change, PlaceError, Result, Throttled};
 use state::State;
 
-/// A failure a test asks for.
+/// A failure that a test injects.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// Nothing happens and the caller is told so.
+    /// The call has no effect, and the caller gets this error.
     Before(PlaceError),
-    /// It happens and the caller is told that it did not: an answer lost on the way.
+    /// The call takes effect, but the caller gets this error: a lost answer.
     After(PlaceError),
 }
 
@@ -48,7 +48,7 @@ struct Shared {
     state: Mutex<State>,
     on_call: Mutex<Option<Arc<OnCall>>>,
     throttled: Throttled,
-    /// Says that there is something new to see for watches.
+    /// Notifies watches of new events.
     news: watch::Sender<()>,
 }
 
@@ -71,19 +71,19 @@ impl MemoryPlace {
         place
     }
 
-    /// Serves a kind; one of the same group and kind is replaced.
+    /// Serves a kind; replaces one of the same group and kind.
     pub fn add_kind(&self, kind: Kind) -> &Self {
         self.state().kinds.insert(kind.group_kind.clone(), Arc::new(kind));
         self
     }
 
-    /// Says which fields a kind has; without that it has all.
+    /// Sets the fields of a kind; without a schema it has all.
     pub fn set_schema(&self, kind: &GroupKind, schema: Schema) -> &Self {
         self.state().schemas.insert(kind.clone(), schema);
         self
     }
 
-    /// Makes a namespace.
+    /// Creates a namespace.
     pub fn add_namespace(&self, name: &str) -> &Self {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         if let Err(error) = self.insert(body) {
@@ -92,14 +92,14 @@ impl MemoryPlace {
         self
     }
 
-    /// Takes away what the user may do.
+    /// Revokes one of the user's permissions.
     pub fn deny(&self, access: Access) -> &Self {
         self.state().denied.insert(access);
         self
     }
 
-    /// Puts an object in complete with its status and, if it has them, its uid and deletionTimestamp; makes
-    /// its namespace. No fault applies and nothing is written in the journal.
+    /// Inserts a complete object with its status and, if it has them, its UID and deletionTimestamp; creates its namespace.
+    /// Faults don't apply, and the journal has no entry.
     pub fn insert(&self, body: Value) -> Result<Object> {
         let object = self.state().insert(body);
         self.shared.news.send_replace(());
@@ -113,22 +113,22 @@ impl MemoryPlace {
         object
     }
 
-    /// Takes an object away, whatever its finalizers.
+    /// Removes an object, whatever its finalizers.
     pub fn remove(&self, key: &Key) -> Result<()> {
         let removed = self.state().remove(key);
         self.shared.news.send_replace(());
         removed
     }
 
-    /// Deletes what has owners none of which is there, as a garbage collector would, until there is nothing
-    /// left to delete. Says what it deleted.
+    /// Deletes objects that have owners of which none exists, like the garbage collector, until nothing is left to delete.
+    /// Returns their keys.
     pub fn collect_garbage(&self) -> Vec<Key> {
         let keys = self.state().collect_garbage();
         self.shared.news.send_replace(());
         keys
     }
 
-    /// An object as it is now.
+    /// The current state of an object.
     pub fn body(&self, key: &Key) -> Option<Value> {
         self.state().objects.get(key).cloned()
     }
@@ -138,19 +138,19 @@ impl MemoryPlace {
         self.state().objects.keys().cloned().collect()
     }
 
-    /// Asks `fault` at each call whether it fails. The verb is as in [`Call::verb`], or `get`, `list`,
+    /// Calls `fault` before each call to decide whether it fails. The verb is as in [`Call::verb`], or `get`, `list`,
     /// `list-meta`, `watch`; the key of the latter three has no name.
     pub fn on_call(&self, fault: impl Fn(&str, &Key) -> Option<Fault> + Send + Sync + 'static) -> &Self {
         *lock(&self.shared.on_call) = Some(Arc::new(fault));
         self
     }
 
-    /// The calls that meant to change something, since the start or the last time this was asked.
+    /// The calls that were meant to change something, since the start or since this was last called.
     pub fn journal(&self) -> Vec<Call> {
         std::mem::take(&mut self.state().journal)
     }
 
-    /// Forgets what happened so far: watches from before must start anew.
+    /// Forgets past events: older watches must start over.
     pub fn expire_watches(&self) {
         self.state().expire();
         self.shared.news.send_replace(());
@@ -161,7 +161,7 @@ impl MemoryPlace {
     }
 
     fn fault(&self, verb: &str, key: &Key) -> Option<Fault> {
-        // The closure may look at this very place, so no lock is held while it runs.
+        // The closure may use this very place, so no lock is held while it runs.
         let on_call = lock(&self.shared.on_call).clone();
         on_call.and_then(|fault| fault(verb, key))
     }

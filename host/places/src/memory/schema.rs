@@ -1,4 +1,4 @@
-//! Which fields a kind has: enough to see a field refused, or dropped without a word.
+//! Which fields a kind has: enough for tests to see a field refused, or silently dropped.
 
 use serde_json::Value;
 
@@ -11,8 +11,8 @@ enum Unknown {
     Drop,
 }
 
-/// The fields of a kind as a skeleton: an object names the fields there are, an array's only element stands
-/// for all, anything else allows whatever is there. `apiVersion`, `kind` and `metadata` are always known.
+/// The fields of a kind as a skeleton: an object lists its fields, an array's only element is the schema of all elements, any
+/// other value allows anything. `apiVersion`, `kind` and `metadata` are always known.
 #[derive(Clone, Debug)]
 pub struct Schema {
     skeleton: Value,
@@ -20,12 +20,12 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Unknown fields are refused, as a structural schema does under strict validation.
+    /// Unknown fields are refused, as by a structural schema under strict validation.
     pub fn strict(skeleton: Value) -> Self {
         Self { skeleton, unknown: Unknown::Refuse }
     }
 
-    /// Unknown fields disappear without a word, as in a conversion or by a webhook.
+    /// Unknown fields are silently dropped, as by a conversion or a webhook.
     pub fn lossy(skeleton: Value) -> Self {
         Self { skeleton, unknown: Unknown::Drop }
     }

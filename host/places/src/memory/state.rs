@@ -1,4 +1,4 @@
-//! What the server knows, and how it is read and watched.
+//! The server's state, and how it is read and watched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::Schema;
 use crate::body::set;
 use crate::place::{Access, Event, Listing, PlaceError, Result};
 
-/// A time of birth for everything: tests compare objects.
+/// The creation time of every object: tests compare objects.
 pub(super) const EPOCH: &str = "2026-01-01T00:00:00Z";
 
-/// One thing that happened.
+/// A past event.
 struct Past {
     version: u64,
     key: Key,
@@ -21,20 +21,20 @@ struct Past {
     deleted: bool,
 }
 
-/// One call that changes something, as it was asked for.
+/// One call that changes something, as requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// `create`, `patch`, `patch-status`, `delete`; with `dry-run ` in front where only asked.
+    /// `create`, `patch`, `patch-status`, `delete`; prefixed with `dry-run ` for dry runs.
     pub verb: String,
-    /// Of which object.
+    /// The object.
     pub key: Key,
     /// What was sent; null for a delete.
     pub body: Value,
-    /// Whether the server did it.
+    /// Whether the server carried it out.
     pub done: bool,
 }
 
-/// The server's memory.
+/// The server's state.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
@@ -44,7 +44,7 @@ pub(super) struct State {
     pub(super) journal: Vec<Call>,
     history: Vec<Past>,
     version: u64,
-    /// Watches from before this version must start anew.
+    /// Watches from before this version must start over.
     floor: u64,
 }
 
@@ -119,7 +119,7 @@ impl State {
         body
     }
 
-    /// Takes an object out at a new version; `body` is its last state.
+    /// Removes an object at a new version; `body` is its last state.
     pub(super) fn drop_object(&mut self, key: &Key, mut body: Value) -> Value {
         self.stamp(&mut body);
         self.remember(key, &body, true);
@@ -147,7 +147,7 @@ fn matches(key: &Key, kind: &Kind, namespace: Option<&str>) -> bool {
         && (!kind.namespaced || namespace.is_none() || key.namespace.as_deref() == namespace)
 }
 
-/// An object in the version that was asked for; between versions nothing but the name changes.
+/// An object in the requested version; only the name of the version changes.
 pub(super) fn object(kind: &Arc<Kind>, body: &Value) -> Result<Object> {
     let mut body = body.clone();
     if let Some(map) = body.as_object_mut() {

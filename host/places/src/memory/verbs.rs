@@ -1,4 +1,4 @@
-//! What the server does when it is asked as a place.
+//! The verbs of `Place` for the server.
 
 use std::sync::Arc;
 

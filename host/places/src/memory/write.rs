@@ -1,4 +1,4 @@
-//! How the server's objects change.
+//! How the server changes objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::state::{EPOCH, State, object};
 use crate::body::{drop_empty, key_of, meta, none, patched, require, set, text};
 use crate::place::{Change, PlaceError, Preconditions, Result, Subresource};
 
-/// What only the server writes.
+/// Fields that only the server writes.
 const SERVERS_OWN: [&str; 6] =
     ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"];
 
@@ -84,7 +84,7 @@ impl State {
         self.write(kind, key, &old, new, change)
     }
 
-    /// The end every change comes to.
+    /// The last step of every change.
     fn write(
         &mut self,
         kind: &Arc<Kind>,
@@ -195,7 +195,7 @@ impl State {
             else {
                 return collected;
             };
-            // Nothing but the object itself can be wrong here, and it was just read.
+            // The object was just read, so the delete can only fail because of the object itself.
             if self.delete(&kind, &key, &Preconditions::default()).is_err() {
                 return collected;
             }
@@ -213,7 +213,7 @@ fn counts_generations(kind: &Kind) -> bool {
     !kind.group_kind.group.is_empty()
 }
 
-/// Whether only metadata, or the status where it is a part of its own, is different.
+/// Whether only metadata differs, or the status if that is a subresource.
 fn same_intent(kind: &Kind, old: &Value, new: &Value) -> bool {
     let intent = |body: &Value| {
         let mut body = body.clone();

@@ -1,4 +1,4 @@
-//! From a kubeconfig to a server: which user, whose credentials, and what is said of those that are none.
+//! From a kubeconfig to a server: which user, which credentials, and the errors for unusable ones.
 
 use std::io::Write as _;
 
@@ -74,7 +74,7 @@ async fn a_context_without_a_user_is_refused_before_anyone_is_asked() {
         let path = file.path().display();
         assert_eq!(error, format!("kubeconfig {path}, context \"one\": {why}"));
     }
-    // Another user may be chosen, and an entry may say that nothing has to be proved.
+    // Another user may be chosen, and an entry may need no credentials at all.
     let file = with(json!({"cluster": "c"}), users);
     let user = Some("a".to_owned());
     assert!(KubePlace::connect(ConnectOptions { user, ..options(&file) }).await.is_ok());
@@ -111,7 +111,7 @@ async fn a_broken_kubeconfig_is_not_quoted() {
     assert_eq!(source.map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
 }
 
-/// The program that a kubeconfig has for credentials, with what it was given and what it prints.
+/// The kubeconfig's credential program, with its arguments and output.
 #[tokio::test]
 async fn a_credential_plugin_that_fails_is_not_quoted() {
     let exec = |script: &str| {
