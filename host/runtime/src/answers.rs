@@ -1,7 +1,7 @@
-//! What plugins answer, as the program's own values.
+//! Converts plugins' answers into the program's own values.
 //!
-//! The bounds of patches are the engine's to check; here it is seen to that an answer is what it should be: a patch an
-//! object, a name a name, a sentence one line.
+//! The engine checks the bounds of patches; this checks the form of an answer: a patch is an object, a name is a name, a sentence
+//! is one line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +13,16 @@ use crate::contract::exports::pivot::provider::{relate, settle};
 use crate::contract::pivot::provider::types;
 use crate::text::{self, Codes};
 
-/// The longest sentence for people.
+/// The longest sentence for people, in characters.
 const SENTENCE: usize = 1_000;
-/// The most findings and relations of one answer.
+/// The most findings and relations in one answer.
 const MANY: usize = 1_000;
 
 /// Reads the answers of one call.
 pub(crate) struct Reader<'a> {
-    /// What is left to a plugin that sees the data of Secrets, whose words are withheld; none: it may speak.
+    /// The codes a plugin that sees the data of Secrets may use; its words are withheld. None: its words are printed.
     pub(crate) codes: Option<&'a Codes>,
-    /// The objects it was told of; the only ones it may name if its words are withheld.
+    /// The keys of the objects it was given; the only ones it may name if its words are withheld.
     pub(crate) given: &'a [Key],
 }
 
@@ -56,8 +56,8 @@ impl Reader<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// What a plugin that sees the data of Secrets found: each code once, sorted, with how many objects it was told of. Neither
-    /// the order of its findings nor which objects they name is left to it, since it could spell with both.
+    /// The findings of a plugin that sees the data of Secrets: each code once, sorted, with the number of objects it was given.
+    /// The plugin chooses neither the order of its findings nor which objects they name, since it could encode data in both.
     fn counted(&self, said: Vec<types::Finding>, codes: &Codes) -> Result<Vec<Finding>, String> {
         let mut counted: BTreeMap<String, (Severity, BTreeSet<Key>)> = BTreeMap::new();
         for types::Finding { severity, code, objects, .. } in said {
@@ -106,7 +106,7 @@ impl Reader<'_> {
     }
 }
 
-/// A finding for each of its objects; whoever shows them puts together those that say the same.
+/// One finding per object; the output groups those that say the same.
 fn findings_of(said: types::Finding) -> Result<Vec<Finding>, String> {
     let types::Finding { severity, code, message, objects, remedy } = said;
     let finding = Finding {
@@ -126,7 +126,7 @@ fn few(count: usize) -> Result<(), String> {
     if count > MANY { Err(format!("its answer has {count} parts; {MANY} is the most")) } else { Ok(()) }
 }
 
-/// A merge patch; none where it changes nothing. Errors carry no part of it.
+/// A merge patch; none if it changes nothing. Errors contain no part of it.
 fn patch(text: &str) -> Result<Option<Value>, String> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) if map.is_empty() => Ok(None),
@@ -205,7 +205,7 @@ mod tests {
         assert!(closed.relations(vec![relate::Relation::Need(object("hunter2"))]).is_err());
     }
 
-    /// Ten bytes of a Secret came out in one plan: by the order of codes, and by which object each named.
+    /// Ten bytes of a Secret once leaked in one plan: through the order of codes, and through which object each named.
     #[test]
     fn neither_the_order_of_findings_nor_their_objects_tell_a_secret() {
         let names: Vec<String> = (0..16).map(|n| format!("s{n}")).collect();
@@ -223,7 +223,7 @@ mod tests {
             closed.findings(findings).unwrap()
         };
         assert_eq!(spell(b"hunter22"), spell(b"password"));
-        // What is left is which of its codes it says, how severe, and about how many.
+        // The plugin still chooses which of its codes it returns, how severe, and for how many objects.
         let two = types::Finding {
             objects: vec![object("s1"), object("s2"), object("s2"), object("x")],
             ..said("s1")

@@ -1,12 +1,12 @@
-//! What was asked in one call, and what came back.
+//! The questions of one call, and their answers.
 //!
-//! A question that is asked again is answered from here: a thousand equal ones are one to a server. Each copy of an answer
-//! counts as handed in.
+//! A repeated question is answered from here: a thousand equal ones are one request to a server. Each copy of an answer counts
+//! towards the input limit.
 
 use crate::limits::Meter;
 use crate::services::ServiceError;
 
-/// Questions of one kind and their answers.
+/// Questions of one type and their answers.
 pub(crate) struct Asked<Q, A> {
     answered: Vec<Answered<Q, A>>,
 }
@@ -14,7 +14,7 @@ pub(crate) struct Asked<Q, A> {
 struct Answered<Q, A> {
     question: Q,
     answer: Result<A, ServiceError>,
-    /// What was handed in of it is still to be given to the component.
+    /// Its size was counted, but the component has not received it yet.
     paid: bool,
 }
 
@@ -25,7 +25,7 @@ impl<Q, A> Default for Asked<Q, A> {
 }
 
 impl<Q: Clone + PartialEq, A: Clone> Asked<Q, A> {
-    /// The questions that were never asked in this call, each once; none when enough was handed in.
+    /// The questions that this call has not asked before, each once; none once the input limit is reached.
     pub(crate) fn fresh(&self, questions: &[Result<Q, ServiceError>], meter: &Meter) -> Vec<Q> {
         let mut fresh: Vec<Q> = Vec::new();
         if meter.spent() {
@@ -39,12 +39,12 @@ impl<Q: Clone + PartialEq, A: Clone> Asked<Q, A> {
         fresh
     }
 
-    /// Keeps an answer that was counted as handed in.
+    /// Keeps an answer whose size was counted.
     pub(crate) fn keep(&mut self, question: Q, answer: Result<A, ServiceError>) {
         self.answered.push(Answered { question, answer, paid: true });
     }
 
-    /// The answer to a question. One that nobody asked, because enough had been handed in, has none.
+    /// The answer to a question. One that wasn't asked, because the input limit was reached, has none.
     pub(crate) fn answer(
         &mut self,
         question: &Q,
@@ -61,7 +61,7 @@ impl<Q: Clone + PartialEq, A: Clone> Asked<Q, A> {
     }
 }
 
-/// Why there is no answer once a call has been handed in as much as it may.
+/// The error once a call has reached its input limit.
 pub(crate) fn too_much() -> ServiceError {
     ServiceError::new(
         "too-large",

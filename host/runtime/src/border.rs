@@ -1,5 +1,5 @@
-//! What a component may ask the host. Each question is held against what was declared and granted before anyone hears
-//! of it; questions of one list are asked side by side, equal ones once, and none any more when enough was handed in.
+//! What a component may ask the host. Each question is checked against what was declared and granted before it is sent anywhere.
+//! The questions of one list are asked concurrently, equal ones once, and none once the input limit is reached.
 
 mod wasi;
 
@@ -23,18 +23,18 @@ use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
 use crate::text;
 use crate::trust::{self, Extent, Network};
 
-/// How many questions are on their way at once.
+/// How many questions are in flight at once.
 const SIDE_BY_SIDE: usize = 64;
-/// How many of them are lists, each of which may be all that a server has of a kind.
+/// How many of them are lists, each of which may return all objects of a kind.
 const LISTS_SIDE_BY_SIDE: usize = 4;
 /// The longest a probe waits, whatever it asks for.
 const LONGEST_PROBE: Duration = Duration::from_secs(10);
-/// Times are told in these steps: a clock any finer would be one.
+/// The resolution of reported durations: anything finer would be a clock.
 const STEP_MS: u128 = 10;
-/// The most of a body that comes back.
+/// The most of a body that is returned, in bytes.
 const LONGEST_BODY: usize = 256 << 10;
 
-/// Links what a component imports and nothing else.
+/// Links a component's imports and nothing else.
 pub(crate) fn link(linker: &mut Linker<Ctx>, seen: &Seen) -> wasmtime::Result<()> {
     types::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     objects::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
@@ -59,7 +59,7 @@ impl objects::Host for Ctx {
         let ask = |query: Query| {
             let (card, services, lists) = (Arc::clone(&card), services.clone(), Arc::clone(&lists));
             async move {
-                // Until the list was handed in: those that wait for their turn are in memory, too.
+                // Held until the list is handed in: answers that wait for their turn use memory, too.
                 let turn = if is_list(&asked_of_servers(&card, &query)) {
                     lists.acquire_owned().await.ok()
                 } else {
@@ -129,7 +129,7 @@ impl endpoints::Host for Ctx {
 impl config::Host for Ctx {
     fn get(&mut self) -> wasmtime::Result<String> {
         self.meter.ask(1)?;
-        // Whose configuration it is, is not known before the plugin has said who it is.
+        // Before the plugin is described, it isn't known whose configuration to return.
         let config = self.card.admitted.as_ref().map(|(_, grants)| grants.config.clone());
         Ok(config.unwrap_or_else(|| "{}".to_owned()))
     }
@@ -149,14 +149,14 @@ impl log::Host for Ctx {
     }
 }
 
-/// The question as servers see it. Of a plugin that sees the data of Secrets they see no name: it would be text of its own
-/// on the way out, into their logs and ours.
+/// The question as servers see it. For a plugin that sees the data of Secrets it contains no name: the plugin could send data out
+/// in it, into the servers' logs and ours.
 fn asked_of_servers(card: &Card, query: &Query) -> Query {
     let name = query.name.clone().filter(|_| !card.secret_data());
     Query { name, ..query.clone() }
 }
 
-/// Objects on their way in.
+/// Counts and converts objects for the component.
 fn hand_in(
     card: &Card,
     meter: &mut Meter,
@@ -207,15 +207,15 @@ fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
     }
     let Some((declared, grants)) = &card.admitted else { return Err(pure()) };
     let extent = |reads: &[Read]| trust::extent(reads, side, &kind, namespace.as_deref());
-    // A wide declaration may be granted narrower, so both have their say.
+    // A wide declaration may be granted narrower, so both must allow it.
     let (Some(declared), Some(granted)) = (extent(&declared.reads), extent(&grants.reads)) else {
         let place = namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default();
         return Err(
             Denied(format!("reading {kind} of the {side}{place} was not declared and granted")).into()
         );
     };
-    // `*` opens no namespace to a plugin that sees the data of Secrets but those that move, which it is told, and the operator's:
-    // another name would be text of its own on its way to a server.
+    // For a plugin that sees the data of Secrets, `*` covers only the namespaces that move, whose names it is given, and those
+    // that the operator wrote: in any other name it could send data to a server.
     let written = |asked: &str| {
         let reads = grants.reads.iter().filter(|read| read.side == side && read.kind.covers(&kind));
         reads.filter_map(|read| read.namespace.as_deref()).any(|namespace| namespace == asked)
@@ -225,7 +225,7 @@ fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
     Ok(Query { side, kind, namespace, name, confined })
 }
 
-/// Whether it may take a list to answer it: one object is asked for by its name and namespace.
+/// Whether answering may take a list: a single object is requested by name and namespace.
 fn is_list(query: &Query) -> bool {
     query.name.is_none() || query.namespace.as_deref().is_none_or(|namespace| namespace == "*")
 }
@@ -264,7 +264,7 @@ mod tests {
     use crate::error::Who;
     use crate::trust::OperatorFile;
 
-    /// It declares to read all ConfigMaps of the target.
+    /// A plugin that declares to read all ConfigMaps of the target.
     fn card(secret_data: bool, grants: &str) -> Card {
         let kind = GroupKind::new("", "ConfigMap");
         let declaration = Declaration {

@@ -1,7 +1,7 @@
-//! A hook called once.
+//! A single call of a hook.
 //!
-//! Every call gets a fresh store and instance (30 µs): nothing leaks from object to object, and after a trap there is
-//! nothing to repair.
+//! Every call gets a fresh store and instance (30 µs): nothing leaks from object to object, and a trap leaves nothing to clean
+//! up.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,17 +27,17 @@ pub(crate) struct Call<'a> {
     /// None: `describe`.
     pub(crate) hook: Option<Hook>,
     pub(crate) object: Option<Key>,
-    /// Of a check.
+    /// The point of a check.
     pub(crate) point: Option<Point>,
     pub(crate) services: Option<Arc<dyn Services>>,
 }
 
-/// What a component answers: its own error, or a value.
+/// A component's answer: its own error, or a value.
 pub(crate) type Said<T> = wasmtime::Result<Result<T, types::Error>>;
 
 impl Call<'_> {
-    /// Instantiates and asks, within the limits. What comes back is turned into the program's own values by `read`,
-    /// whose error is what is wrong with the answer.
+    /// Instantiates the component and calls it, within the limits. `read` converts the answer into the program's own values; its
+    /// error describes what is wrong with the answer.
     pub(crate) async fn run<T, R>(
         self,
         pre: &InstancePre<Ctx>,
@@ -57,10 +57,10 @@ impl Call<'_> {
             outcome = field::Empty,
         );
         let limits = self.card.limits();
-        // Closed never: the tally lives as long as the card.
+        // Never closed: the tally lives as long as the card.
         let _turn = self.card.tally.turns.acquire().await;
         let begun = Instant::now();
-        // Where it may ask it is waited for others, too; and the move has a timeout of its own for that.
+        // A hook that may ask questions also waits for others to answer; the move has its own timeout for that.
         let pure = self.services.is_none();
         let left = if pure { self.card.tally.left(limits.total) } else { Some(limits.time) };
         let Some(left) = left else {
@@ -90,7 +90,7 @@ impl Call<'_> {
         }
         span.in_scope(|| store.data().say_printed());
         let (time, peak) = (begun.elapsed(), store.data().meter.peak);
-        // A number in every format: JSON has none of 128 bits.
+        // JSON, unlike other formats, has no 128-bit numbers.
         span.record("time_us", u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
         span.record("peak_memory", peak);
         span.record("outcome", answer.as_ref().err().map_or("ok", |(code, _)| code.as_str()));
@@ -115,7 +115,7 @@ fn used_up(total: Duration) -> String {
     format!("its calls together took longer than {total:?}")
 }
 
-/// What wasmtime says when a component hands over more than the host takes at once; it has no type of its own.
+/// wasmtime's text when a component passes more to the host at once than allowed; it has no error type of its own.
 const TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// A failure inside the sandbox as a code and a sentence.
@@ -150,13 +150,13 @@ fn explain(error: &wasmtime::Error) -> (String, String) {
     ("trap".to_owned(), format!("it trapped: {}{at}", text::line(&chain, 300)))
 }
 
-/// The innermost functions, by the names in the binary.
+/// The innermost functions, by their names in the binary.
 fn trace(error: &wasmtime::Error) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
     let named = backtrace.frames().iter().filter_map(|frame| frame.func_name());
-    // As the author wrote them, without the hash at their end.
+    // As the author wrote them, without the hash at the end.
     let named = named.map(|name| format!("{:#}", rustc_demangle::demangle(name)));
-    // What every panic goes through says nothing.
+    // Functions that are part of every panic carry no information.
     let machinery = |name: &String| {
         !["core::panicking", "std::panicking", "__rust", "rust_panic", "std::sys", "abort", "std::rt"]
             .iter()

@@ -1,4 +1,4 @@
-//! A component on its way in: parsed, compiled, linked, asked who it is. Nothing here trusts it.
+//! A component being loaded: parsed, compiled, linked, described. Nothing here trusts it.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::parse::{self, Seen, Work};
 use crate::plugin::HookSet;
 use crate::trial::{Budget, Held};
 
-/// A component that is compiled and has said who it is.
+/// A component that is compiled and has described itself.
 pub(crate) struct Candidate {
     pub(crate) artifact: Artifact,
     pub(crate) seen: Seen,
     pub(crate) declaration: Declaration,
     pub(crate) hooks: Vec<Hook>,
     pub(crate) linked: Linked,
-    /// Whether it was compiled on trial under the limits: now, or before as the lock says.
+    /// Whether it was compiled on trial under the limits: now, or earlier according to the lock.
     pub(crate) passed: bool,
 }
 
@@ -37,10 +37,10 @@ pub(crate) struct Linked {
 }
 
 impl Runtime {
-    /// Counts what it consists of, compiles, links and asks who it is. What did not pass its trial before is tried first.
+    /// Counts the component's contents, compiles, links and describes it. If it has not passed a trial yet, that comes first.
     pub(crate) async fn candidate(&self, artifact: Artifact, passed: bool) -> Result<Candidate, LoadError> {
         let who = artifact.who(None);
-        // Costs no more than reading it, so not even a lock is believed about it.
+        // This costs no more than reading it, so it is done even if the lock says that it passed.
         let bytes = Arc::clone(&artifact.bytes);
         let work = aside(move || parse::count(&bytes)).await.map_err(|why| why.of(who.clone()))?;
         let passed = passed || self.tried(&artifact, work).await.map_err(|why| why.of(who.clone()))?;
@@ -68,16 +68,16 @@ impl Runtime {
         Ok(Candidate { artifact, seen, declaration, hooks, linked, passed })
     }
 
-    /// Lets a component be compiled on trial. False: that went well, and showed nothing, because nothing limited it.
+    /// Compiles a component on trial. False: the trial succeeded but proves nothing, because no limits applied.
     async fn tried(&self, artifact: &Artifact, work: Work) -> Result<bool, Refused> {
         let Some(trials) = &self.trials else { return Ok(false) };
         let held = trials.hold(&artifact.bytes, Budget::of(work)).await?;
         Ok(held == Held::Limited)
     }
 
-    /// Validates and compiles beside the others.
+    /// Validates and compiles, concurrently with others.
     pub(crate) async fn link(&self, artifact: &Artifact, stack: usize) -> Result<(Seen, Linked), LoadError> {
-        // Closed never.
+        // Never closed.
         let _turn = self.turns.acquire().await;
         let (runtime, bytes) = (self.clone(), Arc::clone(&artifact.bytes));
         let linked = aside(move || compiled(&runtime, &bytes, stack)).await;
@@ -85,7 +85,7 @@ impl Runtime {
     }
 }
 
-/// The same for what may be refused.
+/// The same for work that may end in a refusal.
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Refused> {
@@ -93,7 +93,7 @@ async fn aside<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(Refused::Malformed("the compiler gave up".into())))
 }
 
-/// Works on a thread of its own: nobody else has to wait, and a signal ends the wait.
+/// Works on a separate thread: other tasks don't wait, and a signal ends the wait.
 pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
@@ -118,7 +118,7 @@ fn link(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Li
     border::link(&mut linker, seen).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
     let mismatch = |error: wasmtime::Error| Refused::Mismatch(format!("{error:#}"));
     let pre = linker.instantiate_pre(&component).map_err(mismatch)?;
-    // An interface that is exported must fit; one that is not is a hook that the plugin lacks.
+    // An exported interface must match; a missing one is a hook that the plugin lacks.
     let has = |hook: &str| seen.exports.iter().any(|export| export == hook);
     macro_rules! find {
         ($hook:ident) => {

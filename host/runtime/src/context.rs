@@ -1,4 +1,4 @@
-//! What a store holds for the one call it is made for.
+//! The data in a store, for the one call that it is made for.
 
 use std::sync::Arc;
 
@@ -16,28 +16,28 @@ use crate::tally::{MOST_LINES, Tally};
 use crate::text;
 use crate::trust::Grants;
 
-/// Who a plugin is and what it may do; the same for all its calls in one run.
+/// Identifies a plugin and holds its permissions; shared by all its calls in one run.
 pub(crate) struct Card {
     pub(crate) name: String,
     pub(crate) who: Arc<Who>,
-    /// None while it is still being asked who it is.
+    /// None while it is being described.
     pub(crate) admitted: Option<(Declaration, Grants)>,
     pub(crate) tally: Tally,
 }
 
 impl Card {
-    /// A plugin that has not said who it is.
+    /// A plugin that has not described itself yet.
     pub(crate) fn stranger(who: Who) -> Self {
         Self { name: who.file.clone(), who: Arc::new(who), admitted: None, tally: Tally::default() }
     }
 
-    /// The same for another run, which begins with nothing used.
+    /// The same for another run, with nothing used yet.
     pub(crate) fn unused(&self) -> Self {
         let Self { name, who, admitted, tally: _ } = self;
         Self { name: name.clone(), who: Arc::clone(who), admitted: admitted.clone(), tally: Tally::default() }
     }
 
-    /// What a call may use. A stranger gets the defaults.
+    /// The limits of a call. A stranger gets the defaults.
     pub(crate) fn limits(&self) -> Limits {
         self.admitted.as_ref().map(|(_, grants)| grants.limits).unwrap_or_default()
     }
@@ -47,8 +47,8 @@ impl Card {
         self.codes().is_some()
     }
 
-    /// What is left to a plugin that sees the data of Secrets, whose words are withheld: the codes it declared. None: it may
-    /// speak.
+    /// The declared codes, which are all that a plugin that sees the data of Secrets may return; its words are withheld. None:
+    /// its words are printed.
     pub(crate) fn codes(&self) -> Option<&text::Codes> {
         let (declared, grants) = self.admitted.as_ref()?;
         (declared.secret_data && grants.secret_data).then_some(&declared.extra)
@@ -63,14 +63,14 @@ pub(crate) struct Ctx {
     pub(crate) meter: Meter,
     /// None in pure hooks: every question is denied.
     pub(crate) services: Option<Arc<dyn Services>>,
-    /// What it asked so far.
+    /// The questions asked so far.
     pub(crate) reads: Asked<Query, Vec<String>>,
     pub(crate) probes: Asked<Probe, endpoints::Answer>,
-    /// Made when a component first reaches for it; most never do.
+    /// Created when a component first uses WASI; most never do.
     inert: Option<Box<Inert>>,
 }
 
-/// The longest line of a plugin's log.
+/// The longest line of a plugin's log, in bytes.
 const LINE: usize = 4 << 10;
 
 impl Ctx {
@@ -85,7 +85,7 @@ impl Ctx {
 
     /// A line of the plugin's log.
     pub(crate) fn say(&self, level: Level, words: &str) {
-        // A plugin that sees the data of Secrets says nothing.
+        // A plugin that sees the data of Secrets has no log.
         if self.card.secret_data() {
             return;
         }

@@ -18,5 +18,5 @@ mod released;
 
 /// The contract's package.
 pub(crate) const PACKAGE: &str = "pivot:provider";
-/// The line of versions that go together.
+/// The line of compatible versions.
 pub(crate) const LINE: (u64, u64) = (0, 1);

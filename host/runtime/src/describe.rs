@@ -1,4 +1,4 @@
-//! What a plugin says of itself, checked for sense.
+//! A plugin's description of itself, validated.
 
 use pivot_core::hooks::Hook;
 use pivot_core::reach::{EVERYWHERE, Reach};
@@ -9,40 +9,40 @@ use crate::contract::pivot::provider::types;
 use crate::text;
 use crate::trust::Pattern;
 
-/// A hook that changes objects, and which.
+/// The objects that a hook changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// `hold`, `adapt`, `restore` or `settle`.
     pub hook: Hook,
-    /// Of which kind; `*`: of every kind of the group.
+    /// Their kind; `*`: every kind of the group.
     pub kind: GroupKind,
-    /// Where.
+    /// The side.
     pub side: Side,
 }
 
 /// A kind that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Which; `*`: every kind of the group.
+    /// The kind; `*`: every kind of the group.
     pub kind: GroupKind,
-    /// Where.
+    /// The side.
     pub side: Side,
     /// None: in the namespaces that move. Some: in this one, `*` for all.
     pub namespace: Option<String>,
 }
 
-/// What a plugin says of itself.
+/// A plugin's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// A sentence.
+    /// A one-sentence summary.
     pub summary: String,
     /// The kinds its hooks want to see.
     pub kinds: Vec<GroupKind>,
-    /// Where outside of the namespaces that move its relations reach.
+    /// Where its relations reach beyond the namespaces that move.
     pub reach: Vec<Reach>,
     /// What it changes.
     pub changes: Vec<Change>,
@@ -52,7 +52,7 @@ pub struct Declaration {
     pub probes: Vec<Pattern>,
     /// Whether it wants the data of Secrets.
     pub secret_data: bool,
-    /// What a newer contract may say.
+    /// Additions of a newer contract.
     pub extra: Vec<(String, String)>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn side_of(hook: Hook) -> Option<Side> {
 }
 
 impl Declaration {
-    /// Reads a description, given the hooks that the binary has. The error is what is wrong with it.
+    /// Reads a description, given the hooks in the binary. The error describes what is wrong with it.
     pub(crate) fn read(said: wit::Description, hooks: &[Hook]) -> Result<Self, String> {
         let wit::Description {
             name,
@@ -121,7 +121,7 @@ impl Declaration {
         if let Some(reach) = self.reach.first().filter(|_| !hooks.contains(&Hook::Relate)) {
             return Err(format!("its relations reach {}, but it has no hook relate", reach.kind));
         }
-        // What is asked of an endpoint is free text on its way out.
+        // A request to an endpoint can carry arbitrary text out.
         if self.secret_data && !self.probes.is_empty() {
             return Err(
                 "it wants both the data of Secrets and to probe endpoints; no plugin gets both".into()
@@ -130,22 +130,22 @@ impl Declaration {
         Ok(())
     }
 
-    /// The vendor's summary, marked as the vendor's words: nobody checked them.
+    /// The vendor's summary, marked as the vendor's words: nobody has checked them.
     pub fn vendor_says(&self) -> String {
         match self.summary.trim() {
             "" => "The vendor says nothing about it.".to_owned(),
-            // It ends where we say.
+            // Keeps the closing quote ours.
             summary => format!("The vendor says: \"{}\"", summary.replace('"', "'")),
         }
     }
 
-    /// Whether a hook was declared to change a kind.
+    /// Whether a hook is declared to change a kind.
     pub fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.changes.iter().any(|change| change.hook == hook && change.kind.covers(kind))
     }
 }
 
-/// Whether a plugin can have this name.
+/// Fails if a plugin can't have this name.
 pub(crate) fn is_name(name: &str) -> Result<(), String> {
     let word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -156,7 +156,7 @@ pub(crate) fn is_name(name: &str) -> Result<(), String> {
     Err(format!("its name `{name}` is not lower-case words joined by dashes, 63 characters at most"))
 }
 
-/// Whether a plugin can have this version.
+/// Fails if a plugin can't have this version.
 pub(crate) fn is_version(version: &str) -> Result<(), String> {
     if semver::Version::parse(version).is_ok() && version.len() <= 64 {
         return Ok(());

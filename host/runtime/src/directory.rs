@@ -1,4 +1,4 @@
-//! The plugin directory, behind a handle that no path and no link leads out of.
+//! The plugin directory, opened as a handle that no path and no link leads out of.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -15,12 +15,12 @@ use sha2::{Digest, Sha256};
 use crate::error::{LoadError, Refused, Who};
 use crate::text;
 
-/// No plugin is larger: CPython with its library, as a component, is 18 MB.
+/// Larger than any plugin: CPython with its library, as a component, is 18 MB.
 pub(crate) const MAX_PLUGIN: u64 = 64 << 20;
-/// No operator writes more by hand.
+/// More than an operator writes by hand.
 const MAX_TEXT: u64 = 1 << 20;
 
-/// A plugin's file as it was read.
+/// A plugin's file as read.
 #[derive(Clone)]
 pub(crate) struct Artifact {
     pub(crate) file: String,
@@ -45,7 +45,7 @@ impl Artifact {
     }
 }
 
-/// The name of a file. It ends up in messages and in commands to type, so it is one line that shows what it says.
+/// The name of a file. It appears in messages and in commands to paste, so it must be one line without hidden characters.
 pub(crate) fn plain(name: &OsStr) -> Result<String, Refused> {
     match name.to_str() {
         Some(name) if text::line(name, name.len()) == name => Ok(name.to_owned()),
@@ -82,7 +82,7 @@ impl PluginDir {
         Ok(Self { path: path.to_owned(), dir: Arc::new(dir) })
     }
 
-    /// The names of the files that end in `.wasm`, sorted. Nothing else in the directory is looked at.
+    /// The names of the files that end in `.wasm`, sorted. Other files are ignored.
     pub(crate) fn files(&self) -> Result<Vec<String>, LoadError> {
         let who = || Who { file: self.path.display().to_string(), ..Who::default() };
         let entries = self.dir.entries().map_err(|error| Refused::Unreadable(error).of(who()))?;
@@ -93,7 +93,7 @@ impl PluginDir {
             if !name.as_encoded_bytes().ends_with(b".wasm") {
                 continue;
             }
-            // Left out in silence it would only seem to be loaded.
+            // Silently skipped, it would look as if it were loaded.
             files.push(plain(&name).map_err(|refused| refused.of(who()))?);
         }
         files.sort();
@@ -106,7 +106,7 @@ impl PluginDir {
         Ok(Artifact::new(file, bytes))
     }
 
-    /// Reads one of the operator's files; none where there is none.
+    /// Reads one of the operator's files; none if it doesn't exist.
     pub(crate) fn text(&self, file: &str) -> Result<Option<String>, LoadError> {
         let who = Who { file: file.to_owned(), ..Who::default() };
         match self.bytes(file, MAX_TEXT) {
@@ -121,7 +121,7 @@ impl PluginDir {
         }
     }
 
-    /// Writes one of the operator's files: whole, or not at all.
+    /// Writes one of the operator's files atomically.
     pub(crate) fn write(&self, file: &str, text: &str) -> Result<(), LoadError> {
         let new = format!(".{file}.new");
         let written = self.dir.write(&new, text).and_then(|()| self.dir.rename(&new, &self.dir, file));
@@ -130,7 +130,7 @@ impl PluginDir {
 
     fn bytes(&self, file: &str, limit: u64) -> Result<Vec<u8>, LoadError> {
         let who = || Who { file: file.to_owned(), ..Who::default() };
-        // Looked at before it is opened: opening a pipe waits for whoever writes to it.
+        // Checked before it is opened: opening a pipe would wait for a writer.
         match self.dir.metadata(file) {
             Ok(metadata) if metadata.is_file() => {}
             Ok(_) => return Err(not_a_file().of(who())),
@@ -142,7 +142,7 @@ impl PluginDir {
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
         let opened =
             self.dir.open_with(file, &options).map_err(|error| self.outside(file, error).of(who()))?;
-        // Another one may have taken its place since it was looked at.
+        // Another file may have replaced it since it was checked.
         match opened.metadata() {
             Ok(metadata) if metadata.is_file() => {}
             _ => return Err(not_a_file().of(who())),
@@ -159,7 +159,7 @@ impl PluginDir {
         Ok(bytes)
     }
 
-    /// A link that leads out shows as a refused permission.
+    /// A link that leads out fails with a permission error.
     fn outside(&self, file: &str, error: std::io::Error) -> Refused {
         let link = self.dir.symlink_metadata(file).is_ok_and(|metadata| metadata.is_symlink());
         if link {

@@ -1,10 +1,10 @@
-//! The machine components run on.
+//! The engine that runs components.
 //!
-//! Time is told by epochs, not fuel: fuel costs more on parsing, and an operator thinks in seconds. A thread moves the
-//! epoch on; a running component looks at it in every loop and gives way to the async runtime, so that the timeout
-//! around the call can end it, and a component that computes holds no thread for longer than one tick. There is no
-//! pool of instances (it reserves hundreds of GiB of address space and refuses unusual components, to save
-//! microseconds) and no cache of compiled code (such a file is native code with our credentials).
+//! Time is limited by epochs, not fuel: fuel costs more on parsing, and operators think in seconds. A thread advances the epoch;
+//! a running component checks it in every loop and yields to the async runtime, so that the timeout around the call can end it,
+//! and a computing component occupies no thread for longer than one tick. There is no instance pool (it reserves hundreds of GiB
+//! of address space and refuses unusual components, to save microseconds) and no cache of compiled code (such a file is native
+//! code with our credentials).
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -18,29 +18,29 @@ use wasmtime::{Config, Engine, EngineWeak, OptLevel};
 use crate::error::Refused;
 use crate::trial::{TrialProgram, Trials};
 
-/// How long a component computes before it gives way.
+/// How long a component computes before it yields.
 const TICK: Duration = Duration::from_millis(10);
-/// As much of a backtrace as a person reads.
+/// As many frames of a backtrace as a person reads.
 const FRAMES: NonZeroUsize = NonZeroUsize::new(20).unwrap();
-/// What host functions called from a component may use of its stack, beside the component itself.
+/// How much of the stack host functions may use when called from a component, in addition to the component's own limit.
 const HOST_STACK: usize = 512 << 10;
-/// Threads that compile, on every machine: what passed its trial on one needs no more memory on another.
+/// Compiler threads, on every machine: a component that passed its trial on one needs no more memory on another.
 const COMPILERS: usize = 4;
 /// Stack of a thread that compiles on trial.
 const COMPILER_STACK: usize = 2 << 20;
-/// Components that are compiled side by side.
+/// Components that are compiled concurrently.
 const SIDE_BY_SIDE: usize = 4;
 
-/// Runs plugins. Cheap to make; keep one per process.
+/// Runs plugins. Cheap to create; keep one per process.
 ///
-/// One engine for each size of stack that a plugin was granted, which is one: the stack is the only limit that
-/// belongs to an engine and not to a store.
+/// One engine for each stack size granted to a plugin, usually just one: the stack is the only limit that belongs to an engine
+/// and not to a store.
 #[derive(Clone)]
 pub struct Runtime {
     engines: Arc<Mutex<BTreeMap<usize, Engine>>>,
     compilers: Arc<Mutex<Option<Arc<ThreadPool>>>>,
     compiler_stack: usize,
-    /// Of components that are compiled.
+    /// Limits how many components are compiled at once.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) trials: Option<Arc<Trials>>,
 }
@@ -52,29 +52,29 @@ impl Default for Runtime {
 }
 
 impl Runtime {
-    /// A runtime for components that somebody vetted: each is compiled in this process, whatever that takes.
+    /// A runtime for vetted components: each is compiled in this process, without limits.
     pub fn new() -> Self {
         Self {
             engines: Arc::default(),
             compilers: Arc::default(),
-            // A thread that waits for a part of one component may begin with the next, above it on its stack.
+            // A thread that waits for a part of one component may start on the next, on the same stack.
             compiler_stack: COMPILER_STACK * SIDE_BY_SIDE,
             turns: Arc::new(Semaphore::new(SIDE_BY_SIDE)),
             trials: None,
         }
     }
 
-    /// A runtime that lets this program compile each component first, within limits, unless the lock says that it passed.
+    /// A runtime that has this program compile each component first, within limits, unless the lock says that it passed.
     pub fn with_trials(program: TrialProgram) -> Self {
         Self { trials: Some(Arc::new(Trials::new(program))), ..Self::new() }
     }
 
-    /// The one that compiles on trial, one component.
+    /// The runtime inside a trial, for one component.
     pub(crate) fn on_trial() -> Self {
         Self { compiler_stack: COMPILER_STACK, ..Self::new() }
     }
 
-    /// Does work on the threads that compile.
+    /// Runs work on the compiler threads.
     pub(crate) fn compiling<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Refused> {
         let mut compilers = self.compilers.lock().unwrap_or_else(PoisonError::into_inner);
         let pool = match &*compilers {
@@ -107,7 +107,7 @@ fn settings(stack: usize) -> Config {
     config
         .wasm_component_model(true)
         .cranelift_opt_level(OptLevel::Speed)
-        // The same input gives the same output, on every processor.
+        // The same input must give the same output on every processor.
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)
         .epoch_interruption(true)
@@ -118,7 +118,7 @@ fn settings(stack: usize) -> Config {
     config
 }
 
-/// Moves the epoch on for as long as anyone holds the engine.
+/// Advances the epoch as long as the engine is in use.
 fn tick(engine: &EngineWeak) {
     while let Some(engine) = engine.upgrade() {
         engine.increment_epoch();

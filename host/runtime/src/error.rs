@@ -1,21 +1,21 @@
-//! What goes wrong with a plugin: why it is refused ([`Refused`]: exit code 6, before anything has moved), and why a hook gave
-//! no answer ([`CallError`]).
+//! Errors of plugins: why one is refused ([`Refused`]: exit code 6, before anything has moved), and why a hook failed
+//! ([`CallError`]).
 
 use std::fmt;
 use std::sync::Arc;
 
 use pivot_core::Key;
 
-/// Which plugin.
+/// Identifies a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Who {
-    /// Its name, as far as it is known.
+    /// Its name, if known.
     pub name: Option<String>,
-    /// Its version, as far as it is known.
+    /// Its version, if known.
     pub version: Option<String>,
     /// Its file in the plugin directory.
     pub file: String,
-    /// SHA-256 of the file, as far as it was read.
+    /// SHA-256 of the file, if it was read.
     pub digest: Option<String>,
 }
 
@@ -48,18 +48,18 @@ pub(crate) fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
-/// A plugin, or a file beside the plugins, that is refused.
+/// A refused plugin, or a refused file beside the plugins.
 #[derive(Debug, thiserror::Error)]
 #[error("{who}: {reason}")]
 pub struct LoadError {
-    /// Which.
+    /// The plugin or file.
     pub who: Box<Who>,
-    /// Why.
+    /// The reason.
     pub reason: Box<Refused>,
 }
 
 impl LoadError {
-    /// A word for programs.
+    /// A code for programs.
     pub fn code(&self) -> &'static str {
         self.reason.code()
     }
@@ -71,53 +71,53 @@ pub enum Refused {
     /// The directory or a file in it can't be read.
     #[error("can't be read: {0}")]
     Unreadable(std::io::Error),
-    /// A name that is no text, or would write more than itself.
+    /// A name that is not text, or that contains hidden characters.
     #[error("has a file whose name is not plain text: {0}; rename or remove it")]
     FileName(String),
     /// A link out of the directory, or something that is not a file.
     #[error("is not a file inside the plugin directory: {0}")]
     NotInside(String),
-    /// Larger than any plugin is.
+    /// Larger than any plugin.
     #[error("is {size} bytes; a plugin has at most {limit}")]
     TooLarge {
-        /// How large, as far as it was read.
+        /// Its size, as far as it was read.
         size: u64,
-        /// How large it may be.
+        /// The limit.
         limit: u64,
     },
-    /// Something else than a component.
+    /// Not a component.
     #[error("is {0}, not a WebAssembly component")]
     NotAComponent(&'static str),
-    /// A component that is damaged.
+    /// A damaged component.
     #[error("is not a valid component: {0}")]
     Malformed(String),
-    /// It wants what no plugin gets.
+    /// It imports interfaces that no plugin gets.
     #[error("imports what no plugin gets: {}", .0.join(", "))]
     ForeignImports(Vec<String>),
     /// It was built against another contract.
     #[error("does not fit the contract pivot:provider@0.1: {0}")]
     Mismatch(String),
-    /// Components in components, so often that the compiler would not come to an end.
+    /// Components nested so often that the compiler would not finish.
     #[error("is small and would be compiled into {0}; no plugin may")]
     Unfolds(String),
     /// More of something than any plugin has.
     #[error("has too many {what}: more than {most}; no plugin may")]
     TooMany {
-        /// Of what.
+        /// The thing that is counted.
         what: &'static str,
-        /// How many there may be.
+        /// The limit.
         most: u64,
     },
-    /// Validating and compiling it was tried in a process of its own, and failed.
+    /// Validating and compiling it in a separate process failed.
     #[error("was compiled on trial and {0}; no plugin may")]
     Trial(String),
-    /// What it says of itself makes no sense.
+    /// Its description is invalid.
     #[error("describes itself wrongly: {0}")]
     Description(String),
-    /// It could not even describe itself.
+    /// It could not describe itself.
     #[error("failed to describe itself: {0}")]
     Describe(Box<CallError>),
-    /// Its binary reaches for more than it declares.
+    /// Its binary imports more than it declares.
     #[error("its binary asks for more than it declares: {}", .0.join("; "))]
     Undeclared(Vec<String>),
     /// It asks for more than the operator grants.
@@ -125,34 +125,34 @@ pub enum Refused {
     NotGranted {
         /// The plugin.
         name: String,
-        /// What is missing.
+        /// The missing grants.
         missing: Vec<String>,
     },
-    /// The operator has said nothing of it.
+    /// plugins.toml has no section for it.
     #[error(
         "plugins.toml has no [plugins.{name}]; `{command}` writes one with what it asks for, to be reviewed and enabled"
     )]
     NoGrants {
         /// The plugin.
         name: String,
-        /// What would admit it.
+        /// The command that would admit it.
         command: String,
     },
     /// It was never admitted.
     #[error("is not in plugins.lock; to trust it, admit it with `{command}`")]
     NotLocked {
-        /// What would admit it.
+        /// The command that would admit it.
         command: String,
     },
-    /// It is not what was admitted.
+    /// Its file differs from the admitted one.
     #[error("has changed since it was admitted (as sha256 {locked}…); if that was meant, `{command}`")]
     Changed {
-        /// What was admitted.
+        /// The admitted digest.
         locked: String,
-        /// What would admit it.
+        /// The command that would admit it.
         command: String,
     },
-    /// Its name has grants that the operator gave to another file.
+    /// The operator gave the grants under its name to another file.
     #[error(
         "calls itself {name}, and plugins.toml enables [plugins.{name}] for {}; nothing was written. \
          Inspect the file; if it is to have those grants, `{command}`",
@@ -163,41 +163,41 @@ pub enum Refused {
         name: String,
         /// The digest of the file that has them; none: no file has them yet.
         locked: Option<String>,
-        /// What would give them to this file.
+        /// The command that would give them to this file.
         command: String,
     },
-    /// It was admitted as another.
+    /// It was admitted under another name or version.
     #[error("plugins.lock has it as {locked}, but it calls itself {itself}; admit it again with `{command}`")]
     LockedAs {
         /// Name and version in the lock.
         locked: String,
-        /// Name and version it gives.
+        /// Name and version in its description.
         itself: String,
-        /// What would admit it.
+        /// The command that would admit it.
         command: String,
     },
-    /// The operator admitted it or wrote of it, and it isn't there.
+    /// A file of the operator names it, but it doesn't exist.
     #[error("is named in {by}, but no file is this plugin; restore it, or remove it from {by}")]
     Missing {
-        /// Which file names it.
+        /// The file that names it.
         by: &'static str,
     },
-    /// Two of one name.
+    /// Two plugins have the same name.
     #[error("has the name of {other} too; a name belongs to one plugin")]
     NameTaken {
         /// The other file.
         other: String,
     },
-    /// The operator's file can't be understood.
+    /// The operator's file is invalid.
     #[error("can't be understood: {0}")]
     Operator(String),
-    /// The runtime itself does not start.
+    /// The runtime itself can't start.
     #[error("the runtime does not start: {0}")]
     Runtime(String),
 }
 
 impl Refused {
-    /// A word for programs.
+    /// A code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "unreadable",
@@ -232,7 +232,7 @@ impl Refused {
     }
 }
 
-/// Whose grants they are.
+/// Describes who holds the grants.
 fn holder(locked: Option<&str>) -> String {
     match locked {
         Some(digest) => format!("the file that was locked as sha256 {}…", short(digest)),
@@ -240,17 +240,17 @@ fn holder(locked: Option<&str>) -> String {
     }
 }
 
-/// Why a hook gave no answer. The host and everything else it runs is as well as before.
+/// Why a hook failed. The host and all other calls are unaffected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{who} failed in {hook}{}: {message} ({code})", of(.object))]
 pub struct CallError {
     /// The plugin.
     pub who: Arc<Who>,
-    /// In which hook; `describe` is one here.
+    /// The hook, or `describe`.
     pub hook: &'static str,
-    /// About which object.
+    /// The object it was called for.
     pub object: Option<Box<Key>>,
-    /// A word for programs: `trap`, `timeout`, `out-of-memory`, `too-many-host-calls`, `output-too-large`, `exit`,
+    /// A code for programs: `trap`, `timeout`, `out-of-memory`, `too-many-host-calls`, `output-too-large`, `exit`,
     /// `invalid-answer`, or the plugin's own.
     pub code: String,
     /// A sentence for people.

@@ -1,9 +1,8 @@
 //! WASI without authority.
 //!
-//! Stock toolchains import WASI whether a program uses it or not. It is served from an empty world: no files, no
-//! arguments, no environment; a clock that stands still, on which every wait is over at once, and a fixed stream of random
-//! numbers, so that the same input gives the same output; stdout and stderr go to the plugin's log. Sockets and HTTP are
-//! not there at all.
+//! Stock toolchains import WASI whether or not a program uses it. The host serves an empty environment: no files, no arguments,
+//! no environment variables; a constant clock on which every wait ends immediately, and a fixed stream of random numbers, so that
+//! the same input gives the same output; stdout and stderr go to the plugin's log. Sockets and HTTP are not available.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use wasmtime_wasi::{Deterministic, HostWallClock, WasiCtx, WasiCtxBuilder};
 
 use crate::interface::Interface;
 
-/// Interfaces that are served, by package.
+/// Served interfaces, by package.
 const SERVED: [(&str, &[&str]); 5] = [
     (
         "wasi:cli",
@@ -36,13 +35,13 @@ const SERVED: [(&str, &[&str]); 5] = [
     ("wasi:random", &["insecure", "insecure-seed", "random"]),
 ];
 
-/// The instant at which all clocks stand: 2026-01-01, after the certificates and before the deadlines of most things.
+/// The time on all clocks: 2026-01-01, after most certificates begin and before most deadlines.
 const NOW: Duration = Duration::from_secs(1_767_225_600);
-/// What "random" numbers are made of, over and over.
+/// The bytes of "random" numbers, repeated.
 const STREAM: &[u8] = b"pivot-host: the same input gives the same output";
-/// How many of them are given at once.
+/// How many of them are returned at once.
 const MAX_RANDOM: u64 = 64 << 10;
-/// How much a plugin may print in one call.
+/// How many bytes a plugin may print in one call.
 const MAX_PRINTED: usize = 64 << 10;
 
 /// Whether a WASI interface is served.
@@ -55,7 +54,7 @@ pub(crate) fn serves(interface: &Interface<'_>) -> bool {
             .any(|(package, names)| *package == interface.package && names.contains(&interface.name))
 }
 
-/// The empty world of one call.
+/// The empty environment of one call.
 pub(crate) struct Inert {
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
@@ -82,7 +81,7 @@ impl Default for Inert {
 }
 
 impl Inert {
-    /// What was printed to stdout and stderr.
+    /// Everything printed to stdout and stderr.
     pub(crate) fn printed(&self) -> String {
         String::from_utf8_lossy(&self.printed.contents()).into_owned()
     }

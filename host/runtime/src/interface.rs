@@ -1,4 +1,4 @@
-//! The name of an interface, as a binary writes it.
+//! The name of an interface, as written in a binary.
 
 use semver::Version;
 
@@ -23,7 +23,7 @@ impl<'a> Interface<'a> {
         Some(Self { package, name, version })
     }
 
-    /// Whether it belongs to the line of versions that this host speaks.
+    /// Fails unless it belongs to the line of versions that this host supports.
     pub(crate) fn in_line(&self) -> Result<(), Refused> {
         match &self.version {
             Some(v) if (v.major, v.minor) == contract::LINE && v.pre.is_empty() => Ok(()),

@@ -1,9 +1,9 @@
 //! Plugins: WebAssembly components that decide, in a sandbox without authority.
 //!
-//! A component gets in by passing three gates that must agree: what it *declares* (`describe`), what the operator
-//! *grants* (`plugins.toml`), and what its binary *imports*, which is read and not believed. Its digest must be the
-//! one it was admitted with (`plugins.lock`). Everything that can be wrong with a plugin shows in [`Runtime::load`],
-//! before anything moves; what can go wrong in a call is a [`CallError`] and nothing else.
+//! To be loaded, a component must pass three gates that agree: what it *declares* (`describe`), what the operator *grants*
+//! (`plugins.toml`), and what its binary *imports*, which is read rather than believed. Its digest must be the one it was
+//! admitted with (`plugins.lock`). [`Runtime::load`] reports everything that is wrong with a plugin before anything moves; a call
+//! can fail only with a [`CallError`].
 //!
 //! | module | what it answers |
 //! |---|---|

@@ -1,14 +1,14 @@
-//! What calls may use, and the meter that watches one.
+//! The limits of calls, and the meter that enforces them.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use wasmtime::ResourceLimiter;
 
-/// What one call of a hook may use.
+/// The limits of one call of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall clock, waits for the host included.
+    /// Wall clock, including waits for the host.
     pub time: Duration,
     /// Bytes of linear memory.
     pub memory: usize,
@@ -16,18 +16,19 @@ pub struct Limits {
     pub table_elements: usize,
     /// Bytes of stack.
     pub stack: usize,
-    /// Bytes handed to the host at once: an answer, or the questions of one call of a host function.
+    /// Bytes passed to the host at once: an answer, or the questions in one call of a host function.
     pub output: usize,
-    /// Bytes of objects and bodies that the host hands in as answers, together.
+    /// Bytes of objects and bodies in the host's answers, in total.
     pub input: usize,
-    /// Questions to the host: each query and each probe counts, and each line of log.
+    /// Questions to the host: each query, each probe and each log line counts.
     pub host_calls: u32,
-    /// Wall clock of all calls of one run together in which it may not ask: a little for each of a thousand objects is a lot.
+    /// Wall clock of all calls of one run together, for hooks that may not ask questions: a little for each of a thousand objects
+    /// adds up.
     pub total: Duration,
 }
 
 impl Default for Limits {
-    /// Ten times what the bundled plugins use, and room for components of a language with an engine in its luggage.
+    /// Ten times what the bundled plugins use, with room for components of languages that ship an engine.
     fn default() -> Self {
         Self {
             time: Duration::from_secs(10),
@@ -42,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// The `limits` of `plugins.toml`: what is left out stays as it is.
+/// The `limits` of `plugins.toml`: a missing field keeps its default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct LimitsText {
@@ -57,7 +58,7 @@ pub(crate) struct LimitsText {
 }
 
 impl LimitsText {
-    /// These over those.
+    /// These limits, with `base` for those that are missing.
     pub(crate) fn over(self, base: Limits) -> Limits {
         let Self { time, memory, table_elements, stack, output, input, host_calls, total } = self;
         Limits {
@@ -73,11 +74,11 @@ impl LimitsText {
     }
 }
 
-/// Of how many instances of modules a component may consist. Those of interpreted languages are linked from dozens of
-/// modules (Python: 38).
+/// How many module instances a component may consist of. Those of interpreted languages are linked from dozens of modules
+/// (Python: 38).
 pub(crate) const INSTANCES: usize = 200;
 
-/// The least and the most stack: less runs nothing, more is never what was meant.
+/// The smallest and the largest stack: nothing runs with less, and more is always a mistake.
 const STACK: (usize, usize) = (64 << 10, 16 << 20);
 
 /// `500ms`, `10s`, `2m`.
@@ -133,7 +134,7 @@ fn split(text: &str) -> (Option<u64>, &str) {
     (number.parse().ok(), unit.trim_start())
 }
 
-/// A limit that was reached. Traps the call that reached it.
+/// A limit that was reached. It traps the call that reached it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Exceeded {
     #[error("it wants {wanted} bytes of memory and may have {limit}")]
@@ -144,15 +145,15 @@ pub(crate) enum Exceeded {
     HostCalls { limit: u32 },
 }
 
-/// Watches one store.
+/// Enforces the limits of one store.
 pub(crate) struct Meter {
     limits: Limits,
     memory: usize,
-    /// The most memory there was.
+    /// The peak memory.
     pub(crate) peak: usize,
     elements: usize,
     host_calls: u32,
-    /// How many bytes the host may still hand in; none: once it was too much.
+    /// How many bytes the host may still return; none: the limit was exceeded.
     input: Option<usize>,
 }
 
@@ -169,19 +170,19 @@ impl Meter {
         if self.host_calls > limit { Err(Exceeded::HostCalls { limit }) } else { Ok(()) }
     }
 
-    /// Counts what is handed in; false: it is too much.
+    /// Counts bytes of answers; false: over the limit.
     pub(crate) fn hand_in(&mut self, bytes: usize) -> bool {
         self.input = self.input.and_then(|left| left.checked_sub(bytes));
         !self.spent()
     }
 
-    /// Whether it was too much once: then nothing more is handed in.
+    /// Whether the limit was exceeded: then nothing more is returned.
     pub(crate) fn spent(&self) -> bool {
         self.input.is_none()
     }
 }
 
-/// Growth beyond the limit traps rather than fails: a guest that is told no aborts anyway, with a worse message.
+/// Growth beyond the limit traps instead of failing: a guest whose allocation fails aborts anyway, with a worse message.
 impl ResourceLimiter for Meter {
     fn memory_growing(
         &mut self,

@@ -1,7 +1,7 @@
-//! From a directory to plugins, or to everything that is wrong with it.
+//! Loads the plugins of a directory, or returns everything that is wrong with them.
 //!
-//! Cheap and certain checks come first: nothing is compiled before its digest was found in the lock and its imports
-//! were read, nothing is run before all its types fit, and neither is what the operator switched off. All errors of all
+//! Cheap and reliable checks come first: nothing is compiled before its digest was found in the lock and its imports were read,
+//! nothing is run before all its types match, and nothing that the operator disabled is compiled or run. All errors of all
 //! plugins are returned at once.
 
 use std::path::{Path, PathBuf};
@@ -24,54 +24,54 @@ use crate::trial;
 use crate::trust::{self, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
 use crate::worst::worst;
 
-/// What can be known of a component without trusting it.
+/// What can be learned about a component without trusting it.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// SHA-256 of the file.
     pub digest: String,
     /// Bytes of the file.
     pub size: u64,
-    /// What it says of itself.
+    /// Its description of itself.
     pub declaration: Declaration,
     /// The hooks it has.
     pub hooks: Vec<Hook>,
-    /// The host's interfaces its binary imports.
+    /// The host interfaces its binary imports.
     pub imports: Vec<String>,
-    /// WASI interfaces its binary imports; they are served without authority.
+    /// The WASI interfaces its binary imports; they are served without authority.
     pub inert: Vec<String>,
-    /// The section of `plugins.toml` that would grant it what it asks for.
+    /// The section of `plugins.toml` that would grant everything it asks for.
     pub section: String,
-    /// What it could do at worst, the worst first; each to be read after "it could".
+    /// The worst it could do, the worst first; each continues "it could".
     pub worst: Vec<String>,
-    /// Whether that is counted from what `plugins.toml` grants it. Otherwise from all that it asks for.
+    /// Whether that is based on its grants in `plugins.toml`. Otherwise it is based on everything it asks for.
     pub as_granted: bool,
 }
 
 /// A plugin that was just admitted.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    /// What was admitted.
+    /// The plugin.
     pub inspection: Inspection,
-    /// The section that was added to `plugins.toml`, where there was none: to be reviewed.
+    /// The section that was added to `plugins.toml`, if it had none: to be reviewed.
     pub added: Option<String>,
-    /// Whether its section lets it be called.
+    /// Whether its section enables it.
     pub enabled: bool,
-    /// What it asks for and the section that was there does not grant; a move would refuse it.
+    /// What it asks for and the existing section doesn't grant; a move would refuse it.
     pub missing: Vec<String>,
-    /// The digest that was locked under its name before, where that was another.
+    /// The digest that was locked under its name before, if it was another.
     pub replaced: Option<String>,
 }
 
 /// The plugins of a directory.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// Those that are called, in the order in which they are.
+    /// The enabled plugins, in the order of their calls.
     pub plugins: Vec<Plugin>,
-    /// Those that are there, and are not enabled.
+    /// The plugins that exist but are disabled.
     pub disabled: Vec<Disabled>,
 }
 
-/// A plugin that is there and not enabled, as the lock has it: nothing of it was compiled.
+/// A disabled plugin, as listed in the lock: nothing of it was compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disabled {
     /// Its name.
@@ -86,13 +86,13 @@ impl std::fmt::Display for Disabled {
     }
 }
 
-/// Which plugin a file of the directory is.
+/// The plugin in a file of the directory.
 struct Found {
     file: String,
     digest: String,
     name: String,
     version: String,
-    /// None: it is not enabled.
+    /// None: it is disabled.
     plugin: Option<Plugin>,
 }
 
@@ -116,7 +116,7 @@ impl Runtime {
         }
         all.sort_by_key(|found| (operator.file.place(&found.name), found.name.clone()));
         errors.extend(taken(&all));
-        // What is refused for another reason is there all the same.
+        // A plugin that was refused for another reason still counts as present.
         if errors.is_empty() {
             errors.extend(operator.missing(|name| all.iter().any(|found| found.name == name)));
         }
@@ -133,7 +133,7 @@ impl Runtime {
         Ok(loaded)
     }
 
-    /// What a file is, without admitting it: it is compiled and asked to describe itself in the sandbox.
+    /// Describes a file without admitting it: compiles it and has it describe itself in the sandbox.
     pub async fn inspect(&self, path: &Path) -> Result<Inspection, LoadError> {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
@@ -142,17 +142,17 @@ impl Runtime {
         Ok(inspection(&self.candidate(artifact, false).await?, &operator))
     }
 
-    /// Admits a file as it is now: writes its digest to the lock beside it and, where `plugins.toml` says nothing of
-    /// it yet, a section with what it asks for, to be reviewed. That grants nothing until it is enabled: at once with
-    /// `grant`. A name is whatever a file calls itself, so one whose section is enabled for another file, or for none yet, is
-    /// refused without `grant`.
+    /// Admits a file in its current state: writes its digest to the lock beside it and, if `plugins.toml` has no section for it,
+    /// adds one with what it asks for, to be reviewed. The section grants nothing until it is enabled; `grant` enables it at
+    /// once. A file can call itself anything, so one whose section is enabled for another file, or for none yet, is refused
+    /// without `grant`.
     pub async fn admit(&self, path: &Path, grant: bool) -> Result<Admission, LoadError> {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
         let candidate = self.candidate(dir.read(&file)?, false).await?;
         let Candidate { artifact, declaration, hooks, passed, .. } = &candidate;
         let Declaration { name, version, .. } = declaration;
-        // Read before anything is written: a file that can't be understood stays as it is.
+        // Read before anything is written, so that an invalid file stays unchanged.
         let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
         let mut operator = OperatorFile::read(&text)?;
         let mut lock = dir.text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::read(&text))?;
@@ -187,8 +187,8 @@ impl Runtime {
         Ok(Admission { inspection: inspection(&candidate, &operator), added, enabled, missing, replaced })
     }
 
-    /// A plugin to try out, wherever its file lies and whether it was admitted or not. It is granted what `grants`
-    /// (a `plugins.toml`) gives it; where there is none, all that it asks for.
+    /// A plugin to try out, wherever its file is and whether or not it was admitted. It gets the grants in `grants` (a
+    /// `plugins.toml`) or, without that, everything it asks for.
     pub async fn try_out(&self, path: &Path, grants: Option<&str>) -> Result<Plugin, LoadError> {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
@@ -211,13 +211,13 @@ impl Runtime {
             version: version.to_owned(),
             plugin,
         };
-        // What isn't called isn't compiled either: it may be switched off because that fails.
+        // A disabled plugin isn't compiled either: that may be why it was disabled.
         if let Some(Entry { name, version, .. }) = entry.filter(|entry| operator.file.disables(&entry.name)) {
             return Ok(found(name, version, None));
         }
         let passed = entry.is_some_and(Entry::passed);
         let candidate = self.candidate(artifact.clone(), passed).await.map_err(|mut error| {
-            // It could not say its name, but it was admitted under one.
+            // It could not give its name, but the lock has one.
             error.who.name = error.who.name.take().or_else(|| entry.map(|entry| entry.name.clone()));
             error
         })?;
@@ -226,7 +226,7 @@ impl Runtime {
         Ok(found(&name, &version, Some(plugin).filter(|plugin| plugin.grants().enabled)))
     }
 
-    /// The gates.
+    /// Checks the gates.
     async fn vet(&self, operator: &Operator, candidate: Candidate) -> Result<Plugin, LoadError> {
         let Candidate { artifact, seen, declaration, hooks, mut linked, passed: _ } = candidate;
         let name = declaration.name.clone();
@@ -276,7 +276,7 @@ impl Runtime {
 
 fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
     let Candidate { artifact, seen, declaration, hooks, .. } = candidate;
-    // What is switched off, or lacks something, isn't called as it is granted; it may be tomorrow, with all that it asks for.
+    // A plugin that is disabled or lacks a grant isn't called with its current grants; tomorrow it may have all it asks for.
     let called = |grants: &&Grants| grants.enabled && trust::granted(declaration, hooks, grants).is_empty();
     let grants = operator.plugins.get(&declaration.name).filter(called);
     Inspection {
@@ -292,7 +292,7 @@ fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
     }
 }
 
-/// The plugins whose name another has too.
+/// The plugins whose name is used more than once.
 fn taken(all: &[Found]) -> Vec<LoadError> {
     let mut errors = Vec::new();
     for (other, Found { file, digest, name, version, .. }) in all.iter().zip(all.iter().skip(1)) {
@@ -309,7 +309,7 @@ fn taken(all: &[Found]) -> Vec<LoadError> {
     errors
 }
 
-/// A file and the directory that stands for all it may reach.
+/// A file and the directory that bounds what it may reach.
 fn split(path: &Path) -> Result<(PathBuf, String), LoadError> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let who = |path: &Path| Who { file: path.display().to_string(), ..Who::default() };

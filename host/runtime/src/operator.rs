@@ -1,4 +1,4 @@
-//! What the operator wrote beside the plugins, and what it says of the files that are there.
+//! The operator's files beside the plugins, and what they say about the plugin files.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use crate::trust::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 /// How plugins are loaded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadOptions {
-    /// Plugins need not be in the lock. For development: whoever can write the directory decides what runs.
+    /// Plugins need not be in the lock. For development: anyone with write access to the directory decides what runs.
     pub unlocked: bool,
 }
 
-/// What the operator wrote.
+/// The operator's files.
 pub(crate) struct Operator {
     pub(crate) dir: PluginDir,
     pub(crate) file: OperatorFile,
@@ -35,7 +35,7 @@ impl Operator {
         }
     }
 
-    /// A file's entry in the lock; none where there need not be one. An error: it isn't what was admitted.
+    /// A file's entry in the lock; none if it needs none. An error if it differs from the admitted file.
     pub(crate) fn locked(&self, artifact: &Artifact) -> Result<Option<&Entry>, LoadError> {
         let Some(lock) = &self.lock else { return Ok(None) };
         let size = artifact.bytes.len() as u64;
@@ -43,7 +43,7 @@ impl Operator {
             return Ok(Some(entry));
         }
         let command = self.command(&artifact.file);
-        // Which plugin it was is not known before it is asked, and it is not asked: by the name of the file, then.
+        // A plugin's name is known only after it is described, and this one isn't: use the file's name.
         let stem = artifact.file.strip_suffix(".wasm").unwrap_or(&artifact.file);
         let refused = match lock.named(stem) {
             Some(entry) => Refused::Changed { locked: short(&entry.sha256).to_owned(), command },
@@ -52,7 +52,7 @@ impl Operator {
         Err(refused.of(artifact.who(None)))
     }
 
-    /// What the operator wrote of plugins that are not there.
+    /// Plugins that the operator's files name and that don't exist.
     pub(crate) fn missing(&self, there: impl Fn(&str) -> bool) -> Vec<LoadError> {
         let missing = |name: &str, by| {
             let who = Who { name: Some(name.to_owned()), ..Who::default() };
@@ -67,13 +67,13 @@ impl Operator {
         errors
     }
 
-    /// What admits a file.
+    /// The command that admits a file.
     pub(crate) fn command(&self, file: &str) -> String {
         lock_command(&self.dir, file, "")
     }
 }
 
-/// What admits a file, and with which flag.
+/// The command that admits a file, with a flag.
 pub(crate) fn lock_command(dir: &PluginDir, file: &str, flag: &str) -> String {
     format!("pivot-host plugin lock {flag}{}", quoted(&dir.path.join(file).display().to_string()))
 }

@@ -1,7 +1,7 @@
-//! What a file is, before anything of it is compiled.
+//! Inspects a file before anything in it is compiled.
 //!
-//! The compiler is large; a file that is no component, or a broken one, or one that wants what no plugin gets, never
-//! reaches it. Names of imports and exports are read here, from the binary.
+//! The compiler is large; a file that is not a component, is broken, or wants what no plugin gets never reaches it. The names of
+//! imports and exports are read here, from the binary.
 
 mod code;
 mod count;
@@ -19,7 +19,7 @@ use unfolded::Unfolded;
 
 pub(crate) use counts::Work;
 
-/// What a component's binary says of itself.
+/// What a component's binary declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Interfaces of the contract it imports, without version: `objects`, `log`.
@@ -30,17 +30,17 @@ pub(crate) struct Seen {
     pub(crate) exports: Vec<String>,
 }
 
-/// Whether a file is a component at all, and not more of one than any plugin is: what costs no more than reading it.
+/// Fails if a file is not a component, or is larger in some respect than any plugin. Costs no more than reading it.
 pub(crate) fn count(bytes: &[u8]) -> Result<Work, Refused> {
     kind(bytes)?;
     counts::count(bytes)
 }
 
-/// Reads a binary, and refuses what can't be a plugin. What the validator needs for it is bounded by nothing: it is for
-/// files that passed their trial.
+/// Reads a binary, and refuses one that can't be a plugin. The validator's memory is not bounded: only for files that passed
+/// their trial.
 pub(crate) fn look(bytes: &[u8]) -> Result<Seen, Refused> {
     kind(bytes)?;
-    // The same set of features that the engine is told: what is refused there is refused here, with an offset.
+    // The same features as in the engine: what it would refuse is refused here, with an offset.
     let mut validator = Validator::new_with_features(features());
     validator.validate_all(bytes)?;
     let mut names = Names::default();
@@ -69,7 +69,7 @@ fn features() -> WasmFeatures {
     WasmFeatures::default() | WasmFeatures::COMPONENT_MODEL
 }
 
-/// What `wasm32-unknown-unknown` makes, and other compilers without a component model.
+/// The output of `wasm32-unknown-unknown`, and of compilers without a component model.
 const CORE_MODULE: &str = "a core module (build it with `cargo build --release --target wasm32-wasip2`, or wrap it with \
                            `wasm-tools component new`)";
 
@@ -79,7 +79,7 @@ impl From<BinaryReaderError> for Refused {
     }
 }
 
-/// By its first bytes.
+/// Checks the file type by its first bytes.
 fn kind(bytes: &[u8]) -> Result<(), Refused> {
     if wasmtime::Engine::detect_precompiled(bytes).is_some() || bytes.starts_with(b"\x7fELF") {
         return Err(Refused::NotAComponent("compiled native code"));

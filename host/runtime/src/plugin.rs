@@ -1,4 +1,4 @@
-//! A plugin that was admitted, and its hooks.
+//! An admitted plugin, and its hooks.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::tally::Used;
 use crate::text;
 use crate::trust::{Grants, OnFailure};
 
-/// The move a check is called in.
+/// The move in which a check is called.
 #[derive(Clone, Debug, Default)]
 pub struct MoveContext {
     /// The move's id.
@@ -32,7 +32,7 @@ pub struct MoveContext {
     pub objects: Vec<Key>,
 }
 
-/// The hooks that a component has, ready to be found in an instance.
+/// The hooks of a component, resolved for quick lookup in an instance.
 #[derive(Default)]
 pub(crate) struct HookSet {
     pub(crate) relate: Option<relate::GuestIndices>,
@@ -45,16 +45,16 @@ pub(crate) struct HookSet {
 
 /// A plugin: vetted, compiled, ready to be called from many tasks at once.
 ///
-/// What its calls use up together, time and lines of log, counts for this value. Each run calls one of its own
-/// ([`Plugin::for_run`]), so that no run spends what is another's.
+/// The use of its calls in total, time and log lines, counts per value. Each run uses its own ([`Plugin::for_run`]), so that runs
+/// don't consume each other's budget.
 ///
-/// A hook that it lacks, or that it did not declare for the object's kind, answers "nothing" without a call.
+/// A hook that it lacks, or that it did not declare for the object's kind, returns "nothing" without a call.
 pub struct Plugin {
     card: Arc<Card>,
     loaded: Arc<Loaded>,
 }
 
-/// What stays as it was loaded; all runs share it.
+/// The state from loading, shared by all runs.
 struct Loaded {
     declaration: Declaration,
     grants: Grants,
@@ -95,23 +95,23 @@ impl Plugin {
         Self { card: Arc::new(card), loaded: Arc::new(loaded) }
     }
 
-    /// The same plugin, of which nothing has been used up yet. It is not compiled again.
+    /// The same plugin with nothing used yet. It is not compiled again.
     #[must_use]
     pub fn for_run(&self) -> Self {
         Self { card: Arc::new(self.card.unused()), loaded: Arc::clone(&self.loaded) }
     }
 
-    /// What it is, as the engine needs to know it. The digest covers component and configuration.
+    /// Its description for the engine. The digest covers component and configuration.
     pub fn description(&self) -> &Description {
         &self.loaded.description
     }
 
-    /// What it says of itself.
+    /// Its description of itself.
     pub fn declaration(&self) -> &Declaration {
         &self.loaded.declaration
     }
 
-    /// What it is granted.
+    /// Its grants.
     pub fn grants(&self) -> &Grants {
         &self.loaded.grants
     }
@@ -121,12 +121,12 @@ impl Plugin {
         self.card.who.digest.as_deref().unwrap_or_default()
     }
 
-    /// What its calls have used since this was last asked.
+    /// What its calls have used since this was last called.
     pub fn take_used(&self) -> Used {
         self.card.tally.take_used()
     }
 
-    /// How an object belongs together with others.
+    /// How an object relates to others.
     pub async fn relate(&self, object: &Object) -> Result<Vec<Relation>, CallError> {
         let Some(hook) = &self.loaded.hooks.relate else { return Ok(Vec::new()) };
         if !self.loaded.description.sees(&object.kind.group_kind) {
@@ -138,7 +138,7 @@ impl Plugin {
         call.run(&self.loaded.pre, ask!(hook, call_relate(text)), |said| reader.relations(said)).await
     }
 
-    /// Whether the move may go on. Where the operator said so, a failure is a warning among the findings.
+    /// Whether the move may continue. If the operator allows it, a failure becomes a warning among the findings.
     pub async fn check(
         &self,
         point: Point,
@@ -148,7 +148,7 @@ impl Plugin {
         let Some(hook) = &self.loaded.hooks.check else { return Ok(Vec::new()) };
         let said = types::MoveContext {
             move_id: context.move_id.clone(),
-            // No namespace is called otherwise in the target.
+            // Namespaces have the same name in the target.
             namespaces: context
                 .namespaces
                 .iter()
@@ -174,7 +174,7 @@ impl Plugin {
         }
     }
 
-    /// The provider's own pause of a source object: a merge patch, or nothing.
+    /// The provider-specific pause of a source object: a merge patch, or nothing.
     pub async fn hold(&self, object: &Object) -> Result<Option<Value>, CallError> {
         let Some(hook) = self.changing(Hook::Hold, object, &self.loaded.hooks.hold) else { return Ok(None) };
         let text = self.text(Hook::Hold, object)?;
@@ -205,7 +205,7 @@ impl Plugin {
         call.run(&self.loaded.pre, ask!(hook, call_restore(before, now)), |said| reader.patch(said)).await
     }
 
-    /// What is still to be done before an object is released.
+    /// What remains to be done before an object is released.
     pub async fn settle(
         &self,
         object: &Object,
@@ -221,7 +221,7 @@ impl Plugin {
         call.run(&self.loaded.pre, ask!(hook, call_settle(text)), |said| reader.settlement(said)).await
     }
 
-    /// Whether a hook is called for objects of a kind. `check` is called for none in particular.
+    /// Whether a hook is called for objects of a kind. `check` isn't called for a particular kind.
     pub fn answers(&self, hook: Hook, kind: &GroupKind) -> bool {
         let sees = || self.loaded.description.sees(kind);
         self.loaded.description.hooks.contains(&hook)
@@ -254,7 +254,7 @@ impl Plugin {
     }
 }
 
-/// A key in the contract's words.
+/// A key in the contract's types.
 fn key(key: &Key) -> types::ObjectKey {
     types::ObjectKey {
         group: key.group_kind.group.clone(),

@@ -1,8 +1,8 @@
-//! Endpoints asked from this machine.
+//! Probes endpoints from this machine.
 //!
-//! A probe is a request that someone else's program has chosen, sent from inside the operator's network. So: the name
-//! is resolved once, every address is looked at, and the connection goes to an address that was looked at; redirects
-//! are answers and never followed; no proxy, no credentials, no cookies; little is read and not for long.
+//! A probe is a request that someone else's program has chosen, sent from inside the operator's network. So the name is resolved
+//! once, every address is checked, and the connection goes to a checked address. Redirects are returned, never followed; there
+//! are no proxies, no credentials, no cookies; the size and time of the answer are small.
 
 mod endpoint;
 mod http;
@@ -31,8 +31,8 @@ pub struct Here {
 }
 
 impl Here {
-    /// Trusts the certificate authorities that the machine trusts; `SSL_CERT_FILE` and `SSL_CERT_DIR` name others in
-    /// their place, as for most programs.
+    /// Trusts the certificate authorities that the machine trusts; `SSL_CERT_FILE` and `SSL_CERT_DIR` replace them, as in most
+    /// programs.
     pub fn new() -> Result<Self, tokio_rustls::rustls::Error> {
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
@@ -46,7 +46,7 @@ impl Here {
         Self { tls: TlsConnector::from(Arc::new(config)) }
     }
 
-    /// Asks one endpoint. That it may be asked was found out before; which address it has is found out here.
+    /// Probes one endpoint. Its permission was checked before; its address is checked here.
     pub async fn probe(&self, probe: &Probe) -> Result<Answer, ServiceError> {
         let endpoint = Endpoint::read(probe.http, Vantage::Here, &probe.address)
             .map_err(|why| ServiceError::new("invalid", why))?;
@@ -71,7 +71,7 @@ impl Here {
     }
 }
 
-/// Connects to the first address that answers, of those that may be connected to.
+/// Connects to the first reachable address that accepts.
 async fn connect(endpoint: &Endpoint, named: &[Network]) -> Result<TcpStream, ServiceError> {
     let resolved = tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port))
         .await
@@ -96,7 +96,7 @@ async fn connect(endpoint: &Endpoint, named: &[Network]) -> Result<TcpStream, Se
     Err(failed)
 }
 
-/// A certificate that nobody here vouches for is mostly a site's own, and there is a way to vouch for it.
+/// An untrusted certificate is usually a site's own, and there is a way to trust it.
 fn distrusted(error: &io::Error) -> ServiceError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {

@@ -1,4 +1,4 @@
-//! Two sides that are no more than lists of objects: what a plugin may ask outside a move.
+//! Two sides that are just lists of objects: what a plugin can ask about outside a move.
 
 use async_trait::async_trait;
 use pivot_core::{Object, Side};
@@ -6,15 +6,15 @@ use pivot_core::{Object, Side};
 use crate::probe::Here;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};
 
-/// Answers from what it holds. All objects of the source move, and the namespaces that it has objects in. Endpoints are really
-/// probed from here; there is no API server to probe them through.
+/// Answers from its lists. All objects of the source move, and so do their namespaces. Endpoints are really probed from here;
+/// there is no API server to probe them through.
 #[derive(Default)]
 pub struct Scene {
     /// The source's objects.
     pub source: Vec<Object>,
     /// The target's.
     pub target: Vec<Object>,
-    /// Who probes; none: nothing is probed.
+    /// Probes endpoints; none: nothing is probed.
     pub here: Option<Here>,
 }
 

@@ -1,7 +1,8 @@
-//! Who answers a plugin's questions: the engine, for the side it reads and the vantage it probes from.
+//! The interface through which plugins ask questions; the engine answers them, for the side a plugin reads and the vantage it
+//! probes from.
 //!
-//! What comes here was declared by the plugin and granted by the operator; the runtime has checked both. It also
-//! bounds how many questions there are, how long they take and how much comes back.
+//! The runtime has checked that each question was declared by the plugin and granted by the operator. It also limits how many
+//! questions there are, how long they take and how much they return.
 
 use std::time::Duration;
 
@@ -11,20 +12,20 @@ use pivot_core::{GroupKind, Object, Side};
 /// A question for objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Where.
+    /// The side.
     pub side: Side,
-    /// Of which kind.
+    /// The kind.
     pub kind: GroupKind,
-    /// In which namespace; none: in those that move; `*`: in all there are, and of a kind without namespaces all objects,
-    /// where any other question is for those that move.
+    /// The namespace; none: those that move; `*`: all of them. For a kind without namespaces, `*` asks for all objects and
+    /// anything else for those that move.
     pub namespace: Option<String>,
-    /// Which; none: all.
+    /// The name; none: all.
     pub name: Option<String>,
-    /// Only the namespaces that move were granted: a namespace that doesn't is [`Denied`].
+    /// Only the namespaces that move were granted: any other one is [`Denied`].
     pub confined: bool,
 }
 
-/// From where an endpoint is probed.
+/// Where an endpoint is probed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vantage {
     /// From this machine; [`crate::probe::Here`] does it.
@@ -36,36 +37,36 @@ pub enum Vantage {
 /// What to probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// HTTP GET, or only whether a TCP connection opens.
+    /// HTTP GET, or just whether a TCP connection opens.
     pub http: bool,
-    /// From where.
+    /// Where from.
     pub vantage: Vantage,
     /// `host:port` for TCP, a URL for HTTP, `namespace/service:port/path` through a service proxy.
     pub address: String,
     /// How long to wait.
     pub timeout: Duration,
-    /// Addresses that are reachable because the operator named them, though no pattern of names reaches them.
+    /// Addresses that are reachable because the operator named them, although no name pattern covers them.
     pub named: Vec<crate::trust::Network>,
 }
 
-/// What came back.
+/// The answer of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status; 0 for TCP.
     pub status: u16,
-    /// The body, cut where it is too long.
+    /// The body, cut if it is too long.
     pub body: String,
     /// How long it took.
     pub took: Duration,
 }
 
-/// Why a question has no answer; handed to the plugin.
+/// Why a question has no answer; returned to the plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ServiceError {
     /// `denied`, `not-found`, `unreachable`, `invalid`, …
     pub code: String,
-    /// A sentence for people. Carries no data of secrets.
+    /// A sentence for people. Contains no data of Secrets.
     pub message: String,
 }
 
@@ -90,9 +91,9 @@ impl From<Denied> for ServiceError {
 /// Answers a plugin's questions.
 #[async_trait]
 pub trait Services: Send + Sync + 'static {
-    /// Objects, whole. None where there are none.
+    /// Whole objects. None if there are none.
     async fn read(&self, plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError>;
 
-    /// An endpoint.
+    /// Probes an endpoint.
     async fn probe(&self, plugin: &str, probe: Probe) -> Result<Answer, ServiceError>;
 }

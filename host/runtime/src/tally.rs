@@ -1,4 +1,4 @@
-//! What a plugin uses over all its calls in one run. What is little for one object is a lot for a thousand.
+//! What a plugin uses over all its calls in one run. A little for one object adds up over a thousand.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-/// How many calls of one plugin run side by side in one run. Each may use all of its memory; more threads than these a
-/// component that computes would not get anyway. Another run has as many of its own: it must not wait for slow calls of
-/// this one.
+/// How many calls of one plugin run concurrently in one run. Each may use all of its memory, and a computing component wouldn't
+/// get more threads than these anyway. Every run has its own: it must not wait for slow calls of another.
 const SIDE_BY_SIDE: usize = 8;
 /// How many lines a plugin may log in one run.
 pub(crate) const MOST_LINES: usize = 1_000;
@@ -16,15 +15,15 @@ pub(crate) const MOST_LINES: usize = 1_000;
 /// What calls have used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
-    /// How many there were.
+    /// The number of calls.
     pub calls: u32,
-    /// Wall clock, all together.
+    /// Wall clock, in total.
     pub time: Duration,
-    /// Bytes of linear memory, the most that one call had.
+    /// Bytes of linear memory, the peak of a single call.
     pub peak_memory: usize,
 }
 
-/// Watches all calls of one plugin in one run.
+/// Counts the use of all calls of one plugin in one run.
 pub(crate) struct Tally {
     pub(crate) turns: Semaphore,
     lines: AtomicUsize,
@@ -40,7 +39,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts a line of log; says which it is.
+    /// Counts a log line; returns its number.
     pub(crate) fn line(&self) -> usize {
         self.lines.fetch_add(1, Ordering::Relaxed)
     }
@@ -52,7 +51,7 @@ impl Tally {
         }
     }
 
-    /// Counts a call, for whoever asks what it used.
+    /// Counts a call for the report of what was used.
     pub(crate) fn add(&self, time: Duration, peak_memory: usize) {
         if let Ok(mut used) = self.used.lock() {
             used.calls = used.calls.saturating_add(1);
@@ -61,12 +60,12 @@ impl Tally {
         }
     }
 
-    /// What was used since this was last asked.
+    /// What was used since this was last called.
     pub(crate) fn take_used(&self) -> Used {
         self.used.lock().map(|mut used| std::mem::take(&mut *used)).unwrap_or_default()
     }
 
-    /// What is left of that much; none: nothing.
+    /// What is left of `total`; none: nothing.
     pub(crate) fn left(&self, total: Duration) -> Option<Duration> {
         let spent = self.spent.lock().map(|spent| *spent).unwrap_or(total);
         total.checked_sub(spent).filter(|left| !left.is_zero())

@@ -1,8 +1,8 @@
-//! Objects on their way in, words on their way out.
+//! Objects passed to plugins, and text returned by them.
 //!
-//! Objects go in as the text the server sent, but for what a Secret holds. Words come from someone else's program and end up on a terminal, in
-//! logs and in reports: they are bounded, and hold no control characters. A plugin that sees the data of Secrets says
-//! no words at all.
+//! Objects are passed as the text that the server sent, except for the content of Secrets. Returned text comes from someone
+//! else's program and is printed to a terminal, into logs and reports: it is limited in length and contains no control
+//! characters. The output of a plugin that sees the data of Secrets is limited to codes.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-/// What stands where a plugin's words are withheld.
+/// Replaces a plugin's words if they are withheld.
 pub(crate) const WITHHELD: &str = "(it sees the data of Secrets, so its words are withheld)";
 
-/// An object as a plugin of that name gets it. The error carries no part of the body.
+/// An object as the plugin of that name receives it. The error contains no part of the body.
 pub(crate) fn object<'a>(
     object: &'a Object,
     plugin: &str,
@@ -32,7 +32,7 @@ pub(crate) fn object<'a>(
     if named(raw) {
         return Ok(Cow::Borrowed(raw));
     }
-    // Items of lists of built-in kinds come without their kind.
+    // Items of lists of built-in kinds lack their kind.
     let rest = raw.trim_start().strip_prefix('{').ok_or_else(unreadable)?;
     let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
     let head = json!({"apiVersion": object.kind.api_version(), "kind": kind.kind}).to_string();
@@ -40,7 +40,7 @@ pub(crate) fn object<'a>(
     Ok(Cow::Owned(format!("{head}{comma}{rest}")))
 }
 
-/// Whether the text says of which kind it is. Servers write that first, so that mostly nothing has to be parsed.
+/// Whether the text names its kind. Servers write that first, so usually nothing has to be parsed.
 fn named(raw: &str) -> bool {
     #[derive(Deserialize)]
     struct Head {
@@ -53,9 +53,9 @@ fn named(raw: &str) -> bool {
             .is_ok_and(|head| head.api_version.is_some() && head.kind.is_some())
 }
 
-/// Takes out what a Secret holds; which keys there are stays. Others' annotations may hold a copy of all of it: what was
-/// last applied, what an operator of theirs or ours needs to go back. So of their values only those stay that tell how an
-/// object is to be moved, and what the plugin itself has put there.
+/// Removes the content of a Secret but keeps its keys. Annotations may hold a copy of all of it: the last-applied configuration,
+/// or what someone's operator or pivot-host needs for undoing. So the only values kept are those that control how an object is
+/// moved, and those that the plugin itself wrote.
 fn redact(secret: &mut Value, plugin: &str) {
     for field in ["data", "stringData"] {
         withhold(secret.get_mut(field), &Value::Null, |_| false);
@@ -65,11 +65,11 @@ fn redact(secret: &mut Value, plugin: &str) {
         key.split_once('/')
             .is_some_and(|(prefix, _)| prefix == memory || in_group(prefix, names::GROUP_CLUSTER))
     };
-    // Still text, as any annotation: whoever only looks which there are finds them.
+    // Still strings, like any annotation, so that plugins can see which ones exist.
     withhold(secret.pointer_mut("/metadata/annotations"), &Value::from(""), open);
 }
 
-/// Puts something else in place of all values but those whose keys are open.
+/// Replaces all values but those whose keys are open.
 fn withhold(values: Option<&mut Value>, instead: &Value, open: impl Fn(&str) -> bool) {
     match values {
         Some(Value::Object(map)) => {
@@ -81,21 +81,21 @@ fn withhold(values: Option<&mut Value>, instead: &Value, open: impl Fn(&str) -> 
     }
 }
 
-/// Whether a prefix is a group or below it.
+/// Whether a prefix is a group or a subdomain of it.
 fn in_group(prefix: &str, group: &str) -> bool {
     prefix.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// What stands where a code is none, or may not be said.
+/// Replaces a code that is invalid or not allowed.
 const INVALID_CODE: &str = "invalid-code";
-/// How many codes a plugin that sees the data of Secrets has.
+/// The most codes of a plugin that sees the data of Secrets.
 const CODES: usize = 32;
 
-/// What a plugin declared beyond the contract; its codes are among it, each named `code`.
+/// What a plugin declared beyond the contract; this includes its codes, each named `code`.
 pub(crate) type Codes = [(String, String)];
 
-/// A code: a word for programs. Of a plugin that sees the data of Secrets it is one of the few that it declared before it saw
-/// any: another word of its own could be what it saw.
+/// A code for programs. A plugin that sees the data of Secrets may use only the few it declared before it saw any: it could
+/// encode what it saw in any other word.
 pub(crate) fn code(word: &str, declared: Option<&Codes>) -> String {
     let fine = !word.is_empty()
         && word.len() <= 48
@@ -110,12 +110,12 @@ pub(crate) fn code(word: &str, declared: Option<&Codes>) -> String {
 pub(crate) fn is_object_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 253
-        // Steps, where names are part of a path.
+        // Path steps, in case the name becomes part of a path.
         && !matches!(name, "." | "..")
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':'))
 }
 
-/// Whether a word is a label as DNS has them, and so the name of a namespace or a Service.
+/// Whether a word is a DNS label, and so can name a namespace or a Service.
 pub(crate) fn is_label(word: &str) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !word.is_empty()
@@ -125,7 +125,7 @@ pub(crate) fn is_label(word: &str) -> bool {
         && !word.ends_with('-')
 }
 
-/// Whether a kind could be one; `*` is every kind of the group.
+/// Whether a kind is well-formed; `*` is every kind of the group.
 pub(crate) fn is_kind(kind: &GroupKind) -> bool {
     let GroupKind { group, kind } = kind;
     let group_fine = group.is_empty() || (group.len() <= 253 && group.split('.').all(is_label));
@@ -135,7 +135,7 @@ pub(crate) fn is_kind(kind: &GroupKind) -> bool {
     group_fine && (kind == "*" || word)
 }
 
-/// Whether a key could be that of an object.
+/// Whether a key is well-formed.
 pub(crate) fn is_key(key: &Key) -> bool {
     is_object_name(&key.name)
         && key.namespace.as_deref().is_none_or(is_object_name)

@@ -1,14 +1,13 @@
-//! What nobody vetted is compiled on trial first: in a process of its own, which ends when it takes too much.
+//! Components that nobody vetted are compiled on trial first: in a separate process that is ended if it uses too much.
 //!
-//! Counting ([`crate::parse`]) refuses what is plainly too much; what a validator and a compiler need for the rest, only
-//! they can show. The process holds itself to limits of memory and processor time before it reads a byte, has an empty
-//! environment and nothing open but two pipes. All that comes back is how it ended: neither words, which could lie, nor
-//! compiled code, which would run with our credentials. What came to an end within the limits, valid or not, is then
-//! validated and compiled here.
+//! Counting ([`crate::parse`]) refuses what is clearly too much; what a validator and a compiler need for the rest, only a trial
+//! can show. Before it reads a byte, the process sets its own limits of memory and processor time; it has an empty environment
+//! and only two open pipes. The only result is how it ended: no text, which could lie, and no compiled code, which would run with
+//! our credentials. A component whose trial ends within the limits, valid or not, is then validated and compiled here.
 //!
-//! The operating system sees to memory and processor time on Unix (macOS: to processor time alone), elsewhere there is the
-//! clock only. A process that could not limit itself says so as it ends, and its component has not passed. A process whose
-//! parent is gone, however it went, ends by itself.
+//! The operating system enforces memory and processor time on Unix (macOS: processor time only); elsewhere there is only a
+//! timeout. A process that could not limit itself reports that in its exit code, and its component has not passed. A process ends
+//! on its own once its parent is gone, for whatever reason.
 
 mod budget;
 
@@ -24,38 +23,38 @@ use crate::error::Refused;
 
 pub(crate) use budget::{Budget, terms};
 
-/// Trials side by side: each takes several processors.
+/// Concurrent trials: each takes several processors.
 const SIDE_BY_SIDE: usize = 2;
-/// As much as is read of what a process says when it ends badly.
+/// How many bytes are read of what a failing process prints.
 const LAST_WORDS: u64 = 4 << 10;
 
-/// It came to an end within the limits; whether the component is one is seen again.
+/// It finished within the limits; whether the component is valid is checked again later.
 pub(crate) const ENDED: u8 = 0;
-/// It came to an end, and this system doesn't hold it to all limits.
+/// It finished, but this system doesn't enforce all limits.
 pub(crate) const ENDED_UNLIMITED: u8 = 11;
-/// The compiler noticed by itself that there is no memory left.
+/// The compiler noticed that it ran out of memory.
 pub(crate) const OUT_OF_MEMORY: u8 = 12;
-/// There were no limits, or no component.
+/// Limits could not be set, or there was no component.
 pub(crate) const NOT_BEGUN: u8 = 13;
 
-/// How a trial went that ended well.
+/// How a successful trial went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// Under the limits.
+    /// Within enforced limits.
     Limited,
-    /// It ended by itself: what a process may use isn't limited here.
+    /// It finished, but this system doesn't limit what a process may use.
     Unlimited,
 }
 
 /// The program that compiles on trial.
 ///
-/// It is started with these arguments and three more, which are [`TrialLimits`](crate::TrialLimits); it hands those to
-/// [`try_compile`](crate::try_compile) and ends with the code that it gets.
+/// It is started with these arguments and three more, which are [`TrialLimits`](crate::TrialLimits); it passes those to
+/// [`try_compile`](crate::try_compile) and exits with the code that it returns.
 #[derive(Clone, Debug)]
 pub struct TrialProgram {
-    /// The program; `std::env::current_exe()`, where it is the caller.
+    /// The program; `std::env::current_exe()` if that is the caller.
     pub path: PathBuf,
-    /// The arguments that make it do so.
+    /// The arguments that select this mode.
     pub arguments: Vec<OsString>,
 }
 
@@ -71,17 +70,18 @@ impl Trials {
         Self { program, turns: Semaphore::new(SIDE_BY_SIDE) }
     }
 
-    /// Lets a component be validated and compiled. An error says what it took too much of.
+    /// Has a component validated and compiled. The error says which limit it exceeded.
     pub(crate) async fn hold(&self, component: &[u8], budget: Budget) -> Result<Held, Refused> {
-        // Closed never.
+        // Never closed.
         let _turn = self.turns.acquire().await;
         let mut child = self.start(component, budget).map_err(not_started)?;
-        // Dropped midway, because somebody pressed Ctrl-C, the child is killed, too; and it ends by itself when its stdin does.
+        // If this future is dropped, because somebody pressed Ctrl-C, the child is killed; it also exits when its stdin is
+        // closed.
         match tokio::time::timeout(budget.wall, ended(&mut child, component)).await {
             Ok(Ok((status, last_words))) => judge(status, &last_words, budget),
             Ok(Err(error)) => Err(not_started(error)),
             Err(_) => {
-                // One that has ended meanwhile can't be killed, which is as good.
+                // A process that has ended meanwhile can't be killed, which is fine.
                 let _ = child.kill().await;
                 Err(Refused::Trial(format!("wasn't done after {} s", budget.wall.as_secs())))
             }
@@ -95,33 +95,33 @@ impl Trials {
             .args(arguments)
             .args([budget.memory, budget.seconds, component.len() as u64].map(|limit| limit.to_string()))
             .env_clear()
-            // glibc would reserve 64 MiB of addresses for each thread, all of which count.
+            // glibc would reserve 64 MiB of address space for each thread, all of which counts.
             .env("MALLOC_ARENA_MAX", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        // Ctrl-C is for us to hear, and isn't what ended the compiler.
+        // Ctrl-C is handled by this process, and must not look like a compiler failure.
         #[cfg(unix)]
         command.process_group(0);
         command.spawn()
     }
 }
 
-/// Hands over the component, and waits for the end.
+/// Sends the component, and waits for the exit.
 async fn ended(child: &mut Child, component: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let feed = async {
         let mut stdin = stdin?;
-        // One that doesn't read to the end has ended, and its status says why.
+        // If it stops reading, it has exited, and its status says why.
         let _ = stdin.write_all(component).await;
-        // Kept open for as long as we are there: its end is ours.
+        // Kept open as long as this process lives: the child exits when it closes.
         Some(stdin)
     };
     let listen = async {
         let mut words = Vec::new();
         if let Some(stderr) = stderr {
-            // What can't be read was not said.
+            // Unreadable output is treated as none.
             let _ = stderr.take(LAST_WORDS).read_to_end(&mut words).await;
         }
         words
@@ -134,7 +134,7 @@ fn not_started(error: std::io::Error) -> Refused {
     Refused::Runtime(format!("no process to compile on trial in: {error}"))
 }
 
-/// What an end means.
+/// Interprets an exit status.
 fn judge(status: ExitStatus, last_words: &[u8], budget: Budget) -> Result<Held, Refused> {
     let memory = || format!("needed more than {} MiB of memory", budget.memory >> 20);
     let code = status.code().and_then(|code| u8::try_from(code).ok());
@@ -149,7 +149,7 @@ fn judge(status: ExitStatus, last_words: &[u8], budget: Budget) -> Result<Held, 
         (_, Some(signal)) if signal == TOO_LONG => {
             format!("took more than {} s of processor time", budget.seconds)
         }
-        // What the standard library says before it gives up.
+        // What the standard library prints before it aborts.
         _ if says(last_words, "memory allocation of") => memory(),
         _ if says(last_words, "has overflowed its stack") => "overflowed the compiler's stack".to_owned(),
         (_, Some(signal)) => format!("ended the compiler with signal {signal}"),
@@ -162,7 +162,7 @@ fn says(words: &[u8], phrase: &str) -> bool {
     words.windows(phrase.len()).any(|window| window == phrase.as_bytes())
 }
 
-/// The signal of a process whose processor time is used up.
+/// The signal for a process that has used up its processor time.
 #[cfg(unix)]
 const TOO_LONG: i32 = rustix::process::Signal::XCPU.as_raw();
 #[cfg(not(unix))]
@@ -184,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// What becomes of a trial whose process does this.
+    /// The result of a trial whose process runs this script.
     async fn held(script: &str) -> Result<Held, String> {
         let arguments = ["-c", script].map(OsString::from).to_vec();
         let trials = Trials::new(TrialProgram { path: "/bin/sh".into(), arguments });
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(held("kill -XCPU $$").await, failed("took more than 3 s of processor time"));
         assert_eq!(held("kill -SEGV $$").await, failed("ended the compiler with signal 11"));
         assert_eq!(held("exit 1").await, failed("ended the compiler with 1"));
-        // Words without end are neither kept nor waited for.
+        // Endless output is neither kept nor waited for.
         assert_eq!(held("yes >&2; exit 1").await, failed("ended the compiler with 1"));
     }
 

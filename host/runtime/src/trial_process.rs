@@ -1,4 +1,4 @@
-//! The other side of a trial: the process that validates and compiles.
+//! The child side of a trial: the process that validates and compiles.
 
 use std::io::{self, Read};
 
@@ -9,19 +9,18 @@ use crate::error::Refused;
 use crate::limits::Limits;
 use crate::trial::{ENDED, ENDED_UNLIMITED, Held, NOT_BEGUN, OUT_OF_MEMORY};
 
-/// What the process that compiles may use: the three arguments that it is started with, in this order.
+/// The limits of the process that compiles: the three arguments that it is started with, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrialLimits {
-    /// Bytes of addresses.
+    /// Bytes of address space.
     pub memory: u64,
     /// Seconds of processor time.
     pub seconds: u64,
-    /// Bytes of the component, which comes on stdin. What follows it is nothing, for as long as the parent is there.
+    /// Bytes of the component, which arrives on stdin. Nothing follows it, but stdin stays open as long as the parent lives.
     pub size: u64,
 }
 
-/// Validates and compiles the component that comes on stdin, within the limits. The code is what the process has to end
-/// with.
+/// Validates and compiles the component on stdin, within the limits. Returns the exit code for the process.
 pub fn try_compile(limits: TrialLimits) -> u8 {
     match begun(limits) {
         Ok((component, held)) => compile(&component, held),
@@ -41,7 +40,7 @@ fn begun(limits: TrialLimits) -> io::Result<(Vec<u8>, Held)> {
     Ok((component, held))
 }
 
-/// Nothing more is written here, so what ends this wait is the parent's end.
+/// Nothing more is written to stdin, so this read ends when the parent does.
 fn end_with_parent() {
     let _ = io::stdin().lock().read(&mut [0]);
     std::process::abort();
@@ -56,12 +55,12 @@ fn compile(component: &[u8], held: Held) -> u8 {
     }
 }
 
-/// The words for ENOMEM, of the standard library and of wasmtime.
+/// The texts for ENOMEM, of the standard library and of wasmtime.
 fn out_of_memory(error: &str) -> bool {
     ["os error 12", "out of memory", "Cannot allocate memory"].iter().any(|words| error.contains(words))
 }
 
-/// Whether the system keeps to the limit of memory that it is given.
+/// Whether the system enforces the memory limit.
 #[cfg(unix)]
 const KEEPS: Held = if cfg!(target_vendor = "apple") { Held::Unlimited } else { Held::Limited };
 
@@ -73,13 +72,13 @@ fn impose(limits: TrialLimits) -> io::Result<Held> {
         (Resource::Core, 0, 0),
         (Resource::Nofile, 64, 0),
         (Resource::As, memory, 0),
-        // The signal for too much processor time says so; a second later comes the one that says nothing.
+        // The first signal means too much processor time; the one a second later has no specific meaning.
         (Resource::Cpu, seconds, 1),
     ] {
-        // Where the operator set a lower one, that stays.
+        // If the operator set a lower limit, that one stays.
         let maximum = getrlimit(resource).maximum.map_or(most + more, |now| now.min(most + more));
         let set = setrlimit(resource, Rlimit { current: Some(most.min(maximum)), maximum: Some(maximum) });
-        // macOS knows this limit and takes no value for it.
+        // macOS knows this limit but accepts no value for it.
         if resource != Resource::As || KEEPS == Held::Limited {
             set?;
         }

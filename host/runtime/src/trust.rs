@@ -14,7 +14,7 @@ pub use pattern::{Network, Pattern};
 pub(crate) use gates::{Extent, extent, granted, met, reached, shown, undeclared};
 pub(crate) use grants::section;
 
-/// More plugins than any directory has. What is said of each could not be read by anyone.
+/// More plugins than any directory has. Nobody could read the messages about more.
 const MOST_PLUGINS: usize = 1_000;
 
 fn few(plugins: usize) -> Result<(), String> {
@@ -26,5 +26,5 @@ fn few(plugins: usize) -> Result<(), String> {
 
 /// The operator's grants, beside the plugins.
 pub const GRANTS_FILE: &str = "plugins.toml";
-/// The digests of the plugins that were admitted, beside them.
+/// The digests of the admitted plugins, beside them.
 pub const LOCK_FILE: &str = "plugins.lock";

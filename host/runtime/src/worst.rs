@@ -1,9 +1,9 @@
-//! What a plugin could do at worst, in at most nine sentences for whoever decides about it: the one place that turns what
-//! it declares, imports and is granted into consequences.
+//! What a plugin could do at worst, in at most nine sentences for the person who decides about it: the one place that turns
+//! declarations, imports and grants into consequences.
 //!
-//! It is an upper bound. Which hook sees what is left out: whoever grants the data of Secrets and changes of ConfigMaps
-//! should read that the one could end up in the other, however unlikely the way. The worst comes first, and the most
-//! dangerous kinds of a long list are those that are named.
+//! It is an upper bound. It doesn't consider which hook sees what: an operator who grants both the data of Secrets and changes of
+//! ConfigMaps should read that the one could end up in the other, however unlikely the way. The worst comes first, and a long
+//! list names its most dangerous kinds.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::trust::{Grants, Pattern, met, reached, shown};
 /// How many kinds or endpoints a sentence names.
 const NAMED: usize = 8;
 
-/// What it could do, as far as it was asked for, can be asked for by the binary, and was granted.
+/// What it could do: as far as it asked, its binary can ask, and it was granted.
 struct Powers<'a> {
     hooks: &'a [Hook],
     kinds: Vec<GroupKind>,
@@ -30,7 +30,7 @@ struct Powers<'a> {
     imports: &'a [String],
 }
 
-/// What a plugin could do at worst, each to be read after "it could". Without grants: if it got all that it asks for.
+/// What a plugin could do at worst, each to be read after "it could". Without grants: if it got everything it asks for.
 pub(crate) fn worst(
     declared: &Declaration,
     hooks: &[Hook],
@@ -52,7 +52,7 @@ pub(crate) fn worst(
         hooks,
         kinds,
         reach,
-        // Granted as wide as they are declared, or not at all.
+        // Granted as widely as declared, or not at all.
         changes: &declared.changes,
         reads,
         probes,
@@ -73,7 +73,7 @@ impl Powers<'_> {
         self.changes.iter().filter(|change| hooks.contains(&change.hook)).collect()
     }
 
-    /// What to add where the binary has no way to ask for what was declared.
+    /// The addition if the binary can't ask for what was declared.
     fn unless_imported(&self, interface: &str) -> String {
         if self.imports.iter().any(|import| import == interface) {
             return String::new();
@@ -81,7 +81,7 @@ impl Powers<'_> {
         format!(" (this file can't: it doesn't import `{interface}`)")
     }
 
-    /// Kinds that are read, and of Secrets how much of them.
+    /// Kinds that are read and, for Secrets, how much of them.
     fn read<'k>(&self, all: impl Iterator<Item = &'k GroupKind> + Clone) -> String {
         let depth = match (all.clone().any(|kind| kind.covers(&secret())), self.secret_data) {
             (false, _) => "",
@@ -118,7 +118,7 @@ impl Powers<'_> {
 
 fn secrets(powers: &Powers<'_>) -> Option<String> {
     let seen = powers.secret_data.then(|| powers.secrets_seen())??;
-    // Who may read the one Secret may read the other.
+    // Permission to read one Secret implies permission to read the other.
     let into: Vec<&Change> = powers.changes.iter().filter(|change| !change.kind.is_secret()).collect();
     if into.is_empty() {
         return Some(format!(
@@ -144,7 +144,7 @@ fn rewrites(powers: &Powers<'_>) -> Option<String> {
 fn holds(powers: &Powers<'_>) -> Option<String> {
     let changes = some(powers.changes(&[Hook::Hold, Hook::Settle]))?;
     let (kinds, sides) = of(&changes);
-    // What only `hold` changes, the host undoes.
+    // The host undoes what only `hold` changes.
     let keep = if changes.iter().any(|change| change.hook == Hook::Settle) { "keep" } else { "pause" };
     let paused = if keep == "keep" { " paused" } else { "" };
     Some(format!(
@@ -210,7 +210,7 @@ fn relates(powers: &Powers<'_>) -> Option<String> {
     Some(text)
 }
 
-/// What a reach brings, and what becomes of it.
+/// What a reach brings along, and what happens to it.
 fn brought(reach: &Reach) -> String {
     let kind = kinds(std::iter::once(&reach.kind));
     let place = match reach.namespace.as_str() {
@@ -236,7 +236,7 @@ fn secret() -> GroupKind {
     GroupKind::new("", "Secret")
 }
 
-/// Whether it reads every namespace, and what has none.
+/// Whether it reads every namespace, and cluster-scoped objects.
 fn is_all(read: &Read) -> bool {
     read.namespace.as_deref() == Some("*")
 }
@@ -267,7 +267,7 @@ fn kinds<'a>(all: impl Iterator<Item = &'a GroupKind>) -> String {
     some_of(&all.into_iter().map(word).collect::<Vec<_>>(), NAMED)
 }
 
-/// The less a kind's objects can do, the higher.
+/// The less harm a kind's objects can do, the higher.
 fn harmless(kind: &GroupKind) -> u8 {
     match (kind.kind.as_str(), kind.group.as_str()) {
         ("*", "") => 0,
@@ -346,7 +346,7 @@ mod tests {
                 read ConfigMap in the namespaces that move
                 stop the move, or make it wait until it times out"#]],
         );
-        // Narrower where it was granted narrower; a plugin that wants more than it is granted is not called at all.
+        // Grants may narrow it; a plugin that wants more than it is granted is not called at all.
         let narrow = "secret-data = true\nkinds = ['ConfigMap']\nreads = [{ side = 'source', kind = 'Secret', namespace = 'boot' }]";
         let said = could(&declared, &hooks, Some(narrow));
         assert!(
@@ -402,7 +402,7 @@ mod tests {
                 read Secret (of Secrets the data, too) in the namespaces that move
                 stop the move by failing"#]],
         );
-        // Nothing that it sees is a Secret.
+        // It sees no Secrets.
         let blind = Declaration { secret_data: true, kinds: vec![kind("ConfigMap")], ..declaration() };
         assert!(!could(&blind, &[Hook::Relate], None).concat().contains("Secret"));
     }

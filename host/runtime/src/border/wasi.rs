@@ -1,4 +1,4 @@
-//! WASI for a component that imports it, served from the empty world of its call ([`Inert`](crate::inert::Inert)).
+//! WASI for a component that imports it, served from the empty environment of its call ([`Inert`](crate::inert::Inert)).
 
 use async_trait::async_trait;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
@@ -12,7 +12,7 @@ use wasmtime_wasi::{WasiCtxView, WasiView};
 
 use crate::context::Ctx;
 
-/// Links the served interfaces, each by name: what is not in this list is not there.
+/// Links the served interfaces, each by name; no others are available.
 pub(super) fn link(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     io::error::add_to_linker::<Ctx, Table>(linker, table)?;
     io::poll::add_to_linker::<Ctx, Table>(linker, table)?;
@@ -54,7 +54,7 @@ impl WasiView for Ctx {
     }
 }
 
-/// WASI's own waits end when they really do, and whoever asks again and again whether one has ended has a clock.
+/// wasmtime's own waits take real time, and polling them would serve as a clock.
 struct Waits;
 
 impl HasData for Waits {

@@ -1,7 +1,7 @@
-//! Whether the contract is still what was released: `wit/released.toml` has a digest of each part of each release.
+//! Checks that the contract is still the released one: `wit/released.toml` has a digest of each part of each release.
 //!
-//! Plugins are built against a released contract by people who never see this repository, and run on every later host of
-//! the line. A change that a Rust compiler would take without a word (a field added to a record) refuses all of them.
+//! Plugins are built against a released contract by people who never see this repository, and run on every later host of the
+//! line. A change that the Rust compiler would accept silently (a field added to a record) makes hosts refuse all of them.
 
 use std::collections::BTreeMap;
 
@@ -32,13 +32,13 @@ fn released() -> Vec<Release> {
     toml::from_str::<File>(RELEASED).unwrap().release
 }
 
-/// The contract as if it had been released as it is.
+/// The contract as if it had been released in its current form.
 fn itself() -> Vec<Release> {
     let (version, parts) = parts(WIT);
     vec![Release { version, parts }]
 }
 
-/// The words of the text, without comments and however they were laid out.
+/// The words of the text, without comments and layout.
 fn words(text: &str) -> String {
     assert!(!text.contains("/*"), "comments of the contract start with //");
     let lines = text.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
@@ -69,7 +69,7 @@ fn parts(text: &str) -> (Version, BTreeMap<String, String>) {
     (version, parts)
 }
 
-/// What is wrong with a contract, given what was released.
+/// What is wrong with a contract, given the releases.
 fn wrong(text: &str, released: &[Release]) -> Vec<String> {
     let (version, parts) = parts(text);
     let line = |v: &Version| (v.major, v.minor) == (version.major, version.minor);

@@ -1,24 +1,24 @@
-//! How many values a function's code carries: into and out of blocks, along branches, into and out of calls.
+//! How many values a function's code transfers: into and out of blocks, along branches, into and out of calls.
 //!
-//! A branch is two bytes, and may carry a thousand values; so may each of the targets of a table of branches.
+//! A branch is two bytes, and may transfer a thousand values; so may each target of a branch table.
 
 use wasmparser::{BlockType, Operator};
 
 use super::count::Count;
 use crate::error::Refused;
 
-/// Targets of one `br_table`.
+/// The most targets of one `br_table`.
 const TARGETS: u64 = 100_000;
 const BLOCKS: &str = "blocks in one function";
 
 /// What a function's code refers to.
 #[derive(Debug, Default)]
 pub(super) struct Module {
-    /// The types: how many values a function of it takes and gives.
+    /// The types: how many values a function of each takes and returns.
     types: Vec<Signature>,
     /// The functions, imported ones first.
     functions: Vec<Signature>,
-    /// How many of them have code that was read already, or have none.
+    /// How many of them have code that was already read, or have none.
     read: usize,
 }
 
@@ -70,7 +70,7 @@ fn at(signatures: &[Signature], index: u32) -> Signature {
 pub(super) struct Code<'a> {
     module: &'a Module,
     own: Signature,
-    /// How many values a branch to each open block carries, outermost first.
+    /// How many values a branch to each open block transfers, outermost first.
     labels: Vec<u64>,
     blocks: Count,
 }
@@ -80,7 +80,7 @@ impl<'a> Code<'a> {
         Self { module, own, labels: vec![own.results], blocks: Count::new(BLOCKS, 100_000) }
     }
 
-    /// How many values an instruction carries. What makes no sense carries nothing: the validator refuses it.
+    /// How many values an instruction transfers. Invalid code counts as zero: the validator refuses it.
     pub(super) fn carries(&mut self, operator: &Operator<'_>) -> Result<u64, Refused> {
         let calls = |signature: Signature| signature.all() + 1;
         Ok(match operator {

@@ -1,8 +1,8 @@
-//! How many of one thing there are, and may be.
+//! A count with a limit.
 
 use crate::error::Refused;
 
-/// How many of one thing there are.
+/// A count, and its limit.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) what: &'static str,

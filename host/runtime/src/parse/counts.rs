@@ -1,10 +1,9 @@
-//! How much there is to validate and to compile, before any of it is.
+//! How much there is to validate and compile, measured before either starts.
 //!
-//! Some files are small and take minutes: what a validator or a compiler does for one byte may depend on what a thousand
-//! others declare. So it is counted first, in one pass that costs as much as the file is long: how many of each thing
-//! there are, and how many values blocks, branches and calls carry together. The limits leave room for the largest
-//! components that we know (CPython, SpiderMonkey, Go's runtime); what passes can still be expensive, which is what trials
-//! are for.
+//! Some small files take minutes: the work of a validator or a compiler for one byte may depend on what a thousand others
+//! declare. So one pass, linear in the size of the file, counts first: how many of each thing there are, and how many values
+//! blocks, branches and calls transfer in total. The limits leave room for the largest components that we know (CPython,
+//! SpiderMonkey, Go's runtime); what passes can still be expensive, which is what trials are for.
 
 use wasmparser::{CompositeInnerType, FunctionBody, Parser, Payload, RecGroup, SectionLimited, TypeRef};
 
@@ -13,23 +12,23 @@ use super::count::Count;
 use super::nested;
 use crate::error::Refused;
 
-/// Components in components.
+/// How deeply components may be nested.
 const DEPTH: usize = 100;
 /// Bytes of one function's code.
 const FUNCTION: u64 = 4 << 20;
-/// Values that every component may have as locals, or carry around, for each byte of its code and before the first.
-/// Compilers declare a local for every 50 bytes, and an instruction carries one or two.
+/// Values that a component may have as locals, or transfer, per byte of its code and in addition. Compilers declare a local for
+/// every 50 bytes, and an instruction transfers one or two.
 const LOCALS: (u64, u64) = (1, 1_000_000);
 const CARRIED: (u64, u64) = (8, 1_000_000);
 
-/// What a component has to compile.
+/// How much there is to compile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     /// Bytes of code.
     pub(crate) code: u64,
 }
 
-/// Counts what a component has, and refuses it where no plugin has that much.
+/// Counts a component's contents, and refuses more than any plugin has.
 pub(crate) fn count(bytes: &[u8]) -> Result<Work, Refused> {
     let mut counts = Counts::new();
     for payload in Parser::new(0).parse_all(bytes) {
@@ -39,7 +38,7 @@ pub(crate) fn count(bytes: &[u8]) -> Result<Work, Refused> {
     Ok(Work { code: counts.code })
 }
 
-/// What there is in all modules and components of a file.
+/// The contents of all modules and components of a file.
 #[derive(Debug)]
 struct Counts {
     parts: Count,
@@ -57,7 +56,7 @@ struct Counts {
     locals: u64,
     carried: u64,
     depth: usize,
-    /// The module that is being read.
+    /// The module being read.
     module: Option<Module>,
 }
 
@@ -155,7 +154,7 @@ impl Counts {
         Ok(())
     }
 
-    /// A module ends, or a component.
+    /// The end of a module or component.
     fn close(&mut self) {
         if self.module.take().is_none() {
             self.depth = self.depth.saturating_sub(1);
@@ -197,7 +196,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Whether the file has no more values than its code may have.
+    /// Fails if the file has more values than the size of its code allows.
     fn values(&self) -> Result<(), Refused> {
         let within =
             |what, is, (each, first): (u64, u64)| Count { what, is, most: first + each * self.code }.within();

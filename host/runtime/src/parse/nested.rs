@@ -1,7 +1,7 @@
-//! Types of components inside types of components.
+//! Component types nested in component types.
 //!
-//! The library that reads them calls itself for each level, and a few bytes make a level: a file of some hundred KB would
-//! use up the stack, which ends the program. So the levels are walked here first, as far as any plugin nests them.
+//! The parsing library recurses for each level, and a level takes only a few bytes: a file of a few hundred KB would overflow the
+//! stack, which ends the program. So the levels are walked here first, up to the depth that any plugin uses.
 
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentExternName, ComponentImport, ComponentType, ComponentTypeRef,
@@ -26,7 +26,7 @@ pub(super) fn each(
     Ok(())
 }
 
-/// How many types a core type consists of.
+/// How many types a core type contains.
 pub(super) fn core_types(ty: &CoreType<'_>) -> usize {
     match ty {
         CoreType::Rec(group) => group.types().len(),

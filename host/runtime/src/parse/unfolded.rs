@@ -1,9 +1,8 @@
 //! How large a component becomes when it is compiled.
 //!
-//! The compiler puts each nested component in place of each of its instantiations. One that is instantiated twice, inside
-//! one that is instantiated twice, and so on, is a small file and more than the machine's memory. So it is counted
-//! beforehand what would come of it. A component that is handed in from elsewhere can't be counted, and tools don't
-//! instantiate such.
+//! The compiler copies a nested component into each of its instantiations. If one is instantiated twice, inside one that is
+//! instantiated twice, and so on, a small file needs more than the machine's memory. So the result is counted beforehand. A
+//! component that is passed in from elsewhere can't be counted, and tools don't instantiate such components.
 
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, ComponentTypeRef,
@@ -13,10 +12,10 @@ use wasmparser::{
 use crate::error::Refused;
 use crate::limits::INSTANCES;
 
-/// Bytes of definitions, code and what is nested apart.
+/// The most bytes of definitions, not counting code and nested components.
 const DEFINITIONS: usize = 1 << 20;
 
-/// What one instance of a component consists of, all that it instantiates included.
+/// The size of one instance of a component, including everything it instantiates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Size {
     /// Instances of core modules.
@@ -26,27 +25,27 @@ struct Size {
 }
 
 impl Size {
-    /// So much that nobody can count it is too much, too.
+    /// Saturates: a count that overflows exceeds every limit.
     fn add(&mut self, other: Self) {
         self.instances = self.instances.saturating_add(other.instances);
         self.definitions = self.definitions.saturating_add(other.definitions);
     }
 }
 
-/// A component that is being read.
+/// A component being read.
 #[derive(Debug, Default)]
 struct Frame {
     size: Size,
-    /// The components it knows, by index; none: it is handed in from elsewhere.
+    /// The components it knows, by index; none: passed in from elsewhere.
     known: Vec<Option<Size>>,
 }
 
-/// Counts, payload by payload, what a valid component consists of.
+/// Counts, payload by payload, the contents of a valid component.
 #[derive(Debug)]
 pub(crate) struct Unfolded {
-    /// From the outermost to the one that is being read.
+    /// From the outermost to the one being read.
     open: Vec<Frame>,
-    /// Inside a core module, whose sections are not ours.
+    /// Inside a core module, whose sections are skipped.
     module: bool,
 }
 
@@ -57,7 +56,7 @@ impl Default for Unfolded {
 }
 
 impl Unfolded {
-    /// Whether what is being read belongs to the outermost component itself.
+    /// Whether the current payload belongs to the outermost component itself.
     pub(crate) fn outermost(&self) -> bool {
         self.open.len() == 1 && !self.module
     }
@@ -87,7 +86,7 @@ impl Unfolded {
         Ok(())
     }
 
-    /// The component that was being read is complete, and known to the one around it.
+    /// The component being read is complete, and known to the one around it.
     fn close(&mut self) -> Result<(), Refused> {
         let closed = self.open.pop();
         if let (Some(closed), Some(around)) = (closed, self.open.last_mut()) {
@@ -98,7 +97,7 @@ impl Unfolded {
 }
 
 impl Frame {
-    /// Counts a section, and notes which components it makes known.
+    /// Counts a section, and records which components it defines.
     fn define(&mut self, payload: &Payload<'_>, outer: &[Self]) -> Result<(), Refused> {
         self.size.add(Size { instances: 0, definitions: bytes(payload) });
         match payload {
@@ -141,7 +140,7 @@ impl Frame {
                     }
                 }
             }
-            // What is exported can be spoken of by a new index, too.
+            // An export gets a new index, too.
             Payload::ComponentExportSection(section) => {
                 for export in section.clone() {
                     let export = export?;
@@ -155,7 +154,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The component so many steps around this one.
+    /// The component this many levels further out.
     fn outwards<'a>(&'a self, outer: &'a [Self], steps: u32) -> Option<&'a Self> {
         let steps = usize::try_from(steps).ok()?;
         match steps.checked_sub(1) {
@@ -169,7 +168,7 @@ fn at(known: &[Option<Size>], index: u32) -> Option<Size> {
     known.get(usize::try_from(index).ok()?).copied().flatten()
 }
 
-/// How much a section defines. What is nested is counted where it is instantiated; here it is a header.
+/// How much a section defines. Nested components count where they are instantiated; here only their header counts.
 fn bytes(payload: &Payload<'_>) -> usize {
     match payload {
         Payload::CustomSection(_) => 0,
@@ -182,9 +181,9 @@ fn bytes(payload: &Payload<'_>) -> usize {
 mod tests {
     use super::*;
 
-    /// A module without anything.
+    /// An empty module.
     const MODULE: [u8; 8] = *b"\0asm\x01\0\0\0";
-    /// A vector of one: a core module's only instance, of the first module there is.
+    /// A vector of one: a core module's only instance, of the first module.
     const CORE_INSTANCE: [u8; 4] = [1, 0, 0, 0];
 
     fn section(id: u8, content: &[u8]) -> Vec<u8> {
@@ -206,13 +205,13 @@ mod tests {
         section(4, &component(sections))
     }
 
-    /// So many instances of the components of these indices.
+    /// One instance of the component of each of these indices.
     fn instances(of: &[u8]) -> Vec<u8> {
         let each = of.iter().flat_map(|index| [0, *index, 0]);
         section(5, &[u8::try_from(of.len()).unwrap()].into_iter().chain(each).collect::<Vec<_>>())
     }
 
-    /// What one instance of it becomes, in instances of modules; or why it is refused.
+    /// The number of module instances in one instance of it, or why it is refused.
     fn unfolded(sections: &[Vec<u8>]) -> Result<usize, String> {
         let binary = component(sections);
         wasmparser::Validator::new_with_features(super::super::features()).validate_all(&binary).unwrap();
@@ -229,7 +228,7 @@ mod tests {
         nested(&[section(1, &MODULE), section(2, &CORE_INSTANCE)])
     }
 
-    /// Doubled so often, each around the one before.
+    /// Doubled this often, each around the one before.
     fn doubled(times: usize, innermost: Vec<u8>) -> Vec<u8> {
         (0..times).fold(innermost, |inner, _| nested(&[inner, instances(&[0, 0])]))
     }
@@ -256,11 +255,11 @@ mod tests {
 
     #[test]
     fn a_component_of_another_name_is_the_same_component() {
-        // One that is defined further out, by an alias there.
+        // One that is defined further out, aliased.
         let alias = section(6, &[1, 4, 2, 1, 0]);
         let around = nested(&[alias, instances(&[0, 0])]);
         assert_eq!(unfolded(&[leaf(), around, instances(&[0, 1])]), Ok(3));
-        // One that was exported has a second index, and what is defined after it the third.
+        // An exported one has a second index, so the next definition gets the third.
         let export = section(11, &[1, 0, 1, b'e', 4, 0, 0]);
         assert_eq!(unfolded(&[leaf(), export, instances(&[1]), nested(&[]), instances(&[2, 1])]), Ok(2));
     }
@@ -272,7 +271,7 @@ mod tests {
         assert_eq!(unfolded(&[nested(&[empty_type.clone(), import.clone()])]), Ok(0));
         let refused = unfolded(&[nested(&[empty_type, import, instances(&[0])])]).unwrap_err();
         assert!(refused.contains("handed in from elsewhere"), "{refused}");
-        // An instance that hands one out.
+        // An instance that passes one out.
         let export = section(11, &[1, 0, 1, b'e', 4, 0, 0]);
         let alias = section(6, &[1, 4, 0, 0, 1, b'e']);
         let out = nested(&[leaf(), export]);

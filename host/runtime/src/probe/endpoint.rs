@@ -1,26 +1,26 @@
-//! What a probe's address means.
+//! Parses a probe's address.
 
 use http::Uri;
 
 use crate::services::Vantage;
 use crate::text::is_label;
 
-/// Where a probe goes.
+/// The target of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// A name or an address; `namespace/service` through a service proxy.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Whether it is spoken to through TLS.
+    /// Whether to use TLS.
     pub tls: bool,
-    /// Path and query; `/` where there is none.
+    /// Path and query; `/` by default.
     pub path: String,
 }
 
 impl Endpoint {
-    /// Reads an address as the contract has it: `host:port` for TCP, a URL for HTTP, `namespace/service:port/path`
-    /// through a service proxy. The error says what is wrong.
+    /// Parses an address as the contract defines it: `host:port` for TCP, a URL for HTTP, `namespace/service:port/path` through a
+    /// service proxy. The error says what is wrong.
     pub fn read(http: bool, vantage: Vantage, address: &str) -> Result<Self, String> {
         if address.len() > 2_000 || address.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err("its address is too long, or has spaces".into());
@@ -80,7 +80,7 @@ fn service(text: &str) -> Result<Endpoint, String> {
     let (namespace, rest) = text.split_once('/').ok_or_else(wrong)?;
     let (service, path) = rest.split_once('/').unwrap_or((rest, ""));
     let (service, port) = host_port(service).ok_or_else(wrong)?;
-    // What a proxy would take for steps up, out of the service.
+    // What a proxy would resolve as `..`, out of the service.
     let steps = path
         .split(['/', '?'])
         .any(|step| matches!(step, ".." | ".") || step.contains('%') || step.contains('\\'));

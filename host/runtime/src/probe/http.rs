@@ -1,4 +1,4 @@
-//! One GET over a connection that is open already.
+//! One GET over an open connection.
 
 use http::{HeaderValue, Request, header};
 use http_body_util::{BodyExt, Empty};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::probe::Endpoint;
 use crate::services::ServiceError;
 
-/// How much of a body is read. Cut, not refused: what a probe looks for stands at the beginning.
+/// How much of a body is read. Longer ones are cut rather than refused: what a probe looks for is at the beginning.
 const LONGEST_BODY: usize = 256 << 10;
 
 /// The status and the body. A redirect is an answer: it is not followed.
@@ -46,7 +46,7 @@ where
         }
         Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
     };
-    // The connection is driven beside the question and dropped with it.
+    // The connection is driven alongside the request and dropped with it.
     tokio::pin!(ask);
     tokio::select! {
         answer = &mut ask => answer,

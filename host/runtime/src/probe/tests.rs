@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// Answers every connection with the same bytes, and counts nothing.
+/// Answers every connection with the same bytes.
 async fn server(answer: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -12,10 +12,10 @@ use crate::trust::Grants;
 
 /// What is asked for and not granted.
 ///
-/// Hooks and changes must be granted as wide as they are declared: a hook that is called for half of its kinds does half
-/// of what it is for. What is looked at belongs to a site, which a plugin's author can't know. So kinds that are shown, a reach, a
-/// read of all namespaces or of all kinds of a group, and a pattern of endpoints, may be granted narrower: it is enough that some
-/// grant meets each, and what is shown, brought or answered must match both.
+/// Hooks and changes must be granted as widely as they are declared: a hook that is called for half of its kinds does half of its
+/// job. What is read depends on the site, which a plugin's author can't know. So kinds that are shown, a reach, a read of all
+/// namespaces or of all kinds of a group, and a pattern of endpoints may be granted narrower: it is enough that some grant
+/// overlaps each, and whatever is shown, brought along or answered must match both.
 pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
     let mut missing = Vec::new();
     for hook in hooks.iter().filter(|hook| !grants.hooks.contains(hook)) {
@@ -45,7 +45,7 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
         if !fits {
             missing.push(format!("to change {} of the {} in {}", change.kind, change.side, change.hook));
         }
-        // What is changed is shown: kinds that were granted narrower would not hold here.
+        // Changed objects are also shown, so these kinds can't be granted narrower.
         let part = grants.kinds.iter().any(|grant| grant.meet(&change.kind).is_some());
         if part && !grants.kinds.iter().any(|grant| grant.covers(&change.kind)) {
             missing
@@ -68,14 +68,14 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
     missing
 }
 
-/// The kinds that a plugin is shown: what it declares and is granted.
+/// The kinds that a plugin is shown: declared and granted.
 pub(crate) fn shown(declared: &Declaration, grants: &Grants) -> Vec<GroupKind> {
     let pairs =
         declared.kinds.iter().flat_map(|kind| grants.kinds.iter().filter_map(|grant| grant.meet(kind)));
     pairs.cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// How far its relations reach: what it declares and is granted.
+/// How far its relations reach: declared and granted.
 pub(crate) fn reached(declared: &Declaration, grants: &Grants) -> Vec<Reach> {
     let pairs = declared.reach.iter().flat_map(|one| grants.reach.iter().filter_map(|grant| grant.meet(one)));
     pairs.collect::<BTreeSet<_>>().into_iter().collect()
@@ -89,7 +89,7 @@ fn place(read: &Read) -> String {
     }
 }
 
-/// What can be read by both; none: nothing. One that names its kind and place has nothing narrower.
+/// The intersection of both; none: empty. A read with a kind and a namespace can't be narrowed.
 pub(crate) fn met(grant: &Read, declared: &Read) -> Option<Read> {
     let namespace = match (&grant.namespace, &declared.namespace) {
         (Some(all), other) | (other, Some(all)) if all == "*" => other.clone(),
@@ -106,17 +106,17 @@ pub(crate) fn met(grant: &Read, declared: &Read) -> Option<Read> {
     (grant.side == declared.side).then_some(Read { kind, side: grant.side, namespace })
 }
 
-/// How far a question is allowed by these reads.
+/// How much of a question these reads allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Extent {
-    /// In the namespaces that move; whoever answers knows which they are.
+    /// The namespaces that move; whoever answers knows them.
     Moving,
-    /// In the namespace that it asks for, which was granted by name or with all others. What has no namespace is granted
-    /// with `*` alone, and has to be asked for so: whoever answers knows which kinds that are.
+    /// The namespace in the question, which was granted by name or with all others. Cluster-scoped objects are granted only with
+    /// `*`, and must be asked for with it: whoever answers knows which kinds are cluster-scoped.
     Asked,
 }
 
-/// How far these reads allow to ask for a kind in a namespace; none: not at all.
+/// How far these reads allow a question about a kind in a namespace; none: not at all.
 pub(crate) fn extent(
     reads: &[Read],
     side: Side,
@@ -133,7 +133,7 @@ pub(crate) fn extent(
     .max()
 }
 
-/// What the binary imports beyond what it declares.
+/// What the binary imports beyond its declaration.
 pub(crate) fn undeclared(declared: &Declaration, seen: &Seen) -> Vec<String> {
     let imports = |name: &str| seen.imports.iter().any(|import| import == name);
     let mut beyond = Vec::new();
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(of(wide), (vec![hosts], vec![secrets("x", true), secrets("y", false)]));
     }
 
-    /// Every object of a kind that is changed is shown to the hook that changes it.
+    /// Every object of a kind that a hook changes is shown to that hook.
     #[test]
     fn kinds_that_are_changed_are_granted_whole() {
         let all = GroupKind::new("metal3.io", "*");
@@ -289,7 +289,7 @@ mod tests {
             let declared = read(Target, declared.0, declared.1);
             let narrowed = met(&read(Target, grant.0, grant.1), &declared);
             assert_eq!(narrowed.is_some(), fine, "{grant:?} {declared:?}");
-            // What is left is within both.
+            // The result is within both.
             if let Some(both) = &narrowed {
                 assert_eq!(met(&read(Target, grant.0, grant.1), both), narrowed);
                 assert_eq!(met(both, &declared), narrowed);
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(of(&[&one], Some("*")), None);
         assert_eq!(of(&[&moving, &one], Some("metal3")), Some(Extent::Asked));
         assert_eq!(of(&[&all], Some("*")), Some(Extent::Asked));
-        // Nothing narrower lets it ask so, and so for no kind without namespaces.
+        // Nothing narrower allows the question, and so none about cluster-scoped kinds.
         assert_eq!(of(&[&one, &moving], Some("*")), None);
         assert_eq!(extent(&[one], Side::Source, &host, Some("metal3")), None);
     }

@@ -1,6 +1,6 @@
-//! `plugins.toml`: what the operator grants each plugin, and what it may use.
+//! `plugins.toml`: what the operator grants each plugin, and its limits.
 //!
-//! What is not written is not granted. What is misspelt is an error that lists what would be right.
+//! Anything not listed is denied. A misspelt name is an error that lists the valid ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,23 +22,23 @@ use crate::trust::{GRANTS_FILE, Pattern, few};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
-    /// The move does not go on.
+    /// The move does not continue.
     #[default]
     Stop,
-    /// It is a warning. Only for checks: the other hooks decide what happens to objects.
+    /// It becomes a warning. Only for checks: the other hooks decide what happens to objects.
     Warn,
 }
 
-/// What one plugin is granted.
+/// The grants of one plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grants {
     /// Whether it is called at all.
     pub enabled: bool,
-    /// The hooks it is called in.
+    /// The hooks in which it is called.
     pub hooks: Vec<Hook>,
     /// The kinds whose objects it is shown.
     pub kinds: Vec<GroupKind>,
-    /// Where outside of the namespaces that move its relations reach.
+    /// Where its relations reach beyond the namespaces that move.
     pub reach: Vec<Reach>,
     /// What it changes.
     pub changes: Vec<Change>,
@@ -50,16 +50,16 @@ pub struct Grants {
     pub secret_data: bool,
     /// What happens when its checks fail.
     pub check_fails: OnFailure,
-    /// What a call may use.
+    /// The limits of a call.
     pub limits: Limits,
-    /// Its configuration: JSON text of an object, keys sorted.
+    /// Its configuration: a JSON object as text, with sorted keys.
     pub config: String,
 }
 
 /// The operator's file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorFile {
-    /// Which plugins are called first; the others follow by name.
+    /// Plugins that are called first; the others follow by name.
     pub order: Vec<String>,
     /// By name.
     pub plugins: BTreeMap<String, Grants>,
@@ -140,7 +140,7 @@ fn side<'de, D: Deserializer<'de>>(word: D) -> Result<Side, D::Error> {
     describe::side(&String::deserialize(word)?).map_err(D::Error::custom)
 }
 
-/// Only checks have a choice.
+/// Only checks allow a choice.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OnFailureText {
@@ -149,7 +149,7 @@ struct OnFailureText {
 }
 
 impl OperatorFile {
-    /// Reads the file's text.
+    /// Parses the file.
     pub fn read(text: &str) -> Result<Self, LoadError> {
         let who = || Who { file: GRANTS_FILE.into(), ..Who::default() };
         let file = strict::read(text).map_err(|why| why.of(who()))?;
@@ -168,12 +168,12 @@ impl OperatorFile {
         Ok(Self { order, plugins: plugins.into_iter().map(read).collect::<Result<_, _>>()? })
     }
 
-    /// Whether it says of a plugin that it is not called.
+    /// Whether it disables a plugin.
     pub(crate) fn disables(&self, name: &str) -> bool {
         self.plugins.get(name).is_some_and(|grants| !grants.enabled)
     }
 
-    /// Where a plugin stands in the order of calls.
+    /// A plugin's position in the order of calls.
     pub(crate) fn place(&self, name: &str) -> usize {
         self.order.iter().position(|there| there == name).unwrap_or(usize::MAX)
     }
@@ -257,7 +257,7 @@ fn is_place(namespace: &str) -> Result<(), String> {
 fn group_kind(text: &str) -> Result<GroupKind, String> {
     let (kind, group) = text.split_once('.').unwrap_or((text, ""));
     let kind = GroupKind::new(group, kind);
-    // A dot with nothing behind it would be lost.
+    // A trailing dot would be dropped.
     if is_kind(&kind) && !text.ends_with('.') {
         return Ok(kind);
     }
@@ -266,8 +266,8 @@ fn group_kind(text: &str) -> Result<GroupKind, String> {
     ))
 }
 
-/// The section of `plugins.toml` with what a plugin asks for: for the operator to review, not to be taken as it is. Until it
-/// is enabled it grants nothing.
+/// The section of `plugins.toml` with what a plugin asks for: for the operator to review, not to be accepted unread. It grants
+/// nothing until it is enabled.
 pub(crate) fn section(declaration: &Declaration, hooks: &[Hook], enabled: bool) -> String {
     let Declaration { name, version, kinds, reach, changes, reads, probes, secret_data, .. } = declaration;
     let mut text = format!(

@@ -1,6 +1,6 @@
-//! `plugins.lock`: the digests plugins were admitted with. Checked at every load, not only when one is added.
+//! `plugins.lock`: the digests with which plugins were admitted. Checked at every load, not only on admission.
 //!
-//! Whoever can write the file may have; what is read and written again is what a plugin could have.
+//! Anyone with write access may have changed the file, so what is read and written again must be what a plugin could have.
 
 use std::fmt::Write as _;
 
@@ -33,13 +33,13 @@ pub(crate) struct Entry {
     pub(crate) sha256: String,
     /// Bytes of its file.
     pub(crate) size: u64,
-    /// The program and the limits under which compiling it was tried, and went well; none: it wasn't.
+    /// The program and the limits of its successful compilation trial; none: it had none.
     #[serde(default)]
     pub(crate) passed: Option<String>,
 }
 
 impl Entry {
-    /// Whether it passed under this program and these limits.
+    /// Whether it passed with this program and these limits.
     pub(crate) fn passed(&self) -> bool {
         self.passed.as_deref() == Some(&*terms())
     }
@@ -76,7 +76,7 @@ fn digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
     })
 }
 
-/// What no plugin has is no entry's.
+/// Rejects values that no plugin can have.
 fn checked<'de, D: Deserializer<'de>>(
     text: D,
     check: fn(&str) -> Result<(), String>,
@@ -87,7 +87,7 @@ fn checked<'de, D: Deserializer<'de>>(
 }
 
 impl Lock {
-    /// Reads the file's text.
+    /// Parses the file.
     pub(crate) fn read(text: &str) -> Result<Self, LoadError> {
         let who = Who { file: LOCK_FILE.into(), ..Who::default() };
         let text: Text = strict::read(text).map_err(|why| why.of(who.clone()))?;
@@ -107,12 +107,12 @@ impl Lock {
         Ok(lock)
     }
 
-    /// The entry of that name.
+    /// The entry with that name.
     pub(crate) fn named(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// The entry of that digest.
+    /// The entry with that digest.
     pub(crate) fn of_digest(&self, sha256: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.sha256 == sha256)
     }
@@ -122,7 +122,7 @@ impl Lock {
         &self.entries
     }
 
-    /// Admits a plugin, in place of the one that had its name, and of what else was written of its file.
+    /// Admits a plugin, replacing entries with its name or for its file.
     pub(crate) fn admit(&mut self, entry: Entry) {
         self.entries.retain(|there| there.name != entry.name && there.sha256 != entry.sha256);
         self.entries.push(entry);
@@ -139,7 +139,7 @@ impl Lock {
                 text,
                 "\n[[plugin]]\nname = \"{name}\"\nversion = \"{version}\"\nsha256 = \"{sha256}\"\nsize = {size}\n"
             );
-            // What others wrote there counts for nothing, and is not repeated.
+            // Any other value that was in the file has no effect, and is not written again.
             if entry.passed() {
                 let _ = writeln!(text, "passed = \"{}\"", terms());
             }

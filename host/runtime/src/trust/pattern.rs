@@ -1,4 +1,4 @@
-//! Which endpoints may be probed: `host:port` patterns, and addresses that no pattern of names reaches.
+//! Which endpoints may be probed: `host:port` patterns, and addresses that no name pattern covers.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -14,7 +14,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether the address is in it.
+    /// Whether it contains the address.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(net), IpAddr::V4(a)) => {
@@ -29,7 +29,7 @@ impl Network {
         }
     }
 
-    /// Whether all of the other is in it.
+    /// Whether it contains all of the other.
     fn covers(&self, other: &Self) -> bool {
         self.bits <= other.bits && self.contains(other.address)
     }
@@ -47,8 +47,8 @@ impl FromStr for Network {
     }
 }
 
-/// Where the host itself, its link and its cloud's metadata answer. A pattern reaches them only by naming a network
-/// that lies inside one of these.
+/// Addresses of the host itself, its link and its cloud's metadata service. A pattern covers them only by naming a network that
+/// lies inside one of these.
 const SPECIAL: [(IpAddr, u32); 16] = [
     (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
     (IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8),
@@ -62,7 +62,7 @@ const SPECIAL: [(IpAddr, u32); 16] = [
     (IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)), 128),
     (IpAddr::V6(Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42)), 128),
     (IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)), 128),
-    // A site's own translators: where in it the IPv4 address stands, only the site knows.
+    // A site's own NAT64: only the site knows where in the address the IPv4 address is.
     (IpAddr::V6(Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0)), 48),
     (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
     (IpAddr::V6(Ipv6Addr::LOCALHOST), 128),
@@ -78,7 +78,7 @@ pub(crate) fn reachable(address: IpAddr, named: &[Network]) -> bool {
     named.iter().any(|net| special.covers(net) && net.contains(address))
 }
 
-/// The IPv4 address inside an IPv6 one: mapped, compatible, tunnelled (6to4), or behind a translator.
+/// The IPv4 address inside an IPv6 one: mapped, compatible, tunnelled (6to4), or translated.
 fn embedded(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     let from = match v6.segments() {
@@ -91,8 +91,8 @@ fn embedded(address: IpAddr) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from_bits(u32::try_from(bits).unwrap_or_default()))
 }
 
-/// `host:port`, where host is a name, `*.example.com`, `*`, an address, a network in CIDR notation, or
-/// `namespace/service`, and port a number or `*`.
+/// `host:port`, where host is a name, `*.example.com`, `*`, an address, a network in CIDR notation, or `namespace/service`, and
+/// port a number or `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     host: Host,
@@ -102,7 +102,7 @@ pub struct Pattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Host {
     Any,
-    /// With everything below it where it starts with a dot.
+    /// With all subdomains if it starts with a dot.
     Name(String),
     Network(Network),
     /// Either may be `*`.
@@ -110,7 +110,7 @@ enum Host {
 }
 
 impl Pattern {
-    /// Whether an endpoint is meant.
+    /// Whether it covers an endpoint.
     pub fn matches(&self, host: &str, port: u16) -> bool {
         if self.port.is_some_and(|p| p != port) {
             return false;
@@ -129,7 +129,7 @@ impl Pattern {
         }
     }
 
-    /// What can match both; none: nothing.
+    /// The intersection of both; none: empty.
     pub(crate) fn met(&self, other: &Self) -> Option<Self> {
         let port = match (self.port, other.port) {
             (Some(a), Some(b)) if a != b => return None,
@@ -158,7 +158,7 @@ impl Pattern {
         Some(Self { host, port })
     }
 
-    /// Whether it leaves the host open.
+    /// Whether it covers any host.
     pub(crate) fn is_any_host(&self) -> bool {
         matches!(&self.host, Host::Any | Host::Network(Network { bits: 0, .. }))
     }
@@ -184,7 +184,7 @@ impl FromStr for Pattern {
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
         let port = match port {
             "*" => None,
-            // A number may have a sign elsewhere; and nothing listens on port 0.
+            // Other parsers would accept a sign; and nothing listens on port 0.
             port if port.starts_with(|c: char| c.is_ascii_digit()) => {
                 Some(port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?)
             }
@@ -192,7 +192,7 @@ impl FromStr for Pattern {
         };
         let host = host.to_ascii_lowercase();
         let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
-        // What begins with a dot has everything below it: that has to be written with a star.
+        // A leading dot would mean all subdomains: that must be written with a star.
         let name = |name: &str| name.len() <= 253 && name.split('.').all(part);
         if bare.is_none() && host.contains(':') {
             return Err(wrong());
@@ -218,7 +218,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// Whether it can stand between the dots of a name.
+/// Whether it can be a label of a name.
 fn part(word: &str) -> bool {
     !word.is_empty()
         && word.len() <= 63

@@ -1,8 +1,8 @@
-//! The operator's files as TOML, and no looser than they look.
+//! The operator's files as TOML, read strictly.
 //!
-//! serde takes a list of values for a table, toml takes a table for a word and a date for a table, and JSON has neither
-//! dates nor `nan`. What would be taken for something else is refused, by its place and its key. Lines are not quoted:
-//! somebody else may have written them.
+//! serde accepts a list of values for a table, toml accepts a table for a word and a date for a table, and JSON has neither dates
+//! nor `nan`. A value that would be read as something else is refused, by its position and key. Lines are not quoted: somebody
+//! else may have written them.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,12 +17,12 @@ use toml::de::{DeTable, DeValue, Error};
 use crate::error::Refused;
 use crate::text::line;
 
-/// A configuration may be nested; nobody nests it deeper by hand.
+/// How deeply a configuration may be nested; nobody nests deeper by hand.
 const DEPTH: usize = 100;
-/// As much of a key as is shown.
+/// How many characters of a key are printed.
 const KEY: usize = 200;
 
-/// Reads a file's text.
+/// Parses a file.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Refused> {
     let parse = || DeTable::parse(text).map_err(|error| refused(text, error.span(), None, error.message()));
     let table = parse()?;
@@ -50,14 +50,14 @@ fn refused(text: &str, span: Option<Range<usize>>, key: Option<String>, why: &st
 
 type Value<'i> = Spanned<DeValue<'i>>;
 
-/// One step of the way to a value.
+/// One step of the path to a value.
 #[derive(Clone, Copy)]
 enum Step<'t> {
     Key(&'t str),
     Item(usize),
 }
 
-/// Sees a value, the steps to it, and where its key is; ends the search with what it returns.
+/// Called with a value, the steps to it, and the position of its key; ends the search by returning something.
 type Look<'l, R> = dyn FnMut(&[Step<'_>], Range<usize>, &Value<'_>) -> Option<R> + 'l;
 
 fn in_table<'t, R>(table: &'t DeTable<'_>, steps: &mut Vec<Step<'t>>, look: &mut Look<'_, R>) -> Option<R> {
@@ -96,7 +96,7 @@ fn path(steps: &[Step<'_>]) -> String {
     path
 }
 
-/// Why nothing in these files can be that.
+/// Why a value can't occur in these files.
 fn odd(depth: usize, value: &DeValue<'_>) -> Option<&'static str> {
     match value {
         _ if depth > DEPTH => Some("nested too deep"),
@@ -106,7 +106,7 @@ fn odd(depth: usize, value: &DeValue<'_>) -> Option<&'static str> {
     }
 }
 
-/// The key of what an error is about: of several at one place the innermost.
+/// The key that an error is about: the innermost of several at one position.
 fn key_of(table: &DeTable<'_>, error: &Error) -> Option<String> {
     let (span, mut found) = (error.span()?, None);
     let mut look = |steps: &[Step<'_>], key: Range<usize>, value: &Value<'_>| {
@@ -141,13 +141,13 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Table<T> {
     }
 }
 
-/// One word of several and nothing else.
+/// One word out of several and nothing else.
 #[derive(Default)]
 pub(super) struct Word<T>(pub(super) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Word<T> {
     fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        // Read by a visitor: of what goes wrong behind its back toml doesn't say where in a list that was.
+        // Read by a visitor, because otherwise toml's errors don't say where in a list they occurred.
         struct Letters<T>(PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Letters<T> {
             type Value = T;
@@ -220,7 +220,7 @@ mod tests {
         assert!(long.len() < 300, "{long}");
     }
 
-    /// toml bounds how deep values are nested and how many parts a key has, and not the one times the other.
+    /// toml limits how deeply values are nested and how many parts a key has, but not the product of both.
     #[test]
     fn what_is_nested_deeper_than_anyone_would_is_refused() {
         let key = format!("{}a", "a.".repeat(30));
