@@ -8,7 +8,7 @@ use pivot_engine::Sides;
 use pivot_places::{ConnectError, ConnectOptions, DirectoryError, DirectoryPlace, KubePlace, Place};
 
 use crate::args::{Ends, SourceEnd, TargetEnd};
-use crate::nowhere::Nowhere;
+use crate::missing_side::MissingSide;
 
 const PANICKED: &str = "the task that reads it panicked; this is a bug in pivot-host, please report it";
 
@@ -73,9 +73,9 @@ pub(crate) async fn to_read(ends: &Ends) -> Result<Opened, OpenError> {
 async fn target(ends: &Ends) -> Result<Arc<dyn Place>, OpenError> {
     Ok(match &ends.target {
         TargetEnd::Kube(options) => Arc::new(connect(Side::Target, options).await?),
-        TargetEnd::Directory(path) => Arc::new(Nowhere::target(format!("directory {}", path.display()))),
-        TargetEnd::None => Arc::new(Nowhere::target("an unnamed target")),
-        TargetEnd::Gone => Arc::new(Nowhere::gone(Side::Target)),
+        TargetEnd::Directory(path) => Arc::new(MissingSide::target(format!("directory {}", path.display()))),
+        TargetEnd::None => Arc::new(MissingSide::target("an unnamed target")),
+        TargetEnd::Gone => Arc::new(MissingSide::gone(Side::Target)),
     })
 }
 
@@ -120,7 +120,7 @@ async fn source(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), Ope
         SourceEnd::Directory(path) => {
             Ok((Arc::new(directory(Side::Source, path, DirectoryPlace::to_read).await?), None))
         }
-        SourceEnd::Gone => Ok((Arc::new(Nowhere::gone(Side::Source)), None)),
+        SourceEnd::Gone => Ok((Arc::new(MissingSide::gone(Side::Source)), None)),
     }
 }
 

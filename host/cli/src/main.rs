@@ -1,12 +1,12 @@
 //! Moves Cluster API objects between management clusters, safely.
 
 mod args;
+mod commands;
 mod ends;
-mod errand;
 mod exit;
 mod logging;
+mod missing_side;
 mod next;
-mod nowhere;
 mod output;
 mod plugins;
 mod run;

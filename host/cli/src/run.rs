@@ -12,7 +12,7 @@ use pivot_runtime::{TrialLimits, try_compile};
 use serde_json::json;
 
 use crate::args::{self, Choices, Color, LogFormat, OutputFormat, PluginVerb, Task};
-use crate::errand::{Errand, Going};
+use crate::commands::{Command, Going};
 use crate::next::Commands;
 use crate::output::{Document, Manner, Output};
 use crate::signals::{self, Cut};
@@ -142,14 +142,14 @@ async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &
             return exit::code(Exit::Unexpected);
         }
     };
-    let errand = Errand::new(choices, commands, output, halter);
+    let command = Command::new(choices, commands, output, halter);
     let work = async {
         match task {
-            Task::Plan(_) => errand.plan().await,
-            Task::Move(_) => errand.go(Going::Move).await,
-            Task::Resume(_) => errand.go(Going::Resume).await,
-            Task::Rollback(_) => errand.roll_back().await,
-            Task::Status(_) => errand.status().await,
+            Task::Plan(_) => command.plan().await,
+            Task::Move(_) => command.go(Going::Move).await,
+            Task::Resume(_) => command.go(Going::Resume).await,
+            Task::Rollback(_) => command.roll_back().await,
+            Task::Status(_) => command.status().await,
             Task::Plugin(_) | Task::Version | Task::Completion(_) => exit::DONE,
         }
     };
@@ -159,7 +159,7 @@ async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &
             Cut::Reading(signal) => 128 + signal,
             Cut::Forced => {
                 output.fail("exited at once, as requested");
-                output.standing("not known", &errand.lines(&[Next::Status, Next::Resume], None));
+                output.standing("not known", &command.lines(&[Next::Status, Next::Resume], None));
                 exit::code(Exit::Unexpected)
             }
         },

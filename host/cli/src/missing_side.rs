@@ -1,7 +1,7 @@
-//! A place that is not there.
+//! A side that is missing.
 //!
-//! A plan may be made without naming a target, and a move be finished without its source. The engine wants two
-//! places all the same; this one holds nothing, and refuses every change.
+//! A plan can be made without a target, and a move can finish without its source. The engine needs two places
+//! anyway; this one is empty, and refuses every change.
 
 use std::sync::Arc;
 
@@ -16,26 +16,26 @@ use serde_json::Value;
 
 const NO_CHANGE: PlaceError = PlaceError::unsupported("a place that was not named", "be written to");
 
-/// Stands in for a side that was not named.
-pub(crate) struct Nowhere {
+/// Stands in for a missing side.
+pub(crate) struct MissingSide {
     label: String,
     can: Capabilities,
 }
 
-impl Nowhere {
-    /// Instead of a target: as a directory that has room for everything.
+impl MissingSide {
+    /// In place of a target: like a directory, which accepts everything.
     pub(crate) fn target(label: impl Into<String>) -> Self {
         Self { label: label.into(), can: Capabilities::FILES }
     }
 
-    /// Instead of a side that was a cluster and can't be reached any more.
+    /// In place of a cluster that is gone.
     pub(crate) fn gone(side: Side) -> Self {
         Self { label: format!("a {side} that is gone"), can: Capabilities::API_SERVER }
     }
 }
 
 #[async_trait]
-impl Place for Nowhere {
+impl Place for MissingSide {
     fn label(&self) -> &str {
         &self.label
     }

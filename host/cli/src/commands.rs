@@ -1,4 +1,4 @@
-//! What a command does: opens both sides, lets the engine work, shows what came of it.
+//! Runs a command: opens both sides, calls the engine, prints the result.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::output::{
 use crate::plugins::Loading;
 use crate::signals;
 
-/// Where nothing was opened yet, nothing is known of a move under way.
+/// Nothing is known about a move under way until the sides are opened.
 const UNTOUCHED: &str =
     "nothing is changed on either side by this command; a move begun earlier is where it was";
 
@@ -28,15 +28,15 @@ pub(crate) enum Going {
     Resume,
 }
 
-/// One task, and what it needs.
-pub(crate) struct Errand<'a> {
+/// A command, and what it needs to run.
+pub(crate) struct Command<'a> {
     choices: &'a Choices,
     commands: Commands,
     output: &'a Arc<Output>,
     halter: Halter,
 }
 
-impl<'a> Errand<'a> {
+impl<'a> Command<'a> {
     pub(crate) fn new(
         choices: &'a Choices,
         commands: Commands,
@@ -46,7 +46,7 @@ impl<'a> Errand<'a> {
         Self { choices, commands, output, halter }
     }
 
-    /// The lines to type about the same two sides.
+    /// The command lines for the next steps, for the same two sides.
     pub(crate) fn lines(&self, next: &[Next], move_id: Option<&str>) -> Vec<String> {
         next.iter().filter_map(|next| self.commands.line(*next, move_id)).collect()
     }
