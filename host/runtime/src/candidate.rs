@@ -6,7 +6,6 @@ use futures::FutureExt;
 use pivot_core::hooks::Hook;
 use wasmtime::component::{Component, InstancePre, Linker};
 
-use crate::border;
 use crate::call::Call;
 use crate::context::{Card, Ctx};
 use crate::contract::exports::pivot::provider as exports;
@@ -14,6 +13,7 @@ use crate::describe::Declaration;
 use crate::directory::Artifact;
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused};
+use crate::imports;
 use crate::limits::Limits;
 use crate::parse::{self, Seen, Work};
 use crate::plugin::HookSet;
@@ -115,7 +115,7 @@ fn link(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Li
     let component =
         Component::new(&engine, bytes).map_err(|error| Refused::Malformed(format!("{error:#}")))?;
     let mut linker = Linker::new(&engine);
-    border::link(&mut linker, seen).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
+    imports::link(&mut linker, seen).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
     let mismatch = |error: wasmtime::Error| Refused::Mismatch(format!("{error:#}"));
     let pre = linker.instantiate_pre(&component).map_err(mismatch)?;
     // An exported interface must match; a missing one is a hook that the plugin lacks.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pivot_core::hooks::Hook;
 use tracing::Level;
 
-use crate::asked::Asked;
 use crate::contract::pivot::provider::endpoints;
 use crate::describe::Declaration;
 use crate::error::Who;
 use crate::inert::Inert;
 use crate::limits::{Limits, Meter};
+use crate::questions::Questions;
 use crate::services::{Probe, Query, Services};
 use crate::tally::{MOST_LINES, Tally};
 use crate::text;
@@ -64,8 +64,8 @@ pub(crate) struct Ctx {
     /// None in pure hooks: every question is denied.
     pub(crate) services: Option<Arc<dyn Services>>,
     /// The questions asked so far.
-    pub(crate) reads: Asked<Query, Vec<String>>,
-    pub(crate) probes: Asked<Probe, endpoints::Answer>,
+    pub(crate) reads: Questions<Query, Vec<String>>,
+    pub(crate) probes: Questions<Probe, endpoints::Answer>,
     /// Created when a component first uses WASI; most never do.
     inert: Option<Box<Inert>>,
 }
@@ -76,7 +76,15 @@ const LINE: usize = 4 << 10;
 impl Ctx {
     pub(crate) fn new(card: Arc<Card>, hook: Option<Hook>, services: Option<Arc<dyn Services>>) -> Self {
         let meter = Meter::new(card.limits());
-        Self { card, hook, meter, services, reads: Asked::default(), probes: Asked::default(), inert: None }
+        Self {
+            card,
+            hook,
+            meter,
+            services,
+            reads: Questions::default(),
+            probes: Questions::default(),
+            inert: None,
+        }
     }
 
     pub(crate) fn inert(&mut self) -> &mut Inert {

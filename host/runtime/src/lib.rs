@@ -5,29 +5,27 @@
 //! admitted with (`plugins.lock`). [`Runtime::load`] reports everything that is wrong with a plugin before anything moves; a call
 //! can fail only with a [`CallError`].
 //!
-//! | module | what it answers |
+//! | module | what is in it |
 //! |---|---|
-//! | `engine` | which machine the components run on |
-//! | `directory` | which files there are, and that none lies outside |
-//! | `parse` | what a file is before anything of it is compiled |
-//! | `trial`, `trial_process` | what compiling it takes, in a process of its own; what that process does |
-//! | `candidate` | what it is and says of itself, in the sandbox |
-//! | `operator`, `trust` | what the operator admits and grants, and whether it covers what is asked for |
-//! | `worst` | what it could do at worst, for whoever decides about it |
-//! | `load` | from a directory to plugins, or to everything that is wrong with it |
-//! | `describe` | what a plugin says of itself |
-//! | `plugin`, `call`, `answers` | a hook called once: fresh store, limits, time, errors, answers |
-//! | `limits`, `tally` | what one call may use, and all calls together |
-//! | `interface`, `inert` | the names of interfaces; the empty world that WASI is served from |
-//! | `border`, `asked` | what a component may ask the host, WASI included; what it asked in one call |
-//! | `text` | objects on their way in, words on their way out |
-//! | `services` | who answers a plugin's questions |
-//! | `scene` | the answers outside a move: lists of objects |
-//! | `probe` | endpoints asked from here |
+//! | `engine` | the engine that runs components |
+//! | `directory` | the plugin files, and the check that none is outside the directory |
+//! | `parse` | inspects a file before anything in it is compiled |
+//! | `trial`, `trial_process` | compiles it on trial in a separate process; that process |
+//! | `candidate` | compiles and describes it, in the sandbox |
+//! | `operator`, `trust` | what the operator admits and grants, and whether that covers what the plugin asks for |
+//! | `worst` | what it could do at worst, for the person who decides about it |
+//! | `load` | loads a directory, or returns everything that is wrong with it |
+//! | `describe` | a plugin's description of itself |
+//! | `plugin`, `call`, `answers` | a single call of a hook: fresh store, limits, time, errors, answers |
+//! | `limits`, `tally` | the limits of one call, and of all calls together |
+//! | `interface`, `inert` | the names of interfaces; the empty environment that WASI is served from |
+//! | `imports`, `questions` | what a component may ask the host, including WASI; the questions of one call |
+//! | `text` | objects passed to plugins, text returned by them |
+//! | `services` | the interface that answers a plugin's questions |
+//! | `scene` | answers outside a move, from lists of objects |
+//! | `probe` | probes endpoints from this machine |
 
 mod answers;
-mod asked;
-mod border;
 mod call;
 mod candidate;
 mod context;
@@ -36,6 +34,7 @@ mod describe;
 mod directory;
 mod engine;
 mod error;
+mod imports;
 mod inert;
 mod interface;
 mod limits;
@@ -44,6 +43,7 @@ mod operator;
 mod parse;
 mod plugin;
 pub mod probe;
+mod questions;
 mod scene;
 mod services;
 mod tally;

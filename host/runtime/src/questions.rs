@@ -7,7 +7,7 @@ use crate::limits::Meter;
 use crate::services::ServiceError;
 
 /// Questions of one type and their answers.
-pub(crate) struct Asked<Q, A> {
+pub(crate) struct Questions<Q, A> {
     answered: Vec<Answered<Q, A>>,
 }
 
@@ -18,13 +18,13 @@ struct Answered<Q, A> {
     paid: bool,
 }
 
-impl<Q, A> Default for Asked<Q, A> {
+impl<Q, A> Default for Questions<Q, A> {
     fn default() -> Self {
         Self { answered: Vec::new() }
     }
 }
 
-impl<Q: Clone + PartialEq, A: Clone> Asked<Q, A> {
+impl<Q: Clone + PartialEq, A: Clone> Questions<Q, A> {
     /// The questions that this call has not asked before, each once; none once the input limit is reached.
     pub(crate) fn fresh(&self, questions: &[Result<Q, ServiceError>], meter: &Meter) -> Vec<Q> {
         let mut fresh: Vec<Q> = Vec::new();

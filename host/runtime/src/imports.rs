@@ -12,13 +12,13 @@ use tokio::sync::Semaphore;
 use tracing::Level;
 use wasmtime::component::{HasSelf, Linker};
 
-use crate::asked::too_much;
 use crate::context::{Card, Ctx};
 use crate::contract::pivot::provider::{config, endpoints, log, objects, types};
 use crate::describe::{Read, side};
 use crate::limits::Meter;
 use crate::parse::Seen;
 use crate::probe::Endpoint;
+use crate::questions::too_much;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
 use crate::text;
 use crate::trust::{self, Extent, Network};
