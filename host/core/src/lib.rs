@@ -3,32 +3,32 @@
 //! Nothing here does IO, asks the clock or is async: everything is a value that can be printed, serialised and compared in a
 //! test. IO lives in the crates around it (places, engine, runtime).
 //!
-//! | module | what it answers |
+//! | module | what is in it |
 //! |---|---|
-//! | [`names`] | which labels, annotations and groups mean something, spelled once |
-//! | [`kind`] | what a kind is called, in which versions it is served, whether it is labelled for moving |
+//! | [`names`] | labels, annotations and groups that mean something, spelled once |
+//! | [`kind`] | the name of a kind, its served versions, whether it is labelled for moving |
 //! | [`object`] | one object: its metadata parsed, its body as the bytes the server sent |
 //! | [`merge`] | JSON merge patches: apply, invert, derive |
-//! | [`scope`] | what the user asked for, which dangers were accepted |
+//! | [`scope`] | what the user asked for and which dangers were accepted |
 //! | [`inventory`] | everything that was read, each object once |
-//! | [`relations`] | what plugins said of objects |
+//! | [`relations`] | what plugins said about objects |
 //! | [`soft`] | links that no owner reference expresses |
-//! | [`reach`] | how far what plugins say reaches |
-//! | [`graph`], [`select`] | who belongs to whom, and what of it is in the set |
+//! | [`reach`] | how far plugins' relations reach |
+//! | [`graph`], [`select`] | who owns whom, and which objects are in the set |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
-//! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | why not to go on, before anything is touched |
-//! | [`usable`] | whether a move can work with what objects and kinds are called |
-//! | [`pause`] | how objects are paused, and how every pause is undone |
-//! | [`body`] | what is sent to make a copy, and whether the answer is what was sent |
-//! | [`release`] | which source objects are deleted in the end, in which state, in which order |
-//! | [`readiness`] | what must be seen in the target before anything is deleted |
-//! | [`record`], [`mod@format`] | what must outlive a run, and the version it is written in |
-//! | [`hooks`] | what plugins say |
-//! | [`side`] | the two places of a move, and whatever there is one of for each |
-//! | [`refusal`], [`remedy`] | how a reason not to go on is told, and what can be done about it |
-//! | [`grouped`] | what many objects have in common, as one line |
-//! | [`shell`] | commands that people are offered to type |
-//! | [`words`] | what others wrote, as one bounded line |
+//! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | checks before anything is changed |
+//! | [`usable`] | whether a move can work with the names of objects and kinds |
+//! | [`pause`] | how objects are paused, and how each pause is undone |
+//! | [`body`] | the body that creates a copy, and whether the answer matches it |
+//! | [`release`] | which source objects are deleted at the end, in which state, in which order |
+//! | [`readiness`] | what must be observed in the target before anything is deleted |
+//! | [`record`], [`mod@format`] | the state that outlives a run, and the version of its format |
+//! | [`hooks`] | what plugins return |
+//! | [`side`] | the two sides of a move, and a pair with one value for each |
+//! | [`refusal`], [`remedy`] | a reason to refuse a move, and what the user can do about it |
+//! | [`grouped`] | findings about many objects in one line |
+//! | [`shell`] | commands that users can paste |
+//! | [`words`] | text from elsewhere, as one bounded line |
 
 pub mod body;
 pub mod collateral;

@@ -55,8 +55,8 @@ pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
 }
 
 /// The patch that undoes what a move did to an object; none if that move did nothing to it.
-pub fn take_back(meta: &Meta, move_id: &str) -> Option<Value> {
-    let undo = note(meta).filter(|undo| undo.move_id == move_id)?;
+pub fn undo(meta: &Meta, move_id: &str) -> Option<Value> {
+    let undo = written(meta).filter(|undo| undo.move_id == move_id)?;
     let mut patch = undo.patch;
     // Not `merge::apply`: applied to a patch it would remove the key instead of keeping the null.
     let metadata = entry(&mut patch, "metadata")?;
@@ -76,28 +76,28 @@ fn entry<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
 }
 
 /// A change that triggers the object's controller and has no other effect. It is undone like a pause.
-pub fn nudge(move_id: &str) -> Value {
+pub fn poke(move_id: &str) -> Value {
     with_undo(&json!({}), json!({}), move_id)
 }
 
 /// Whether the given move only poked the object.
-pub fn is_nudge(meta: &Meta, move_id: &str) -> bool {
-    note(meta).is_some_and(|undo| undo.move_id == move_id && undo.patch == json!({}))
+pub fn is_poke(meta: &Meta, move_id: &str) -> bool {
+    written(meta).is_some_and(|undo| undo.move_id == move_id && undo.patch == json!({}))
 }
 
 /// Whether the given move paused or held the object.
 pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
-    take_back(meta, move_id).is_some()
+    undo(meta, move_id).is_some()
 }
 
 /// Whether any move has left an undo annotation on the object.
-pub fn has_note(meta: &Meta) -> bool {
-    note(meta).is_some()
+pub fn has_undo(meta: &Meta) -> bool {
+    written(meta).is_some()
 }
 
 /// The undo annotation, if a move wrote it. Anyone with permission to annotate the object may have written another, and it is
 /// applied with this run's permissions: one that does more than undo a pause or a hold is ignored.
-fn note(meta: &Meta) -> Option<Undo> {
+fn written(meta: &Meta) -> Option<Undo> {
     let undo: Undo = serde_json::from_str(meta.annotations.get(names::UNDO)?).ok()?;
     let undoes = |(path, value): (String, &Value)| {
         let words: Vec<&str> = path.split('/').skip(1).collect();
@@ -240,8 +240,8 @@ mod tests {
             merge::apply(&mut state, &patch);
             let paused = cluster(state.clone());
             assert!(is_paused(&paused).unwrap());
-            assert!(take_back(&paused.meta, "another").is_none());
-            merge::apply(&mut state, &take_back(&paused.meta, "m1").unwrap());
+            assert!(undo(&paused.meta, "another").is_none());
+            merge::apply(&mut state, &undo(&paused.meta, "m1").unwrap());
             // An API server drops a map of annotations that has become empty.
             if state["metadata"]["annotations"] == json!({}) {
                 state["metadata"].as_object_mut().unwrap().remove("annotations");
@@ -262,7 +262,7 @@ mod tests {
 
     /// It is applied with the permissions of the user who runs the move.
     #[test]
-    fn a_note_that_would_do_more_than_undo_a_pause_is_no_note() {
+    fn an_annotation_that_would_do_more_than_undo_a_pause_is_ignored() {
         let noted = |patch: Value| {
             let text = json!({"move": "m1", "patch": patch}).to_string();
             cluster(json!({"metadata": {"name": "a", "annotations": {names::UNDO: text}}}))
@@ -292,23 +292,23 @@ mod tests {
             deep,
         ] {
             let object = noted(patch.clone());
-            assert!(!is_ours(&object.meta, "m1") && !has_note(&object.meta), "{patch}");
+            assert!(!is_ours(&object.meta, "m1") && !has_undo(&object.meta), "{patch}");
         }
     }
 
     #[test]
-    fn a_nudge_changes_nothing_and_is_taken_back() {
-        let nudged = cluster(json!({"metadata": {"name": "a", "annotations": {"kept": ""}}, "spec": {}}));
-        let mut body = nudged.value().unwrap();
-        merge::apply(&mut body, &nudge("m1"));
-        let nudged = cluster(body);
-        assert!(is_ours(&nudged.meta, "m1") && is_nudge(&nudged.meta, "m1") && !is_nudge(&nudged.meta, "m2"));
-        assert!(!is_paused(&nudged).unwrap());
+    fn a_poke_changes_nothing_and_is_undone() {
+        let poked = cluster(json!({"metadata": {"name": "a", "annotations": {"kept": ""}}, "spec": {}}));
+        let mut body = poked.value().unwrap();
+        merge::apply(&mut body, &poke("m1"));
+        let poked = cluster(body);
+        assert!(is_ours(&poked.meta, "m1") && is_poke(&poked.meta, "m1") && !is_poke(&poked.meta, "m2"));
+        assert!(!is_paused(&poked).unwrap());
         let pause = json!({"metadata": {"name": "a"}, "spec": {"paused": true}});
         let paused = with_undo(&json!({}), pause, "m1");
-        assert!(!is_nudge(&cluster(paused).meta, "m1"));
-        let mut back = nudged.value().unwrap();
-        merge::apply(&mut back, &take_back(&nudged.meta, "m1").unwrap());
+        assert!(!is_poke(&cluster(paused).meta, "m1"));
+        let mut back = poked.value().unwrap();
+        merge::apply(&mut back, &undo(&poked.meta, "m1").unwrap());
         assert_eq!(back["metadata"]["annotations"], json!({"kept": ""}));
     }
 

@@ -41,7 +41,7 @@ pub enum Fate {
 
 /// What the move did to an object, to be undone on its copy, and on the source object too if it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quiet {
+pub enum Pausing {
     /// Nothing.
     Untouched,
     /// Paused: undone when the Clusters are resumed.
@@ -79,7 +79,7 @@ pub struct Entry {
     /// Whether its status was copied too, because a plugin restored it.
     pub with_status: bool,
     /// What must be undone.
-    pub quiet: Quiet,
+    pub pausing: Pausing,
     /// Whether the target had it before the move, so that it belongs to someone else there.
     pub used: bool,
     /// Whether it is known to have had no finalizers when it was copied.
@@ -194,15 +194,15 @@ impl Entry {
         let namespace = key.namespace.as_deref().unwrap_or("-");
         let fate = if *fate == Fate::Delete { "d" } else { "k" };
         let digest = digest.as_deref().unwrap_or("-");
-        let quiet = match self.quiet {
-            Quiet::Untouched => "",
-            Quiet::Paused => "p",
-            Quiet::Held => "h",
+        let pausing = match self.pausing {
+            Pausing::Untouched => "",
+            Pausing::Paused => "p",
+            Pausing::Held => "h",
         };
         let flag = |is: bool, letter: &'static str| if is { letter } else { "" };
         let flags = [
             flag(self.with_status, "s"),
-            quiet,
+            pausing,
             flag(self.used, "u"),
             flag(self.no_finalizers, "n"),
             flag(self.brought, "b"),
@@ -260,10 +260,10 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
         fate: if fate == "d" { Fate::Delete } else { Fate::Keep },
         digest: Some(digest).filter(|digest| *digest != "-").map(str::to_owned),
         with_status: flags.contains('s'),
-        quiet: match flags {
-            f if f.contains('p') => Quiet::Paused,
-            f if f.contains('h') => Quiet::Held,
-            _ => Quiet::Untouched,
+        pausing: match flags {
+            f if f.contains('p') => Pausing::Paused,
+            f if f.contains('h') => Pausing::Held,
+            _ => Pausing::Untouched,
         },
         used: flags.contains('u'),
         no_finalizers: flags.contains('n'),
@@ -347,7 +347,7 @@ mod tests {
             resource_version: "12".into(),
             fate: if namespace.is_some() { Fate::Delete } else { Fate::Keep },
             with_status: name == "b",
-            quiet: if name == "b" { Quiet::Held } else { Quiet::Paused },
+            pausing: if name == "b" { Pausing::Held } else { Pausing::Paused },
             used: name == "c",
             brought: name == "c",
             elsewhere: name == "c",

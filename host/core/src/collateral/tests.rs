@@ -1,5 +1,5 @@
 use super::*;
-use crate::release::{Entry, Quiet, ReleaseKind};
+use crate::release::{Entry, Pausing, ReleaseKind};
 use crate::testing::{Case, kind, objects, remedies};
 use crate::{Meta, Object};
 
@@ -161,7 +161,7 @@ fn list(case: &Case) -> ReleaseList {
         digest: None,
         with_status: false,
         no_finalizers: false,
-        quiet: Quiet::Untouched,
+        pausing: Pausing::Untouched,
         used: false,
         brought: false,
         elsewhere: false,

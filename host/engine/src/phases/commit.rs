@@ -195,7 +195,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             fate: if step.fate == PlanFate::Move && job.hands_over() { Fate::Delete } else { Fate::Keep },
             digest: release::digest(&step.key.group_kind, &value, with_status),
             with_status,
-            quiet: pausing::quiet(job, object),
+            pausing: pausing::state(job, object),
             used: copied.used,
             no_finalizers: object.meta.finalizers.is_empty(),
             brought: step.is_brought(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use pivot_core::hooks::Hook;
 use pivot_core::plan::Step;
 use pivot_core::record::Phase;
-use pivot_core::release::{Quiet, content};
+use pivot_core::release::{Pausing, content};
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{Object, OwnerReference, Side, Uid, body, merge, pause};
 use pivot_places::{Change, PlaceError, Subresource};
@@ -89,8 +89,8 @@ pub(crate) async fn body_of(
 /// plugin holds stays held.
 fn undo_in_files(job: &Job, object: &Object) -> Option<Value> {
     let kind = &object.kind.group_kind;
-    let stays = is_cluster(kind) || is_cluster_class(kind) || pausing::quiet(job, object) != Quiet::Paused;
-    (!stays && !job.target.can().has_controllers).then(|| pause::take_back(&object.meta, &job.move_id))?
+    let stays = is_cluster(kind) || is_cluster_class(kind) || pausing::state(job, object) != Pausing::Paused;
+    (!stays && !job.target.can().has_controllers).then(|| pause::undo(&object.meta, &job.move_id))?
 }
 
 /// Copies every step of the plan that is not copied yet.

@@ -12,7 +12,7 @@ use pivot_core::grouped::NAMES;
 use pivot_core::plan::Fate as PlanFate;
 use pivot_core::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Fate, Quiet, ReleaseList};
+use pivot_core::release::{Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
 
@@ -86,7 +86,7 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
         // What is not there any more nobody deletes.
         let Some(object) = known.get(&entry.key).or_else(|| unlisted.get(&entry.key)) else { continue };
         let asleep = asleep(job, object)?;
-        moved.push(Moved { key: &entry.key, object, asleep, held: entry.quiet == Quiet::Held });
+        moved.push(Moved { key: &entry.key, object, asleep, held: entry.pausing == Pausing::Held });
     }
     let Asked { each, one_of, unverifiable: _ } = asked(job, &moved)?;
     let mut wanted: BTreeMap<Arc<Kind>, Wanted> = BTreeMap::new();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Fate, Quiet, ReleaseList};
+use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::{Key, Side, Uid, pause};
 
@@ -19,7 +19,7 @@ use crate::requests::side_by_side::LISTS;
 pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let mut wanted = BTreeMap::new();
     let mut worked_on: BTreeMap<&Uid, &Entry> = BTreeMap::new();
-    for entry in list.entries.iter().filter(|e| e.fate == Fate::Delete || e.quiet != Quiet::Untouched) {
+    for entry in list.entries.iter().filter(|e| e.fate == Fate::Delete || e.pausing != Pausing::Untouched) {
         worked_on.insert(&entry.uid, entry);
         // What is not served has no objects either.
         if let Some(kind) = job.kinds.source.get(&entry.key.group_kind) {

@@ -6,7 +6,7 @@ use futures::FutureExt;
 use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Fate, Quiet, ReleaseList};
+use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::soft::is_cluster_class;
 use pivot_core::{GroupKind, Key, Object, Side};
 
@@ -23,7 +23,7 @@ pub(crate) type Known = BTreeMap<Key, Object>;
 /// Un-pauses the copies: classes first, a Cluster can't be reconciled without its class, and each write to a Cluster waits up
 /// to two seconds in Cluster API's webhook for a class that is not reconciled yet. `copied` saves reading them.
 pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>) -> Result<(), Failure> {
-    let paused = || list.entries.iter().filter(|entry| entry.quiet == Quiet::Paused && !entry.used);
+    let paused = || list.entries.iter().filter(|entry| entry.pausing == Pausing::Paused && !entry.used);
     for classes in [true, false] {
         let wave = paused().filter(|entry| is_cluster_class(&entry.key.group_kind) == classes);
         let work = wave.map(|entry: &Entry| -> Work<'_, ()> {

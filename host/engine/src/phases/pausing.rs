@@ -14,7 +14,7 @@ use pivot_core::pause;
 use pivot_core::plan::Step;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Fate as ListFate, Quiet, ReleaseList};
+use pivot_core::release::{Entry, Fate as ListFate, Pausing, ReleaseList};
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Kind, Object, Side, Uid, merge, names};
 use pivot_places::PlaceError;
@@ -51,12 +51,12 @@ pub(crate) fn works_on(job: &Job, step: &Step) -> bool {
 }
 
 /// What the move did to an object, as it says itself.
-pub(crate) fn quiet(job: &Job, object: &Object) -> Quiet {
+pub(crate) fn state(job: &Job, object: &Object) -> Pausing {
     if !pause::is_ours(&object.meta, &job.move_id) {
-        return Quiet::Untouched;
+        return Pausing::Untouched;
     }
     let held = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &object.kind.group_kind));
-    if held { Quiet::Held } else { Quiet::Paused }
+    if held { Pausing::Held } else { Pausing::Paused }
 }
 
 /// Pauses and holds what the plan says; says how many objects that changed.
@@ -180,10 +180,12 @@ pub(crate) async fn let_leavers_go(job: &Job, base: &Base) -> Result<(), Failure
 /// Makes sure that what was paused still is: someone (a GitOps tool, say) may have undone it. A list a kind and namespace: there
 /// may be hundreds of Clusters or hosts.
 pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
-    let quiet =
-        list.entries.iter().filter(|entry| entry.quiet != Quiet::Untouched && entry.fate == ListFate::Delete);
+    let paused = list
+        .entries
+        .iter()
+        .filter(|entry| entry.pausing != Pausing::Untouched && entry.fate == ListFate::Delete);
     let mut places: BTreeMap<(&GroupKind, Option<&str>), BTreeMap<&Uid, &Entry>> = BTreeMap::new();
-    for entry in quiet {
+    for entry in paused {
         let place = (&entry.key.group_kind, entry.key.namespace.as_deref());
         places.entry(place).or_default().insert(&entry.uid, entry);
     }
@@ -199,9 +201,9 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
                 let Some(entry) = entries.get(&now.meta.uid) else { continue };
                 let paused = pause::is_paused(now).map_err(|error| Failure::Object(Side::Source, error))?;
                 // Only what is paused in Cluster API's own way shows it without our annotation.
-                let still = match entry.quiet {
-                    Quiet::Held => pause::is_ours(&now.meta, &job.move_id),
-                    _ => paused || pause::is_nudge(&now.meta, &job.move_id),
+                let still = match entry.pausing {
+                    Pausing::Held => pause::is_ours(&now.meta, &job.move_id),
+                    _ => paused || pause::is_poke(&now.meta, &job.move_id),
                 };
                 if !still {
                     awake.push(entry.key.clone());
@@ -244,7 +246,7 @@ pub(crate) async fn take_back(
         None => handle.get(kind, key).await?,
     };
     for _ in 0..ROUNDS {
-        let Some(patch) = object.as_ref().and_then(|object| pause::take_back(&object.meta, move_id)) else {
+        let Some(patch) = object.as_ref().and_then(|object| pause::undo(&object.meta, move_id)) else {
             return Ok(false);
         };
         match handle.patch(kind, key, &patch).await {
@@ -268,7 +270,7 @@ pub(crate) async fn resume(
     if take_back(handle, kind, &entry.key, &job.move_id, known).await? {
         return Ok(true);
     }
-    if entry.quiet == Quiet::Paused
+    if entry.pausing == Pausing::Paused
         && let Some(now) = handle.get(kind, &entry.key).await?
         && pause::is_paused(&now).map_err(|error| Failure::Object(handle.side, error))?
     {
@@ -297,7 +299,7 @@ async fn tell_forgotten(job: &Job, record: &Record) -> Result<(), Failure> {
     for listing in side_by_side::all(LISTS, lists.collect()).await? {
         for object in listing.objects {
             let paused = pause::is_paused(&object).map_err(|error| Failure::Object(Side::Source, error))?;
-            if paused && !pause::has_note(&object.meta) {
+            if paused && !pause::has_undo(&object.meta) {
                 tell_undo_lost(job, &object.key(), Side::Source);
             }
         }

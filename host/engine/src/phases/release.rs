@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use pivot_core::hooks::Hook;
 use pivot_core::record::Phase;
-use pivot_core::release::{Entry, Fate, Quiet, ReleaseList, content, digest};
+use pivot_core::release::{Entry, Fate, Pausing, ReleaseList, content, digest};
 use pivot_core::soft::is_cluster;
 use pivot_core::{Kind, Object, Side, Uid, body, merge, names};
 use pivot_places::{PlaceError, Preconditions};
@@ -118,7 +118,7 @@ pub(crate) fn kind_of(job: &Job, entry: &Entry) -> Arc<Kind> {
 
 async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
     // What was paused in the reading alone is as it was.
-    if entry.quiet == Quiet::Untouched || !job.source.can().has_controllers {
+    if entry.pausing == Pausing::Untouched || !job.source.can().has_controllers {
         return Ok(());
     }
     let kind = kind_of(job, entry);

@@ -39,7 +39,7 @@ async fn one(job: &Job, kind: &Arc<Kind>, key: &Key) -> Result<(), Failure> {
     if !silent || pause::is_ours(&object.meta, &job.move_id) {
         return Ok(());
     }
-    match job.source.patch(kind, key, &pause::nudge(&job.move_id)).await {
+    match job.source.patch(kind, key, &pause::poke(&job.move_id)).await {
         Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
         Err(error) => Err(job.source.failed("asking its controller to look at", Some(key), error)),
     }

@@ -21,7 +21,7 @@ use futures::FutureExt;
 use futures::future::join_all;
 use pivot_core::hooks::{Finding, Hook, Settlement};
 use pivot_core::record::Phase;
-use pivot_core::release::{Entry, Quiet, ReleaseList};
+use pivot_core::release::{Entry, Pausing, ReleaseList};
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, names, pause};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ pub(crate) fn any(job: &Job, list: &ReleaseList) -> bool {
 }
 
 fn settles(job: &Job, entry: &Entry) -> bool {
-    !entry.used && (entry.quiet == Quiet::Held || settlers(job, &entry.key.group_kind).next().is_some())
+    !entry.used && (entry.pausing == Pausing::Held || settlers(job, &entry.key.group_kind).next().is_some())
 }
 
 /// Settles every object that a plugin settles or holds. What can't be released is named in the end.

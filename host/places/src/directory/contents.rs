@@ -42,7 +42,7 @@ impl Contents {
         let by_clusterctl = manifest.is_none() && self.is_clusterctls();
         for Entry { file, object } in self.entries.values_mut() {
             let change = match manifest {
-                Some(manifest) => pause::take_back(&object.meta, &manifest.move_id),
+                Some(manifest) => pause::undo(&object.meta, &manifest.move_id),
                 None if by_clusterctl => pause::unpause(object),
                 None => None,
             };

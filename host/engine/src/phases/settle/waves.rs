@@ -62,7 +62,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::release::{Fate, Quiet, ReleaseKind};
+    use pivot_core::release::{Fate, Pausing, ReleaseKind};
     use pivot_core::{GroupKind, Key, Uid};
 
     use super::*;
@@ -82,7 +82,7 @@ mod tests {
             fate: Fate::Delete,
             digest: None,
             with_status: false,
-            quiet: Quiet::Held,
+            pausing: Pausing::Held,
             used: false,
             brought: false,
             elsewhere: false,
