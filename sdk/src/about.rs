@@ -1,11 +1,11 @@
 //! What a plugin is and what it asks for.
 //!
-//! The host grants nothing that is not said here; the operator may grant less. So this is also what an operator reads
-//! to decide whether to admit a plugin (`pivot-host plugin inspect`).
+//! The host grants nothing that is not declared here; the operator may grant less. Operators also read this to decide whether to
+//! admit a plugin (`pivot-host plugin inspect`).
 
 use crate::{Hook, Kind, Side};
 
-/// A hook that changes objects, and which.
+/// The objects that a hook changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// `hold`, `adapt`, `restore` or `settle`.
@@ -19,13 +19,13 @@ pub struct Change {
 pub struct Read {
     /// The kind.
     pub kind: Kind,
-    /// Where.
+    /// The side.
     pub side: Side,
     /// None: the namespaces that move. Some: this one, `*` for all.
     pub namespace: Option<String>,
 }
 
-/// A part of the source, outside of the namespaces that move, which relations reach.
+/// A part of the source, outside the namespaces that move, that relations reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
     /// The kind.
@@ -36,7 +36,7 @@ pub struct Reach {
     pub delete: bool,
 }
 
-/// A plugin's card. [`about!`](crate::about!) starts one from Cargo.toml.
+/// A plugin's description of itself. [`about!`](crate::about!) starts one from Cargo.toml.
 ///
 /// ```
 /// use pivot_sdk::{About, Kind, Side};
@@ -58,11 +58,11 @@ pub struct About {
     pub name: String,
     /// Semantic version.
     pub version: String,
-    /// A sentence.
+    /// A one-sentence summary.
     pub summary: String,
-    /// Kinds whose objects the hooks want to see, listed even where they are not labelled for moving.
+    /// Kinds whose objects the hooks want to see, listed even if they are not labelled for moving.
     pub kinds: Vec<Kind>,
-    /// Where outside of the namespaces that move `relate` reaches.
+    /// Where `relate` reaches beyond the namespaces that move.
     pub reach: Vec<Reach>,
     /// What it changes.
     pub changes: Vec<Change>,
@@ -72,7 +72,7 @@ pub struct About {
     pub probes: Vec<String>,
     /// Whether it needs the data of Secrets.
     pub secret_data: bool,
-    /// What else a newer host wants to know.
+    /// Additions for newer hosts.
     pub extra: Vec<(String, String)>,
 }
 
@@ -108,7 +108,7 @@ impl About {
         self.reach(kind.into(), namespace.into(), false)
     }
 
-    /// The same, and they are deleted from the source. What is cluster-scoped is kept all the same.
+    /// The same, and they are deleted from the source. Cluster-scoped objects are kept anyway.
     pub fn takes(self, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
         self.reach(kind.into(), namespace.into(), true)
     }
@@ -169,15 +169,14 @@ impl About {
         self
     }
 
-    /// It needs the data of Secrets. No plugin may probe endpoints as well, and no words of one that has it reach
-    /// anyone: of its findings each code is reported once, with the number of objects, if it was declared with
-    /// `.extra("code", …)`.
+    /// It needs the data of Secrets. Such a plugin may not probe endpoints, and its output is limited to codes: each code of its
+    /// findings is reported once, with the number of objects, if it was declared with `.extra("code", …)`.
     pub fn secret_data(mut self) -> Self {
         self.secret_data = true;
         self
     }
 
-    /// Something that a newer host wants to know.
+    /// An addition for newer hosts.
     pub fn extra(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.extra.push((key.into(), value.into()));
         self

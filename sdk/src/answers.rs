@@ -1,16 +1,16 @@
-//! What hooks give back: relations, findings, settlements.
+//! The results of hooks: relations, findings, settlements.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::{Key, Patch};
 
-/// What a plugin knows about how one object belongs together with others.
+/// A statement about how one object relates to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// The object belongs to this one: it moves when that moves, and after it.
+    /// The object belongs to the other: it moves when that moves, and after it.
     Link(Key),
-    /// When the object moves, this one must move too.
+    /// When the object moves, the other must move too.
     Need(Key),
     /// The object stays in the source, for this reason.
     Leave(String),
@@ -19,12 +19,12 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The object belongs to this one.
+    /// The object belongs to `to`.
     pub fn link(to: impl Into<Key>) -> Self {
         Self::Link(to.into())
     }
 
-    /// The object needs this one to move too.
+    /// The object needs `what` to move too.
     pub fn need(what: impl Into<Key>) -> Self {
         Self::Need(what.into())
     }
@@ -40,14 +40,14 @@ impl Relation {
     }
 }
 
-/// How much a finding weighs.
+/// How severe a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Worth knowing.
     Note,
     /// Worth a person's attention.
     Warn,
-    /// Not yet: the host asks again until it is gone, or its gate times out.
+    /// Not yet: the host checks again until it is gone, or its gate times out.
     Wait,
     /// The move may not go on.
     Stop,
@@ -79,13 +79,13 @@ impl Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Finding {
-    /// How much it weighs.
+    /// How severe it is.
     pub severity: Severity,
-    /// A stable word for programs: lower-case words joined by dashes, 48 characters at most.
+    /// A stable code for programs: lower-case words joined by dashes, 48 characters at most.
     pub code: Cow<'static, str>,
     /// A sentence for people: what was found.
     pub message: String,
-    /// The objects it is about: none, one, or all of which the same is to be said.
+    /// The objects it is about: none, one, or all that have the same problem.
     pub objects: Vec<Key>,
     /// What a person can do about it.
     pub remedy: String,
@@ -108,12 +108,12 @@ impl Finding {
         Self::new(Severity::Note, code, message)
     }
 
-    /// Worth a person's attention. Say in the remedy what it takes to be rid of it.
+    /// Worth a person's attention. Say in the remedy how to get rid of it.
     pub fn warn(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self::new(Severity::Warn, code, message)
     }
 
-    /// Not yet: the host asks again until it is gone, or its gate times out.
+    /// Not yet: the host checks again until it is gone, or its gate times out.
     pub fn wait(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self::new(Severity::Wait, code, message)
     }
@@ -123,13 +123,13 @@ impl Finding {
         Self::new(Severity::Stop, code, message)
     }
 
-    /// An object it is about; each time one more.
+    /// Adds an object it is about.
     pub fn on(mut self, object: impl Into<Key>) -> Self {
         self.objects.push(object.into());
         self
     }
 
-    /// What a person can do about it: a command to type, a thing to look at.
+    /// What a person can do about it: a command to run, something to check.
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = remedy.into();
         self
@@ -153,16 +153,16 @@ impl fmt::Display for Finding {
 pub enum Settlement {
     /// Nothing.
     Done,
-    /// This change of labels and annotations; then ask again.
+    /// This change of labels and annotations; then call again.
     Patch(Patch),
-    /// Nothing yet: ask again when something changed, or after a few seconds.
+    /// Nothing yet: call again after a change, or after a few seconds.
     Wait(Finding),
-    /// The object can't be released, or is no longer what it was. It stays as it is, and nothing more is released.
+    /// The object can't be released, or is no longer what it was. It stays unchanged, and nothing more is released.
     Stop(Finding),
 }
 
 impl From<Patch> for Settlement {
-    /// A patch that changes nothing is the end.
+    /// A patch that changes nothing means done.
     fn from(patch: Patch) -> Self {
         if patch.is_empty() { Self::Done } else { Self::Patch(patch) }
     }

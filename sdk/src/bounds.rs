@@ -1,5 +1,5 @@
-//! What a patch may touch, for plugins that get patches from their configuration: what the host would reject can be
-//! refused before any object is looked at. [`test::Harness`](crate::test::Harness) applies the same rule.
+//! The bounds of patches, for plugins that read patches from their configuration: they can refuse what the host would reject
+//! before any object is processed. [`test::Harness`](crate::test::Harness) applies the same rule.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ pub use pivot_bounds::Violation;
 
 use crate::Hook;
 
-/// What is wrong with a patch of the plugin; none if it stays within what the hook may touch.
+/// What is wrong with a patch of the plugin; none if it touches only what the hook may touch.
 ///
 /// ```
 /// # use pivot_sdk::{Hook, bounds};

@@ -1,14 +1,14 @@
 //! Conditions of both contracts of Cluster API.
 //!
-//! Under v1beta1 a provider's conditions of that contract stand in `status.conditions`; under v1beta2 they moved to
-//! `status.deprecated.v1beta1.conditions` and the new ones took their place, while a v1beta1 object carries the new
-//! ones in `status.v1beta2.conditions`. A plugin wants to know whether a host is ready, not who wrote it down where.
+//! Under v1beta1 a provider's conditions of that contract are in `status.conditions`; under v1beta2 they moved to
+//! `status.deprecated.v1beta1.conditions` and the new ones took their place, while a v1beta1 object has the new ones in
+//! `status.v1beta2.conditions`. A plugin wants to know whether a host is ready, not where that is stored.
 
 use serde_json::Value;
 
 use crate::Object;
 
-/// Where conditions may stand, the newest contract first.
+/// Where conditions may be, the newest contract first.
 const PLACES: [&str; 3] =
     ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
 
@@ -38,7 +38,7 @@ impl<'a> Condition<'a> {
         self.status() == "True"
     }
 
-    /// A word for programs.
+    /// A code for programs.
     pub fn reason(&self) -> &'a str {
         self.text("reason")
     }
@@ -48,7 +48,7 @@ impl<'a> Condition<'a> {
         self.text("message")
     }
 
-    /// The generation of the object that it was written about; none where it does not say.
+    /// The generation of the object that it refers to, if given.
     pub fn observed_generation(&self) -> Option<i64> {
         self.value.get("observedGeneration")?.as_i64()
     }
@@ -65,7 +65,7 @@ impl Object {
         self.conditions().find(|condition| condition.kind() == kind)
     }
 
-    /// Whether the condition of a type is there and true.
+    /// Whether the condition of a type is present and true.
     pub fn has_condition(&self, kind: &str) -> bool {
         self.condition(kind).is_some_and(|condition| condition.is_true())
     }

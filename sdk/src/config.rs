@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::{Error, Result, host, object};
 
-/// The configuration as a type of your own. Give it `#[serde(default, deny_unknown_fields)]`: an operator then
-/// learns of a misspelt field, and writes only what differs.
+/// The configuration as a type of your own. Give it `#[serde(default, deny_unknown_fields)]`: misspelt fields are then reported
+/// to the operator, who only writes what differs from the defaults.
 ///
 /// ```no_run
 /// #[derive(Default, serde::Deserialize)]
@@ -17,7 +17,7 @@ use crate::{Error, Result, host, object};
 /// ```
 ///
 /// # Errors
-/// Where it is not what the type says. The message names the field.
+/// If the configuration doesn't match the type. The message names the field.
 pub fn get<T: DeserializeOwned>() -> Result<T> {
     object::read(&raw()?).map_err(|(field, error)| {
         let place = if field.is_empty() { String::new() } else { format!("{field}: ") };
@@ -25,15 +25,15 @@ pub fn get<T: DeserializeOwned>() -> Result<T> {
     })
 }
 
-/// The configuration as JSON: an object, empty where the operator wrote none.
+/// The configuration as JSON: an object, empty if the operator wrote none.
 ///
 /// # Errors
-/// Where the host gave no JSON.
+/// If the host did not return JSON.
 pub fn raw() -> Result<Value> {
     Ok(serde_json::from_str(&host::config())?)
 }
 
-/// Says so where an operator configures a plugin that has nothing to configure.
+/// Fails if an operator configures a plugin that has nothing to configure.
 pub(crate) fn nothing() -> Result<()> {
     match raw()? {
         Value::Object(fields) if fields.is_empty() => Ok(()),

@@ -1,4 +1,4 @@
-//! Why a hook, or a question to the host, has no answer.
+//! Errors of hooks, and of questions to the host.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::fmt;
 /// A result whose error the host understands.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A word for programs and a sentence for people.
+/// A code for programs and a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// `denied`, `not-found`, `unreachable`, `invalid`, … or the plugin's own. Lower-case words joined by dashes.
     pub code: Cow<'static, str>,
-    /// A sentence. It reaches logs and terminals: no data of Secrets in it.
+    /// A sentence. It appears in logs and on terminals: no data of Secrets in it.
     pub message: String,
 }
 
@@ -31,12 +31,12 @@ impl Error {
         self.code == "denied"
     }
 
-    /// Whether what was asked for does not exist, or a side does not serve its kind.
+    /// Whether the requested object does not exist, or a side does not serve its kind.
     pub fn is_not_found(&self) -> bool {
         matches!(&*self.code, "not-found" | "no-such-kind")
     }
 
-    /// Puts in front what was being done: `reading the lease: not found`.
+    /// Prepends what was being done: `reading the lease: not found`.
     #[must_use]
     pub fn context(mut self, doing: impl fmt::Display) -> Self {
         self.message = format!("{doing}: {}", self.message);

@@ -1,6 +1,6 @@
-//! The macro that makes a component of a plugin.
+//! The macro that turns a plugin into a component.
 
-/// Makes a component of a [`Plugin`](crate::Plugin), with the hooks named and no others.
+/// Turns a [`Plugin`](crate::Plugin) into a component, with the named hooks and no others.
 ///
 /// ```
 /// use pivot_sdk::prelude::*;
@@ -24,7 +24,7 @@
 /// # fn main() {}
 /// ```
 ///
-/// Once per crate, in a crate with `crate-type = ["cdylib"]` (and `"rlib"` where it has tests outside `src`).
+/// Use it once per crate, in a crate with `crate-type = ["cdylib"]` (and `"rlib"` if it has tests outside `src`).
 #[macro_export]
 macro_rules! export {
     ($plugin:ty, hooks = [$($hook:ident),+ $(,)?]) => {

@@ -1,8 +1,8 @@
-//! The component: what the contract's interfaces call, and what calls the host's.
+//! The component: what implements the contract's interfaces, and what calls the host's.
 //!
-//! The bindings are generated one hook at a time, each from a world of its own that exports that hook only: a
-//! component exports the interfaces that its plugin names in [`export!`](crate::export!) and no others, because
-//! the host finds hooks by looking. The linker puts the worlds together; they share the types of the first.
+//! The bindings are generated one hook at a time, each from a world of its own that exports only that hook: a component exports
+//! the interfaces that its plugin names in [`export!`](crate::export!) and no others, because the host finds hooks by their
+//! exports. The linker merges the worlds; they share the types of the first.
 
 mod adapter;
 pub mod bindings;

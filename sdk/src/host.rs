@@ -1,4 +1,4 @@
-//! The way to the host: the component's imports, or in a native test the harness.
+//! Access to the host: the component's imports or, in a native test, the harness.
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use crate::guest::imports::{config, log, probe, read};

@@ -1,4 +1,4 @@
-//! What objects are called, the same on both sides.
+//! The names of kinds and objects, identical on both sides.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 
 /// A group and kind. `*` as kind means every kind of the group.
 ///
-/// Versions play no part: the host picks one that both sides serve.
+/// Versions don't matter: the host picks one that both sides serve.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind {
     /// API group; empty for the core group.
@@ -37,7 +37,7 @@ impl Kind {
         Self::from_parts(api_version.rsplit_once('/').map_or("", |(group, _)| group), kind)
     }
 
-    /// Whether the other is meant by this one.
+    /// Whether this kind covers the other.
     pub fn covers(&self, other: &Self) -> bool {
         self.group == other.group && (self.kind == "*" || self.kind == other.kind)
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// As it is displayed and written in `plugins.toml`: `Secret`, `Cluster.cluster.x-k8s.io`, `*.metal3.io`.
+/// In the form that is displayed and written in `plugins.toml`: `Secret`, `Cluster.cluster.x-k8s.io`, `*.metal3.io`.
 impl<'de> Deserialize<'de> for Kind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for Kind {
     }
 }
 
-/// What one object is called.
+/// The name of one object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Its kind.

@@ -1,6 +1,6 @@
-//! How much a line of the log weighs.
+//! The levels of log lines.
 
-/// How much a line weighs.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Something failed.
@@ -9,7 +9,7 @@ pub enum Level {
     Warn,
     /// Worth knowing.
     Info,
-    /// For whoever looks for a defect (`-v`).
+    /// For debugging (`-v`).
     Debug,
 }
 

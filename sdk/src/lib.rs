@@ -1,9 +1,8 @@
 //! Write provider plugins for pivot-host.
 //!
-//! A plugin is a WebAssembly component that pivot-host asks at certain points of a move: how objects belong together,
-//! whether the move may go on, what keeps a provider's controllers away, what a status was. It computes and answers;
-//! the host carries the answers out, inside bounds. A plugin can't open a socket, read a file, see the clock or change
-//! anything itself.
+//! A plugin is a WebAssembly component that pivot-host calls at certain points of a move: how objects relate, whether the move
+//! may continue, what keeps a provider's controllers away, what a status was. It computes and returns decisions; the host carries
+//! them out, within bounds. A plugin can't open a socket, read a file, see the clock or change anything itself.
 //!
 //! Implement [`Plugin`], name the hooks in [`export!`], test with [`test::Harness`] (natively, `cargo test`), build
 //! with `cargo build --release --target wasm32-wasip2`. docs/plugin-authors.md is the guide.
@@ -96,7 +95,7 @@ pub use patch::Patch;
 pub use plugin::{Exported, Plugin};
 pub use selector::{Glob, Selector};
 
-/// What a plugin's source starts with: `use pivot_sdk::prelude::*;`.
+/// A plugin's source starts with `use pivot_sdk::prelude::*;`.
 pub mod prelude {
     pub use crate::endpoints::{Answer, Probe};
     pub use crate::{

@@ -1,4 +1,4 @@
-//! Words to the operator's log, which shows the plugin's name beside them.
+//! The operator's log, which shows the plugin's name with each line.
 
 use crate::host;
 
@@ -28,7 +28,7 @@ macro_rules! info {
     ($($arg:tt)+) => { $crate::log::line($crate::log::Level::Info, &::std::format!($($arg)+)) };
 }
 
-/// Writes a line to the operator's log where it was asked for details, with the arguments of `format!`.
+/// Writes a debug line to the operator's log, shown with `-v`, with the arguments of `format!`.
 #[macro_export]
 macro_rules! debug {
     ($($arg:tt)+) => { $crate::log::line($crate::log::Level::Debug, &::std::format!($($arg)+)) };

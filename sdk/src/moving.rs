@@ -1,4 +1,4 @@
-//! The move a plugin is called in.
+//! The move in which a plugin is called.
 
 use crate::{Key, Kind};
 
@@ -29,18 +29,18 @@ impl Side {
 pub enum Point {
     /// Nothing is changed yet.
     BeforePause,
-    /// The source is paused and its controllers have said so. Nothing is in the target yet.
+    /// The source is paused and its controllers have acknowledged that. Nothing is in the target yet.
     AfterPause,
     /// Everything is in the target, paused. After this there is no way back.
     BeforeCommit,
     /// The target's Clusters run; nothing is deleted from the source yet.
     AfterResume,
-    /// A point that a newer host knows and this SDK does not.
+    /// A point that a newer host has and this SDK doesn't know.
     Other,
 }
 
 impl Point {
-    /// Reads the contract's word.
+    /// Parses the contract's word.
     pub fn from_word(word: &str) -> Self {
         match word {
             "before-pause" => Self::BeforePause,
@@ -51,7 +51,7 @@ impl Point {
         }
     }
 
-    /// Whether the source's objects are still the ones that count.
+    /// Whether the source's objects are still authoritative.
     pub fn is_before_copy(self) -> bool {
         matches!(self, Self::BeforePause | Self::AfterPause)
     }
@@ -60,14 +60,14 @@ impl Point {
 /// A namespace that moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
-    /// What it is called in the source.
+    /// Its name in the source.
     pub source: String,
-    /// What it is called in the target.
+    /// Its name in the target.
     pub target: String,
 }
 
 impl Namespace {
-    /// What it is called on a side.
+    /// Its name on a side.
     pub fn on(&self, side: Side) -> &str {
         match side {
             Side::Source => &self.source,
@@ -102,17 +102,17 @@ impl Move {
 /// The moments in which a plugin is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hook {
-    /// How objects belong together.
+    /// How objects relate.
     Relate,
-    /// Whether the move may go on.
+    /// Whether the move may continue.
     Check,
-    /// A provider's own pause of a source object.
+    /// A provider-specific pause of a source object.
     Hold,
     /// A change to an object about to be created.
     Adapt,
     /// The status of an object just created.
     Restore,
-    /// Letting go of an object at the end.
+    /// Releasing an object at the end.
     Settle,
 }
 

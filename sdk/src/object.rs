@@ -1,7 +1,7 @@
-//! A Kubernetes object as a plugin sees it: JSON with names for what every object has.
+//! A Kubernetes object as a plugin sees it: JSON, with accessors for what every object has.
 //!
-//! Not typed per kind: a plugin looks at a handful of fields of objects whose schemas change from release to
-//! release. What it wants typed it reads with [`Object::view`] into a struct that names those fields only.
+//! Not typed per kind: a plugin reads a handful of fields of objects whose schemas change from release to release. For typed
+//! access, [`Object::view`] parses into a struct that names only those fields.
 
 use std::fmt;
 use std::rc::Rc;
@@ -49,43 +49,43 @@ impl From<&Self> for Object {
 }
 
 impl Object {
-    /// Reads the text of an object.
+    /// Parses the text of an object.
     ///
     /// # Errors
-    /// Where it is no JSON.
+    /// If it is not JSON.
     pub fn parse(text: &str) -> Result<Self> {
         Ok(serde_json::from_str::<Value>(text).map(Self::from)?)
     }
 
-    /// The whole of it.
+    /// The whole object as JSON.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// What stands at a JSON pointer (`/spec/image/url`); none where there is nothing, or null.
+    /// The value at a JSON pointer (`/spec/image/url`); none if it is missing or null.
     pub fn get(&self, pointer: &str) -> Option<&Value> {
         self.value.pointer(pointer).filter(|value| !value.is_null())
     }
 
-    /// The text at a JSON pointer.
+    /// The string at a JSON pointer.
     pub fn text(&self, pointer: &str) -> Option<&str> {
         self.get(pointer)?.as_str()
     }
 
-    /// The items of the list at a JSON pointer; none where there is no list.
+    /// The items of the list at a JSON pointer; none if there is no list.
     pub fn items(&self, pointer: &str) -> impl Iterator<Item = &Value> {
         self.get(pointer).and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// Whether the boolean at a JSON pointer is there and true.
+    /// Whether the boolean at a JSON pointer is present and true.
     pub fn is_true(&self, pointer: &str) -> bool {
         self.get(pointer).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// The object as a type of your own, which names the fields that you look at.
+    /// The object as a type of your own, which names the fields that you read.
     ///
     /// # Errors
-    /// Where a field is missing or of another type. The message names the object and the field.
+    /// If a field is missing or of another type. The message names the object and the field.
     pub fn view<T: DeserializeOwned>(&self) -> Result<T> {
         self.view_at("")
     }
@@ -93,7 +93,7 @@ impl Object {
     /// The part of the object at a JSON pointer as a type of your own.
     ///
     /// # Errors
-    /// As [`Object::view`].
+    /// Like [`Object::view`].
     pub fn view_at<T: DeserializeOwned>(&self, pointer: &str) -> Result<T> {
         let value = self.value.pointer(pointer).unwrap_or(&Value::Null);
         read(value).map_err(|(field, error)| {
@@ -108,7 +108,7 @@ impl Object {
         Kind::of(self.text("/apiVersion").unwrap_or_default(), self.text("/kind").unwrap_or_default())
     }
 
-    /// What it is called.
+    /// Its key.
     pub fn key(&self) -> Key {
         Key {
             kind: self.kind(),
@@ -162,16 +162,16 @@ impl Object {
         self.get("/metadata/deletionTimestamp").is_some()
     }
 
-    /// Its owners, in the namespace of the object itself where they have one.
+    /// Its owners, in the namespace of the object itself if it has one.
     ///
-    /// An owner reference does not say whether the owner has a namespace; one that has none is written with the
-    /// dependent's here, too.
+    /// An owner reference does not say whether the owner has a namespace; a cluster-scoped owner gets the dependent's namespace
+    /// here, too.
     pub fn owners(&self) -> impl Iterator<Item = Key> {
         self.items("/metadata/ownerReferences").filter_map(|owner| self.reference(owner))
     }
 
-    /// The object that a reference names: `{apiVersion, kind, name}`, with `namespace` or `apiGroup` where there is one. In the
-    /// object's own namespace where the reference has none.
+    /// The object that a reference names: `{apiVersion, kind, name}`, with `namespace` or `apiGroup` if present. A reference
+    /// without a namespace means the object's own.
     pub fn reference(&self, reference: &Value) -> Option<Key> {
         let text = |field: &str| reference.get(field).and_then(Value::as_str);
         let kind = match text("apiGroup") {
@@ -187,8 +187,8 @@ impl Object {
         self.reference(self.get(pointer)?)
     }
 
-    /// The object of a kind, in the same namespace, whose name stands at a JSON pointer
-    /// (`/spec/bmc/credentialsName`). None where the name is empty.
+    /// The object of a kind, in the same namespace, whose name is at a JSON pointer (`/spec/bmc/credentialsName`). None if the
+    /// name is empty.
     pub fn named_at(&self, kind: &Kind, pointer: &str) -> Option<Key> {
         let name = self.text(pointer).filter(|name| !name.is_empty())?;
         Some(Key {
@@ -199,7 +199,7 @@ impl Object {
     }
 }
 
-/// Reads a value; the error says at which field, and what was wrong.
+/// Parses a value; the error has the field, and what was wrong.
 pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T, (String, String)> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
@@ -214,7 +214,7 @@ impl From<&Object> for Key {
 }
 
 impl fmt::Debug for Object {
-    /// Its name only: an object may hold secrets.
+    /// Only its name: an object may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object({})", self.key())
     }

@@ -1,8 +1,8 @@
-//! Merge patches, made by saying how the object should be.
+//! Merge patches, made by describing the desired object.
 //!
-//! A patch remembers the object it starts from and the object as it should be; what is sent is the difference
-//! (RFC 7386). So a patch can't replace a map it only meant to add to, and asked for again once it was applied it is
-//! empty, which is what the host demands of every hook that changes something.
+//! A patch stores the object it starts from and the desired object; the difference (RFC 7386) is sent. So a patch can't replace a
+//! map to which it only meant to add, and once applied it is empty when computed again, which the host requires of every hook
+//! that changes something.
 
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ use crate::Object;
 #[must_use]
 pub struct Patch {
     from: Rc<Value>,
-    /// None as long as nothing was asked for.
+    /// None until something is changed.
     to: Option<Value>,
 }
 
@@ -34,28 +34,28 @@ impl Patch {
         Self::default()
     }
 
-    /// Puts an annotation there.
+    /// Sets an annotation.
     pub fn annotation(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.entry("annotations", name.into(), Value::String(value.into()))
     }
 
-    /// Takes an annotation away.
+    /// Removes an annotation.
     pub fn remove_annotation(self, name: impl Into<String>) -> Self {
         self.entry("annotations", name.into(), Value::Null)
     }
 
-    /// Puts a label there.
+    /// Sets a label.
     pub fn label(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.entry("labels", name.into(), Value::String(value.into()))
     }
 
-    /// Takes a label away.
+    /// Removes a label.
     pub fn remove_label(self, name: impl Into<String>) -> Self {
         self.entry("labels", name.into(), Value::Null)
     }
 
-    /// Makes what stands at a JSON pointer (`/spec/online`, `/status`) be the value: what else stood below it goes.
-    /// Maps on the way are made where they lack; a pointer through a list item that is not there changes nothing.
+    /// Sets the value at a JSON pointer (`/spec/online`, `/status`), replacing everything below it. Missing maps on the way are
+    /// created; a pointer through a missing list item changes nothing.
     pub fn set(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         let value = without_nulls(value.into());
         if let Some(place) = place(self.wanted(), pointer) {
@@ -64,7 +64,7 @@ impl Patch {
         self
     }
 
-    /// Merges a value (RFC 7386: nulls remove) into what stands at a JSON pointer; `""` is the whole object.
+    /// Merges a value (RFC 7386: nulls remove) into the value at a JSON pointer; `""` is the whole object.
     pub fn merge(mut self, pointer: &str, value: &Value) -> Self {
         if let Some(place) = place(self.wanted(), pointer) {
             apply(place, value);
@@ -72,7 +72,7 @@ impl Patch {
         self
     }
 
-    /// Takes away what stands at a JSON pointer.
+    /// Removes the value at a JSON pointer.
     pub fn remove(mut self, pointer: &str) -> Self {
         let Some((parent, last)) = pointer.rsplit_once('/') else { return self };
         match self.wanted().pointer_mut(parent) {
@@ -87,7 +87,7 @@ impl Patch {
         self
     }
 
-    /// Changes the object in place, for what the other ways don't say well.
+    /// Changes the object in place, if the other methods don't fit.
     pub fn edit(mut self, change: impl FnOnce(&mut Value)) -> Self {
         change(self.wanted());
         self
@@ -98,12 +98,12 @@ impl Patch {
         self.to_value().is_none()
     }
 
-    /// The merge patch; none where nothing would change.
+    /// The merge patch; none if nothing would change.
     pub fn to_value(&self) -> Option<Value> {
         between(&self.from, self.to.as_ref()?)
     }
 
-    /// The object as it will be.
+    /// The resulting object.
     pub fn applied(&self) -> Object {
         Object::from(self.to.clone().unwrap_or_else(|| Value::clone(&self.from)))
     }
@@ -129,14 +129,13 @@ impl Patch {
 }
 
 impl Object {
-    /// A patch that starts from this object and holds only what differs from it: applied and asked for again, it is
-    /// empty by itself.
+    /// A patch that starts from this object and contains only differences from it: once applied and computed again, it is empty.
     pub fn patch(&self) -> Patch {
         Patch { from: Rc::clone(&self.value), to: None }
     }
 }
 
-/// The value at a pointer, maps on the way made where they lack.
+/// The value at a pointer; missing maps on the way are created.
 fn place<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
     let mut at = value;
     for part in pointer.split('/').skip(1) {
@@ -149,7 +148,7 @@ fn place<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
     Some(at)
 }
 
-/// The entry of a map; what is no map becomes one.
+/// The entry of a map; any other value is replaced by a map.
 fn child<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -164,7 +163,7 @@ fn unescaped(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
-/// A merge patch can't say "null": there it means "nothing", so nothing it is.
+/// A merge patch can't set "null": there it means "remove", so nulls are left out.
 fn without_nulls(mut value: Value) -> Value {
     strip(&mut value);
     value
@@ -196,7 +195,7 @@ pub(crate) fn apply(target: &mut Value, patch: &Value) {
     }
 }
 
-/// The merge patch from one state to another; none where they are the same. Null and absent are the same.
+/// The merge patch from one state to another; none if they are equal. Null and absent are equal.
 pub(crate) fn between(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (from, to) else {
         return (from != to).then(|| without_nulls(to.clone()));

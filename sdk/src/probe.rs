@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{Result, Side};
 
-/// From where an endpoint is probed.
+/// Where an endpoint is probed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vantage {
     /// From where pivot-host runs.
@@ -36,9 +36,9 @@ impl Vantage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Probe {
-    /// HTTP GET, or only whether a TCP connection opens.
+    /// HTTP GET, or just whether a TCP connection opens.
     pub http: bool,
-    /// From where.
+    /// Where from.
     pub vantage: Vantage,
     /// `host:port` for TCP, a URL for HTTP, `namespace/service:port/path` through a service proxy.
     pub address: String,
@@ -46,7 +46,7 @@ pub struct Probe {
     pub timeout_ms: u32,
 }
 
-/// How long a probe waits where it does not say.
+/// How long a probe waits by default.
 const TIMEOUT_MS: u32 = 3_000;
 
 impl Probe {
@@ -55,12 +55,12 @@ impl Probe {
         Self { http: false, vantage: Vantage::Here, address: address.into(), timeout_ms: TIMEOUT_MS }
     }
 
-    /// What a URL answers.
+    /// The answer of a URL.
     pub fn get(url: impl Into<String>) -> Self {
         Self { http: true, vantage: Vantage::Here, address: url.into(), timeout_ms: TIMEOUT_MS }
     }
 
-    /// What a Service answers, through the API server of its side.
+    /// The answer of a Service, through the API server of its side.
     pub fn service(side: Side, namespace: &str, service: &str, port: u16, path: &str) -> Self {
         let address = format!("{namespace}/{service}:{port}/{}", path.trim_start_matches('/'));
         Self { http: true, vantage: Vantage::Through(side), address, timeout_ms: TIMEOUT_MS }
@@ -72,7 +72,7 @@ impl Probe {
     }
 }
 
-/// What came back.
+/// The answer of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status; 0 for TCP.
@@ -84,7 +84,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Whether it is an HTTP answer of the 2xx kind.
+    /// Whether it is an HTTP answer with a 2xx status.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -92,7 +92,7 @@ impl Answer {
     /// The body as a type of your own.
     ///
     /// # Errors
-    /// Where it is no such thing.
+    /// If it doesn't match the type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         Ok(serde_json::from_str(&self.body)?)
     }

@@ -6,14 +6,14 @@ use crate::{Key, Kind, Side};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Query {
-    /// Where.
+    /// The side.
     pub side: Side,
-    /// Of which kind.
+    /// The kind.
     pub kind: Kind,
-    /// In which namespace; none: in all that move; `*`: in all there are. For a cluster-scoped kind none, for the
-    /// objects that move, or `*`.
+    /// The namespace; none: all that move; `*`: all of them. For a cluster-scoped kind, none asks for the objects that move and
+    /// `*` for all.
     pub namespace: Option<String>,
-    /// Which; none: all of the kind.
+    /// The name; none: all of the kind.
     pub name: Option<String>,
 }
 
@@ -29,12 +29,12 @@ impl Query {
         Self { side, kind, namespace, name: Some(name) }
     }
 
-    /// Only those of a namespace.
+    /// Only those in a namespace.
     pub fn in_namespace(self, namespace: impl Into<String>) -> Self {
         Self { namespace: Some(namespace.into()), ..self }
     }
 
-    /// In all namespaces, or all there are of a cluster-scoped kind.
+    /// In all namespaces, or all objects of a cluster-scoped kind.
     pub fn everywhere(self) -> Self {
         self.in_namespace("*")
     }

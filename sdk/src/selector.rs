@@ -1,8 +1,7 @@
-//! Which objects a configuration means.
+//! Selects objects from a configuration.
 //!
-//! Operators choose objects in `plugins.toml` the same way for every plugin: by name, namespace and labels, with `*` for
-//! any run of characters. A selector that says nothing selects everything; whether that may be is the plugin's to say
-//! ([`Selector::is_empty`]).
+//! Operators choose objects in `plugins.toml` the same way for every plugin: by name, namespace and labels, with `*` for any run
+//! of characters. An empty selector selects everything; the plugin decides whether that is allowed ([`Selector::is_empty`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +10,7 @@ use serde::Deserialize;
 
 use crate::Object;
 
-/// A text in which `*` stands for any run of characters, none included.
+/// A text in which `*` stands for any run of characters, including none.
 ///
 /// ```
 /// # use pivot_sdk::Glob;
@@ -29,7 +28,7 @@ impl From<&str> for Glob {
 }
 
 impl Glob {
-    /// Whether a text is meant.
+    /// Whether a text matches.
     pub fn matches(&self, text: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();
@@ -51,7 +50,7 @@ impl fmt::Display for Glob {
     }
 }
 
-/// Objects, chosen by what all of it says: `{ name = "edge-*", namespace = "metal3", labels = { team = "*" } }`.
+/// Objects that match all of its fields: `{ name = "edge-*", namespace = "metal3", labels = { team = "*" } }`.
 ///
 /// ```
 /// # use pivot_sdk::{Object, Selector};
@@ -66,14 +65,14 @@ impl fmt::Display for Glob {
 pub struct Selector {
     /// The name.
     pub name: Option<Glob>,
-    /// The namespace; `*` leaves out what is cluster-scoped.
+    /// The namespace; `*` excludes cluster-scoped objects.
     pub namespace: Option<Glob>,
-    /// Labels that are there, with such values.
+    /// Labels that must be present, with matching values.
     pub labels: BTreeMap<String, Glob>,
 }
 
 impl Selector {
-    /// Whether an object is meant.
+    /// Whether an object matches.
     pub fn matches(&self, object: &Object) -> bool {
         self.means(object.namespace(), object.name())
             && self
@@ -82,7 +81,7 @@ impl Selector {
                 .all(|(label, wanted)| object.label(label).is_some_and(|value| wanted.matches(value)))
     }
 
-    /// Whether an object of this name can be meant: labels aside.
+    /// Whether an object with this name can match: ignores labels.
     pub fn means(&self, namespace: Option<&str>, name: &str) -> bool {
         self.name.as_ref().is_none_or(|wanted| wanted.matches(name))
             && self
@@ -91,7 +90,7 @@ impl Selector {
                 .is_none_or(|wanted| namespace.is_some_and(|namespace| wanted.matches(namespace)))
     }
 
-    /// Whether it says nothing, and so means every object.
+    /// Whether it is empty, and so selects every object.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,9 +1,8 @@
-//! A host for tests: plugins are tested natively, with `cargo test` and nothing else.
+//! A host for tests: plugins are tested natively, with just `cargo test`.
 //!
-//! [`Harness`] calls hooks as the host does and holds their answers against the same rules: each hook is asked twice
-//! and has to answer the same; a patch is applied and the hook asked again, and then has to be content; nothing
-//! is touched that the hook may not touch; nothing is read, probed or changed that [`About`](crate::About) does not
-//! declare. A rule broken is a failed test that says which and what to do.
+//! [`Harness`] calls hooks as the host does and checks their answers against the same rules: each hook is called twice and must
+//! answer the same; after a patch is applied, the hook must return none; a hook touches only what it may; it reads, probes and
+//! changes only what [`About`](crate::About) declares. A broken rule is a failed test that names it and says what to do.
 //!
 //! ```
 //! use pivot_sdk::{prelude::*, test::{Harness, codes}};
@@ -85,7 +84,7 @@ impl<P: Exported> Harness<P> {
     /// A host with two empty sides, on which everything that the plugin declares is granted.
     ///
     /// # Panics
-    /// Where the host would refuse the plugin for what it says about itself.
+    /// If the host would refuse the plugin's description.
     pub fn new() -> Self {
         let about = P::about();
         declared::check(&about, P::HOOKS);
@@ -98,20 +97,20 @@ impl<P: Exported> Harness<P> {
         self
     }
 
-    /// Puts an object into the source, or replaces it.
+    /// Adds an object to the source, or replaces it.
     pub fn source(&mut self, object: impl Into<Object>) -> &mut Self {
         self.put(Side::Source, object)
     }
 
-    /// Puts an object into the target, or replaces it.
+    /// Adds an object to the target, or replaces it.
     pub fn target(&mut self, object: impl Into<Object>) -> &mut Self {
         self.put(Side::Target, object)
     }
 
-    /// Puts an object into a side, or replaces it.
+    /// Adds an object to a side, or replaces it.
     ///
     /// # Panics
-    /// Where it has no `apiVersion`, `kind` or name.
+    /// If it has no `apiVersion`, `kind` or name.
     pub fn put(&mut self, side: Side, object: impl Into<Object>) -> &mut Self {
         let object = object.into();
         fake::assert_named(&object);
@@ -119,38 +118,36 @@ impl<P: Exported> Harness<P> {
         self
     }
 
-    /// Takes an object away.
+    /// Removes an object.
     pub fn remove(&mut self, side: Side, key: &Key) -> &mut Self {
         self.fake.objects.remove(&(side, key.clone()));
         self
     }
 
-    /// The namespaces that move. Where a test does not say: all in which the source has objects.
+    /// Sets the namespaces that move. Default: all in which the source has objects.
     pub fn namespaces<'a>(&mut self, namespaces: impl IntoIterator<Item = &'a str>) -> &mut Self {
         self.fake.namespaces = Some(namespaces.into_iter().map(str::to_owned).collect());
         self
     }
 
-    /// The objects that move. Where a test does not say: all of the plugin's kinds that the source has in the namespaces
-    /// that move.
+    /// Sets the objects that move. Default: all of the plugin's kinds that the source has in the namespaces that move.
     pub fn moving<'a>(&mut self, keys: impl IntoIterator<Item = &'a Key>) -> &mut Self {
         self.fake.moving = Some(keys.into_iter().cloned().collect());
         self
     }
 
-    /// What an endpoint answers from now on: where it is probed as this probe does. One that a test says nothing about is
-    /// unreachable.
+    /// Sets the answer of an endpoint, for probes equal to this one. An endpoint without an answer is unreachable.
     pub fn endpoint(&mut self, probe: &Probe, answer: Result<Answer>) -> &mut Self {
         self.fake.endpoints.insert(fake::place(probe), answer);
         self
     }
 
-    /// An HTTP endpoint's status and body from now on.
+    /// Sets the status and body of an HTTP endpoint.
     pub fn answers(&mut self, url: &str, status: u16, body: impl Into<String>) -> &mut Self {
         self.endpoint(&Probe::get(url), Ok(Answer { status, body: body.into(), took_ms: 0 }))
     }
 
-    /// Reads of a kind fail with this error from now on: an operator who granted less, a server that is away.
+    /// Makes reads of a kind fail with this error: an operator who granted less, an unreachable server.
     pub fn fails(&mut self, side: Side, kind: &Kind, error: crate::Error) -> &mut Self {
         self.fake.failing.push((side, kind.clone(), error));
         self
@@ -161,7 +158,7 @@ impl<P: Exported> Harness<P> {
         &self.fake.log
     }
 
-    /// An object of a side, as it is now.
+    /// The current state of an object on a side.
     pub fn get(&self, side: Side, key: &Key) -> Option<&Object> {
         self.fake.objects.get(&(side, key.clone()))
     }

@@ -18,7 +18,7 @@ fn main() -> io::Result<()> {
     for file in files {
         let from = root.join(&file);
         let file = file.display().to_string().replace('\\', "/");
-        // A String's formatter can't fail.
+        // Writing to a String can't fail.
         let _ = writeln!(list, "    ({file:?}, include_str!({from:?})),");
     }
     list.push_str("]\n");

@@ -1,7 +1,7 @@
-//! Measures pivot-host beside clusterctl, and its plugins beside bare wasmtime, with the binary that users get.
+//! Measures pivot-host against clusterctl, and its plugins against bare wasmtime, with the binary that users get.
 //!
-//! What is measured and how is in `tests/bench`; here it is built. All are release builds: what is compared with must not be
-//! the slower program.
+//! `tests/bench` defines what is measured and how; this builds it. Everything is a release build: the comparison must not favour
+//! pivot-host.
 
 use std::process::Command;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     must(&mut command)
 }
 
-/// Builds the components that are measured, and says where they are.
+/// Builds the components that are measured, and passes on where they are.
 fn components(command: &mut Command) -> Result<()> {
     let (root, out) = (root()?, target()?.join("bench-plugins"));
     let (wit, sdk) = (root.join("wit"), root.join("sdk"));

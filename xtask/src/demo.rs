@@ -10,7 +10,7 @@ use crate::shell::{must, pivot_host, root, say, shown};
 
 const EXAMPLE: &str = "examples/metal3";
 const DIRECTORY: &str = "target/demo/cluster";
-/// How many file names are shown.
+/// How many file names are printed.
 const SHOWN: usize = 8;
 
 pub(crate) fn run() -> Result<()> {
@@ -52,7 +52,7 @@ fn list(directory: &Path) -> Result<()> {
         names.push(entry?.file_name().to_string_lossy().into_owned());
     }
     names.sort();
-    // Spread over all of them, so that more than one kind is seen.
+    // Spread over all of them, to show more than one kind.
     for name in names.iter().step_by(names.len().div_ceil(SHOWN).max(1)) {
         say(&format!("  {DIRECTORY}/{name}"));
     }

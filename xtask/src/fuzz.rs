@@ -1,12 +1,12 @@
-//! Opens components that nobody wrote, 100,000 mutated and 1,000 generated ones: the compiler is large, and no plugin may
-//! take more of a machine than its budget.
+//! Opens 100,000 mutated and 1,000 generated components: the compiler is large, and no plugin may use more of a machine than its
+//! budget.
 
 use anyhow::Result;
 
 use crate::shell::{cargo, must, pivot_host, root, say, target};
 
 const GUESTS: &str = "tests/guests";
-/// The small ones: what is opened a hundred thousand times must be compiled quickly.
+/// The small ones: what is opened a hundred thousand times must compile quickly.
 const SEEDS: [&str; 4] = ["older", "mute", "rival", "liar"];
 
 pub(crate) fn run(mutated: &str, generated: &str) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`, `pictures`. One file per command.
 //!
-//! Not a Makefile, because what builds the project is there anyway where the project is built.
+//! Not a Makefile, because the tools that build the project are already there.
 
 mod bench;
 mod demo;

@@ -1,8 +1,7 @@
-//! Builds the bundled plugins into a directory that `pivot-host move --plugins` takes: the components, what they are
-//! granted, and the lock.
+//! Builds the bundled plugins into a directory for `pivot-host move --plugins`: the components, their grants, and the lock.
 //!
-//! The lock is not in the repository, because it belongs to the very bytes that were built: another compiler, or another folder, makes others. It
-//! is written by the program that checks it.
+//! The lock is not in the repository, because it is tied to the exact bytes that were built: another compiler, or another folder,
+//! produces others. The program that checks it writes it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -46,7 +45,7 @@ fn build() -> Result<(PathBuf, Vec<PathBuf>)> {
     Ok((dist, components))
 }
 
-/// What an earlier build left: a plugin that is gone would be missed, an old digest would stay admitted.
+/// Removes an earlier build: a removed plugin would be missed, an old digest would stay admitted.
 fn clear(dist: &Path, components: &[PathBuf]) -> Result<()> {
     match fs::remove_file(dist.join(LOCK)) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -63,7 +62,7 @@ fn clear(dist: &Path, components: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// As an operator admits one that was reviewed: what the bundled `plugins.toml` enables is for this very file.
+/// Like an operator who admits a reviewed file: the section that the bundled `plugins.toml` enables is for this very file.
 fn admit(binary: &Path, component: &Path) -> Result<()> {
     let mut command = Command::new(binary);
     command.args(["plugin", "lock", "--grant"]).arg(component).stdout(Stdio::null());

@@ -1,4 +1,4 @@
-//! Running programs, and telling people about it.
+//! Runs programs, and prints what is going on.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// One line, or more, to stdout. Who reads it may have gone: that is no reason to stop.
+/// One or more lines to stdout. If the reader is gone, that is no reason to stop.
 pub(crate) fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{}", text.trim_end_matches('\n')).and_then(|()| out.flush());
@@ -18,7 +18,7 @@ pub(crate) fn root() -> Result<PathBuf> {
     Ok(here.parent().context("xtask lies in the work tree")?.to_owned())
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target directory.
 pub(crate) fn target() -> Result<PathBuf> {
     Ok(match std::env::var_os("CARGO_TARGET_DIR") {
         Some(dir) => root()?.join(dir),
@@ -26,13 +26,13 @@ pub(crate) fn target() -> Result<PathBuf> {
     })
 }
 
-/// The cargo that runs us.
+/// The cargo that runs this program.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<Command> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(arguments).current_dir(root()?);
-    // What the cargo that runs us says of xtask. Build scripts look at some of it (ring's does), so that the same crates
-    // would be built anew whenever a command of xtask follows one of cargo.
+    // Variables that the running cargo sets about xtask. Some build scripts read them (ring's does), so the same crates would be
+    // rebuilt whenever a command of xtask follows one of cargo.
     let about_us = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(about_us)) {
         command.env_remove(name);
@@ -50,14 +50,14 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Whether a program starts and is content.
+/// Whether a program starts and succeeds.
 pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Builds the program under test, and says where it is.
+/// Builds the program under test, and returns its path.
 pub(crate) fn pivot_host() -> Result<PathBuf> {
     must(&mut cargo(&["build", "--package", "pivot-host"])?)?;
     let binary = target()?.join("debug").join(format!("pivot-host{}", std::env::consts::EXE_SUFFIX));

@@ -6,7 +6,7 @@
 //! builds for wasm32 with nothing but serde_json. `cases.json` lists patches and whether they are allowed; it is run
 //! through this crate, through whole moves of the engine, and through the harness.
 //!
-//! Patches are judged by paths: what a plugin means by a patch is unknown, what it touches is not.
+//! Patches are judged by their paths: what a plugin intends is unknown, what it touches is not.
 
 pub mod names;
 mod paths;
@@ -20,11 +20,11 @@ pub use paths::{leaves, paths};
 /// The moments in which a plugin is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// How objects belong together; gives no patches.
+    /// How objects relate; gives no patches.
     Relate,
     /// Whether the move may continue; gives no patches.
     Check,
-    /// A provider's own pause of a source object.
+    /// A provider-specific pause of a source object.
     Hold,
     /// A change to an object about to be created.
     Adapt,
@@ -34,7 +34,7 @@ pub enum Hook {
     Settle,
 }
 
-/// As the contract spells it.
+/// As spelled in the contract.
 impl fmt::Display for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -51,8 +51,8 @@ impl fmt::Display for Hook {
 /// A patch that is out of bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The first path that the hook may not touch, or the name inside a list. These are the plugin's own words: how much
-    /// of them is shown is for the caller to decide.
+    /// The first path that the hook may not touch, or the name inside a list. The plugin chose this text: callers decide how much
+    /// of it is printed.
     pub touched: String,
     /// Why not.
     pub why: &'static str,
@@ -64,7 +64,7 @@ impl Violation {
         Self { touched: touched.to_owned(), why, hook }
     }
 
-    /// What is wrong, with what the patch touches shown as `touched`.
+    /// The error message, with `touched` as the path that is printed.
     pub fn message(&self, touched: &str) -> String {
         format!("its patch touches {touched}, which {} may not: {}", self.hook, self.why)
     }
@@ -91,14 +91,14 @@ pub fn violation(plugin: &str, hook: Hook, patch: &Value) -> Option<Violation> {
 fn refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&'static str> {
     let words: Vec<String> = path.split('/').skip(1).map(paths::unescaped).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    // Anywhere in the path: a template's annotations become those of what is made of it.
+    // At any level of the path: a template's annotations are copied to the objects made from it.
     if let Some(why) = words.iter().find_map(|word| reserved(plugin, word)) {
         return Some(why);
     }
     let pause = words.contains(&names::PAUSED);
     match (hook, words.as_slice()) {
         (Hook::Relate | Hook::Check, _) => Some("it gives no patches"),
-        // It may pause more, never less: while the source is held, nothing there may begin to act.
+        // It may pause more, never less: while the source is held, nothing there may become active.
         (Hook::Hold, _) if pause && value.is_null() => Some("it may pause, but never unpause"),
         (Hook::Settle, _) if pause => Some(PAUSE),
         (Hook::Hold | Hook::Settle, ["metadata", ..]) => metadata(&words, value),
@@ -118,7 +118,7 @@ fn refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&'stat
 
 const PAUSE: &str = "only the move pauses and unpauses";
 
-/// Of the metadata labels and annotations may be changed, each by name.
+/// In the metadata, labels and annotations may be changed, each by name.
 fn metadata(words: &[&str], value: &Value) -> Option<&'static str> {
     match words {
         ["metadata", "annotations" | "labels", _] if value.is_string() || value.is_null() => None,
@@ -131,8 +131,7 @@ fn metadata(words: &[&str], value: &Value) -> Option<&'static str> {
     }
 }
 
-/// A name that is out of bounds wherever it is, inside a list, and why: lists are written whole, so what is in them has
-/// no path.
+/// A name that is out of bounds, found inside a list, and why: lists are written whole, so their contents have no path.
 fn in_a_list<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
     fn any<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
         match value {
@@ -154,7 +153,7 @@ fn in_a_list<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static st
 
 /// Why no hook may touch a label or annotation of this name; none if its name is not reserved.
 fn reserved(plugin: &str, name: &str) -> Option<&'static str> {
-    // The inverse of a hold would carry it, secret data included, into an annotation that plugins read.
+    // The inverse of a hold would copy it, including secret data, into an annotation that plugins read.
     if name == names::LAST_APPLIED {
         return Some("it holds a copy of the whole object, secret data included");
     }

@@ -1,4 +1,4 @@
-//! A plugin behind the contract's interfaces.
+//! Adapts a plugin to the contract's interfaces.
 
 use std::marker::PhantomData;
 
@@ -11,11 +11,11 @@ use super::bindings::{
 use super::{convert, panic};
 use crate::{Move, Object, Patch, Plugin, Point, Result, Settlement};
 
-/// A plugin as the component's exports. [`export!`](crate::export!) gives it a name.
+/// A plugin as the component's exports. [`export!`](crate::export!) names it.
 #[derive(Debug)]
 pub struct Adapter<P>(PhantomData<P>);
 
-/// What is done before each call: an instance serves one, so that is also once per instance.
+/// Runs before each call: an instance serves one call, so also once per instance.
 fn plugin<P: Plugin>() -> Result<P, types::Error> {
     panic::speak();
     P::configure().map_err(convert::error)

@@ -1,4 +1,4 @@
-//! From the contract's types to the author's and back.
+//! Converts the contract's types to the author's and back.
 
 use super::bindings::{
     describe::exports::pivot::provider::describe, describe::pivot::provider::types,
@@ -62,7 +62,7 @@ pub(super) fn about(about: About) -> describe::Description {
     };
     let change = |change: crate::Change| describe::Change {
         hook: change.hook.as_str().to_owned(),
-        // Only hooks that have a side are ever put into a change.
+        // A change always has a hook with a side.
         side: change.hook.side().map_or("", |side| side.as_str()).to_owned(),
         kind: kind(change.kind),
     };

@@ -11,13 +11,13 @@ use crate::{
 };
 
 impl<P: Exported> Harness<P> {
-    /// How an object belongs together with others.
+    /// How an object relates to others.
     ///
     /// # Errors
-    /// What the plugin answers.
+    /// The plugin's error.
     ///
     /// # Panics
-    /// Where a rule is broken; as in all the hooks below.
+    /// If a rule is broken; as in all the hooks below.
     pub fn relate(&mut self, object: impl Into<Object>) -> Result<Vec<Relation>> {
         let object = self.seen(Hook::Relate, object);
         let relations = self.twice(Hook::Relate, |plugin| plugin.relate(&object))?;
@@ -30,10 +30,10 @@ impl<P: Exported> Harness<P> {
         Ok(relations)
     }
 
-    /// Whether the move may go on.
+    /// Whether the move may continue.
     ///
     /// # Errors
-    /// What the plugin answers.
+    /// The plugin's error.
     pub fn check(&mut self, point: Point) -> Result<Vec<Finding>> {
         let moving = Move {
             id: "test".to_owned(),
@@ -50,10 +50,10 @@ impl<P: Exported> Harness<P> {
         Ok(findings)
     }
 
-    /// The provider's own pause of a source object.
+    /// The provider-specific pause of a source object.
     ///
     /// # Errors
-    /// What the plugin answers.
+    /// The plugin's error.
     pub fn hold(&mut self, object: impl Into<Object>) -> Result<Patch> {
         let object = self.seen(Hook::Hold, object);
         let patch = self.twice(Hook::Hold, |plugin| plugin.hold(&object))?;
@@ -64,7 +64,7 @@ impl<P: Exported> Harness<P> {
     /// A change to an object about to be created.
     ///
     /// # Errors
-    /// What the plugin answers.
+    /// The plugin's error.
     pub fn adapt(&mut self, object: impl Into<Object>) -> Result<Patch> {
         let object = self.seen(Hook::Adapt, object);
         let patch = self.twice(Hook::Adapt, |plugin| plugin.adapt(&object))?;
@@ -75,7 +75,7 @@ impl<P: Exported> Harness<P> {
     /// The status of an object just created.
     ///
     /// # Errors
-    /// What the plugin answers.
+    /// The plugin's error.
     pub fn restore(&mut self, source: impl Into<Object>, created: impl Into<Object>) -> Result<Patch> {
         let (source, created) = (self.seen(Hook::Restore, source), self.seen(Hook::Restore, created));
         let patch = self.twice(Hook::Restore, |plugin| plugin.restore(&source, &created))?;
@@ -83,11 +83,10 @@ impl<P: Exported> Harness<P> {
         Ok(patch)
     }
 
-    /// What is still to be done before an object is released. A patch is carried out on the target's object, where the
-    /// target has it.
+    /// What remains to be done before an object is released. A patch is applied to the target's object, if the target has it.
     ///
     /// # Errors
-    /// What the plugin answers.
+    /// The plugin's error.
     pub fn settle(&mut self, object: impl Into<Object>) -> Result<Settlement> {
         let object = self.seen(Hook::Settle, object);
         let settlement = self.twice(Hook::Settle, |plugin| plugin.settle(&object))?;
@@ -118,7 +117,7 @@ impl<P: Exported> Harness<P> {
         Ok(settlement)
     }
 
-    /// An object as the hook gets it; the host calls hooks for declared kinds only.
+    /// An object as the hook receives it; the host calls hooks for declared kinds only.
     fn seen(&self, hook: Hook, object: impl Into<Object>) -> Object {
         let object = object.into();
         assert_named(&object);
@@ -130,7 +129,7 @@ impl<P: Exported> Harness<P> {
         self.fake.shown(&object)
     }
 
-    /// Asks twice, each time with a fresh plugin, as the host does.
+    /// Calls it twice, each time with a fresh plugin, as the host does.
     fn twice<T: PartialEq + Debug>(&mut self, hook: Hook, ask: impl Fn(&P) -> Result<T>) -> Result<T> {
         if !P::HOOKS.contains(&hook) {
             self.broken(hook, None, "the host does not call it: export! does not name it");
@@ -157,7 +156,7 @@ impl<P: Exported> Harness<P> {
         first
     }
 
-    /// Applies a patch and asks again: then there must be nothing left to change.
+    /// Applies a patch and calls the hook again: then there must be nothing left to change.
     fn patched(
         &mut self,
         hook: Hook,
@@ -177,7 +176,7 @@ impl<P: Exported> Harness<P> {
         Ok(())
     }
 
-    /// The object with the patch applied, which is held against the bounds and against what is declared.
+    /// The object with the patch applied, after checking the patch against the bounds and the declaration.
     fn within_bounds(&self, hook: Hook, object: &Object, patch: &Patch) -> Object {
         let Some(patch) = patch.to_value() else { return object.clone() };
         let kind = object.kind();

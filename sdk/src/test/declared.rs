@@ -1,4 +1,4 @@
-//! Whether what a plugin says about itself makes sense, and whether it does no more than it says.
+//! Checks that a plugin's description makes sense, and that the plugin stays within it.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn makes_sense(about: &About, hooks: &[Hook]) -> Result<(), String> {
     }
 }
 
-/// Whether what an object needs is in a namespace that moves, or where the plugin said that it reaches. The error says what to add.
+/// Whether the needed object is in a namespace that moves, or within the declared reach. The error says what to add.
 pub(super) fn may_need(
     about: &About,
     object: &Object,
@@ -79,7 +79,7 @@ pub(super) fn may_need(
     ))
 }
 
-/// Whether a question is one that the plugin said it would ask. The error says what to add.
+/// Whether a question was declared. The error says what to add.
 pub(super) fn may_read(about: &About, query: &Query, moving: &BTreeSet<String>) -> Result<(), String> {
     let declared = about.reads.iter().any(|read| {
         let there = match (read.namespace.as_deref(), query.namespace.as_deref()) {

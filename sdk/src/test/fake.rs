@@ -1,4 +1,4 @@
-//! The host's functions natively: answered by the harness whose test calls the hook on this thread.
+//! The host's functions for native tests: answered by the harness whose test calls the hook on this thread.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use crate::probe::{Answer, Probe};
 use crate::query::Query;
 use crate::{About, Error, Hook, Key, Kind, Object, Result, Side};
 
-/// Where an object is not even named, a test would test nothing.
+/// A test with an unnamed object would test nothing.
 pub(super) fn assert_named(object: &Object) {
     let kind = object.kind();
     if kind.kind.is_empty() || object.name().is_empty() || object.text("/apiVersion").is_none() {
@@ -36,7 +36,7 @@ pub(super) struct Fake {
     pub(super) log: Vec<(Level, String)>,
     /// The hook that is being called.
     pub(super) hook: Option<Hook>,
-    /// What the plugin did that the host would not have allowed.
+    /// What the plugin did that the host would not allow.
     pub(super) wrongs: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Fake {
         }
     }
 
-    /// Answers with this host while `ask` runs; it comes back with what it saw.
+    /// Answers with this host while `ask` runs; afterwards it has recorded the calls.
     pub(super) fn while_asking<T>(&mut self, hook: Hook, ask: impl FnOnce() -> T) -> T {
         let mut fake = self.clone();
         fake.hook = Some(hook);
@@ -126,7 +126,7 @@ impl Fake {
         Ok(found.map(|(_, object)| self.shown(object).value().to_string()).collect())
     }
 
-    /// An object as the plugin gets to see it.
+    /// An object as the plugin receives it.
     pub(super) fn shown(&self, object: &Object) -> Object {
         if self.about.secret_data || object.kind() != Kind::core("Secret") {
             return object.clone();
@@ -158,7 +158,7 @@ fn in_any(key: &Key, namespaces: &BTreeSet<String>) -> bool {
     key.namespace.as_ref().is_none_or(|namespace| namespaces.contains(namespace))
 }
 
-/// What tells one endpoint from another.
+/// Identifies an endpoint.
 pub(super) fn place(probe: &Probe) -> String {
     format!("{} {} {}", probe.http, probe.vantage.as_str(), probe.address)
 }
@@ -176,7 +176,7 @@ pub(crate) fn config() -> String {
 }
 
 pub(crate) fn log(level: Level, message: &str) {
-    // Shown by the test runner where the test fails.
+    // Printed by the test runner if the test fails.
     eprintln!("plugin: {}: {message}", level.as_str());
     current(|fake| fake.log.push((level, message.to_owned())));
 }

@@ -1,4 +1,4 @@
-//! One object's way through a move.
+//! The path of one object through a move.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::Harness;
 use crate::patch::{apply, between};
 use crate::{Exported, Finding, Hook, Object, Patch, Result, Settlement, Side};
 
-/// The host gives up on a plugin that goes on patching; so does a test.
+/// The host stops a plugin that keeps patching; so does a test.
 const ROUNDS: usize = 20;
 
-/// An object at each station of a move. Where the plugin lacks a hook, nothing changed there.
+/// An object at each stage of a move. If the plugin lacks a hook, nothing changed in that stage.
 #[derive(Clone, Debug)]
 pub struct Journey {
     /// In the source, held.
@@ -18,23 +18,23 @@ pub struct Journey {
     pub created: Object,
     /// In the target, its status restored.
     pub restored: Object,
-    /// In the target, released: what was held is undone, what plugins remembered is gone. Where the plugin waits
-    /// or stops, as it is then.
+    /// In the target, released: holds are undone, stored annotations are removed. If the plugin waits or stops, its state at that
+    /// time.
     pub settled: Object,
     /// What the plugin waits for, or stops at.
     pub open: Option<Finding>,
 }
 
 impl<P: Exported> Harness<P> {
-    /// Moves one object from the source to the target: hold, adapt, restore and settle, as far as the plugin has them, with the
-    /// host's own part in between. The target's object is left in the harness.
+    /// Moves one object from the source to the target: hold, adapt, restore and settle, if the plugin has them, with the host's
+    /// own steps in between. The target's object is left in the harness.
     ///
     /// # Errors
-    /// What the plugin answers.
+    /// The plugin's error.
     ///
     /// # Panics
-    /// Where a rule is broken, or where the object at the end has other labels or annotations than at the start, but
-    /// for those that `adapt` changed.
+    /// If a rule is broken, or if the object ends with other labels or annotations than it started with, except those that
+    /// `adapt` changed.
     pub fn journey(&mut self, object: impl Into<Object>) -> Result<Journey> {
         let object = object.into();
         let has = |hook| P::HOOKS.contains(&hook);
@@ -54,7 +54,7 @@ impl<P: Exported> Harness<P> {
         let adapted = adapt.to_value().unwrap_or_default();
         let none = Value::Object(serde_json::Map::new());
         for map in ["/metadata/labels", "/metadata/annotations"] {
-            // What `adapt` changed is the plugin's to say: `settle` may change it again, and what it remembers is gone.
+            // The plugin decides about what `adapt` changed: `settle` may change it again, and stored annotations are gone.
             let entries = |object: &Object| {
                 let mut entries = object.get(map).unwrap_or(&none).clone();
                 if let (Some(Value::Object(changed)), Value::Object(entries)) =
@@ -76,7 +76,7 @@ impl<P: Exported> Harness<P> {
         Ok(Journey { held, created, restored, settled, open })
     }
 
-    /// Asks `settle` until it is done, waits or stops.
+    /// Calls `settle` until it is done, waits or stops.
     fn settle_until(&mut self, now: &mut Object) -> Result<Option<Finding>> {
         for _ in 0..ROUNDS {
             match self.settle(&*now)? {
@@ -88,7 +88,7 @@ impl<P: Exported> Harness<P> {
         panic!("{}: settle on {}: {ROUNDS} patches and still not done", self.fake.about.name, now.key());
     }
 
-    /// What the host does in the end: undoes what was held, and removes what plugins remembered.
+    /// What the host does at the end: undoes holds, and removes the plugins' stored annotations.
     fn let_go(&self, before: &Object, held: &Object, now: &Object) -> Object {
         let mut value = now.value().clone();
         if let Some(undo) = between(held.value(), before.value()) {
@@ -110,7 +110,7 @@ fn patched(object: &Object, patch: &Patch) -> Object {
     Object::from(value)
 }
 
-/// What the host and an API server make of an object that is created: no status, another identity.
+/// What the host and an API server make of an object on creation: no status, another identity.
 fn copied(object: &Object) -> Object {
     let mut value = object.value().clone();
     if let Value::Object(fields) = &mut value {

@@ -1,17 +1,17 @@
-//! Which probes a declared `host:port` pattern stands for: as the host reads it.
+//! Which probes a declared `host:port` pattern covers: interpreted like in the host.
 
 use std::net::IpAddr;
 
 use crate::endpoints::{Probe, Vantage};
 
-/// Whether a text is a pattern.
+/// Whether a text is a valid pattern.
 pub(super) fn is_one(pattern: &str) -> bool {
     let Some((host, port)) = pattern.rsplit_once(':') else { return false };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     !host.is_empty() && !host.contains("://") && (port == "*" || port.parse::<u16>().is_ok())
 }
 
-/// Whether a pattern stands for a probe.
+/// Whether a pattern covers a probe.
 pub(super) fn matches(pattern: &str, probe: &Probe) -> bool {
     let Some((host, port)) = endpoint(probe) else { return false };
     let Some((wanted, wanted_port)) = pattern.rsplit_once(':') else { return false };
@@ -31,7 +31,7 @@ pub(super) fn matches(pattern: &str, probe: &Probe) -> bool {
     }
 }
 
-/// The host and port that a probe reaches for.
+/// The host and port of a probe.
 fn endpoint(probe: &Probe) -> Option<(String, u16)> {
     let (address, default) = match (&probe.vantage, probe.http) {
         (Vantage::Through(_), _) => {

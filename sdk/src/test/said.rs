@@ -1,10 +1,10 @@
-//! What a plugin says to people: it must be worth reading.
+//! A plugin's messages to people: they must be worth reading.
 
 use crate::{Error, Finding, Relation, Settlement, Severity};
 
 /// The host cuts longer sentences.
 const SENTENCE: usize = 1_000;
-/// The host refuses an answer of more parts.
+/// The host refuses an answer with more parts.
 const MANY: usize = 1_000;
 
 pub(super) fn relations(relations: &[Relation]) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! The project that `pivot-host plugin new` writes.
 //!
-//! It carries the SDK and the contract in `.pivot-sdk`: a vendor needs neither this repository nor a registry that has the
-//! crate, and what the plugin was built against stays with it. To change to another version, replace that folder.
+//! It includes the SDK and the contract in `.pivot-sdk`: a vendor needs neither this repository nor a registry that has the
+//! crate, and what the plugin was built against stays with it. To use another version, replace that folder.
 
 use std::fmt;
 
@@ -47,7 +47,8 @@ pub fn files(name: &str) -> Result<Vec<(String, String)>, BadName> {
     Ok(project.chain(sdk).collect())
 }
 
-/// The host's rule for plugins' names, and Cargo's for packages': no keyword and no crate that the project depends on.
+/// The host's rule for plugins' names, and Cargo's for packages': not a keyword or the name of a crate that the project depends
+/// on.
 fn is_name(name: &str) -> bool {
     let word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Where the crates are, and the files that cargo compiles as their roots.
+//! Finds the crates, and the files that cargo compiles as their roots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(super) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// All files of a work tree, but for what is built or hidden.
+/// All files of a work tree, except built and hidden ones.
 pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     visit(root, &mut |file| {
@@ -49,8 +49,8 @@ pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The roots of a crate's targets, as cargo finds them: the library, the binary, the build script, integration tests.
-/// Where one integration test declares the others as its modules, they are found twice, which does no harm.
+/// The roots of a crate's targets, as cargo finds them: the library, the binary, the build script, integration tests. If one
+/// integration test declares the others as its modules, they are found twice, which does no harm.
 pub(super) fn targets(package: &Path) -> Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> =
         ["src/lib.rs", "src/main.rs", "build.rs"].iter().map(|file| package.join(file)).collect();
@@ -68,7 +68,7 @@ pub(super) fn targets(package: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Calls `each` for the files below a folder, but for what is built or hidden.
+/// Calls `each` for the files below a folder, except built and hidden ones.
 fn visit(folder: &Path, each: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
         let entry = entry?;

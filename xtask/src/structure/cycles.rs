@@ -1,4 +1,4 @@
-//! Cycles among imports.
+//! Import cycles.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::imports::Imports;
 
-/// Files each of which is reached from each other, with the imports among them.
+/// Files that all reach each other, with the imports among them.
 pub(super) struct Cycle<'a> {
     files: BTreeSet<&'a Path>,
     imports: &'a Imports,
 }
 
-/// All cycles, those with a file in common as one.
+/// All cycles; those with a common file are merged.
 pub(super) fn find(imports: &Imports) -> Vec<Cycle<'_>> {
     let mut cycles: Vec<Cycle<'_>> = Vec::new();
     for file in imports.keys().map(|(from, _)| from.as_path()) {
@@ -43,7 +43,7 @@ fn reached<'a>(imports: &'a Imports, start: &Path) -> BTreeSet<&'a Path> {
     reached
 }
 
-/// A line for each import: from which file, to which, and what.
+/// One line per import: from which file, to which, and what.
 impl fmt::Display for Cycle<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let among = |file: &Path| self.files.contains(file);

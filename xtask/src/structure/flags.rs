@@ -1,7 +1,7 @@
-//! Texts of the libraries that name a flag or a command of a program.
+//! Finds texts of the libraries that name a flag or a command of a program.
 //!
-//! Remedies are values: only the command line knows how they are typed, so that other programs on the same libraries can offer
-//! them in their own way. Comments and test code may name what they like.
+//! Remedies are values: only the command line knows their flags, so that other programs on the same libraries can present them in
+//! their own way. Comments and test code may name flags.
 
 use std::path::{Path, PathBuf};
 

@@ -1,12 +1,12 @@
-//! Which file of a crate imports what from which other.
+//! Which file of a crate imports what from which other file.
 //!
-//! A name counts where it is defined: what is re-exported (`pub use`) is followed to its file, so that `crate::Key` is an
-//! import from `object.rs` and not from the crate's root. A `pub use` is itself an import only if the file that has it
-//! uses the name, too. A module that is imported counts for what is then reached through it. `mod name;` is no import.
-//! A glob import counts as one from the file that it names, and re-exports through a glob end there.
+//! A name counts where it is defined: re-exports (`pub use`) are followed to their file, so that `crate::Key` is an import from
+//! `object.rs` and not from the crate's root. A `pub use` is itself an import only if its file uses the name, too. An imported
+//! module counts for what is then reached through it. `mod name;` is not an import. A glob import counts as one from the file
+//! that it names, and re-exports through a glob are not followed further.
 //!
-//! What text does not show is not seen: a type whose methods are called without its name being written, names that
-//! macros put together, modules inside macros.
+//! Some imports can't be seen in the text: a type whose methods are called without writing its name, names that macros assemble,
+//! modules inside macros.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use super::source::{Module, Use, tokens};
 /// From a file to another, the names.
 pub(super) type Imports = BTreeMap<(PathBuf, PathBuf), BTreeSet<String>>;
 
-/// Of the files of one crate, whose folder is given relative to the work tree.
+/// The imports of one crate, whose folder is relative to the work tree.
 pub(super) fn of(root: &Path, package: &Path) -> Result<Imports> {
     let mut imports = Imports::new();
     for target in targets(&root.join(package))? {
@@ -30,7 +30,7 @@ pub(super) fn of(root: &Path, package: &Path) -> Result<Imports> {
     Ok(imports)
 }
 
-/// The files of one crate's library, sorted; those that are only tests are left out.
+/// The files of one crate's library, sorted, without test-only files.
 pub(super) fn library(root: &Path, package: &Path) -> Result<BTreeSet<PathBuf>> {
     let root = root.join(package).join("src/lib.rs");
     let mut tree = Tree::default();
@@ -66,7 +66,7 @@ impl Tree {
         self.add(Module::read(tokens(file)?), file, path, &children)
     }
 
-    /// Takes in a module and those below it, whose files are in the folder `children`.
+    /// Adds a module and those below it, whose files are in the folder `children`.
     fn add(&mut self, mut module: Module, file: &Path, path: &[String], children: &Path) -> Result<()> {
         let below = |name: &String| [path, std::slice::from_ref(name)].concat();
         for (name, inner) in std::mem::take(&mut module.inline) {
@@ -113,8 +113,8 @@ impl Tree {
         }
     }
 
-    /// Where a path leads that is written in a module: nowhere if it is out of the crate, or no name that text shows;
-    /// to more than one place if a name is imported twice, under different conditions.
+    /// Where a path that is written in a module leads: empty if it is outside the crate or the text doesn't show the name;
+    /// several places if a name is imported twice, under different conditions.
     fn resolve(&self, at: &[String], path: &[String], depth: usize) -> Vec<Found> {
         let Some((first, rest)) = path.split_first() else { return Vec::new() };
         match first.as_str() {
@@ -137,7 +137,7 @@ impl Tree {
         }
         let Some((file, module)) = self.modules.get(&at) else { return Vec::new() };
         let members = self.member(&at, name, depth);
-        // What is imported there from another crate is nothing of this one.
+        // An import from another crate is not this crate's.
         if members.is_empty() && !module.uses.iter().any(|import| import.name.as_ref() == Some(name)) {
             return vec![Found::Item(file.clone(), name.clone())];
         }

@@ -1,8 +1,8 @@
-//! Checks the structure of the code: no file imports in a circle, pivot-core offers nothing that nobody uses, no text of the
-//! core, the engine and the places names a flag, and what the pages about the code name is there.
+//! Checks the structure of the code: no import cycles between files, no unused public items in pivot-core, no flags in texts of
+//! core, engine and places, and no names on the pages about the code that don't exist.
 //!
-//! All of it reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, which is why
-//! this stage takes about a second. `imports` and `public` say what they can't see.
+//! It reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, so this stage takes
+//! about a second. `imports` and `public` document what they can't see.
 
 mod crates;
 mod cycles;
@@ -20,9 +20,9 @@ use anyhow::{Result, bail};
 const FOLDERS: [&str; 5] = ["host", "sdk", "plugins", "tests", "xtask"];
 /// The crate whose public items must all be used by other crates.
 const CORE: &str = "host/core";
-/// The crates whose texts name no flag: what can be typed is the command line's to say.
+/// The crates whose texts name no flag: only the command line knows what can be typed.
 const FLAGLESS: [&str; 3] = [CORE, "host/engine", "host/places"];
-/// The pages on which every name of a file, function or test must lead somewhere.
+/// The pages on which every name of a file, function or test must exist.
 const PAGES: [&str; 5] = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",

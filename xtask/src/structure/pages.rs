@@ -1,8 +1,8 @@
-//! The pages that explain the code name files, functions and tests; this checks that all of them exist.
+//! Checks that the files, functions and tests named on the pages about the code exist.
 //!
 //! A page names them in code spans:
 //!
-//! - `engine/src/phases/commit.rs`: a file or a folder, by the end of its path; exactly one path may end so;
+//! - `engine/src/phases/commit.rs`: a file or a folder, by the end of its path, which must be unique;
 //! - `phases/commit.rs:release_list`: something that this file defines: a function, a type, a constant;
 //! - `engine: the_same_cluster_twice`: a function, mostly a test, in a file below a folder called `engine`.
 //!
@@ -18,9 +18,9 @@ use proc_macro2::{TokenStream, TokenTree};
 use super::crates::files;
 use super::source::tokens;
 
-/// What may come before the name of something that a file defines.
+/// The keywords before the name of an item that a file defines.
 const KEYWORDS: [&str; 7] = ["fn", "struct", "enum", "trait", "type", "const", "static"];
-/// How the names of files end that pages speak of.
+/// The extensions of the files that pages name.
 const ENDINGS: [&str; 7] = [".rs", ".md", ".toml", ".wit", ".json", ".lock", ".yaml"];
 
 /// What a code span names.
@@ -33,7 +33,7 @@ enum Named<'a> {
     Below(&'a str, &'a str),
 }
 
-/// A line for each name on these pages that leads nowhere.
+/// One line for each name on these pages that doesn't exist.
 pub(super) fn violations(root: &Path, pages: &[&str]) -> Result<Vec<String>> {
     let tree = Tree::read(root)?;
     let mut found = Vec::new();
@@ -83,7 +83,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether it is a path: by the ending of a file, or by a slash in it. `pivot-host.io/move` is an annotation.
+/// Whether it is a path: by a file extension, or by a slash in it. `pivot-host.io/move` is an annotation.
 fn is_path(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     if text.is_empty() || text.starts_with(['.', '-', '/']) || !text.chars().all(plain) {

@@ -74,7 +74,7 @@ fn a_parent_that_calls_a_child_which_imports_from_it_is_a_cycle() {
     let parent = ("host/cli/src/main.rs", "mod child; struct Shared; fn main() { child::go() }");
     let child = ("host/cli/src/child.rs", "use super::Shared; pub(super) fn go() {}");
     assert!(report(&[parent, child]).contains("main.rs -> host/cli/src/child.rs: go"));
-    // To declare it is no import.
+    // Declaring it is no import.
     assert_eq!(report(&[("host/cli/src/main.rs", "mod child; struct Shared;"), child]), "");
 }
 

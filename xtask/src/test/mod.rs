@@ -1,4 +1,4 @@
-//! Checks everything, cheapest first; the first stage that fails ends it.
+//! Checks everything, cheapest first, and stops at the first stage that fails.
 
 mod stages;
 mod tally;
@@ -48,7 +48,7 @@ struct Ended {
     result: Result<()>,
 }
 
-/// Runs stages side by side. The first says what it does while it does it, the others when they have ended.
+/// Runs stages concurrently. The first prints its output live, the others when they have ended.
 fn run_all(stages: &[Stage]) -> Vec<Ended> {
     let Some((first, others)) = stages.split_first() else { return Vec::new() };
     thread::scope(|scope| {
@@ -81,13 +81,13 @@ fn run_one(stage: Stage, out: &mut dyn FnMut(&str)) -> Ended {
     let mut found = Tally::default();
     let result = stage.run(&mut found, out);
     if result.is_err() && found.failed == 0 {
-        // What does not compile has failed, too.
+        // A compile error counts as a failure, too.
         found.failed = 1;
     }
     Ended { stage, found, took: begun.elapsed(), result }
 }
 
-/// The stages to run, and those that were to be left out.
+/// The stages to run, and those that were excluded.
 fn choose(typed: &[&str]) -> Result<(Vec<Stage>, Vec<Stage>)> {
     match typed {
         [] => Ok((Stage::ALL.to_vec(), Vec::new())),

@@ -1,4 +1,4 @@
-//! What is checked, in this order.
+//! The stages, in order.
 
 use std::fmt;
 use std::process::Command;
@@ -23,7 +23,7 @@ pub(super) enum Stage {
     Metal3,
 }
 
-/// The test binaries of the scenarios, but for the one that is a stage of its own.
+/// The test binaries of the scenarios, except the one that is a stage of its own.
 const SCENARIOS: [&str; 3] = ["scenarios", "managers", "plugins"];
 const METAL3: &str = "metal3";
 
@@ -63,13 +63,13 @@ impl Stage {
         }
     }
 
-    /// Whether it runs servers, which are built with Go where they are not there yet.
+    /// Whether it runs servers, which are built with Go if they are missing.
     pub(super) fn needs_servers(self) -> bool {
         matches!(self, Self::Lab | Self::Scenarios | Self::Metal3)
     }
 
-    /// Whether two stages run side by side: Metal3's operators wait for their own clocks more than they compute, and
-    /// leave the processors to other moves.
+    /// Whether two stages run concurrently: Metal3's operators wait for their own clocks more than they compute, and leave the
+    /// processors to other moves.
     pub(super) fn beside(self, next: Self) -> bool {
         (self, next) == (Self::Scenarios, Self::Metal3)
     }
@@ -100,8 +100,8 @@ impl Stage {
     }
 }
 
-/// The workspaces beside the main one: what is built for wasm32, and can be built and tested natively; and what makes
-/// components at random.
+/// The workspaces beside the main one: those that are built for wasm32 and can be built and tested natively, and the one that
+/// generates components.
 const BESIDE: [&str; 3] = ["plugins", "tests/guests", "tests/fuzz"];
 
 /// The same for all workspaces.

@@ -1,4 +1,4 @@
-//! How many tests passed and failed, read from what cargo says.
+//! Counts passed and failed tests in cargo's output.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -43,7 +43,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Runs tests, hands on what they say and counts them.
+/// Runs tests, passes on their output and counts them.
 pub(super) fn counted(command: &mut Command, tally: &mut Tally, out: &mut dyn FnMut(&str)) -> Result<()> {
     let shown = shown(command);
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("start `{shown}`"))?;

@@ -1,11 +1,11 @@
-//! Is everything there? A tool that is missing is a failure that says what to do, not a stage that is skipped.
+//! Checks that all tools are there. A missing tool is a failure that says what to do, not a skipped stage.
 
 use anyhow::{Result, bail};
 
 use super::stages::Stage;
 use crate::shell::{say, works};
 
-/// Fails unless the chosen stages have what they need. What rustup can install is installed.
+/// Fails unless the chosen stages have what they need. Installs what rustup can install.
 pub(super) fn check(chosen: &[Stage]) -> Result<()> {
     let mut missing = Vec::new();
     if !works("cargo", &["--version"]) {

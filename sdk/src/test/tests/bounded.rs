@@ -1,4 +1,4 @@
-//! The table of patches that the host is held against, through the harness.
+//! The host's table of patches, run through the harness.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,10 +12,10 @@ use crate::test::Harness;
 
 const HOST: Kind = Kind::new("example.io", "Host");
 
-/// Gives the patch of its configuration in every hook.
+/// Returns the patch in its configuration from every hook.
 #[derive(Default, Deserialize)]
 struct Hosts {
-    /// As text: a configuration has no null.
+    /// As text: a configuration can't contain null.
     patch: String,
 }
 
@@ -55,7 +55,7 @@ impl Plugin for Hosts {
 
 crate::export!(Hosts, hooks = [hold, adapt, restore, settle]);
 
-/// An object that has what the patch takes away.
+/// An object that has what the patch removes.
 fn host(patch: &Value) -> Object {
     let object = Object::from(json!({
         "apiVersion": "example.io/v1", "kind": "Host", "metadata": {"name": "a", "namespace": "n", "uid": "1"},

@@ -1,4 +1,4 @@
-//! What a test sees when all is well: answers, journeys, and a wrong configuration.
+//! What a test sees if all is well: answers, journeys, and an invalid configuration.
 
 use serde_json::json;
 

@@ -1,15 +1,15 @@
-//! Leaves ConfigMaps in the source that carry a label: what describes the management cluster itself stays there.
+//! Leaves ConfigMaps with a certain label in the source: those that describe the management cluster itself.
 
 use pivot_sdk::prelude::*;
 use serde::Deserialize;
 
 const CONFIG_MAP: Kind = Kind::core("ConfigMap");
 
-/// What the operator may write below `[plugins.{{name}}.config]`.
+/// The configuration: the fields of `[plugins.{{name}}.config]`.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Stays {
-    /// The label of what stays.
+    /// The label of ConfigMaps that stay.
     label: String,
 }
 
