@@ -1,8 +1,8 @@
-//! Counting requests where they arrive: in the API server's own audit log.
+//! Counts requests where they arrive: in the API server's own audit log.
 //!
-//! "Three mutating requests per moved object" is a promise, and what a client believes to have sent is no evidence: libraries
-//! repeat requests, and discover kinds behind the caller's back. The log names each request's user agent, so the program under
-//! test, the peer, the controllers and the lab itself can be told apart.
+//! "Three mutating requests per moved object" is a promise, and what a client believes it has sent is no evidence: libraries
+//! repeat requests, and discover kinds without the caller knowing. The log has each request's user agent, so that the program
+//! under test, the peer, the controllers and the lab itself can be told apart.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -25,24 +25,24 @@ const MUTATING: [&str; 5] = ["create", "update", "patch", "delete", "deletecolle
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mark(u64);
 
-/// One answered request; of a watch, its beginning.
+/// One answered request; for a watch, its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What the client calls itself.
+    /// The client's user agent.
     pub user_agent: String,
-    /// Whom the server takes it for.
+    /// The authenticated user.
     pub user: String,
     /// get, list, watch, create, update, patch, delete, deletecollection.
     pub verb: String,
-    /// `machines.cluster.x-k8s.io`, `machines.cluster.x-k8s.io/status`, `secrets`; the path where no resource is asked for.
+    /// `machines.cluster.x-k8s.io`, `machines.cluster.x-k8s.io/status`, `secrets`; the path if it is not about a resource.
     pub resource: String,
     /// Empty outside namespaces.
     pub namespace: String,
-    /// Empty for lists, and where the server makes up the name.
+    /// Empty for lists, and if the server generates the name.
     pub name: String,
     /// The answer's HTTP status.
     pub code: u16,
-    /// It was asked to change nothing.
+    /// It was a dry run.
     pub dry_run: bool,
     /// When it arrived and when it was answered, by the server's clock.
     pub times: Option<(Timestamp, Timestamp)>,
@@ -55,12 +55,12 @@ pub struct Request {
 pub enum Pausing {
     /// It pauses.
     Pauses,
-    /// It takes a pause back.
+    /// It undoes a pause.
     Resumes,
 }
 
 impl Pausing {
-    /// By the merge patch: `spec.paused`, or an annotation of that name, whoever's it is.
+    /// Judges the merge patch: `spec.paused`, or any annotation with that name.
     fn of(patch: &Value) -> Option<Self> {
         let annotations = patch.pointer("/metadata/annotations").and_then(Value::as_object);
         let annotation = annotations.into_iter().flatten().find(|(name, _)| name.ends_with("/paused"));
@@ -80,13 +80,13 @@ impl Request {
         !self.dry_run && MUTATING.contains(&self.verb.as_str())
     }
 
-    /// It is about a lease.
+    /// It is about a Lease.
     #[must_use]
     pub fn is_lease(&self) -> bool {
         self.resource == "leases.coordination.k8s.io"
     }
 
-    /// It is about a ConfigMap of the system's namespace: where a move keeps its record.
+    /// It is about a ConfigMap of the system namespace: where a move keeps its record.
     #[must_use]
     pub fn is_record(&self) -> bool {
         self.resource == "configmaps" && self.namespace == "kube-system"
@@ -100,35 +100,35 @@ pub struct Audit {
     pub requests: Vec<Request>,
 }
 
-/// A sum of requests by what they cost.
+/// Requests, counted by their cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Neither dry run, lease, record nor a read: what a request budget speaks of.
+    /// Not a dry run, lease, record or read: what a request budget covers.
     pub mutating: usize,
-    /// Asked to change nothing.
+    /// Dry runs.
     pub dry_run: usize,
     /// Anything about leases.
     pub lease: usize,
     /// Anything about ConfigMaps in `kube-system`.
     pub record: usize,
-    /// get, list, watch and what is no resource, such as discovery.
+    /// get, list, watch and requests without a resource, such as discovery.
     pub read: usize,
 }
 
 impl Audit {
-    /// Those of clients whose user agent begins like this.
+    /// Requests of clients whose user agent starts like this.
     #[must_use]
     pub fn of(&self, user_agent: &str) -> Self {
         self.only(|request| request.user_agent.starts_with(user_agent))
     }
 
-    /// Those that `wanted` wants.
+    /// Requests that `wanted` selects.
     #[must_use]
     pub fn only(&self, wanted: impl Fn(&Request) -> bool) -> Self {
         Self { requests: self.requests.iter().filter(|request| wanted(request)).cloned().collect() }
     }
 
-    /// How many there are by user agent, verb and resource, dry runs left out.
+    /// Counts by user agent, verb and resource, without dry runs.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<(String, String, String), usize> {
         let mut counts = BTreeMap::new();
@@ -140,7 +140,7 @@ impl Audit {
         counts
     }
 
-    /// How many there are by what they cost.
+    /// Counts by cost.
     #[must_use]
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();
@@ -158,7 +158,7 @@ impl Audit {
     }
 
     /// From the arrival of the first pause in the source to the answer to the last resume in the target: the time in which
-    /// nobody reconciles. None where nothing was paused, or nothing resumed.
+    /// nothing is reconciled. None if nothing was paused, or nothing resumed.
     #[must_use]
     pub fn pause_window(source: &Self, target: &Self) -> Option<Duration> {
         let times = |audit: &Self, what| -> Vec<(Timestamp, Timestamp)> {
@@ -197,10 +197,10 @@ impl Server {
         Ok(Mark(u64::try_from(self.flush_audit(Mark::default()).await?.len())?))
     }
 
-    /// The log from `mark` on, complete lines, with everything answered before this call.
+    /// The log since `mark`, in complete lines, with everything answered before this call.
     ///
-    /// An answer can be with the client before its line is in the file; so a request that can be recognised is sent and waited
-    /// for. It arrives after the answers that the caller has already seen.
+    /// A client may have an answer before its line is in the file; so a recognisable request is sent and waited for. It arrives
+    /// after the answers that the caller has already seen.
     async fn flush_audit(&self, mark: Mark) -> Result<String> {
         static FLUSHES: AtomicU64 = AtomicU64::new(0);
         let marker = format!("{BARRIER}{}-{}", std::process::id(), FLUSHES.fetch_add(1, Ordering::Relaxed));
@@ -252,7 +252,7 @@ struct Event {
     request_received_timestamp: Option<Timestamp>,
     #[serde(default)]
     stage_timestamp: Option<Timestamp>,
-    /// Only of patches, and only where the policy asks for it.
+    /// Only for patches, and only if the policy requests it.
     #[serde(default)]
     request_object: Value,
 }

@@ -1,4 +1,4 @@
-//! Which kinds a server has, and names for objects that mean the same on both sides.
+//! The kinds that a server has, and names for objects that are valid on both sides.
 //!
 //! UIDs differ between source and target, so what identifies an object here is kind, namespace and name.
 
@@ -15,14 +15,14 @@ use serde_json::Value;
 /// A kind that can be listed and watched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
-    /// How the API names it.
+    /// Its names in the API.
     pub resource: ApiResource,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
 }
 
 impl Kind {
-    /// `Kind.group`, or `Kind` alone for the core group: the way it is written on the command line.
+    /// `Kind.group`, or just `Kind` for the core group: as written on the command line.
     #[must_use]
     pub fn name(&self) -> String {
         group_kind(&self.resource.group, &self.resource.kind)
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// An object as a value that says what it is; items of lists and watches of built-in kinds do not.
+    /// An object as a value with kind and version; items of lists and watches of built-in kinds lack them.
     pub(crate) fn value(&self, object: &DynamicObject) -> Result<Value> {
         let mut value = serde_json::to_value(object)?;
         if let Some(fields) = value.as_object_mut() {
@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// An object's name that is the same on both sides.
+/// An object's name that is valid on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectKey {
     /// `Kind.group`, or `Kind` for the core group.
@@ -121,7 +121,7 @@ pub(crate) fn group_kind(group: &str, kind: &str) -> String {
     if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
 }
 
-/// The text at a JSON pointer, empty if there is none.
+/// The string at a JSON pointer, empty if there is none.
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

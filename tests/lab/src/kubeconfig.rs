@@ -1,7 +1,7 @@
-//! The files that tools are pointed at.
+//! Kubeconfigs for tools.
 //!
-//! Credentials are inside the file, so that one path is all a tool needs, and so that the same bytes can lie in a
-//! `<cluster>-kubeconfig` Secret. JSON, because every YAML reader reads it.
+//! Credentials are inside the file, so that tools need just one path, and so that the same bytes work in a `<cluster>-kubeconfig`
+//! Secret. JSON, because every YAML parser reads it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::pki::Identity;
 
 /// A kubeconfig for `url`, its one context called `name`.
 ///
-/// Without an authority and an identity it is one for a plain-HTTP listener that needs neither.
+/// Without an authority and an identity it is for a plain-HTTP listener that needs neither.
 pub fn kubeconfig(name: &str, url: &str, access: Option<(&str, &Identity)>) -> Result<Vec<u8>> {
     let (mut cluster, mut user) = (json!({ "server": url }), json!({}));
     if let Some((authority, identity)) = access {
@@ -36,14 +36,14 @@ pub fn kubeconfig(name: &str, url: &str, access: Option<(&str, &Identity)>) -> R
     Ok(serde_json::to_vec_pretty(&config)?)
 }
 
-/// A client as the file says.
+/// A client for the file.
 ///
-/// Without the client library's own repetition of failed requests: in a test an error is a finding.
+/// Without the client library's retries: in a test an error is a finding.
 pub async fn client(path: &Path) -> Result<Client> {
     Ok(Client::try_from(config(path).await?)?)
 }
 
-/// What the file says.
+/// The parsed file.
 pub async fn config(path: &Path) -> Result<Config> {
     let file = Kubeconfig::read_from(path).with_context(|| format!("read {}", path.display()))?;
     let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
@@ -51,7 +51,7 @@ pub async fn config(path: &Path) -> Result<Config> {
     Ok(config)
 }
 
-/// Writes a kubeconfig, readable by its owner only, as tools demand.
+/// Writes a kubeconfig, readable only by its owner, as tools require.
 pub(crate) fn write(dir: &Path, name: &str, content: &[u8]) -> Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let path = dir.join(format!("{name}.kubeconfig"));

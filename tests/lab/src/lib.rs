@@ -1,9 +1,9 @@
 //! The lab: real servers for tests.
 //!
-//! A move is a promise about two Kubernetes API servers, their controllers and a network that fails. Fakes agree with
-//! whoever wrote them, so everything here is the real thing: etcd, kube-apiserver, the garbage collector, Cluster API's own
-//! managers. What is ours stands around it: a proxy that breaks the network on request, and an observer that watches both
-//! sides from outside the program under test and says which promise was broken, and when.
+//! A move is a promise about two Kubernetes API servers, their controllers and a network that fails. Fakes agree with their
+//! authors, so everything here is real: etcd, kube-apiserver, the garbage collector, Cluster API's own managers. The lab adds a
+//! proxy that breaks the network on request, and an observer that watches both sides from outside the program under test and
+//! reports which promise was broken, and when.
 //!
 //! | module | gives |
 //! |---|---|
@@ -46,10 +46,10 @@ pub use server::{Dump, Pair, Server, normalise};
 use std::fmt::Display;
 use std::io::Write;
 
-/// Tells the person who waits what the lab is busy with.
+/// Prints what the lab is doing, for the person who waits.
 ///
-/// Writes past the test harness's capture on purpose: the first run builds for minutes, and silence looks like a hang.
+/// Bypasses the test harness's capture on purpose: the first run builds for minutes, and silence looks like a hang.
 pub fn say(message: impl Display) {
-    // Nobody is left to be told if stderr is closed.
+    // If stderr is closed, nobody is reading.
     let _ = writeln!(std::io::stderr().lock(), "lab: {message}");
 }

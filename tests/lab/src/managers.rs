@@ -1,9 +1,9 @@
 //! Cluster API's own managers, the real ones.
 //!
-//! What a move has to get along with is not a specification but these programs: they put finalizers back within milliseconds,
-//! set the `Paused` condition, adopt Secrets, and delete Machines if they are let loose at the wrong moment. They run as plain
-//! processes against a lab server. Webhooks are not registered, so nothing defaults or refuses objects on the way in; their
-//! server has to have a port and a certificate all the same.
+//! A move has to work with these programs, not with a specification: they put finalizers back within milliseconds, set the
+//! `Paused` condition, adopt Secrets, and delete Machines if they are unpaused at the wrong moment. They run as plain processes
+//! against a lab server. Webhooks are not registered, so nothing defaults or refuses objects on creation; their server needs a
+//! port and a certificate anyway.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,11 +58,11 @@ impl Manager {
 /// Which managers to run, and how.
 #[derive(Debug, Clone)]
 pub struct ManagerOptions {
-    /// Which.
+    /// The managers.
     pub managers: Vec<Manager>,
-    /// Of which release of Cluster API.
+    /// The release of Cluster API.
     pub version: &'static str,
-    /// Such as `ClusterTopology=true`.
+    /// For example `ClusterTopology=true`.
     pub feature_gates: Vec<String>,
     /// klog's verbosity.
     pub verbosity: u8,
@@ -76,7 +76,7 @@ impl ManagerOptions {
     }
 }
 
-/// Running managers; dropped, they are killed.
+/// Running managers; killed on drop.
 pub struct Managers {
     running: Vec<(Manager, Process)>,
     dir: TempDir,
@@ -124,12 +124,12 @@ impl Managers {
         self.running.retain(|(running, _)| *running != manager);
     }
 
-    /// An error with the end of its log if one of them has ended by itself.
+    /// An error with the end of its log if one of them has exited.
     pub fn still_run(&mut self) -> Result<()> {
         self.running.iter_mut().try_for_each(|(_, process)| process.still_runs())
     }
 
-    /// Where a manager's log is.
+    /// The path of a manager's log.
     #[must_use]
     pub fn log(&self, manager: Manager) -> PathBuf {
         self.dir.path().join(format!("{}.log", manager.name()))
@@ -162,7 +162,7 @@ pub(crate) fn health_client(port: u16) -> Result<Client> {
     Ok(Client::try_from(Config::new(url))?)
 }
 
-/// Whether a manager says at its health port that it is ready.
+/// Whether a manager's health port reports that it is ready.
 pub(crate) async fn is_ready(client: &Client) -> bool {
     match http::Request::get("/readyz").body(Vec::new()) {
         Ok(request) => client.request_text(request).await.is_ok(),

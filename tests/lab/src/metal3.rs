@@ -1,9 +1,9 @@
-//! Metal3's operators, the real ones, with machines that do not exist.
+//! Metal3's real operators, with machines that do not exist.
 //!
-//! The baremetal operator comes with a provisioner of its own for tests, `fixture`: all of its controllers and their state
-//! machine are those of production, and only what would talk to Ironic answers by itself. It writes down what it would have
-//! done: what a disk would have noticed stands in its log. One limit: it has one machine for all hosts, so that only the
-//! first host of a process takes the seconds that an inspection or an adoption takes.
+//! The baremetal operator has its own provisioner for tests, `fixture`: its controllers and their state machine are those of
+//! production, and only the part that would talk to Ironic is simulated. It logs what it would have done, so the log has
+//! everything that a disk would have noticed. One limit: it has one machine for all hosts, so only the first host of a process
+//! takes the seconds that an inspection or an adoption takes.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,13 +23,13 @@ const START_LIMIT: Duration = Duration::from_secs(90);
 /// One of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
-    /// The baremetal operator: BareMetalHosts and what belongs to them.
+    /// The baremetal operator: BareMetalHosts and their objects.
     Hosts,
     /// The Cluster API provider: Metal3Clusters, Metal3Machines, their data.
     Provider,
 }
 
-/// Running operators; dropped, they are killed.
+/// Running operators; killed on drop.
 pub struct Metal3Operators {
     hosts: Process,
     provider: Process,
@@ -37,8 +37,8 @@ pub struct Metal3Operators {
 }
 
 impl Metal3Operators {
-    /// Starts both for one namespace of the server that this kubeconfig leads to, and waits until they are ready. The
-    /// server needs Cluster API's and Metal3's CRDs.
+    /// Starts both for one namespace of the server in this kubeconfig, and waits until they are ready. The server needs Cluster
+    /// API's and Metal3's CRDs.
     pub async fn start(kubeconfig: &Path, namespace: &str) -> Result<Self> {
         let files = assets().await?.metal3().await?;
         let dir = tempfile::Builder::new().prefix("pivot-lab-metal3-").tempdir()?;
@@ -71,7 +71,7 @@ impl Metal3Operators {
             &files.provider,
             &[
                 format!("--kubeconfig={}", kubeconfig.display()),
-                // It has no switch for its webhooks. Nobody calls them, but it must be able to serve them.
+                // Its webhooks can't be disabled. Nobody calls them, but it must be able to serve them.
                 format!("--webhook-port={webhooks}"),
                 format!("--webhook-cert-dir={}", dir.path().display()),
                 format!("--health-addr=127.0.0.1:{health}"),
@@ -88,13 +88,13 @@ impl Metal3Operators {
         Ok(Self { hosts, provider, _dir: dir })
     }
 
-    /// An error with the end of its log if one of them has ended by itself.
+    /// An error with the end of its log if one of them has exited.
     pub fn still_run(&mut self) -> Result<()> {
         self.hosts.still_runs()?;
         self.provider.still_runs()
     }
 
-    /// What one of them has written so far.
+    /// The log of one of them so far.
     pub fn log(&self, operator: Operator) -> Result<String> {
         let process = match operator {
             Operator::Hosts => &self.hosts,

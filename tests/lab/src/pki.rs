@@ -1,8 +1,8 @@
 //! Certificates: one authority per server, and identities signed by it.
 //!
-//! Users are client certificates because that is what the API server understands without a webhook: common name is the user,
-//! organisation the group. A certificate can also be made that has already expired, since "the laptop's credentials ran out in
-//! the middle" is something a move has to survive.
+//! Users are client certificates because the API server understands those without a webhook: the common name is the user, the
+//! organisation the group. Certificates can also be created expired, since a move has to survive "the laptop's credentials
+//! expired halfway through".
 
 use anyhow::{Context, Result, bail};
 use rcgen::{
@@ -19,10 +19,10 @@ pub struct Identity {
     pub key: String,
 }
 
-/// Whether an identity still counts.
+/// Whether an identity is still valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validity {
-    /// For as long as any test runs.
+    /// Longer than any test runs.
     Current,
     /// It ended years ago.
     Expired,
@@ -80,7 +80,7 @@ impl Authority {
 pub struct TokenKeys {
     /// Signs: PEM, PKCS #8.
     pub private: String,
-    /// Verifies: PEM. The API server does not take the private key for it in this encoding.
+    /// Verifies: PEM. The API server does not accept the private key for that in this encoding.
     pub public: String,
 }
 
@@ -92,14 +92,14 @@ impl TokenKeys {
     }
 }
 
-/// A self-signed serving certificate for a process that insists on having one.
+/// A self-signed serving certificate for a process that requires one.
 pub fn self_signed() -> Result<Identity> {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])?;
     Ok(Identity { certificate: made.cert.pem(), key: made.signing_key.serialize_pem() })
 }
 
 fn params(name: &str, groups: &[&str]) -> Result<CertificateParams> {
-    // One entry per attribute type is all that the library keeps; the organisation's number written out is another type.
+    // The library keeps only one entry per attribute type; the organisation's number spelled out is another type.
     let organisation = [DnType::OrganizationName, DnType::CustomDnType(vec![2, 5, 4, 10])];
     if groups.len() > organisation.len() {
         bail!("user {name}: a certificate can carry two groups, not {}", groups.len());

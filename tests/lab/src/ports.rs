@@ -1,21 +1,20 @@
-//! Ports for servers that have to be told theirs before they can bind it.
+//! Ports for servers that need to know theirs before they can bind it.
 //!
-//! A port that the kernel would give to anybody who asks it may be an outgoing connection's a moment later, and the server
-//! then ends with "address already in use". So they are taken from below that range, and each process begins to look
-//! somewhere else.
+//! A port that the kernel assigns on request may become an outgoing connection's a moment later, and the server then exits with
+//! "address already in use". So ports are taken from below that range, and each process starts searching at another place.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, bail};
 
-/// Where to look: above what is well known, below what Linux gives to outgoing connections (from 32768).
+/// Where to search: above well-known ports, below those that Linux uses for outgoing connections (from 32768).
 const FIRST: u32 = 15_000;
 const COUNT: u32 = 17_000;
-/// How far two processes that are started one after the other begin apart; has no factor in common with the count.
+/// How far apart two processes that are started one after the other begin; coprime to the count.
 const APART: u32 = 199;
 
-/// Two ports that nobody listens on now.
+/// Two ports that are currently free.
 pub(crate) fn free_ports() -> Result<(u16, u16)> {
     Ok((free_port()?, free_port()?))
 }
@@ -26,7 +25,7 @@ fn free_port() -> Result<u16> {
     for _ in 0..COUNT {
         let number = FIRST + (begin + TAKEN.fetch_add(1, Ordering::Relaxed) % COUNT) % COUNT;
         let port = u16::try_from(number)?;
-        // Some servers listen on loopback, webhooks' on all addresses.
+        // Some servers listen on loopback, webhook servers on all addresses.
         if TcpListener::bind(("0.0.0.0", port)).is_ok() {
             return Ok(port);
         }

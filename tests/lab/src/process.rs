@@ -1,9 +1,9 @@
 //! Child processes that never outlive the test.
 //!
-//! Two things may end a test: its scope, and a SIGKILL. For the first, a [`Process`] kills its own child (by its own pid,
-//! never by name) when dropped. For the second, the child runs under `setpriv --pdeathsig KILL` where util-linux is
-//! installed, so that the kernel ends it with us. The kernel looks at the *thread* that forked, and a runtime's threads come
-//! and go; so all children are forked by one thread that lives as long as the process.
+//! A test can end in two ways: its scope ends, or a SIGKILL. For the first, a [`Process`] kills its own child (by its own pid,
+//! never by name) on drop. For the second, the child runs under `setpriv --pdeathsig KILL` if util-linux is installed, so that
+//! the kernel kills it with this process. The kernel watches the *thread* that forked, and a runtime's threads come and go; so
+//! one thread that lives as long as the process forks all children.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::oneshot;
 
-/// How much of a log an error carries.
+/// How many lines of a log an error contains.
 const TAIL_LINES: usize = 25;
 
 /// A running child, its output in a log file.
@@ -59,7 +59,7 @@ impl Process {
         Ok(self.child.try_wait()?)
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it exits.
     pub async fn wait(&mut self) -> Result<ExitStatus> {
         loop {
             if let Some(status) = self.exited()? {
@@ -77,7 +77,7 @@ impl Process {
         }
     }
 
-    /// Asks `probe` until it says yes; a child that ends, or is not ready in time, is an error with the end of its log.
+    /// Calls `probe` until it returns true; a child that exits, or is not ready in time, is an error with the end of its log.
     pub async fn until<F: AsyncFnMut() -> bool>(
         &mut self,
         what: &str,
@@ -112,7 +112,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to kill, and waiting returns at once.
+        // It may have exited already; then there is nothing to kill, and waiting returns at once.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -134,7 +134,7 @@ static SPAWNER: LazyLock<io::Result<mpsc::Sender<Job>>> = LazyLock::new(|| {
     std::thread::Builder::new().name("lab-spawner".into()).spawn(move || {
         for (mut command, answer) in queue {
             if let Err(Ok(mut orphan)) = answer.send(command.spawn()) {
-                // The test was cancelled while it waited: nobody would ever end this child.
+                // The test was cancelled while waiting: nobody else would kill this child.
                 let _ = orphan.kill();
                 let _ = orphan.wait();
             }
@@ -148,12 +148,12 @@ static SETPRIV: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     std::env::split_paths(&path).map(|dir| dir.join("setpriv")).find(|file| file.is_file())
 });
 
-/// The same command, run so that the kernel kills it when this process is gone.
+/// The same command, run so that the kernel kills it when this process ends.
 fn dying_with_us(command: &Command) -> Command {
     let mut wrapped = match SETPRIV.as_ref() {
         Some(setpriv) => {
             let mut wrapped = Command::new(setpriv);
-            // It executes the program in its own place: the pid is the program's.
+            // It replaces itself with the program: the pid is the program's.
             wrapped.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program());
             wrapped
         }

@@ -1,4 +1,4 @@
-//! The network fails as it was told to, and only as it was told to.
+//! The network fails as requested, and only as requested.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -200,7 +200,7 @@ async fn the_audit_log_counts_who_asked_for_what() {
     assert!(proxy.address().ip().is_loopback());
 }
 
-/// Impersonation goes through: rights can be tested behind the proxy too.
+/// Impersonation is passed on: permissions can be tested behind the proxy too.
 #[tokio::test]
 async fn impersonation_passes_the_proxy() {
     let Setup { server: _server, proxy: _proxy, client, .. } = setup().await;

@@ -1,4 +1,4 @@
-//! The lab's own tests: a lab that is wrong makes every other test a lie.
+//! The lab's own tests: a wrong lab makes every other test meaningless.
 //!
 //! One binary, a file per topic.
 

@@ -69,7 +69,7 @@ async fn a_file_becomes_the_same_state_on_two_servers() {
     assert_eq!(undated(source), undated(target));
 }
 
-/// Kinds that come and go with a CRD are the ones that moves are about: the collector has to know them without delay.
+/// Moves deal with kinds that come and go with their CRD: the collector must know them without delay.
 #[tokio::test]
 async fn objects_of_new_kinds_are_collected_and_missing_owners_can_be_made() {
     let server = Server::start("collector").await.unwrap();

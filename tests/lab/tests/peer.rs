@@ -1,7 +1,7 @@
-//! Everything at once: the peer's real move, through proxies, counted and witnessed.
+//! Everything together: the peer's real move, through proxies, counted and observed.
 //!
-//! What the observer says about it is known from reading the peer's code: before it deletes an object it replaces all of its
-//! annotations. If this test no longer finds that, look at the observer first.
+//! The expected violations are known from reading the peer's code: before it deletes an object it replaces all of its
+//! annotations. If this test no longer finds that, check the observer first.
 
 use std::process::Command;
 use std::time::Duration;
@@ -64,7 +64,7 @@ async fn clusterctl_moves_through_proxies_and_the_witness_sees_what_it_wipes() {
         wiped,
         [
             Broken::AnnotationsLost { lost: vec!["note".to_owned()] },
-            // The same once more: a state without that annotation was deleted, and never copied.
+            // Again: a state without that annotation was deleted, and never copied.
             Broken::NeverCopied { differs: vec!["/metadata/annotations".to_owned()] },
         ]
     );

@@ -1,4 +1,4 @@
-//! Two servers start, apart from each other, with a working garbage collector, and let in whom they should.
+//! Two servers start, independent of each other, with a working garbage collector, and admit the right users.
 
 use std::time::{Duration, Instant};
 

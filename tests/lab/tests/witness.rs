@@ -1,4 +1,4 @@
-//! The observer sees what really happens on two servers, the good and the bad.
+//! The observer sees what really happens on two servers, good and bad.
 
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -37,7 +37,7 @@ async fn a_careless_move_is_seen_and_a_careful_one_is_clean() {
     pair.target.apply(theirs).await.unwrap();
     let observer = Observer::of(&pair, &["shop"]).await.unwrap();
 
-    // What the target had before: written over.
+    // An earlier object of the target: overwritten.
     let over = Patch::Merge(json!({ "data": { "a": "2" } }));
     api(&pair.target, "ConfigMap").await.patch("theirs", &PatchParams::default(), &over).await.unwrap();
 

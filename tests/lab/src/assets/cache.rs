@@ -1,7 +1,7 @@
-//! One builder at a time, and never a half-written binary.
+//! One build at a time, and never a half-written binary.
 //!
-//! Test binaries run as parallel processes, and each asks for the same files. The first takes a file lock and builds into a
-//! temporary directory beside the cache entry; a rename publishes the result, so whoever sees the file sees all of it.
+//! Test binaries run as parallel processes, and each needs the same files. The first takes a file lock and builds into a
+//! temporary directory beside the cache entry; a rename publishes the result, so readers never see a partial file.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ impl Cache {
         Self { dir }
     }
 
-    /// The asset's path; built first if it is not there.
+    /// The asset's path; builds it first if it is missing.
     pub(super) async fn get(&self, recipe: Recipe) -> Result<PathBuf> {
         let path = self.dir.join(recipe.entry());
         if path.exists() {
@@ -37,7 +37,7 @@ impl Cache {
     fn build(&self, recipe: &Recipe) -> Result<PathBuf> {
         let entry = recipe.entry();
         let path = self.dir.join(&entry);
-        // One lock for everything: two Go builds at once take longer than one after the other, and more memory.
+        // One lock for everything: two concurrent Go builds take longer than two sequential ones, and more memory.
         let lock = File::create(self.dir.join(".lock")).context("create the lab's build lock")?;
         lock.lock().context("wait for the lab's build lock")?;
         if path.exists() {

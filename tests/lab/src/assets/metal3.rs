@@ -1,9 +1,9 @@
-//! Metal3's operators: found ready-made, or built.
+//! Metal3's operators: prebuilt, or built.
 //!
-//! They are what an acceptance of moving hosts needs, and can't be had everywhere: their Go modules lie in subdirectories
-//! of repositories that no module proxy serves whole. So they are looked for in a folder first (`$PIVOT_HOST_METAL3`, else
-//! `../shared/metal3` beside the work tree): `bin/baremetal-operator.xz`, `bin/capm3-manager.xz`, and `crds/`. Where there is
-//! none they are built from a checkout of the same commits.
+//! Acceptance tests for moving hosts need them, but they are not available everywhere: their Go modules are in subdirectories of
+//! repositories that no module proxy serves whole. So the lab first looks for a folder (`$PIVOT_HOST_METAL3`, else
+//! `../shared/metal3` beside the work tree) with `bin/baremetal-operator.xz`, `bin/capm3-manager.xz`, and `crds/`. Without one it
+//! builds them from a checkout of the same commits.
 
 use std::env;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ const PROVIDER_REPOSITORY: Repository = Repository {
     crds: "config/crd/bases",
 };
 
-/// What Metal3 is made of.
+/// The parts of Metal3.
 #[derive(Debug, Clone)]
 pub struct Metal3Files {
     /// The baremetal operator.
@@ -58,7 +58,7 @@ pub(super) async fn find(cache: &Cache) -> Result<Metal3Files> {
     }
 }
 
-/// The folder; none where nobody named one and none lies beside the work tree.
+/// The folder; none if it isn't set and there is none beside the work tree.
 fn folder(said: Option<OsString>) -> Result<Option<PathBuf>> {
     let Some(said) = said else {
         return Ok(Some(beside_the_work_tree()).filter(|folder| folder.is_dir()));

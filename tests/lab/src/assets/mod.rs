@@ -1,11 +1,11 @@
-//! The binaries of the lab: built from Go modules the first time, cached by version after that.
+//! The binaries of the lab: built from Go modules once, then cached by version.
 //!
-//! Why not download releases: Go modules come with checksums that the Go tool verifies, from whatever module proxy the
-//! machine is set up for, and they work for every platform Go knows. The price is a few minutes, once.
+//! Why not download releases: Go modules come with checksums that the Go tool verifies, from whatever module proxy the machine is
+//! configured for, and they work on every platform Go supports. The price is a few minutes, once.
 //!
 //! The cache is outside the work tree, so that `cargo clean` and a second checkout cost nothing: `$PIVOT_HOST_CACHE`, else
-//! `$XDG_CACHE_HOME/pivot-host`, else `~/.cache/pivot-host`. Groups are built when somebody asks for them: a test that needs
-//! two API servers does not wait for Cluster API's managers.
+//! `$XDG_CACHE_HOME/pivot-host`, else `~/.cache/pivot-host`. Groups are built on demand: a test that needs two API servers does
+//! not wait for Cluster API's managers.
 
 mod cache;
 mod metal3;
@@ -22,13 +22,13 @@ use recipes::Recipe;
 pub use metal3::Metal3Files;
 pub use recipes::{CLUSTER_API, CLUSTER_API_NEWEST, CLUSTER_API_SILENT, ETCD, KUBERNETES};
 
-/// Where the binaries are, or will be once they are asked for.
+/// Where the binaries are, or will be once they are requested.
 #[derive(Debug, Clone)]
 pub struct Assets {
     cache: Cache,
 }
 
-/// What a [`Server`](crate::Server) is made of.
+/// The binaries of a [`Server`](crate::Server).
 #[derive(Debug, Clone)]
 pub struct ServerBinaries {
     /// etcd.
@@ -50,7 +50,7 @@ pub struct ManagerBinaries {
     pub control_plane: PathBuf,
 }
 
-/// Directories of CRDs as the Cluster API repository has them: without the labels that `clusterctl init` adds.
+/// Directories of CRDs from the Cluster API repository: without the labels that `clusterctl init` adds.
 #[derive(Debug, Clone)]
 pub struct CrdDirs {
     /// Cluster, Machine, ClusterClass, ClusterResourceSet, IPAM, …
@@ -75,7 +75,7 @@ pub async fn assets() -> Result<Assets> {
 impl Assets {
     /// etcd, kube-apiserver and kube-controller-manager.
     ///
-    /// Where `KUBEBUILDER_ASSETS` is set, what lies there is used instead of building it.
+    /// If `KUBEBUILDER_ASSETS` is set, the binaries there are used instead of building them.
     pub async fn servers(&self) -> Result<ServerBinaries> {
         Ok(ServerBinaries {
             etcd: self.ready_made_or("etcd", recipes::etcd()).await?,

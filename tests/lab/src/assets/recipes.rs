@@ -1,9 +1,9 @@
-//! How each asset is made with nothing but the Go tool.
+//! How to build each asset with just the Go tool.
 //!
-//! Kubernetes cannot be built by `go install`: its go.mod replaces its staging modules by paths that are not in the module.
-//! The same code is published as modules of their own (v0.X.Y for Kubernetes v1.X.Y), so a generated module of a few lines
-//! that imports the command's `app` package and replaces path by version builds the real binary. etcd needs such a module
-//! too; Cluster API's module builds where it lies.
+//! Kubernetes cannot be built with `go install`: its go.mod replaces its staging modules with paths that are not in the module.
+//! The same code is published as separate modules (v0.X.Y for Kubernetes v1.X.Y), so a generated module of a few lines that
+//! imports the command's `app` package and replaces paths with versions builds the real binary. etcd needs such a module too;
+//! Cluster API's module builds as it is.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,11 +18,11 @@ use serde::Deserialize;
 pub const KUBERNETES: &str = "1.36.3";
 /// The etcd release below them.
 pub const ETCD: &str = "3.6.8";
-/// The Cluster API release whose clusterctl, managers and CRDs the lab uses where nothing else is asked for.
+/// The Cluster API release whose clusterctl, managers and CRDs the lab uses by default.
 pub const CLUSTER_API: &str = "1.13.5";
-/// The last line of Cluster API whose controllers say nowhere that they are paused.
+/// The last Cluster API release line whose controllers don't report that they are paused.
 pub const CLUSTER_API_SILENT: &str = "1.8.4";
-/// The newest line of Cluster API.
+/// The newest Cluster API release line.
 pub const CLUSTER_API_NEWEST: &str = "1.14.2";
 
 /// What to build.
@@ -41,11 +41,11 @@ enum How {
     Etcd,
     /// A package of the Cluster API module.
     ClusterApi { package: &'static str },
-    /// Directories of CRDs out of the Cluster API module.
+    /// Directories of CRDs from the Cluster API module.
     ClusterApiCrds,
-    /// A binary that is there already, packed.
+    /// A compressed binary that exists already.
     Unpack { archive: PathBuf },
-    /// A manager and its CRDs out of a repository that is no module by itself.
+    /// A manager and its CRDs from a repository that is not a Go module on its own.
     Checkout(Repository),
 }
 
@@ -72,7 +72,7 @@ pub(super) fn cluster_api(name: &'static str, version: &str, package: &'static s
     Recipe { name, version: version.to_owned(), how: How::ClusterApi { package } }
 }
 
-/// The core manager lies in the module's root, or, from 1.14 on, in `core`.
+/// The core manager is in the module's root or, since 1.14, in `core`.
 pub(super) fn cluster_api_core(version: &str) -> Recipe {
     cluster_api("capi-core", version, if version == CLUSTER_API_NEWEST { "./core" } else { "." })
 }
@@ -81,7 +81,7 @@ pub(super) fn cluster_api_crds(version: &str) -> Recipe {
     Recipe { name: "capi-crds", version: version.to_owned(), how: How::ClusterApiCrds }
 }
 
-/// What is in an archive, by its digest: another archive is another entry.
+/// The content of an archive, by its digest: another archive is another entry.
 pub(super) fn unpacked(name: &'static str, archive: PathBuf, digest: &str) -> Recipe {
     Recipe { name, version: digest.to_owned(), how: How::Unpack { archive } }
 }
@@ -92,18 +92,18 @@ pub(super) fn checkout(name: &'static str, repository: Repository) -> Recipe {
 }
 
 impl Recipe {
-    /// The name of the finished thing in the cache.
+    /// The name of the result in the cache.
     pub(super) fn entry(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// Makes it at `output`; `work` is an empty directory for whatever is needed on the way.
+    /// Builds it at `output`; `work` is an empty directory for intermediate files.
     pub(super) fn make(&self, work: &Path, output: &Path) -> Result<()> {
         let version = self.version.as_str();
         match &self.how {
             How::Kubernetes => {
                 kubernetes_module(work, self.name, version)?;
-                // Without a version the server calls itself v0.0.0, which clusterctl refuses as too old.
+                // Without a version the server reports v0.0.0, which clusterctl refuses as too old.
                 let flags = stamp("k8s.io/component-base/version", version)
                     + &stamp("k8s.io/client-go/pkg/version", version);
                 build(work, ".", &["-mod=mod"], &flags, output)
@@ -121,7 +121,7 @@ impl Recipe {
                 if version != CLUSTER_API_NEWEST {
                     return build(&module.dir, package, &["-mod=readonly"], &flags, output);
                 }
-                // Its API is a module of its own, which go.mod replaces by a path that is not in the module.
+                // Its API is a separate module, which go.mod replaces with a path that is not in the module.
                 let go_mod = work.join("go.mod");
                 fs::write(&go_mod, fs::read(&module.go_mod)?)?;
                 fs::write(work.join("go.sum"), fs::read(module.dir.join("go.sum"))?)?;
@@ -150,7 +150,7 @@ impl Recipe {
     }
 }
 
-/// `xz` and not a crate: whoever has the archive has the tool it was made with, or gets it in a moment.
+/// `xz` and not a crate: anyone who has the archive has the tool that made it, or gets it in a moment.
 fn unpack(archive: &Path, output: &Path) -> Result<()> {
     let file = fs::File::create(output)?;
     let mut command = Command::new("xz");
@@ -177,7 +177,7 @@ fn check_out(repository: &Repository, work: &Path) -> Result<()> {
         &["checkout", "--quiet", "FETCH_HEAD"],
     ] {
         let mut command = Command::new("git");
-        // Nobody is there to be asked for a password.
+        // Nobody is there to enter a password.
         command.args(words).current_dir(work).env("GIT_TERMINAL_PROMPT", "0");
         run(&mut command)?;
     }
@@ -252,7 +252,7 @@ fn stamp(package: &str, version: &str) -> String {
     )
 }
 
-/// `modules` says how go.mod is used.
+/// `modules` sets how go.mod is used.
 fn build(dir: &Path, package: &str, modules: &[&str], flags: &str, output: &Path) -> Result<()> {
     let mut command = go(["build", "-trimpath", "-buildvcs=false"]);
     command.args(modules).arg(format!("-ldflags=-s -w{flags}"));
@@ -292,7 +292,7 @@ fn download(module: &str, version: &str) -> Result<Module> {
     json(go(["mod", "download", "-json"]).arg(format!("{module}@v{version}")))
 }
 
-/// The Go tool, with what a user's environment could change about a build taken out.
+/// The Go tool, without the environment variables of the user that could affect a build.
 fn go<const N: usize>(args: [&str; N]) -> Command {
     let mut command = Command::new("go");
     command.args(args).envs([("CGO_ENABLED", "0"), ("GOFLAGS", ""), ("GOWORK", "off")]);

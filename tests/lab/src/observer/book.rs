@@ -1,4 +1,4 @@
-//! What all watches write into.
+//! The shared store of all watches.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::log::{Event, Side};
 use crate::kinds::ObjectKey;
 
-/// Clones are the same book.
+/// Clones share the store.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Book(Arc<Mutex<Entries>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     pub(super) events: Vec<Event>,
-    /// The resource versions of what exists, as far as it was seen.
+    /// The resource versions of existing objects, as far as observed.
     pub(super) versions: BTreeMap<(Side, ObjectKey), String>,
 }
 

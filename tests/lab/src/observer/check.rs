@@ -1,7 +1,7 @@
-//! The promises of a handover, checked on what was seen.
+//! Checks the promises of a handover on the observed events.
 //!
-//! A pure function of a log, so that each promise can be broken by hand in a test: a checker that never complains proves
-//! nothing. The numbers are those of the design's invariants.
+//! A pure function of a log, so that tests can break each promise by hand: a checker that never complains proves nothing. The
+//! numbers are those of the design's invariants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,11 +17,11 @@ const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violation {
-    /// What it is about.
+    /// The object.
     pub key: ObjectKey,
-    /// Which event showed it: an index into [`Log::events`].
+    /// The event that showed it: an index into [`Log::events`].
     pub at: usize,
-    /// What was broken.
+    /// The promise.
     pub what: Broken,
 }
 
@@ -30,7 +30,7 @@ pub struct Violation {
 pub enum Broken {
     /// 1: it exists on neither side.
     Lost {
-        /// Where it existed last.
+        /// The side where it existed last.
         side: Side,
     },
     /// 2: controllers act on it on both sides.
@@ -40,17 +40,17 @@ pub enum Broken {
         /// Paths in which the last copy differs; empty if there was no copy at all.
         differs: Vec<String>,
     },
-    /// 4: annotations went away from a source object that was being deleted.
+    /// 4: a source object that was being deleted lost annotations.
     AnnotationsLost {
         /// Their keys.
         lost: Vec<String>,
     },
-    /// 4: it is being deleted, and the pause that it had is gone.
+    /// 4: it is being deleted, and its pause is gone.
     DeletedUnpaused {
-        /// Where.
+        /// The side.
         side: Side,
     },
-    /// 7: the target had it before the run, without a mark of ours, and it is not what it was.
+    /// 7: the target had it before the run, without a mark of ours, and it has changed.
     Overwritten {
         /// Paths in which it differs; empty if it is gone.
         differs: Vec<String>,
@@ -127,7 +127,7 @@ pub fn check(log: &Log, rules: &Rules) -> Vec<Violation> {
         let old = checker.note(event);
         let at = log.started + index;
         if let Some(what) = overwritten(event, &foreign) {
-            // Said once: from here on it is something else.
+            // Reported once: from here on it is another object.
             foreign.remove(&event.key);
             violations.push(Violation { key: event.key.clone(), at, what });
         }
@@ -141,18 +141,18 @@ pub fn check(log: &Log, rules: &Rules) -> Vec<Violation> {
 
 struct Checker<'a> {
     rules: &'a Rules,
-    /// What exists.
+    /// The existing objects.
     now: BTreeMap<(Side, ObjectKey), Value>,
     /// The states that the target has had.
     copies: BTreeMap<ObjectKey, Vec<Value>>,
     /// UIDs of objects that were paused at some time.
     paused: BTreeSet<(Side, String)>,
-    /// What is known to be active on both sides: said once, not with every event.
+    /// Objects known to be active on both sides: reported once, not with every event.
     twice: BTreeSet<ObjectKey>,
 }
 
 impl Checker<'_> {
-    /// Takes an event in; gives the state before it.
+    /// Records an event; returns the state before it.
     fn note(&mut self, event: &Event) -> Option<Value> {
         if event.side == Side::Target && !event.gone {
             let state = self.rules.state(&event.key, &event.object);
@@ -220,7 +220,7 @@ impl Checker<'_> {
     fn deleted_unpaused(&self, event: &Event) -> Option<Broken> {
         let (side, rules) = (event.side, self.rules);
         let had = self.paused.contains(&(side, uid(&event.object).to_owned()));
-        // Once the source has let go, deletions in the target are the target's controllers' business.
+        // Once the source has released an object, the target's controllers may delete it.
         let ours = side == Side::Source || self.exists(Side::Source, &event.key);
         let gone = event.is_ending() && had && ours && !rules.is_paused(&event.key, &event.object);
         gone.then_some(Broken::DeletedUnpaused { side })
@@ -237,7 +237,7 @@ fn annotations_lost(event: &Event, old: Option<&Value>) -> Option<Broken> {
         .then_some(Broken::AnnotationsLost { lost })
 }
 
-/// An object of the target that is not the move's, and is no more as it was.
+/// A target object that is not the move's, and has changed.
 fn overwritten(event: &Event, foreign: &BTreeMap<ObjectKey, Value>) -> Option<Broken> {
     let before = foreign.get(&event.key).filter(|_| event.side == Side::Target)?;
     let mut differs = Vec::new();
@@ -247,7 +247,7 @@ fn overwritten(event: &Event, foreign: &BTreeMap<ObjectKey, Value>) -> Option<Br
     (event.is_ending() || !differs.is_empty()).then_some(Broken::Overwritten { differs })
 }
 
-/// From some finalizers to none: that is how a release begins.
+/// From some finalizers to none: a release starts like that.
 fn loses_finalizers(old: &Value, new: &Value) -> bool {
     let any = |object: &Value| !text(object, "/metadata/finalizers/0").is_empty();
     any(old) && !any(new)

@@ -1,4 +1,4 @@
-//! Each promise broken by hand, beside a run that keeps them all.
+//! Each promise broken by hand, and a run that keeps them all.
 
 use serde_json::json;
 
@@ -40,7 +40,7 @@ fn broken_by(rules: &Rules, started: usize, events: Vec<Event>) -> Vec<Broken> {
     check(&Log { events, started }, rules).into_iter().map(|violation| violation.what).collect()
 }
 
-/// Pause, copy, resume over there, release here.
+/// Pause, copy, resume in the target, release in the source.
 fn good_run() -> Vec<Event> {
     let released = json!({ "a": "1", DELETE_FOR_MOVE: "" });
     vec![
@@ -126,7 +126,7 @@ fn four_annotations_replaced_instead_of_merged() {
     events[4] = seen(Side::Source, object(true, json!({ DELETE_FOR_MOVE: "" })));
     assert_eq!(broken(1, events)[0], Broken::AnnotationsLost { lost: vec!["a".to_owned()] });
 
-    // Taken away together with the finalizers, without any other sign of a deletion.
+    // Removed together with the finalizers, without any other sign of a deletion.
     let mut events = good_run();
     let mut stripped = object(true, json!({}));
     stripped["metadata"]["finalizers"] = json!([]);
@@ -147,7 +147,7 @@ fn four_deletion_while_the_pause_is_gone() {
     let found = broken(1, events);
     assert!(found.contains(&Broken::DeletedUnpaused { side: Side::Source }), "{found:?}");
 
-    // In the target as long as the source has it, that is in a rollback; afterwards it is the target's own business.
+    // Checked in the target while the source has it, as in a rollback; afterwards it is the target's own business.
     let mut events = good_run();
     events.truncate(3);
     events.push(seen(Side::Target, dying(object(false, json!({ "a": "1" })))));
@@ -157,7 +157,7 @@ fn four_deletion_while_the_pause_is_gone() {
     assert_eq!(broken(1, events), []);
 }
 
-/// What the target had before, and then what happens to it.
+/// An object that the target had before, and then what happens to it.
 fn foreign(annotations: Value, events: Vec<Event>) -> (usize, Vec<Event>) {
     let there = seen(Side::Target, object(false, annotations));
     (1, [vec![there], events].concat())
@@ -173,7 +173,7 @@ fn seven_an_object_of_somebody_else_in_the_target() {
     let overwritten = |paths: &[&str]| {
         vec![Broken::Overwritten { differs: paths.iter().map(ToString::to_string).collect() }]
     };
-    // Written over, with our mark on it or without, and then once more: said once.
+    // Overwritten, with or without our mark, and then again: reported once.
     let mut written = object(true, json!({ "a": "1", "pivot-host.io/move": "m" }));
     let again = object(true, json!({ "a": "2", "pivot-host.io/move": "m" }));
     let events = vec![seen(Side::Target, written.clone()), seen(Side::Target, again)];
@@ -183,7 +183,7 @@ fn seven_an_object_of_somebody_else_in_the_target() {
     written["metadata"]["annotations"] = note();
     let paths = ["/metadata/ownerReferences", "/spec/paused"];
     assert_eq!(found(note(), vec![seen(Side::Target, written)]), overwritten(&paths));
-    // Deleted, at once or in two steps, and put back.
+    // Deleted, at once or in two steps, and created again.
     let end = dying(object(false, note()));
     let events = vec![
         seen(Side::Target, end.clone()),
@@ -210,11 +210,11 @@ fn seven_what_is_ours_or_nobodys_doing_is_no_overwriting() {
     reported["status"] = json!({ "seen": false });
     reported["metadata"]["resourceVersion"] = json!("2");
     assert_eq!(found(&Rules::new(), json!({}), seen(Side::Target, reported)), []);
-    // Its deletion had begun before.
+    // Its deletion had started before.
     let events =
         [false, true].map(|gone| Event { gone, ..seen(Side::Target, dying(object(false, json!({})))) });
     assert_eq!(broken(1, events.to_vec()), []);
-    // What the run made itself is its own.
+    // Objects made by the run belong to it.
     assert_eq!(broken(0, vec![seen(Side::Target, object(false, json!({}))), changed()]), []);
 }
 
@@ -227,7 +227,7 @@ fn objects_that_are_not_moved_are_nobodys_business() {
         gone(Side::Target, object(false, json!({}))),
     ];
     assert_eq!(broken_by(&Rules::new().moved(|_| false), 1, events.clone()), []);
-    // Not there at the start: made and removed by somebody during the run.
+    // Not there at the start: created and removed by somebody during the run.
     assert_eq!(broken_by(&Rules::new(), 0, events.clone()), []);
     assert!(!broken_by(&Rules::new(), 1, events).is_empty());
 }

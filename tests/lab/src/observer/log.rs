@@ -1,4 +1,4 @@
-//! What was seen, in the order in which it was seen.
+//! The observed events, in order.
 
 use serde_json::Value;
 
@@ -36,13 +36,13 @@ impl std::fmt::Display for Side {
 /// A state of an object that a watch has shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Where.
+    /// The side.
     pub side: Side,
-    /// Of what.
+    /// The object's key.
     pub key: ObjectKey,
-    /// The state; of an object that is gone, its last.
+    /// The state; for a deleted object, its last.
     pub object: Value,
-    /// The object does not exist any more.
+    /// The object no longer exists.
     pub gone: bool,
 }
 
@@ -62,8 +62,8 @@ impl Event {
 /// Everything that was seen.
 #[derive(Debug, Clone, Default)]
 pub struct Log {
-    /// In the order of receipt. Within a side and kind that is the server's order; across watches it is ours.
+    /// In the order of receipt. Within a side and kind that is the server's order; across watches it is the lab's.
     pub events: Vec<Event>,
-    /// How many of them describe what was there before anything happened.
+    /// How many of them describe the initial state.
     pub started: usize,
 }

@@ -1,11 +1,11 @@
-//! A witness: watches both sides from outside the program under test, and says which promises were broken.
+//! A witness: watches both sides from outside the program under test, and reports which promises were broken.
 //!
-//! The program's own account of a move is no evidence, and the state at the end does not show what happened on the way: for a
-//! few milliseconds both sides may have been active. So every state that either server shows is written down, by watches that
-//! the program knows nothing of, and checked afterwards.
+//! The program's own account of a move is no evidence, and the final state does not show what happened on the way: for a few
+//! milliseconds both sides may have been active. So watches that the program doesn't know about record every state that either
+//! server shows, and the record is checked afterwards.
 //!
-//! One limit: two servers have no common clock. Events of different watches are ordered by when they came here, so two that
-//! are less than some milliseconds apart may be in the wrong order.
+//! One limit: two servers have no common clock. Events of different watches are ordered by arrival, so two that are only
+//! milliseconds apart may be in the wrong order.
 
 mod book;
 mod check;
@@ -44,18 +44,18 @@ pub struct Observer {
 
 impl Observer {
     /// Watches all kinds that a move can touch (those of CRDs, Secret, ConfigMap) in these namespaces, or in all but the
-    /// system's, and outside namespaces. Returns once everything that is there has been seen.
+    /// system's, and cluster-scoped objects. Returns once all existing objects have been seen.
     pub async fn start(source: &Server, target: &Server, namespaces: &[&str]) -> Result<Self> {
         let (of_source, of_target) = tokio::try_join!(source.kinds(), target.kinds())?;
         Self::start_kinds((source, &of_source), (target, &of_target), namespaces).await
     }
 
-    /// As [`Observer::start`], for a pair.
+    /// Like [`Observer::start`], for a pair.
     pub async fn of(pair: &Pair, namespaces: &[&str]) -> Result<Self> {
         Self::start(&pair.source, &pair.target, namespaces).await
     }
 
-    /// As [`Observer::start`], with the kinds of each side.
+    /// Like [`Observer::start`], with the kinds of each side.
     pub async fn start_kinds(
         source: (&Server, &[Kind]),
         target: (&Server, &[Kind]),
@@ -84,11 +84,11 @@ impl Observer {
         Ok(check(&self.finish_log().await?, rules))
     }
 
-    /// Waits until everything that has happened has been seen, and gives it out.
+    /// Waits until everything that has happened has been seen, and returns it.
     pub async fn finish_log(mut self) -> Result<Log> {
         let start = Instant::now();
         while let Some(behind) = self.behind().await? {
-            // A watch only ends by an error: then what it has seen is not the whole story.
+            // A watch only ends with an error: then its record is incomplete.
             if let Some(ended) = self.tasks.try_join_next() {
                 ended??;
             }

@@ -1,4 +1,4 @@
-//! What a run promised: which objects it moves, how they are paused, and which annotations are its own business.
+//! What a run promises: which objects it moves, how they are paused, and which annotations it may use.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::kinds::{ObjectKey, text};
 
 const CLUSTER: &str = "Cluster.cluster.x-k8s.io";
 const PAUSED: &str = "cluster.x-k8s.io/paused";
-/// What a move writes on what it creates.
+/// The mark on the objects that a move creates.
 const MARK: &str = "/metadata/annotations/pivot-host.io~1move";
 
 /// Annotations that movers write for themselves: ours, and clusterctl's.
@@ -29,13 +29,13 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Everything that was in the source at the start is moved; only Clusters are active or paused.
+    /// Everything that was in the source at the start moves; only Clusters are active or paused.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Only these objects are moved. Objects that come up during the run are included if the predicate says so.
+    /// Only these objects move. Objects created during the run are included if the predicate selects them.
     #[must_use]
     pub fn moved(mut self, moved: impl Fn(&ObjectKey) -> bool + Send + Sync + 'static) -> Self {
         self.moved = Some(Box::new(moved));
@@ -56,22 +56,22 @@ impl Rules {
         self
     }
 
-    /// Takes off what the run changes on purpose (a plugin's adaptation) before states are compared.
+    /// Removes what the run changes on purpose (a plugin's adaptation) before states are compared.
     #[must_use]
     pub fn strip(mut self, strip: impl Fn(&ObjectKey, &mut Value) + Send + Sync + 'static) -> Self {
         self.strip.push(Box::new(strip));
         self
     }
 
-    /// Controllers work in the target: that what was there before changes says nothing about the move.
+    /// Controllers work in the target: changes to its earlier objects say nothing about the move.
     #[must_use]
     pub fn target_at_work(mut self) -> Self {
         self.target_at_work = true;
         self
     }
 
-    /// What the target has that is not the move's, in the parts that stay as they are. What is marked may be its own: of a
-    /// run before.
+    /// The target's objects that are not the move's, reduced to the parts that must not change. Marked objects may be its own,
+    /// from an earlier run.
     pub(super) fn foreign(&self, now: &BTreeMap<(Side, ObjectKey), Value>) -> BTreeMap<ObjectKey, Value> {
         let foreign = now.iter().filter(|((side, _), object)| {
             let ends = !text(object, "/metadata/deletionTimestamp").is_empty();
@@ -87,12 +87,12 @@ impl Rules {
         }
     }
 
-    /// Whether it would be reconciled; none for kinds that nobody pauses one by one.
+    /// Whether it would be reconciled; none for kinds that are not paused individually.
     pub(super) fn is_active(&self, key: &ObjectKey, object: &Value) -> Option<bool> {
         (key.kind == CLUSTER || self.held.contains_key(&key.kind)).then(|| !self.is_paused(key, object))
     }
 
-    /// Whether it carries a pause of any sort.
+    /// Whether it carries any kind of pause.
     pub(super) fn is_paused(&self, key: &ObjectKey, object: &Value) -> bool {
         let has = |annotation: &str| {
             let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
@@ -108,7 +108,7 @@ impl Rules {
         }
     }
 
-    /// The part of an object that a copy must have: all but status, and of the metadata labels and annotations.
+    /// The part of an object that a copy must have: everything but the status and, of the metadata, only labels and annotations.
     pub(super) fn state(&self, key: &ObjectKey, object: &Value) -> Value {
         let mut state = object.clone();
         if let Some(fields) = state.as_object_mut() {
@@ -119,7 +119,7 @@ impl Rules {
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
                 annotations.retain(|annotation, _| !self.is_bookkeeping(&key.kind, annotation));
             }
-            // No annotations and an empty map of them are the same.
+            // No annotations and an empty map of them are equal.
             metadata.retain(|_, value| value.as_object().is_some_and(|map| !map.is_empty()));
         }
         if key.kind == CLUSTER
@@ -142,8 +142,8 @@ impl Rules {
     }
 }
 
-/// What a mover could overwrite: all but status, and of the metadata what is not the server's. Marks and pauses are part
-/// of it: they have no business on an object of somebody else.
+/// The part that a mover could overwrite: everything but the status and server-set metadata. It includes marks and pauses: they
+/// don't belong on someone else's object.
 pub(super) fn touchable(object: &Value) -> Value {
     let mut state = object.clone();
     if let Some(fields) = state.as_object_mut() {

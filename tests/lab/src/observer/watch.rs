@@ -1,7 +1,7 @@
-//! One kind on one side, listed once and then watched without a gap.
+//! One kind on one side, listed once and then watched without gaps.
 //!
-//! A watch that ends is resumed at the version it had reached, so nothing is missed. If the server no longer has that
-//! version, something may have been: that is an error, not a reason to list again and go on as if nothing had happened.
+//! A watch that ends is resumed at its last version, so nothing is missed. If the server no longer has that version, something
+//! may have been missed: that is an error, not a reason to list again and continue as if nothing had happened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Writes down what is there; gives the version to watch from.
+    /// Records the existing objects; returns the version to watch from.
     pub(super) async fn begin(&self) -> Result<String> {
         let list = self.kind.api(self.client.clone()).list(&ListParams::default()).await;
         let list = list.with_context(|| self.name())?;
@@ -38,7 +38,7 @@ impl Watch {
         list.metadata.resource_version.context("a list without a version")
     }
 
-    /// Writes down what happens after `version`, until it is aborted or the server cannot say.
+    /// Records what happens after `version`, until it is aborted or the server can't continue.
     pub(super) async fn follow(self, mut version: String) -> Result<()> {
         let api = self.kind.api(self.client.clone());
         loop {
@@ -68,7 +68,7 @@ impl Watch {
         }
     }
 
-    /// What exists now, and at which version.
+    /// The existing objects, and their versions.
     pub(super) async fn now(&self) -> Result<Vec<((Side, ObjectKey), String)>> {
         let list = self.kind.api(self.client.clone()).list(&ListParams::default()).await;
         let mut found = Vec::new();
@@ -81,7 +81,7 @@ impl Watch {
         Ok(found)
     }
 
-    /// Writes an event; gives the object's version.
+    /// Records an event; returns the object's version.
     fn write(&self, object: &DynamicObject, gone: bool) -> Result<String> {
         let version = object.metadata.resource_version.clone().context("an object without a version")?;
         let value = self.kind.value(object)?;

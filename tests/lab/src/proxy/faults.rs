@@ -1,7 +1,7 @@
-//! What is wrong with the network at the moment: rules, a delay, a partition.
+//! What is currently wrong with the network: rules, a delay, a partition.
 //!
 //! Rules can be added and removed while requests pass, from any thread. Each rule counts every request it matches, whatever
-//! earlier rules do to it; the first whose turn it is decides.
+//! earlier rules do to it; the first rule that is due decides.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::lock::lock;
 use super::rule::{Fault, Moment, Rule, Seen, Times};
 use crate::{process, say};
 
-/// Names an added rule.
+/// Identifies an added rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleId(u64);
 
@@ -25,7 +25,7 @@ pub enum Partition {
     /// Yes.
     #[default]
     None,
-    /// Requests and answers stay under way until the partition ends; watches fall silent.
+    /// Requests and answers are delayed until the partition ends; watches fall silent.
     Hang,
     /// Connections are reset, watches too.
     Refuse,
@@ -44,7 +44,7 @@ struct State {
     log: Mutex<Vec<Seen>>,
 }
 
-/// What open watches have to know.
+/// The state that open watches need.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Line {
     pub(super) partition: Partition,
@@ -65,7 +65,7 @@ impl Faults {
         self.0.delay.store(micros, Ordering::Relaxed);
     }
 
-    /// Adds a rule, the last to be asked.
+    /// Adds a rule, with the lowest precedence.
     pub fn add(&self, rule: Rule) -> RuleId {
         let id = RuleId(self.0.next_rule.fetch_add(1, Ordering::Relaxed));
         lock(&self.0.rules).insert(id, Active { rule, matched: 0, fired: 0 });
@@ -77,7 +77,7 @@ impl Faults {
         lock(&self.0.rules).remove(&id);
     }
 
-    /// How many requests a rule has hit; none if it was removed.
+    /// How many requests a rule has affected; none if it was removed.
     #[must_use]
     pub fn fired(&self, id: RuleId) -> u64 {
         lock(&self.0.rules).get(&id).map_or(0, |active| active.fired)
@@ -90,22 +90,23 @@ impl Faults {
         self.set_partition(Partition::None);
     }
 
-    /// Cuts each watch this long after it began.
+    /// Cuts each watch this long after it started.
     pub fn cut_watches(&self, after: Duration) -> RuleId {
         self.add(Rule::new(Times::Always, Fault::CutAfter(after), Seen::is_watch))
     }
 
-    /// Cuts the watches that are open now.
+    /// Cuts the open watches.
     pub fn cut_open_watches(&self) {
         self.0.line.send_modify(|line| line.cuts += 1);
     }
 
-    /// Begins or ends a partition.
+    /// Starts or ends a partition.
     pub fn set_partition(&self, partition: Partition) {
         self.0.line.send_modify(|line| line.partition = partition);
     }
 
-    /// Runs `action` at the k-th mutating request (no dry run; counted from now, from 1) of user agents that begin like this.
+    /// Runs `action` at the k-th mutating request (not counting dry runs; counted from now, starting at 1) of user agents that
+    /// start like this.
     pub fn on_mutating(
         &self,
         k: u64,
@@ -127,7 +128,7 @@ impl Faults {
         })
     }
 
-    /// The requests that have arrived, in order, also those that were never forwarded.
+    /// The requests that have arrived, in order, including those that were never forwarded.
     #[must_use]
     pub fn requests(&self) -> Vec<Seen> {
         lock(&self.0.log).clone()
@@ -155,7 +156,7 @@ impl Faults {
         Duration::from_micros(self.0.delay.load(Ordering::Relaxed) / 2)
     }
 
-    /// Notes a request, and says what happens to it.
+    /// Records a request, and decides what happens to it.
     pub(super) fn judge(&self, seen: Seen) -> Option<Fault> {
         let mut verdict = None;
         for active in lock(&self.0.rules).values_mut().filter(|active| (active.rule.when)(&seen)) {

@@ -1,4 +1,4 @@
-//! Passing requests on, or not.
+//! Forwards requests, or doesn't.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl std::fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// The way to the server, and what is wrong with it.
+/// The way to the server, and its faults.
 pub(super) struct Forwarder<C> {
     pub(super) client: Client<C, Incoming>,
     pub(super) authority: Authority,
@@ -52,10 +52,10 @@ where
     let resetter = connection.resetter();
     let service = service_fn(|request| {
         let (forwarder, resetter) = (forwarder.clone(), resetter.clone());
-        // Whatever ends without an answer ends with a reset.
+        // A connection that ends without an answer ends with a reset.
         async move { forwarder.handle(request).await.inspect_err(|_| resetter.arm()) }
     });
-    // The client sees how its connection ends; nobody here has to.
+    // The client sees how its connection ends; nothing here has to.
     let _ =
         hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
 }
@@ -71,7 +71,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Forwarder<C> {
         passable(&mut line).await?;
         match &fault {
             Some(Fault::Answer { status, retry_after }) => {
-                // An unread body would cost the connection, and clients would notice that instead of the answer.
+                // An unread body would break the connection, and clients would notice that instead of the answer.
                 request.into_body().collect().await?;
                 pause(delay).await;
                 return answer(*status, *retry_after);
@@ -111,7 +111,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Forwarder<C> {
             .authority(self.authority.clone())
             .path_and_query(path)
             .build()?;
-        // About the client's connection, not about ours.
+        // It is about the client's connection, not about the proxy's.
         parts.headers.remove(CONNECTION);
         Ok(Request::from_parts(parts, body))
     }
@@ -126,7 +126,7 @@ fn seen(request: &Request<Incoming>) -> Seen {
     }
 }
 
-/// Sleeps, but not at all for no time: a timer costs a millisecond.
+/// Sleeps, but returns immediately for zero: a timer costs a millisecond.
 async fn pause(time: Duration) {
     if !time.is_zero() {
         sleep(time).await;
@@ -168,7 +168,8 @@ fn whole(body: Incoming) -> Body {
     body.map_err(Error::from).boxed_unsync()
 }
 
-/// A body that ends in an error at its time, when watches are cut, and when the network refuses; it waits while that hangs.
+/// A body that ends in an error at its time, when watches are cut, and when the network refuses; it waits while the network
+/// hangs.
 fn breakable(body: Incoming, line: watch::Receiver<Line>, cut: Option<Duration>) -> Body {
     let cuts = line.borrow().cuts;
     let deadline = cut.map(|after| Instant::now() + after);

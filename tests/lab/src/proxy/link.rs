@@ -1,7 +1,7 @@
 //! One accepted connection, which can be reset.
 //!
-//! Closing a socket says "I have said all I had to say"; clients see the end of a stream. A crashed peer or a firewall sends RST
-//! instead, which clients report differently and often handle worse. That is the one to test with.
+//! Closing a socket means "I have nothing more to send"; clients see the end of a stream. A crashed peer or a firewall sends RST
+//! instead, which clients report differently and often handle worse. So tests use that.
 
 use std::io;
 use std::pin::Pin;
@@ -12,13 +12,13 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A TCP stream that ends with RST if it was told to.
+/// A TCP stream that ends with RST if requested.
 pub(super) struct Connection {
     stream: TcpStream,
     reset: Resetter,
 }
 
-/// Tells a connection that its end is a reset.
+/// Makes a connection end with a reset.
 #[derive(Clone, Default)]
 pub(super) struct Resetter(Arc<AtomicBool>);
 
@@ -30,7 +30,7 @@ impl Resetter {
 
 impl Connection {
     pub(super) fn new(stream: TcpStream) -> Self {
-        // Fails only for sockets that are no TCP.
+        // Fails only for sockets other than TCP.
         let _ = stream.set_nodelay(true);
         Self { stream, reset: Resetter::default() }
     }
@@ -90,7 +90,7 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // A polite goodbye first would make the reset unnecessary.
+        // An orderly shutdown first would prevent the reset.
         if self.reset.0.load(Ordering::Relaxed) {
             Poll::Ready(Ok(()))
         } else {

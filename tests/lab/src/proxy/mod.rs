@@ -1,12 +1,12 @@
 //! A network that fails on request, in front of a server.
 //!
-//! The proxy speaks plain HTTP on the loopback interface and forwards with the administrator's credentials over TLS. Plain HTTP
-//! so that any client can be led through it with nothing but a kubeconfig, and so that the proxy can look at requests: faults are
-//! aimed at requests ("the third create of a Secret"), not at packets. Everything else passes untouched: bodies stream, so
-//! watches work; user agents, impersonation and content types arrive as they were sent.
+//! The proxy speaks plain HTTP on the loopback interface and forwards with the administrator's credentials over TLS. It uses
+//! plain HTTP so that any client can use it with just a kubeconfig, and so that the proxy can inspect requests: faults target
+//! requests ("the third create of a Secret"), not packets. Everything else passes unchanged: bodies stream, so watches work; user
+//! agents, impersonation and content types are preserved.
 //!
-//! It is also the wire of the benchmarks (a delay for both tools alike), so an idle fault costs nothing but a lock and a look at
-//! a list.
+//! It is also the wire of the benchmarks (the same delay for both tools), so an inactive fault costs only a lock and a look at a
+//! list.
 
 mod faults;
 mod forward;
@@ -34,7 +34,7 @@ use link::Connection;
 pub use faults::{Faults, Partition, RuleId};
 pub use rule::{Action, Fault, Moment, Rule, Seen, Times};
 
-/// A running proxy; dropped, it closes all its connections.
+/// A running proxy; closes all its connections on drop.
 pub struct FaultProxy {
     address: SocketAddr,
     kubeconfig: PathBuf,
@@ -85,7 +85,7 @@ impl FaultProxy {
         kubeconfig::client(&self.kubeconfig).await
     }
 
-    /// What is wrong with the network, and what has passed it.
+    /// The faults of the network, and the requests that passed it.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
@@ -98,7 +98,7 @@ where
 {
     let mut connections = JoinSet::new();
     loop {
-        // An error here is the client's: it went away before it was served.
+        // An error here is the client's: it disconnected before it was served.
         let Ok((stream, _)) = listener.accept().await else { continue };
         while connections.try_join_next().is_some() {}
         let connection = Connection::new(stream);

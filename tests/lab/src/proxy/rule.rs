@@ -1,4 +1,4 @@
-//! Which requests, which of those, and what happens to them.
+//! Rules: which requests, which occurrences, and what happens to them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Seen {
     pub method: Method,
     /// Its path and query.
     pub path: String,
-    /// What the client calls itself; empty if it does not say.
+    /// The client's user agent; empty if it has none.
     pub user_agent: String,
 }
 
@@ -40,7 +40,7 @@ impl Seen {
     }
 }
 
-/// Which of the requests that match.
+/// Which of the matching requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
     /// All of them.
@@ -49,12 +49,12 @@ pub enum Times {
     First(u64),
     /// Every k-th.
     Every(u64),
-    /// The k-th alone, counted from 1.
+    /// Only the k-th, counted from 1.
     Nth(u64),
 }
 
 impl Times {
-    /// Whether it is the turn of the request that is the `count`-th match.
+    /// Whether it applies to the `count`-th matching request.
     pub(super) fn hits(self, count: u64) -> bool {
         match self {
             Self::Always => true,
@@ -90,17 +90,17 @@ pub enum Fault {
     ResetBefore,
     /// The connection is reset after the server has acted.
     ResetAfter,
-    /// The answer's body breaks off this long after it began: how a watch ends when a load balancer loses interest.
+    /// The answer's body breaks off this long after it started: how a watch ends when a load balancer times out.
     CutAfter(Duration),
     /// The answer comes this much later.
     Delay(Duration),
     /// There is never an answer.
     Hang,
-    /// Something happens at that moment, once. Made by [`Fault::action`].
+    /// An action runs at that moment, once. Created by [`Fault::action`].
     Run(Moment, Action),
 }
 
-/// Something to be done once.
+/// An action that runs once.
 #[derive(Clone)]
 pub struct Action(Arc<Mutex<Option<BoxFuture<'static, ()>>>>);
 
@@ -126,7 +126,7 @@ impl Fault {
     }
 }
 
-/// Which requests, which of those, and what happens to them.
+/// Which requests, which occurrences, and what happens to them.
 pub struct Rule {
     pub(super) when: Box<dyn Fn(&Seen) -> bool + Send + Sync>,
     pub(super) times: Times,

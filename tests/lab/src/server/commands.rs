@@ -1,4 +1,4 @@
-//! The command lines of the servers, and the files that they are given.
+//! The command lines of the servers, and their files.
 
 use std::fs;
 use std::path::Path;
@@ -53,12 +53,12 @@ pub(super) fn apiserver(binaries: &ServerBinaries, dir: &Path, etcd: &str, port:
         format!("--service-account-signing-key-file={}", file("tokens.key")),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
-        // Nothing runs pods, and nobody makes the accounts that it would ask for.
+        // Nothing runs pods, and nothing creates the accounts that it would require.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         format!("--audit-policy-file={}", file("audit-policy.yaml")),
         format!("--audit-log-path={}", file("audit.log")),
-        // A log that rotates would lose the requests of long runs.
+        // A rotated log would lose the requests of long runs.
         "--audit-log-maxsize=4096".to_owned(),
     ]);
     command

@@ -1,4 +1,4 @@
-//! The controllers that delete: a move that leaves something without its owner must see it collected.
+//! The controllers that delete: if a move leaves an object without its owner, tests must see it collected.
 
 use std::time::Duration;
 
@@ -13,13 +13,14 @@ use crate::process::Process;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// A ConfigMap whose owner does not exist: it is gone as soon as the garbage collector works.
+/// A ConfigMap whose owner does not exist: it disappears as soon as the garbage collector works.
 const PROBE: &str = "lab-garbage-collector-probe";
 
 impl Server {
-    /// Starts the garbage collector and the namespace controller, again if they run, and waits until garbage is collected.
+    /// Starts the garbage collector and the namespace controller, restarting them if they run, and waits until garbage is
+    /// collected.
     ///
-    /// The garbage collector looks for new kinds every 30 s only; a new one sees the kinds of CRDs installed since at once.
+    /// The garbage collector looks for new kinds only every 30 s; a restarted one sees the kinds of new CRDs at once.
     pub async fn start_controllers(&self) -> Result<()> {
         self.start_controllers_in(&mut *self.controllers.lock().await).await
     }

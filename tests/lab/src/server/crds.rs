@@ -1,7 +1,7 @@
-//! Installing CRDs: made-up ones, and Cluster API's own.
+//! Installs CRDs: made-up ones, and Cluster API's own.
 //!
-//! A CRD that is Established is not yet one that answers, and the garbage collector does not know its kind for up to half a
-//! minute. Tests that begin too early fail one time in ten; so this waits for both.
+//! An Established CRD is not necessarily served yet, and the garbage collector does not know its kind for up to half a minute.
+//! Tests that start too early fail one time in ten; so this waits for both.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -66,12 +66,12 @@ impl Server {
         self.install(crds).await
     }
 
-    /// [`Self::install_cluster_api_of`] the release that the lab uses where nothing else is asked for.
+    /// [`Self::install_cluster_api_of`] the lab's default release.
     pub async fn install_cluster_api(&self) -> Result<()> {
         self.install_cluster_api_of(CLUSTER_API).await
     }
 
-    /// Cluster API's CRDs as `clusterctl init` leaves them, except for conversion webhooks, which nobody would answer.
+    /// Cluster API's CRDs as `clusterctl init` leaves them, except for conversion webhooks, which nothing would answer.
     pub async fn install_cluster_api_of(&self, version: &str) -> Result<()> {
         let dirs = assets().await?.crds(version).await?;
         let mut crds = Vec::new();
@@ -98,10 +98,10 @@ impl Server {
         self.install(crds).await
     }
 
-    /// Metal3's CRDs as a site has them that wants to move hosts.
+    /// Metal3's CRDs as on a site that wants to move hosts.
     ///
-    /// The provider's are labelled by `clusterctl init`. The baremetal operator's come without any label; those on hosts and
-    /// on what inspection found are put there by hand, as Metal3's own guide to moving says.
+    /// `clusterctl init` labels those of the provider. The baremetal operator's come without labels; those on hosts and on
+    /// inspection results are added by hand, as in Metal3's own guide to moving.
     pub async fn install_metal3(&self) -> Result<()> {
         let mut crds = Vec::new();
         for dir in &assets().await?.metal3().await?.crds {
@@ -144,7 +144,7 @@ impl Server {
     }
 }
 
-/// Established is what the CRD says; that its path answers is what clients need.
+/// Established is what the CRD reports; clients need its path to answer.
 async fn is_served(client: &Client, crd: &CustomResourceDefinition) -> bool {
     let mut served = crd.spec.versions.iter().filter(|version| version.served);
     let answers = async |version: &str| {

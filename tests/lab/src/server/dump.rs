@@ -1,6 +1,6 @@
 //! The state of a server as a value, so that two states can be compared.
 //!
-//! "A → B → A gives the original" is an equation between dumps. [`normalise`] takes off what is bound to differ between two
+//! "A → B → A gives the original" is an equation between dumps. [`normalise`] removes what inevitably differs between two
 //! servers, and nothing else.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::kinds::{Kind, ObjectKey, kinds, text};
 /// Objects by kind, namespace and name, as the server shows them.
 pub type Dump = BTreeMap<ObjectKey, Value>;
 
-/// What differs between two servers without anybody having done anything.
+/// Fields that differ between two servers without any change.
 const VOLATILE: [&str; 5] = ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"];
 
 impl Server {
@@ -31,7 +31,7 @@ impl Server {
         self.dump_kinds(&self.kinds().await?, namespaces).await
     }
 
-    /// As [`Server::dump`], for these kinds only.
+    /// Like [`Server::dump`], for these kinds only.
     pub async fn dump_kinds(&self, kinds: &[Kind], namespaces: &[&str]) -> Result<Dump> {
         let lists = kinds.iter().map(async |kind| {
             let list = kind.api(self.client()).list(&ListParams::default()).await;
@@ -51,10 +51,10 @@ pub(crate) fn selects<S: AsRef<str>>(namespaces: &[S], namespace: &str) -> bool 
     namespace.is_empty() || named() || (namespaces.is_empty() && !namespace.starts_with("kube-"))
 }
 
-/// Takes off what two servers never have in common: UIDs, versions, times of creation, field managers.
+/// Removes what two servers never have in common: UIDs, versions, creation times, field managers.
 ///
-/// The UID in an owner reference becomes the owner's kind and name, if the dump has that owner; otherwise it says that the owner
-/// is unknown, so that a reference to the other side's UID is a difference.
+/// The UID in an owner reference becomes the owner's kind and name, if the dump has that owner; otherwise it becomes "unknown",
+/// so that a reference to the other side's UID is a difference.
 #[must_use]
 pub fn normalise(mut dump: Dump) -> Dump {
     let owners: BTreeMap<String, String> = dump

@@ -1,8 +1,7 @@
-//! Objects as a test writes them down, before any server has seen them.
+//! Objects as a test writes them, before any server has seen them.
 //!
-//! In a file, UIDs are placeholders: whatever an object's `metadata.uid` says, the same text in another's owner reference
-//! means that object. Everything a server would assign is taken off, and what needs a request of its own (status, owners in a
-//! cycle, a deletion that has begun) is kept aside.
+//! In a file, UIDs are placeholders: an owner reference with an object's `metadata.uid` means that object. Server-set fields are
+//! removed, and what needs a request of its own (status, owners in a cycle, a deletion in progress) is kept separately.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::text;
 
-/// What the server assigns; sending it along would be refused or ignored.
+/// Server-set fields; sending them would be refused or ignored.
 const ASSIGNED: [&str; 8] = [
     "uid",
     "resourceVersion",
@@ -28,7 +27,7 @@ const ASSIGNED: [&str; 8] = [
 pub(super) struct Manifest {
     /// What can be sent in a create.
     pub(super) body: Value,
-    /// Written with a request of its own.
+    /// Written in a separate request.
     pub(super) status: Option<Value>,
     /// The file shows it with a deletion timestamp.
     pub(super) deleting: bool,
@@ -37,7 +36,7 @@ pub(super) struct Manifest {
     aliases: Vec<String>,
 }
 
-/// The documents of a YAML or JSON text; `kind: List` is taken apart.
+/// The documents of a YAML or JSON text; `kind: List` is expanded.
 pub(super) fn parse(text: &str) -> Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).context("read YAML")?;
     let mut objects = Vec::new();
@@ -84,9 +83,9 @@ impl Manifest {
         text(&self.body, "/metadata/name")
     }
 
-    /// Its owner references with real UIDs, without those whose owner is yet to be created.
+    /// Its owner references with real UIDs, without those whose owner is not created yet.
     ///
-    /// An owner that is not in the file keeps its UID: tests need references to what does not exist.
+    /// An owner that is not in the file keeps its UID: tests need references to missing objects.
     pub(super) fn owners(&self, file: &File) -> Vec<Value> {
         let mut owners = Vec::new();
         for owner in &self.owners {
@@ -128,7 +127,7 @@ impl File {
         self.uids.extend(manifest.aliases.iter().map(|alias| (alias.clone(), uid.to_owned())));
     }
 
-    /// What the file calls the owner that an object in this namespace refers to.
+    /// The file's name for the owner that an object in this namespace refers to.
     fn alias(&self, owner: &Value, namespace: &str) -> String {
         let (uid, kind, name) = (text(owner, "/uid"), text(owner, "/kind"), text(owner, "/name"));
         let neighbour = unnumbered(namespace, kind, name);
@@ -151,7 +150,7 @@ impl File {
     }
 }
 
-/// What an object is called by references without a UID.
+/// The name of an object in references without a UID.
 fn unnumbered(namespace: &str, kind: &str, name: &str) -> String {
     format!("{namespace}/{kind}/{name}")
 }

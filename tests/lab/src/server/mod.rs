@@ -1,8 +1,8 @@
-//! A Kubernetes API server with etcd below it and the garbage collector beside it.
+//! A Kubernetes API server with its etcd and the garbage collector.
 //!
-//! Half of what can go wrong in a move goes wrong in the server: finalizers, preconditions, owner references to UIDs that are
-//! not there, a namespace that is being deleted. So tests talk to the real one. Two controllers are run, those that delete:
-//! the garbage collector and the namespace controller; nothing schedules, nothing runs pods.
+//! Half of what can go wrong in a move goes wrong in the server: finalizers, preconditions, owner references to missing UIDs, a
+//! namespace that is being deleted. So tests use the real one. It runs just the two controllers that delete: the garbage
+//! collector and the namespace controller; nothing schedules, nothing runs pods.
 
 mod commands;
 mod controllers;
@@ -32,7 +32,7 @@ use crate::process::Process;
 /// How long a server may take; a busy machine needs a multiple of the usual three seconds.
 const START_LIMIT: Duration = Duration::from_secs(90);
 
-/// Ports are picked, then bound by somebody else: another process can come in between.
+/// Ports are chosen before the server binds them: another process can take them in between.
 const START_ATTEMPTS: usize = 3;
 
 /// Two servers: what is moved from, and what is moved to.
@@ -59,7 +59,7 @@ pub struct Server {
     kubeconfig: PathBuf,
     authority: Authority,
     binaries: ServerBinaries,
-    // Dropped in this order: who asks before who answers, the directory last.
+    // Dropped in this order: clients before servers, the directory last.
     controllers: Mutex<Option<Process>>,
     apiserver: Process,
     etcd: Process,
@@ -105,7 +105,7 @@ impl Server {
             Process::spawn("kube-apiserver", &command, path.join("kube-apiserver.log")).await?;
         let client = kubeconfig::client(&kubeconfig).await?;
         let waited = apiserver.until("ready", START_LIMIT, async || is_ready(&client).await).await;
-        // The API server only says that it cannot reach etcd; why is in the other log.
+        // The API server only reports that it cannot reach etcd; the reason is in the other log.
         etcd.still_runs()?;
         waited?;
         Ok(Self {
@@ -146,18 +146,18 @@ impl Server {
         self.client.clone()
     }
 
-    /// A kubeconfig for a user with the rights that RBAC gives to its name and groups: none, until a test binds some.
+    /// A kubeconfig for a user with the permissions that RBAC gives to its name and groups: none, until a test binds some.
     pub fn kubeconfig_as(&self, user: &str, groups: &[&str]) -> Result<PathBuf> {
         self.write_kubeconfig(user, &self.authority.user(user, groups, Validity::Current)?)
     }
 
-    /// A kubeconfig whose certificate has run out.
+    /// A kubeconfig with an expired certificate.
     pub fn kubeconfig_expired(&self, user: &str) -> Result<PathBuf> {
         let identity = self.authority.user(user, &["system:masters"], Validity::Expired)?;
         self.write_kubeconfig(&format!("{user}-expired"), &identity)
     }
 
-    /// The process of the API server: for tests that make it go away.
+    /// The process of the API server, for tests that stop it.
     #[must_use]
     pub fn apiserver(&self) -> &Process {
         &self.apiserver
@@ -169,7 +169,7 @@ impl Server {
         &self.etcd
     }
 
-    /// A directory that lives as long as the server: its logs, and room for what belongs to it.
+    /// A directory that lives as long as the server, for its logs and related files.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
@@ -182,7 +182,7 @@ impl Server {
     }
 }
 
-/// Ready, and with the namespaces that the server makes for itself.
+/// Ready, and with the namespaces that the server creates itself.
 async fn is_ready(client: &Client) -> bool {
     async fn get(client: &Client, path: &str) -> bool {
         match http::Request::get(path).body(Vec::new()) {

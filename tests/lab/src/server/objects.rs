@@ -1,7 +1,7 @@
-//! Filling a server with objects: owners, status, deletions that have begun.
+//! Fills a server with objects: owners, status, deletions in progress.
 //!
-//! An owner reference needs the UID of a real object, which nobody knows before the server has made it. So a file cannot just be
-//! sent; it is created in the order of ownership, each reference filled in as its owner comes into being.
+//! An owner reference needs the UID of a real object, which is unknown before the server has created it. So a file can't just be
+//! sent; objects are created in the order of ownership, and each reference is filled in once its owner exists.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -22,7 +22,7 @@ use crate::kinds::{ObjectKey, group_kind};
 /// Requests in flight while a server is filled.
 const CONCURRENCY: usize = 16;
 
-/// The real objects that came of a file.
+/// The real objects made from a file.
 pub type Applied = BTreeMap<ObjectKey, DynamicObject>;
 
 impl Server {
@@ -33,9 +33,8 @@ impl Server {
 
     /// Creates objects, owners before what they own.
     ///
-    /// UIDs in the input are placeholders and replaced by real ones, status is written where the kind has it, namespaces that
-    /// are missing are created, CRDs are installed first, and what has a deletion timestamp is deleted (put a finalizer on it
-    /// to see it stay).
+    /// UIDs in the input are placeholders and replaced by real ones, status is written if the kind has it, missing namespaces are
+    /// created, CRDs are installed first, and objects with a deletion timestamp are deleted (give them a finalizer to keep them).
     pub async fn apply_values(&self, objects: Vec<Value>) -> Result<Applied> {
         let is_crd =
             |object: &Value| object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition");
