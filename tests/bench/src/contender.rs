@@ -1,4 +1,4 @@
-//! A program that moves a namespace, run as anyone would run it and measured from outside.
+//! A program that moves a namespace, run as a user would run it and measured from outside.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -10,23 +10,23 @@ use tokio::process::Command;
 
 use crate::plugins::told::{self, Call};
 
-/// How often its memory and processor time are looked at. The kernel keeps both, so only the last interval can be missed.
+/// How often its memory and processor time are read. The kernel keeps both, so only the last interval can be missed.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Who moves.
+/// The programs.
 #[derive(Debug, Clone)]
 pub(crate) enum Contender {
     PivotHost(PathBuf),
     WithPlugins {
         binary: PathBuf,
         plugins: PathBuf,
-        /// Whether it tells every call.
+        /// Whether it logs every call.
         tell: bool,
     },
     Clusterctl(PathBuf),
 }
 
-/// What a run took.
+/// What a run used.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Took {
     pub(crate) wall: Duration,
@@ -34,9 +34,9 @@ pub(crate) struct Took {
     pub(crate) peak: u64,
     /// Processor time of its own.
     pub(crate) cpu: Duration,
-    /// Milliseconds of each phase, in order, if it says.
+    /// Milliseconds of each phase, in order, if it reports them.
     pub(crate) phases: Vec<(String, u64)>,
-    /// The plugins' calls, if it tells them.
+    /// The plugins' calls, if it logs them.
     pub(crate) calls: Vec<Call>,
 }
 
@@ -58,7 +58,7 @@ impl Contender {
         };
         let mut command = Command::new(binary);
         command.args(["move", "--namespace", namespace]).args(more);
-        // Nobody is at work in the target, and clusterctl never waits.
+        // No controllers run in the target, and clusterctl never waits.
         command.env("PIVOT_HOST_NO_WAIT", "true");
         if let Self::WithPlugins { plugins, .. } = self {
             command.arg("--plugins").arg(plugins);
@@ -68,7 +68,7 @@ impl Contender {
         command
     }
 
-    /// Moves, from the start of the process to its end.
+    /// Moves, measured from the start of the process to its end.
     pub(crate) async fn run(&self, source: &Path, target: &Path, namespace: &str) -> Result<Took> {
         let start = Instant::now();
         let child = self.command(source, target, namespace).spawn().context("start the program")?;
@@ -111,7 +111,7 @@ fn peak_of(id: u32) -> Option<u64> {
 /// Time in user mode and in the kernel: the 14th and 15th field, in hundredths of a second.
 fn cpu_of(id: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The second field is the program's name in parentheses, which may hold anything.
+    // The second field is the program's name in parentheses, which may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let ticks: u64 = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
     Some(Duration::from_millis(ticks * 10))

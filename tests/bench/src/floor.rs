@@ -1,10 +1,9 @@
-//! The least that any move has to send: each object's create, release patch and delete, and nothing else. Secrets and ConfigMaps
-//! without finalizers need no release patch.
+//! The minimum that any move has to send: each object's create, release patch and delete, and nothing else. Secrets and
+//! ConfigMaps without finalizers need no release patch.
 //!
-//! Bodies are made before the clock starts, nothing is read, nothing waits for an owner or for an answer to something else;
-//! as many requests run side by side as turned out best. A move that verifies what it does can't be faster than this; how
-//! close it comes says what its care costs. The client is put together as pivot-host's is: HTTP/1.1, kept connections, no
-//! Nagle delay.
+//! Bodies are prepared before the clock starts, nothing is read, nothing waits for an owner or for another answer; the number of
+//! concurrent requests is the fastest one. A move that verifies its work can't be faster than this; the difference is the cost of
+//! that care. The client is configured like pivot-host's: HTTP/1.1, kept connections, no Nagle delay.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tower::{BoxError, ServiceBuilder};
 
-/// What its user agent begins with.
+/// The prefix of its user agent.
 pub(crate) const AGENT: &str = "pivot-floor";
 
 struct Ask {
@@ -44,7 +43,7 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    /// Makes the requests that move a namespace of `source`.
+    /// Prepares the requests that move a namespace of `source`.
     pub(crate) async fn prepare(source: &Server, namespace: &str) -> Result<Self> {
         let kinds = source.kinds().await?;
         let kinds: BTreeMap<_, _> = kinds.iter().map(|kind| (kind.name(), &kind.resource)).collect();
@@ -57,7 +56,7 @@ impl Floor {
             let list = format!("{root}/{}/namespaces/{namespace}/{}", resource.api_version, resource.plural);
             objects.push((list, key.name, object));
         }
-        // Dependents first, so that the garbage collector is given nothing to do.
+        // Dependents first, so that the garbage collector has nothing to do.
         let depths = depths(objects.iter().map(|(_, _, object)| object));
         objects.sort_by_key(|(_, _, object)| std::cmp::Reverse(depths.get(text(object, "uid")).copied()));
         let (mut creates, mut patches, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
@@ -84,7 +83,7 @@ impl Floor {
         self.creates.len()
     }
 
-    /// Sends everything, this much side by side; from the first connection to the last answer.
+    /// Sends everything, with so many concurrent requests; from the first connection to the last answer.
     pub(crate) async fn run(&self, source: &Path, target: &Path, side_by_side: usize) -> Result<Duration> {
         let start = Instant::now();
         let (source, target) = (Wire::new(source).await?, Wire::new(target).await?);
@@ -117,7 +116,7 @@ fn depths<'a>(objects: impl Iterator<Item = &'a Value>) -> BTreeMap<String, usiz
     owners.keys().map(|uid| (uid.clone(), depth(uid))).collect()
 }
 
-/// The body of a copy. Without owners: those have UIDs that nobody knows before the run.
+/// The body of a copy. Without owners: their UIDs are unknown before the run.
 fn creation(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");

@@ -1,6 +1,6 @@
-//! pivot-host beside clusterctl, and both beside the least that any move has to send.
+//! pivot-host compared with clusterctl, and both with the minimum that any move has to send.
 //!
-//! `cargo xtask bench` builds what is measured and calls this. As `pivot-bench plugins` it measures what plugins cost.
+//! `cargo xtask bench` builds what is measured and calls this. `pivot-bench plugins` measures the cost of plugins.
 
 mod contender;
 mod floor;

@@ -1,4 +1,4 @@
-//! From runs to a table, and to the page that explains it.
+//! Turns runs into a table, and into the page that explains it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::contender::Took;
 use crate::rounds::{Measured, Run, Scenario};
 
-/// What the page says around the numbers.
+/// The text of the page around the numbers.
 const PAGE: &str = include_str!("page.md");
 
 /// The table, as Markdown.
@@ -110,13 +110,13 @@ fn wall(runs: &[Run]) -> f64 {
     median(runs.iter().map(|run| Duration::as_secs_f64(&run.took.wall)))
 }
 
-/// How long nobody reconciled; the floor pauses nothing.
+/// How long nothing was reconciled; the floor pauses nothing.
 fn window(runs: &[Run]) -> String {
     let paused: Vec<f64> = runs.iter().filter_map(|run| Some(run.paused?.as_secs_f64())).collect();
     if paused.is_empty() { "–".to_owned() } else { format!("{:.2}", median(paused.into_iter())) }
 }
 
-/// Something of the process itself; the floor is none.
+/// A value of the process itself; the floor has none.
 fn own(runs: &[Run], of: impl Fn(&Took) -> f64, digits: usize) -> String {
     match median(runs.iter().map(|run| of(&run.took))) {
         none if none <= 0.0 => "–".to_owned(),
@@ -124,7 +124,7 @@ fn own(runs: &[Run], of: impl Fn(&Took) -> f64, digits: usize) -> String {
     }
 }
 
-/// The one in the middle; of an even number, the mean of the two.
+/// The median; of an even number, the mean of the middle two.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Rounds: every contender once, in turns, so that a machine that is busy for a while is busy for all of them.
+//! Rounds: every contender once, in turn, so that a temporary load affects all of them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::contender::{Contender, Took};
 use crate::floor::{self, Floor};
 use crate::shape;
 
-/// How many requests side by side are tried for the floor.
+/// How many concurrent requests are tried for the floor.
 const SIDE_BY_SIDE: [usize; 6] = [8, 16, 32, 64, 128, 256];
 
-/// What pivot-host is measured beside.
+/// What pivot-host is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {
     Everybody,
@@ -27,7 +27,7 @@ pub(crate) enum Beside {
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) objects: usize,
-    /// Added to every round trip, by a proxy that all go through; none: no proxy.
+    /// Added to every round trip, by a proxy that all use; none: no proxy.
     pub(crate) delay: Option<Duration>,
     pub(crate) rounds: usize,
     pub(crate) beside: Beside,
@@ -39,7 +39,7 @@ pub(crate) struct Run {
     pub(crate) took: Took,
     /// Requests to both servers.
     pub(crate) tally: Tally,
-    /// From the first pause in the source to the last resume in the target; none of the floor.
+    /// From the first pause in the source to the last resume in the target; none for the floor.
     pub(crate) paused: Option<Duration>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) scenario: Scenario,
-    /// What turned out best for the floor.
+    /// The best concurrency for the floor.
     pub(crate) side_by_side: usize,
     pub(crate) floor: Vec<Run>,
     /// In the order in which they were given.
@@ -55,9 +55,9 @@ pub(crate) struct Measured {
 }
 
 /// A pair of servers to move between.
-pub(crate) struct Ground {
+pub(crate) struct ServerPair {
     pair: Pair,
-    // Kept: dropped, they close.
+    // Kept: they close on drop.
     _proxies: Vec<FaultProxy>,
     source: PathBuf,
     target: PathBuf,
@@ -66,7 +66,7 @@ pub(crate) struct Ground {
 
 /// Runs a scenario on servers of its own.
 pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Result<Measured> {
-    let ground = Ground::new(&scenario).await?;
+    let servers = ServerPair::new(&scenario).await?;
     let contenders: Vec<&Contender> = match scenario.beside {
         Beside::Everybody => contenders.iter().collect(),
         Beside::Floor | Beside::Nobody => {
@@ -76,7 +76,7 @@ pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Res
     let with_floor = scenario.beside != Beside::Nobody;
     let mut tries = Vec::new();
     for side_by_side in SIDE_BY_SIDE.into_iter().filter(|_| with_floor) {
-        let run = ground.floor(&format!("try-{side_by_side}"), side_by_side).await?;
+        let run = servers.floor(&format!("try-{side_by_side}"), side_by_side).await?;
         say(format_args!("{}: floor, {side_by_side} side by side: {:.2?}", scenario.name, run.took.wall));
         tries.push((run.took.wall, side_by_side));
     }
@@ -89,10 +89,10 @@ pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Res
     };
     for round in 0..measured.scenario.rounds {
         if with_floor {
-            measured.floor.push(ground.floor(&format!("floor-{round}"), side_by_side).await?);
+            measured.floor.push(servers.floor(&format!("floor-{round}"), side_by_side).await?);
         }
         for (contender, (agent, runs)) in contenders.iter().zip(&mut measured.contenders) {
-            let run = ground.contender(contender, &format!("{agent}-{round}")).await?;
+            let run = servers.contender(contender, &format!("{agent}-{round}")).await?;
             say(format_args!(
                 "{}, round {}: {agent} {:.2?}, paused {:.2?} {:?} {:?}",
                 measured.scenario.name,
@@ -108,7 +108,7 @@ pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Res
     Ok(measured)
 }
 
-impl Ground {
+impl ServerPair {
     pub(crate) async fn new(scenario: &Scenario) -> Result<Self> {
         let pair = Pair::start().await?;
         pair.install_cluster_api().await?;
@@ -139,7 +139,7 @@ impl Ground {
         .await
     }
 
-    /// Fills a namespace and lets a contender move it.
+    /// Fills a namespace and has a contender move it.
     pub(crate) async fn contender(&self, contender: &Contender, namespace: &str) -> Result<Run> {
         self.fill(namespace).await?;
         self.counted(contender.agent(), namespace, contender.run(&self.source, &self.target, namespace)).await
@@ -149,7 +149,7 @@ impl Ground {
         self.pair.source.apply_values(shape::objects(namespace, self.objects)).await.map(drop)
     }
 
-    /// Counts the requests of a run, and looks at what it left: a fast run that moved nothing is no result.
+    /// Counts the requests of a run, and checks its result: a fast run that moved nothing doesn't count.
     async fn counted(
         &self,
         agent: &str,

@@ -1,8 +1,8 @@
-//! What is moved: one Cluster with a MachineDeployment of as many Machines as it takes.
+//! The objects to move: one Cluster with a MachineDeployment of as many Machines as needed.
 //!
-//! Each Machine comes with its infrastructure machine, its bootstrap config and that one's Secret: four objects in a chain of
-//! owners five deep, which is what most objects of a real management cluster are. Clusters, Machines, sets and infrastructure
-//! have their finalizers and a status, as after provisioning.
+//! Each Machine comes with its infrastructure machine, its bootstrap config and the config's Secret: four objects in a chain of
+//! owners five deep, like most objects of a real management cluster. Clusters, Machines, sets and infrastructure have their
+//! finalizers and a status, as after provisioning.
 
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@
 //! proxy that breaks the network on request, and an observer that watches both sides from outside the program under test and
 //! reports which promise was broken, and when.
 //!
-//! | module | gives |
+//! | module | content |
 //! |---|---|
 //! | [`mod@assets`] | the binaries, built once from Go modules and cached |
 //! | [`server`] | a [`Server`] and a [`Pair`] of them |
@@ -13,11 +13,11 @@
 //! | [`proxy`] | a network that fails on request |
 //! | [`managers`] | Cluster API's own managers |
 //! | [`metal3`] | Metal3's own operators |
-//! | [`observer`] | a witness who says which promise was broken |
-//! | [`kinds`] | names for objects that mean the same on both sides |
-//! | [`pki`] | certificates, also for users with few rights and for expired ones |
+//! | [`observer`] | a witness that reports which promise was broken |
+//! | [`kinds`] | names for objects that are valid on both sides |
+//! | [`pki`] | certificates, including expired ones and those of users with few permissions |
 //! | [`process`] | child processes that never outlive the test |
-//! | [`kubeconfig`] | the files that tools are pointed at |
+//! | [`kubeconfig`] | kubeconfigs for tools |
 //!
 //! A lab that cannot start is a failed test, never a skipped one.
 

@@ -10,9 +10,9 @@ use crate::state::State;
 
 /// The model that the checker explores.
 pub struct Handover {
-    /// What is explored.
+    /// The configuration to explore.
     pub config: Config,
-    /// States from which running again is known to end.
+    /// States from which repeating a command is known to finish.
     pub rescue: Rescue,
 }
 
@@ -21,19 +21,19 @@ pub struct Handover {
 pub enum Action {
     /// Somebody starts a run.
     Start(Run, Command),
-    /// The run's next request acts and is answered.
+    /// The run's next request takes effect and is answered.
     Do(Run, Step),
-    /// The run's next request acts, its answer is lost, and it will be sent again.
+    /// The run's next request takes effect, its answer is lost, and it will be sent again.
     LoseAnswer(Run, Step),
-    /// The Lease that a run watches stood still for its duration.
+    /// The Lease that a run watches did not change for its duration.
     Expire(Run, Lock),
-    /// Somebody says `--take-over` of a Lease whose holder lives.
+    /// Somebody uses `--take-over` on a Lease whose holder is alive.
     TakeOver(Run, Lock),
-    /// A run sees that it lost its Lease, or can't renew it, and writes nothing more.
+    /// A run notices that it lost its Lease, or can't renew it, and writes nothing more.
     Fence(Run),
     /// A run dies.
     Crash(Run),
-    /// A run is told to stop: it gives its Leases back and leaves its claims.
+    /// A run is asked to stop: it releases its Leases and leaves its claims.
     Stop(Run),
     /// A user edits an object of the source.
     Edit(Item),
@@ -59,13 +59,13 @@ impl Handover {
             }
     }
 
-    /// Whether a run that took a Lease over still has to wait for the one that it took it from.
+    /// Whether a run that took over a Lease still has to wait for the previous holder.
     pub(crate) fn must_wait(&self, state: &State, run: Run) -> bool {
         self.config.rules.take_over_waits && state.runs[run].took_over && state.robbed(run.other())
     }
 }
 
-/// States from which a way is known to end well.
+/// States from which a way to a good end is known.
 #[derive(Default)]
 pub struct Rescue {
     pub(crate) forward: Mutex<BTreeSet<u64>>,

@@ -1,4 +1,4 @@
-//! How a run takes its locks, and gives them back.
+//! How a run takes its locks, and releases them.
 
 use crate::pair::{Item, Items, Lock, Move, OneOfTwo, Pair};
 use crate::process::{Command, Step, Why};
@@ -25,7 +25,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Reads the records before any lock is held: only to know in which move's name to ask for locks.
+    /// Reads the records before any lock is held: only to know for which move to request locks.
     fn find_move(&mut self) {
         let own = self.run.own_move();
         let unfinished = |id: &Move| {
@@ -49,7 +49,7 @@ impl Turn<'_> {
         if self.state.source.lost { self.go(Step::ReadRecords) } else { self.take_next() }
     }
 
-    /// The first lock that the scope asks for and that is not held; then the look at the other kind.
+    /// The first lock that the scope needs and that is not held; then the check of the other kind.
     fn take_next(&mut self) {
         let process = &self.state.runs[self.run];
         let (scope, taken) = (self.config.scopes[process.id], process.taken);
@@ -66,7 +66,7 @@ impl Turn<'_> {
         });
     }
 
-    /// Whether something was paused already: a lock that is wanted now is wanted for what the second list found.
+    /// Whether something was paused already: a lock that is requested now is for what the second list found.
     fn is_late(&self) -> bool {
         self.state.runs[self.run].base != Pair(None, None)
     }
@@ -91,7 +91,7 @@ impl Turn<'_> {
             return self.taken(lock, false);
         };
         if lease.holder == Holder::Run(run) {
-            // An earlier attempt whose answer was lost. Whose claim was there before is not known any more.
+            // An earlier attempt whose answer was lost. The previous claim is no longer known.
             return self.taken(lock, true);
         }
         let same_version = lease.known_to[run] || !self.config.rules.take_watched_version;
@@ -105,7 +105,7 @@ impl Turn<'_> {
         self.go(Step::JudgeClaim(lock, claim, free));
     }
 
-    /// A claim is good while the source has an unfinished record of its move.
+    /// A claim is valid while the source has an unfinished record of its move.
     fn good(&mut self, claim: Move) -> bool {
         let id = self.me().id;
         claim != id && self.config.rules.honor_claims && self.state.source.records[claim].is_some()
@@ -164,7 +164,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A stale lock of the other kind is not wanted, but its holder has to see that it lost it.
+    /// A stale lock of the other kind is not needed, but its holder has to notice that it lost it.
     fn set_aside(&mut self, lock: Lock) {
         match self.state.source.leases[lock] {
             Some(lease) if lease.known_to[self.run] => {
@@ -181,7 +181,7 @@ impl Turn<'_> {
         self.go(if more { Step::LookAtOther(Lock::Namespace(Item::Host)) } else { Step::ReadRecords });
     }
 
-    /// A lock is not to be had. Nothing is held while one waits; what was paused already is undone.
+    /// A lock is not available. Nothing is held while waiting; what was paused already is undone.
     fn blocked(&mut self, why: Why) {
         if self.is_late() { self.undo() } else { self.give_back(why) }
     }
@@ -204,7 +204,7 @@ impl Turn<'_> {
         self.take_next();
     }
 
-    /// Gives back all that was taken, one request for each.
+    /// Releases all locks, one request for each.
     pub(crate) fn give_back(&mut self, why: Why) {
         if self.state.source.lost {
             return self.die();
@@ -219,7 +219,7 @@ impl Turn<'_> {
 
     fn give_one_back(&mut self, lock: Lock, why: Why) {
         let (run, me) = (self.run, self.state.runs[self.run]);
-        // A move whose record may be there keeps its claim.
+        // A move whose record may exist keeps its claim.
         let keeps = match why {
             Why::Nothing => false,
             Why::Stopped | Why::Committed | Why::Changed | Why::Forgotten => true,
@@ -235,7 +235,7 @@ impl Turn<'_> {
         self.give_back(why);
     }
 
-    /// Removes a Lease, if it still is this run's.
+    /// Removes a Lease, if this run still holds it.
     pub(crate) fn delete_lease(&mut self, lock: Lock) {
         let held = |lease: &Lease| lease.holder == Holder::Run(self.run);
         if self.state.source.leases[lock].as_ref().is_some_and(held) {
@@ -244,7 +244,7 @@ impl Turn<'_> {
         self.me().taken[lock] = false;
     }
 
-    /// The move has ended: its locks go, one after the other, then the run is over.
+    /// The move has ended: its locks are deleted one by one, then the run is over.
     pub(crate) fn delete_next_lock(&mut self) {
         let taken = self.me().taken;
         match Lock::EACH.into_iter().find(|lock| taken[*lock]) {
@@ -253,7 +253,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks for the lock of a namespace that is not covered yet. True if there is one.
+    /// Requests the lock of a namespace that is not covered yet. True if there is one.
     pub(crate) fn takes_more(&mut self, wanted: Items) -> bool {
         let covered = self.me().covers();
         let missing = Item::BOTH.into_iter().find(|item| wanted[*item] && !covered[*item]);

@@ -1,8 +1,8 @@
-//! Small tables: two of a thing, and one for each lock. Indexing them can't fail.
+//! Small tables: two values, or one for each lock. Indexing them can't fail.
 
 use std::ops::{Index, IndexMut};
 
-/// Which run: a terminal at which one run at a time is started.
+/// A run: a terminal at which one run at a time is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Run {
     /// The first.
@@ -11,16 +11,16 @@ pub enum Run {
     R2,
 }
 
-/// Which move. A new move begun by run `R1` is `M1`, one begun by `R2` is `M2`.
+/// A move. A new move started by run `R1` is `M1`, one started by `R2` is `M2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Move {
-    /// Begun by `R1`.
+    /// Started by `R1`.
     M1,
-    /// Begun by `R2`.
+    /// Started by `R2`.
     M2,
 }
 
-/// Which object. Each lives in a namespace of its own, so this names the namespace, too.
+/// An object. Each lives in a namespace of its own, so this identifies the namespace, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Item {
     /// A Cluster: paused in the source, resumed in the target after the commit.
@@ -29,7 +29,7 @@ pub enum Item {
     Host,
 }
 
-/// Which Lease.
+/// A Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lock {
     /// `pivot-host`, the one for all.
@@ -38,7 +38,7 @@ pub enum Lock {
     Namespace(Item),
 }
 
-/// An index of which there are two.
+/// An index with two values.
 pub trait OneOfTwo: Copy {
     /// Both.
     const BOTH: [Self; 2];
@@ -66,7 +66,7 @@ impl Run {
         if self == Self::R1 { Self::R2 } else { Self::R1 }
     }
 
-    /// The id of a new move that this run begins.
+    /// The id of a new move that this run starts.
     pub fn own_move(self) -> Move {
         if self == Self::R1 { Move::M1 } else { Move::M2 }
     }
@@ -77,7 +77,7 @@ impl Lock {
     pub const EACH: [Lock; 3] = [Lock::All, Lock::Namespace(Item::Cluster), Lock::Namespace(Item::Host)];
 }
 
-/// Two of a thing.
+/// A pair of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pair<T>(pub T, pub T);
 
@@ -114,7 +114,7 @@ impl Items {
     }
 }
 
-/// One of a thing for each lock.
+/// One value for each lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PerLock<T> {
     /// For the lock for all.

@@ -1,4 +1,4 @@
-//! How a run carries a move through its phases, or back.
+//! How a run takes a move through its phases, or back.
 
 use crate::pair::{Item, Items, Move, OneOfTwo, Pair};
 use crate::process::{Command, Step, Why};
@@ -80,7 +80,7 @@ impl Turn<'_> {
             }
             Step::CloseSource => {
                 self.state.source.records[id] = None;
-                // A list that lies in the record goes with it.
+                // A list that is part of the record is deleted with it.
                 let settled = self.state.target.records[id].is_some_and(|r| r.phase == Phase::Settled);
                 self.go(if settled { Step::CloseList } else { Step::CloseTarget });
             }
@@ -147,19 +147,19 @@ impl Turn<'_> {
             (Some(_), _) if rollback => self.undo(),
             (Some(_), _) => self.go(Step::EnterPaused),
             (None, Some(phase)) if phase < Phase::Finished && !rollback => self.take_up(phase),
-            // The move ended between the look and the lock.
+            // The move ended between the read and the lock.
             _ if process.found && !rollback => self.give_back(Why::Nothing),
             _ if rollback || !to_move => self.give_back(Why::Nothing),
             _ => self.go(Step::EnterPaused),
         }
     }
 
-    /// Where a committed move goes on.
+    /// Where a committed move continues.
     fn take_up(&mut self, phase: Phase) {
         match phase {
             Phase::Finished => self.delete_next_lock(),
             Phase::Settled => self.go(Step::Settle(Item::Host)),
-            // The source's record goes when nothing is left to release.
+            // The source's record is deleted when nothing is left to release.
             Phase::Released if !self.me().gone => self.go(Step::LookForLeft),
             _ => self.go(Step::Resume(Item::Cluster)),
         }
@@ -188,7 +188,7 @@ impl Turn<'_> {
         self.go(next.map_or(Step::List, Step::Pause));
     }
 
-    /// The second list. A namespace that it finds is locked before it is noted, and noted before it is touched.
+    /// The second list. A namespace that it finds is locked before it is recorded, and recorded before it is changed.
     fn list(&mut self) {
         let id = self.me().id;
         let wanted = self.config.scopes[id].items();
@@ -216,7 +216,7 @@ impl Turn<'_> {
                 record.known_to = Pair(false, false);
                 record.known_to[run] = true;
             }
-            // Somebody else wrote it: this run is not alone, and stops.
+            // Another run wrote it: this run is not alone, and stops.
             _ => return self.give_back(Why::Stopped),
         }
         self.go(next);
@@ -249,7 +249,7 @@ impl Turn<'_> {
         let me = *self.me();
         let copy = &mut self.state.target.copies[item];
         match (me.base[item], &copy) {
-            // Somebody else's object of that name: never overwritten.
+            // Someone else's object of that name: never overwritten.
             (Some(_), Some(there)) if there.mark != me.id => return self.give_back(Why::Stopped),
             (Some(content), Some(there)) => *copy = Some(Copied { content, ..*there }),
             (Some(content), None) => *copy = Some(Copied { active: false, mark: me.id, content }),
@@ -258,7 +258,7 @@ impl Turn<'_> {
         self.go(if item == Item::Cluster { Step::Create(Item::Host) } else { Step::Verify });
     }
 
-    /// Compares once more: what changed is listed and copied again.
+    /// Compares once more: changed objects are listed and copied again.
     fn verify(&mut self) {
         let me = *self.me();
         let as_listed = |item: Item| match (self.state.source.objects[item], me.base[item]) {
@@ -301,7 +301,7 @@ impl Turn<'_> {
         self.go(if item == Item::Host { Step::Release(Item::Cluster) } else { next });
     }
 
-    /// A host is held, and settles. Where nothing does, nothing is written down of it.
+    /// A host is held, and settles. If nothing settles, that phase isn't recorded.
     fn settle_or_close(&mut self, id: Move) -> Step {
         let settles = self.state.target.lists[id].is_some_and(|list| list[Item::Host].is_some());
         match (settles, self.me().gone && self.state.source.lost) {

@@ -1,11 +1,11 @@
-//! One run: what it was started for, where it is, what it remembers.
+//! One run: its command, its position, its memory.
 
 use crate::pair::{Content, Item, Items, Lock, Move, Pair, PerLock};
 
-/// What somebody typed.
+/// The command that was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// `move`, or `resume` where a move is there to be resumed.
+    /// `move`, or `resume` if there is a move to resume.
     Move,
     /// `rollback`.
     Rollback,
@@ -22,17 +22,17 @@ pub struct Process {
     pub command: Command,
     /// The move that it works on.
     pub id: Move,
-    /// Whether it found that move's record, rather than begin it.
+    /// Whether it found that move's record, rather than started the move.
     pub found: bool,
-    /// Whether it was told that the lost side is gone (`--source-gone`, `--target-gone`).
+    /// Whether it was started with the flag for a lost side (`--source-gone`, `--target-gone`).
     pub gone: bool,
     /// Locks that it took, as far as it knows.
     pub taken: PerLock<bool>,
-    /// Which of those carried its claim before, and keep it when they are given back midway.
+    /// Which of those carried its claim before, and keep it when they are released midway.
     pub mine_before: PerLock<bool>,
-    /// A Lease that it watched standing still, at the version that it knows.
+    /// A Lease that it watched without seeing a change, at the version that it knows.
     pub stale: Option<Lock>,
-    /// Whether it said `--take-over` of a Lease whose holder lived.
+    /// Whether it used `--take-over` on a Lease whose holder was alive.
     pub took_over: bool,
     /// The second list: the content of each object that it copies.
     pub base: Pair<Option<Content>>,
@@ -53,7 +53,7 @@ impl Process {
         base: Pair(None, None),
     };
 
-    /// Whether it runs.
+    /// Whether it is running.
     pub fn lives(&self) -> bool {
         self.step != Step::Idle
     }
@@ -64,10 +64,10 @@ impl Process {
     }
 }
 
-/// Why locks are given back, for a reader of a trace.
+/// Why locks are released, for readers of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// Somebody holds a Lease: it is watched once nothing is held any more.
+    /// Another run holds a Lease: it is watched once nothing is held any more.
     Held(Lock),
     /// An unfinished move claims it.
     Claimed,
@@ -77,9 +77,9 @@ pub enum Why {
     Stopped,
     /// The move is past the point of no return.
     Committed,
-    /// A source object is not as it was copied: somebody must decide.
+    /// A source object has changed since it was copied: a person must decide.
     Changed,
-    /// The source says Committed and the target knows nothing.
+    /// The source says Committed and the target knows nothing of it.
     Forgotten,
 }
 
@@ -93,7 +93,7 @@ pub enum Step {
     /// Looks for an unfinished move, before any lock is held.
     FindMove,
     Take(Lock),
-    /// Reads whether the claim that was seen is good; `free`: nobody held the Lease.
+    /// Reads whether the claim that was seen is valid; `free`: nobody held the Lease.
     JudgeClaim(Lock, Move, bool),
     WriteClaim(Lock),
     LookAtOther(Lock),
@@ -122,7 +122,7 @@ pub enum Step {
     CloseSource,
     CloseList,
     CloseTarget,
-    /// One of the locks goes before the last write, beside which it is given back.
+    /// A lock is deleted before the last write, together with which the others are released.
     UnlockBesideClose(Lock),
     ForgetTarget,
     ForgetList,
@@ -152,7 +152,7 @@ impl Step {
         )
     }
 
-    /// Whether the run knows the records, and what it was told has become a way.
+    /// Whether the run has read the records and chosen what to do.
     pub fn has_read_records(self) -> bool {
         use Step as S;
         !matches!(
@@ -186,12 +186,12 @@ impl Step {
         )
     }
 
-    /// Whether the run has nothing more to do than to release its locks.
+    /// Whether the run only has to release its locks.
     pub fn gives_back(self) -> bool {
         matches!(self, Self::GiveBack(..) | Self::DeleteLock(_))
     }
 
-    /// Which sides it asks: the source, the target.
+    /// Which sides it uses: the source, the target.
     pub(crate) fn needs(self) -> (bool, bool) {
         match self {
             Self::FindMove | Self::ReadRecords => (false, true),

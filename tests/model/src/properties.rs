@@ -1,4 +1,4 @@
-//! What must always be so, and what must be possible.
+//! What must always hold, and what must be possible.
 
 use stateright::Property;
 
@@ -20,7 +20,7 @@ pub const TWO_SIDES: &str = "9: no move from a cluster to itself";
 pub const MOVE_AGAIN: &str = "10: typed again, a move ends";
 /// Invariant 10, back.
 pub const ROLL_BACK: &str = "10: rolled back, or typed again where that is refused, a move ends";
-/// The locks, of runs that live.
+/// The locks, of runs that are alive.
 pub const ALONE: &str = "locks: no two runs of different moves change one namespace";
 /// The locks, of runs that died.
 pub const CLAIMED: &str = "locks: no run changes a namespace that an unfinished move of another touched";
@@ -42,13 +42,13 @@ pub const ALWAYS: [(&str, Condition); 9] = [
     (ROLL_BACK, |model, state| model.ends(state, Way::Back)),
 ];
 
-/// Somebody's move succeeds.
+/// A move succeeds.
 pub const MOVED: &str = "a move ends";
-/// Somebody's rollback succeeds.
+/// A rollback succeeds.
 pub const ROLLED_BACK: &str = "a rollback ends";
 /// Two runs meet and one of them backs off.
 pub const BACKS_OFF: &str = "a run backs off from a run that lives";
-/// A dead run's move keeps another out.
+/// A dead run's move locks another out.
 pub const KEPT_OUT: &str = "the claim of a dead run keeps another out";
 /// A dead run's Lease is taken.
 pub const STALE_TAKEN: &str = "a stale Lease is taken";
@@ -79,7 +79,7 @@ fn possible(name: &'static str) -> Condition {
     }
 }
 
-/// All that is checked in every configuration, and those of `sometimes` that it must be able to show.
+/// Everything that is checked in every configuration, and those of `sometimes` that it must be able to show.
 pub fn all(sometimes: &[&'static str]) -> Vec<Property<Handover>> {
     let always = ALWAYS.into_iter().map(|(name, condition)| Property::always(name, condition));
     let sometimes = sometimes.iter().map(|name| Property::sometimes(name, possible(name)));

@@ -1,9 +1,9 @@
-//! Invariant 10: from every state that can be reached, the same command again ends the move.
+//! Invariant 10: from every reachable state, repeating the same command ends the move.
 //!
-//! That some way leads to an end is nothing that the checker can see by itself: its `eventually` gives up on cycles, and a
-//! run that is refused is one. So the way is walked: whoever lives goes on undisturbed; then, while a move is unfinished,
-//! it is typed again (or rolled back), until there is nothing left to do. The state at the end is then judged. Ways from
-//! different states soon run together, and a state that is known to end well is not walked from again.
+//! The checker can't see on its own that some way leads to an end: its `eventually` gives up on cycles, and a run that is refused
+//! is one. So this walks the way: a live run continues undisturbed; then, while a move is unfinished, it is typed again (or
+//! rolled back), until there is nothing left to do. The final state is then judged. Ways from different states soon join, and a
+//! state that is known to end well is not walked from again.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::PoisonError;
@@ -15,12 +15,12 @@ use crate::pair::{Item, Lock, Move, OneOfTwo, Run};
 use crate::process::{Command, Step};
 use crate::state::{Faults, Holder, Phase, State};
 
-/// How somebody tries to come to an end.
+/// How somebody tries to reach an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `move`, again and again.
     Forward,
-    /// `rollback`, and `move` where that is refused.
+    /// `rollback`, and `move` if that is refused.
     Back,
 }
 
@@ -55,7 +55,7 @@ impl Handover {
         true
     }
 
-    /// The next step of a run that lives, or else the next command that changes something.
+    /// The next step of a live run, or else the next command that changes something.
     fn next(&self, state: &State, way: Way) -> Option<State> {
         self.step(state).or_else(|| {
             let unfinished = Move::BOTH.into_iter().filter(|id| unfinished(state, *id));
@@ -72,7 +72,7 @@ impl Handover {
         self.next_state(state, *action)
     }
 
-    /// What one command comes to, in the terminal of the move's own run.
+    /// The result of one command, in the terminal of the move's own run.
     fn command(&self, state: &State, id: Move, way: Way) -> Option<State> {
         let run = Run::BOTH.into_iter().find(|run| run.own_move() == id)?;
         let committed = state.source.records[id].is_none_or(|record| record.phase == Phase::Committed);
@@ -94,7 +94,7 @@ impl Handover {
         None
     }
 
-    /// Nothing is under way, nothing is paused, and no lock keeps anybody out.
+    /// No run is active, nothing is paused, and no lock locks anybody out.
     fn at_rest(&self, state: &State) -> bool {
         let idle = Run::BOTH.iter().all(|run| state.runs[*run].step == Step::Idle);
         let closed = Move::BOTH.iter().all(|id| !unfinished(state, *id));
@@ -122,14 +122,14 @@ fn unfinished(state: &State, id: Move) -> bool {
     at_source || (!state.target.lost && at_target)
 }
 
-/// What no command can end, and the protocol says so: a human has to look.
+/// What no command can finish, as the protocol says: a person has to decide.
 fn needs_a_human(state: &State) -> bool {
     let undecided = |id: &Move| state.target.records[*id].is_none();
-    // The source is lost before the target was told anything: there are paused parts of a copy at most.
+    // The source is lost before anything was written to the target's record: there is a paused partial copy at most.
     let too_early = state.source.lost && Move::BOTH.iter().any(undecided);
     let committed =
         |id: &Move| state.source.records[*id].is_some_and(|record| record.phase == Phase::Committed);
-    // The target is lost after the commit: the source is the last copy, un-paused by hand.
+    // The target is lost after the commit: the source is the last copy, unpaused by hand.
     let too_late = state.target.lost && Move::BOTH.iter().any(committed);
     // A user edited a paused object after the run compared it for the last time: the run stops with the difference.
     let differs = |id: &Move, item: &Item| match (state.source.objects[*item], state.target.lists[*id]) {

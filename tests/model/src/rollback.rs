@@ -1,4 +1,4 @@
-//! How a run takes a move back.
+//! How a run rolls back a move.
 
 use crate::pair::{Item, Move};
 use crate::process::{Step, Why};
@@ -6,7 +6,7 @@ use crate::state::{End, Object, TargetRecord};
 use crate::turn::Turn;
 
 impl Turn<'_> {
-    /// Back to where the source is as it was.
+    /// Back to the original state of the source.
     pub(crate) fn undo(&mut self) {
         let lost = self.state.target.lost && self.me().gone;
         self.go(match (lost, self.config.rules.forget_target_first) {

@@ -1,9 +1,9 @@
-//! What is being explored: the rules of the protocol, each of which can be broken, and who does what.
+//! What is explored: the rules of the protocol, each of which can be broken, and who does what.
 
 use crate::pair::{Items, Move, Pair};
 use crate::state::Faults;
 
-/// The rules that keep a move safe. A test breaks one, and the checker has to find what it was good for.
+/// The rules that keep a move safe. A test breaks one, and the checker must find which promise it protects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The commit writes the target's record before the source's.
@@ -12,15 +12,15 @@ pub struct Rules {
     pub resume_after_commit: bool,
     /// A source object is deleted only in the version that was copied.
     pub delete_by_version: bool,
-    /// Who took one kind of lock looks at the other kind.
+    /// A run that took one kind of lock checks the other kind.
     pub look_at_other: bool,
-    /// The unfinished move of a dead run keeps others out.
+    /// The unfinished move of a dead run locks others out.
     pub honor_claims: bool,
-    /// A Lease whose holder may live is left alone until it stood still.
+    /// A Lease whose holder may be alive is left alone until it hasn't changed for its duration.
     pub wait_for_fence: bool,
     /// A stale Lease is taken at the version that was watched, or not at all.
     pub take_watched_version: bool,
-    /// After `--take-over` of a live run: nothing is done, not even given back, before that run must have noticed.
+    /// After `--take-over` of a live run: nothing is done, not even released, before that run must have noticed.
     pub take_over_waits: bool,
     /// Under the locks, the record of another move that touched the same namespaces is a refusal.
     pub refuse_overlap: bool,
@@ -83,44 +83,44 @@ impl Scope {
     }
 }
 
-/// One model: what is typed at the two terminals, and what may go wrong.
+/// One model: the commands at the two terminals, and what may go wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// The scope of the moves that each terminal starts and resumes.
     pub scopes: Pair<Scope>,
     /// What may go wrong.
     pub faults: Faults,
-    /// Whether somebody may name the source twice.
+    /// Whether somebody may give the source for both sides.
     pub to_itself: bool,
-    /// What must be possible in it, of the names in [`crate::properties`].
+    /// What must be possible in it, by the names in [`crate::properties`].
     pub shows: &'static [&'static str],
     /// The rules that are kept.
     pub rules: Rules,
 }
 
 impl Config {
-    /// Two terminals, nothing that goes wrong, all rules kept.
+    /// Two terminals, no faults, all rules kept.
     pub const fn new(one: Scope, two: Scope) -> Self {
         let faults = Faults { crashes: 0, answers: 0, edits: 0, source: false, target: false, take_overs: 0 };
         Self { scopes: Pair(one, two), faults, to_itself: false, shows: &[], rules: Rules::KEPT }
     }
 
-    /// The same, and this much may go wrong.
+    /// The same, with these faults.
     pub const fn with(self, faults: Faults) -> Self {
         Self { faults, ..self }
     }
 
-    /// The same, and this must be possible.
+    /// The same, where this must be possible.
     pub const fn showing(self, shows: &'static [&'static str]) -> Self {
         Self { shows, ..self }
     }
 
-    /// The same by other rules.
+    /// The same with other rules.
     pub const fn by(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }
 
-    /// Whether two moves mean the same: typed again, the one resumes the other.
+    /// Whether two moves are the same command: typing one again resumes the other.
     pub fn same(&self, one: Move, two: Move) -> bool {
         self.scopes[one] == self.scopes[two]
     }

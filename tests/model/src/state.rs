@@ -1,18 +1,18 @@
-//! What there is at one moment: both sides, both runs, and how much may still go wrong.
+//! A state: both sides, both runs, and how much may still go wrong.
 
 use crate::pair::{Content, Items, Lock, Move, OneOfTwo, Pair, PerLock, Run};
 use crate::process::{Process, Step};
 
-/// Everything that counts at one moment.
+/// Everything that matters at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// The side that objects leave.
     pub source: Source,
     /// The side that they go to.
     pub target: Target,
-    /// What runs at each of the two terminals.
+    /// The run at each of the two terminals.
     pub runs: Pair<Process>,
-    /// The content that users gave each object last.
+    /// The last content that users gave each object.
     pub latest: Pair<Content>,
     /// How each move ended.
     pub ended: Pair<Option<End>>,
@@ -21,14 +21,14 @@ pub struct State {
 }
 
 impl State {
-    /// Whether a run believes to hold a lock that it lost.
+    /// Whether a run believes that it holds a lock that it lost.
     pub fn robbed(&self, run: Run) -> bool {
         let held =
             |lock: Lock| self.source.leases[lock].is_some_and(|lease| lease.holder == Holder::Run(run));
         Lock::EACH.into_iter().any(|lock| self.runs[run].taken[lock] && !held(lock))
     }
 
-    /// Drops what nobody will ask for any more, so that states that differ in nothing else are one.
+    /// Drops what nobody will read any more, so that states that differ in nothing else become one.
     pub fn forget(&mut self) {
         for run in Run::BOTH {
             let process = &mut self.runs[run];
@@ -58,7 +58,7 @@ impl State {
 /// The source's API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// Lost for good. What was there stays in the model, out of everybody's reach.
+    /// Lost for good. What was there stays in the model, but nobody can reach it.
     pub lost: bool,
     /// The objects.
     pub objects: Pair<Option<Object>>,
@@ -84,7 +84,7 @@ pub struct Target {
 /// An object in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
-    /// Who paused it, by the inverse that was written on it. None: it is active.
+    /// Who paused it, by the undo annotation. None: it is active.
     pub paused_by: Option<Move>,
     /// What users wrote.
     pub content: Content,
@@ -95,7 +95,7 @@ pub struct Object {
 pub struct Copied {
     /// Whether controllers act on it.
     pub active: bool,
-    /// The move that made it.
+    /// The move that created it.
     pub mark: Move,
     /// The content that was copied.
     pub content: Content,
@@ -106,7 +106,7 @@ pub struct Copied {
 pub struct Lease {
     /// Who holds it.
     pub holder: Holder,
-    /// The move in whose name it was taken.
+    /// The move for which it was taken.
     pub claim: Move,
     /// Runs whose compare-and-swap would succeed.
     pub known_to: Pair<bool>,
@@ -117,16 +117,16 @@ pub struct Lease {
 pub enum Holder {
     /// Nobody: the run stopped, its claim stays.
     Nobody,
-    /// A run that lives.
+    /// A live run.
     Run(Run),
-    /// A run that died: nobody renews the Lease.
+    /// A dead run: nobody renews the Lease.
     Dead,
 }
 
 /// The record in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceRecord {
-    /// How far the move is.
+    /// The phase of the move.
     pub phase: Phase,
     /// Namespaces in which the move has paused something, or is about to.
     pub touched: Items,
@@ -137,7 +137,7 @@ pub struct SourceRecord {
 /// The record in the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TargetRecord {
-    /// How far the move is.
+    /// The phase of the move.
     pub phase: Phase,
     /// Runs whose compare-and-swap would succeed.
     pub known_to: Pair<bool>,
@@ -148,7 +148,7 @@ pub struct TargetRecord {
 pub enum Phase {
     /// Source: objects are being paused.
     Paused,
-    /// Source: copies are being made.
+    /// Source: copies are being created.
     Copied,
     /// Source: the point of no return.
     Committed,
@@ -167,7 +167,7 @@ pub enum Phase {
 pub enum End {
     /// The objects are in the target.
     Moved,
-    /// Everything is as it was.
+    /// Everything is as before.
     RolledBack,
 }
 
@@ -176,7 +176,7 @@ pub enum End {
 pub struct Faults {
     /// Runs that die, or stop midway.
     pub crashes: u8,
-    /// Requests that act and whose answer is lost.
+    /// Requests that take effect but whose answer is lost.
     pub answers: u8,
     /// A user's edits of a source object.
     pub edits: u8,
@@ -184,6 +184,6 @@ pub struct Faults {
     pub source: bool,
     /// The target is lost for good.
     pub target: bool,
-    /// `--take-over` of a run that lives.
+    /// `--take-over` of a live run.
     pub take_overs: u8,
 }

@@ -1,4 +1,4 @@
-//! Who may do what next, and what comes of it.
+//! Who may do what next, and the result.
 
 use stateright::{Model, Property};
 
@@ -51,7 +51,7 @@ impl Model for Handover {
                 _ => None,
             };
             match watched {
-                // Whoever lost this Lease to the dead run noticed it long before the dead run's time is over, too.
+                // A run that lost this Lease to the dead run noticed that long before the dead run's time is over, too.
                 Some((_, Holder::Dead)) if state.robbed(run.other()) => {}
                 Some((lock, Holder::Dead)) if !state.source.lost => actions.push(Action::Expire(run, lock)),
                 _ if waits => {}

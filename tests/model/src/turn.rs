@@ -1,4 +1,4 @@
-//! One action of one run: what becomes of the state.
+//! One action of one run: how it changes the state.
 
 use crate::pair::{Lock, Move, OneOfTwo, Run};
 use crate::process::{Command, Process, Step, Why};
@@ -32,7 +32,7 @@ impl Turn<'_> {
         *self.me() = Process { command, step, gone, ..Process::IDLE };
     }
 
-    /// The run is over. What it held without giving it back stands still from here on.
+    /// The run is over. Anything it held without releasing it stays unchanged from here on.
     pub(crate) fn die(&mut self) {
         let run = self.run;
         for lock in Lock::EACH {
@@ -52,7 +52,7 @@ impl Turn<'_> {
         *self.me() = Process::IDLE;
     }
 
-    /// What the request did stays; what the run learnt from its answer does not.
+    /// The request's effect stays; what the run learned from its answer does not.
     pub(crate) fn lose_answer(&mut self, before: &State) {
         let run = self.run;
         self.state.runs[run] = before.runs[run];

@@ -1,4 +1,4 @@
-//! One rule broken: the checker finds what the rule was good for.
+//! With one rule broken, the checker finds which promise the rule protects.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 
 use crate::{NO_FAULTS, trace};
 
-/// Explores until the promise is seen broken.
+/// Explores until the promise is broken.
 fn finds(promise: &'static str, config: Config) {
     let until = HasDiscoveries::AnyOf(BTreeSet::from([promise]));
     let checker = Handover::new(config).checker().finish_when(until).spawn_bfs().join();

@@ -1,4 +1,4 @@
-//! All rules kept: every state that can be reached is visited, and nothing is found.
+//! With all rules kept, every reachable state is visited, and no promise is broken.
 
 use pivot_model::properties::{ALWAYS, BACKS_OFF, KEPT_OUT, MOVED, ROLLED_BACK, STALE_TAKEN};
 use pivot_model::{Config, Faults, Handover, Scope};
@@ -7,12 +7,12 @@ use stateright::{Checker, Model};
 use crate::{NO_FAULTS, trace};
 
 const ALL_OF_IT: &[&str] = &[MOVED, ROLLED_BACK, BACKS_OFF, KEPT_OUT, STALE_TAKEN];
-/// Where the first lock that is asked for is claimed, nothing is held that could be given back.
+/// If the first requested lock is claimed, nothing is held that could be released.
 const ALL_BUT_CLAIMS: &[&str] = &[MOVED, ROLLED_BACK, BACKS_OFF, STALE_TAKEN];
 const BOTH_WAYS: &[&str] = &[MOVED, ROLLED_BACK];
 
-/// Explores to the end. That nothing is left to visit follows from the promises that hold: the checker ends early only
-/// when it has something to tell of each property.
+/// Explores exhaustively. That nothing is left to visit follows from the promises that hold: the checker ends early only when it
+/// has something to report for each property.
 fn explore(config: Config) {
     let checker = Handover::new(config).checker().threads(2).spawn_bfs().join();
     println!("{} states, {} steps at most", checker.unique_state_count(), checker.max_depth());

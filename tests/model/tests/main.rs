@@ -1,4 +1,4 @@
-//! The protocol, explored: kept it holds, and each broken rule is found out.
+//! The protocol, explored: with its rules kept it holds, and each broken rule is found.
 
 #[cfg(test)]
 mod broken;

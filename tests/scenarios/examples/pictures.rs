@@ -1,7 +1,7 @@
 //! Pictures of a terminal for `docs/pictures`: what plan, move and status print, between real API servers.
 //!
-//! `cargo xtask pictures` runs it. The pictures are drawn from what the program writes, wrapped as a terminal of that width
-//! wraps it, so that nobody has to retouch them when the output changes.
+//! `cargo xtask pictures` runs it. The pictures are drawn from the program's real output, wrapped as in a terminal of that width,
+//! so that nobody has to retouch them when the output changes.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const WIDTHS: [usize; 2] = [80, 120];
 /// 1,033 objects.
 const MACHINES: usize = 113;
-/// In pixels, of a monospaced font of 13.
+/// In pixels, for a monospaced font of 13.
 const CELL: (f64, usize) = (7.83, 18);
 const MARGIN: usize = 16;
 
@@ -33,7 +33,7 @@ async fn main() -> Result<()> {
     std::fs::copy(pair.target.kubeconfig(), dir.path().join("prod.kubeconfig"))?;
 
     draw(&out, "plan", &run(&dir, &["plan", "-n", "shop"], &WITHOUT_PLUGIN, 0)?)?;
-    // Nobody takes over in servers without controllers.
+    // In servers without controllers nothing takes over.
     let accepted = [&WITHOUT_PLUGIN[..], &["--no-wait"]].concat();
     draw(&out, "move", &run(&dir, &["move", "-n", "shop"], &accepted, 0)?)?;
     let stopped = [&WITHOUT_PLUGIN[..], &["--timeout", "2s"]].concat();
@@ -41,14 +41,14 @@ async fn main() -> Result<()> {
     draw(&out, "status", &run(&dir, &["status"], &[], 0)?)
 }
 
-/// What somebody sees who types this.
+/// What a user sees after typing this.
 fn run(dir: &TempDir, words: &[&str], flags: &[&str], code: i32) -> Result<Vec<String>> {
     let ends = ["--kubeconfig", "boot.kubeconfig", "--to-kubeconfig", "prod.kubeconfig"];
     let line = [words, &ends, flags].concat();
-    // Progress and result in the order in which a terminal shows them.
+    // Progress and result in the order of a terminal.
     let mut command = Command::new("sh");
     command.args(["-c", r#"exec "$@" 2>&1"#, "sh"]).arg(binary()?).args(&line);
-    // Nobody in particular types it.
+    // A user that doesn't exist.
     command.current_dir(dir.path()).env("USER", "jane");
     let output = command.output()?;
     let shown = String::from_utf8(output.stdout)?;

@@ -10,7 +10,7 @@ use pivot_lab::process::Process;
 
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Runs `clusterctl move` with these flags; an error where it does not end with 0.
+/// Runs `clusterctl move` with these flags; an error unless it exits 0.
 pub async fn clusterctl(flags: &[&str]) -> Result<()> {
     let home = tempfile::Builder::new().prefix("pivot-clusterctl-").tempdir()?;
     let mut command = Command::new(assets::assets().await?.clusterctl().await?);
@@ -22,7 +22,7 @@ pub async fn clusterctl(flags: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Copies a namespace into a directory, which is there.
+/// Copies a namespace into an existing directory.
 pub async fn to_directory(source: &Path, namespace: &str, directory: &Path) -> Result<()> {
     let (source, directory) = (source.display().to_string(), directory.display().to_string());
     clusterctl(&["--kubeconfig", &source, "--namespace", namespace, "--to-directory", &directory]).await

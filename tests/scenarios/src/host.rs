@@ -1,7 +1,7 @@
 //! The program under test: a real process with nothing but its arguments.
 //!
-//! Each run has an empty working directory and home of its own: whatever a run knows of an earlier one, it knows from
-//! the two servers.
+//! Each run has an empty working directory and home of its own: everything it knows about an earlier run comes from the two
+//! servers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use pivot_lab::process::{self, Process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What its user agent begins with.
+/// The prefix of its user agent.
 pub const AGENT: &str = "pivot-host";
 
 /// A run that takes longer than this hangs.
@@ -51,21 +51,21 @@ pub struct Run {
 /// A run that has ended.
 #[derive(Debug, Clone)]
 pub struct Ended {
-    /// What was typed, for messages.
+    /// The command line, for messages.
     pub words: String,
     /// The exit code; none if a signal ended it.
     pub code: Option<i32>,
     /// The result.
     pub stdout: String,
-    /// What was said to people.
+    /// Messages to people.
     pub stderr: String,
 }
 
-/// The environment's `--no-wait`.
+/// The environment variable for `--no-wait`.
 const NO_WAIT: &str = "PIVOT_HOST_NO_WAIT";
 
 impl Host {
-    /// Between the servers that these kubeconfigs name.
+    /// Between the servers in these kubeconfigs.
     #[must_use]
     pub fn between(source: &Path, target: &Path) -> Self {
         Self {
@@ -75,19 +75,19 @@ impl Host {
                 "--to-kubeconfig".into(),
                 target.display().to_string(),
             ],
-            // Most pairs of servers have no controllers that could take anything over.
+            // Most pairs of servers have no controllers that could take over.
             environment: vec![(NO_WAIT.to_owned(), "true".to_owned())],
         }
     }
 
-    /// The same where controllers are at work in the target: they are waited for.
+    /// The same with controllers running in the target: the move waits for them.
     #[must_use]
     pub fn with_controllers(mut self) -> Self {
         self.environment.retain(|(name, _)| name != NO_WAIT);
         self
     }
 
-    /// Out of one server, to wherever flags say.
+    /// From one server to wherever flags say.
     #[must_use]
     pub fn out_of(source: &Path) -> Self {
         Self::alone().with(&["--kubeconfig", &source.display().to_string()])
@@ -100,7 +100,7 @@ impl Host {
         host.with_variable(NO_WAIT, "true")
     }
 
-    /// Without any server: for what is done beside a move.
+    /// Without any server: for commands that are not part of a move.
     #[must_use]
     pub fn alone() -> Self {
         Self { connection: Vec::new(), environment: Vec::new() }
@@ -128,7 +128,7 @@ impl Host {
     /// Starts a command; results are JSON.
     pub async fn start(&self, words: &[&str]) -> Result<Run> {
         let dir = tempfile::Builder::new().prefix("pivot-scenario-").tempdir()?;
-        // The shell only parts stdout from stderr, then the program takes its place.
+        // The shell only separates stdout and stderr, then the program replaces it.
         let mut command = Command::new("sh");
         command.args(["-c", r#"out=$1; shift; exec "$@" >"$out""#, "sh"]);
         command.arg(dir.path().join("stdout")).arg(binary()?);
@@ -154,19 +154,19 @@ impl Run {
         self.process.id()
     }
 
-    /// Whether it has not ended yet.
+    /// Whether it is still running.
     pub fn still_runs(&mut self) -> Result<bool> {
         Ok(self.process.exited()?.is_none())
     }
 
-    /// What it has said to people so far.
+    /// Its messages to people so far.
     #[must_use]
     pub fn said(&self) -> String {
         let text = std::fs::read(self.dir.path().join("stderr")).unwrap_or_default();
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// Waits until it has said something.
+    /// Waits until it prints a text.
     pub async fn until_it_says(&mut self, text: &str) -> Result<()> {
         let waited = tokio::time::timeout(LIMIT, async {
             while !self.said().contains(text) {
@@ -194,7 +194,7 @@ impl Run {
         process::kill(self.id())
     }
 
-    /// Waits for its end.
+    /// Waits until it exits.
     pub async fn end(mut self) -> Result<Ended> {
         let Ok(status) = tokio::time::timeout(LIMIT, self.process.wait()).await else {
             bail!("`{}` hangs:\n{}", self.words, self.said());
@@ -210,12 +210,12 @@ impl Run {
 }
 
 impl Ended {
-    /// The result; an error unless it ended well.
+    /// The result; an error unless it exited 0.
     pub fn done(self) -> Result<Value> {
         self.ends_with(0)?.document()
     }
 
-    /// Itself, if it ended with this code.
+    /// Itself, if it exited with this code.
     pub fn ends_with(self, code: i32) -> Result<Self> {
         if self.code != Some(code) {
             bail!(

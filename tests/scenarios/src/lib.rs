@@ -1,7 +1,7 @@
 //! Whole moves: the real program between real API servers, judged from outside.
 //!
-//! What memory proves as well is proven in the engine's own tests; here is what needs real servers: their garbage
-//! collector, their schemas, their rights, real processes that are killed, and a network that fails.
+//! Anything that memory can prove is in the engine's own tests; these need real servers: their garbage collector, their schemas,
+//! their permissions, real processes that are killed, and a network that fails.
 //!
 //! | module | gives |
 //! |---|---|

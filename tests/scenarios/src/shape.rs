@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// What a move of hosts without a plugin has to be told.
+/// The flags for moving hosts without a plugin.
 pub const WITHOUT_PLUGIN: [&str; 2] = ["--without-plugin-for", "BareMetalHost.metal3.io"];
 
-/// Objects of a cluster without machines, and more with each machine; see [`cluster`].
+/// Objects of a cluster without machines; each machine adds [`EACH`]; see [`cluster`].
 pub const BASE: usize = 16;
 /// See [`BASE`].
 pub const EACH: usize = 9;
@@ -20,12 +20,12 @@ const INFRA: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
 const METAL: &str = "metal3.io/v1alpha1";
 const IPAM: &str = "ipam.metal3.io/v1alpha1";
 
-/// The CRDs of the example, one text a provider.
+/// The CRDs of the example, one text per provider.
 pub fn crds() -> Result<Vec<String>> {
     read(&example_dir().join("crds"))
 }
 
-/// The objects of the example, in one text: owners are in other files.
+/// The objects of the example, in one text: owners may be in other files.
 pub fn example() -> Result<String> {
     Ok(read(&example_dir())?.join("\n---\n"))
 }
@@ -64,7 +64,7 @@ struct Maker<'a> {
     namespace: &'a str,
 }
 
-/// An owner by what names it; the server that is filled knows its UID.
+/// An owner by name; the server that is filled knows its UID.
 fn owner(api: &str, kind: &str, name: &str) -> Value {
     json!({ "apiVersion": api, "kind": kind, "name": name, "controller": true, "blockOwnerDeletion": true })
 }
@@ -101,7 +101,7 @@ impl Maker<'_> {
     fn secret(&self, name: &str, owners: &[Value]) -> Value {
         let content = json!({ "type": "cluster.x-k8s.io/secret", "data": { "value": "bm90IGEgc2VjcmV0" } });
         let mut secret = self.object("v1", "Secret", name, owners, content);
-        // Nobody puts finalizers on these.
+        // Nothing puts finalizers on these.
         if let Some(metadata) = secret.pointer_mut("/metadata").and_then(Value::as_object_mut) {
             metadata.remove("finalizers");
         }
@@ -165,7 +165,7 @@ impl Maker<'_> {
                 "spec": { "clusterName": "c", "namePrefix": "c" },
                 "status": { "indexes": { "c": "192.168.111.20" } },
             })),
-            // Supplied by a user: nobody owns it, its name ties it to the Cluster.
+            // Supplied by a user: it has no owner, its name links it to the Cluster.
             self.secret("c-ca", &[]),
         ];
         objects.extend(["c-etcd", "c-proxy", "c-sa", "c-kubeconfig"].map(|name| self.secret(name, &control)));

@@ -1,4 +1,4 @@
-//! What a move must keep, and what it must not leave behind.
+//! What a move must preserve, and what it must not leave behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use pivot_lab::{Dump, Server, normalise};
 use serde_json::{Value, json};
 
 const MARK: &str = "pivot-host.io/move";
-/// What is left of a move that ended has this: a summary, for `status`.
+/// On what remains of a finished move: a summary, for `status`.
 const FINISHED: &str = "pivot-host.io/finished";
 
-/// What must be the same at both ends of a move: all but status, the mark, and what no two servers have in common.
-/// Owners are by name; one that does not exist says so. Where records are kept beside what moves, the summary that a move
-/// leaves there is left out.
+/// What must be identical at both ends of a move: everything but status, the mark, and what two servers never have in common.
+/// Owners are named; a missing one is marked as such. If records are kept beside the moved objects, the move's summary is left
+/// out.
 #[must_use]
 pub fn carried(dump: Dump) -> Dump {
     let mut dump = normalise(dump);
@@ -33,13 +33,13 @@ pub fn carried(dump: Dump) -> Dump {
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.remove(MARK);
         }
-        // A server shows no empty map; one that held the mark alone is none.
+        // A server shows no empty map; one that held only the mark disappears.
         metadata.retain(|_, value| value.as_object().is_none_or(|map| !map.is_empty()));
     }
     dump
 }
 
-/// Says how two states differ: names and paths, no values.
+/// Describes how two states differ: names and paths, no values.
 #[must_use]
 pub fn difference(left: &Dump, right: &Dump) -> String {
     let keys: BTreeSet<_> = left.keys().chain(right.keys()).collect();
@@ -84,14 +84,14 @@ pub fn dangling(dump: &Dump) -> Vec<String> {
     unknown.map(|(key, owner)| format!("{key} -> {owner}")).collect()
 }
 
-/// Objects that carry anything of ours: a mark, a pause to be undone.
+/// Objects that carry anything of ours: a mark, or a pause to undo.
 #[must_use]
 pub fn touched(dump: &Dump) -> Vec<String> {
     let ours = dump.iter().filter(|(_, object)| object.to_string().contains("pivot-host.io/"));
     ours.map(|(key, _)| key.to_string()).collect()
 }
 
-/// What a move keeps for itself on a server while it is under way: its leases, its records, its probes.
+/// A move's own objects on a server while it is under way: its leases, its records, its probes.
 pub async fn belongings(server: &Server) -> Result<Vec<String>> {
     let all = ListParams::default();
     let maps = Api::<ConfigMap>::all(server.client()).list(&all).await?;
@@ -124,7 +124,7 @@ pub async fn until_gone(server: &Server, namespace: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes status as it was elsewhere: what controllers and plugins do, and a create does not.
+/// Writes the status from elsewhere: what controllers and plugins do, and a create does not.
 pub async fn restore_status(server: &Server, from: &Dump) -> Result<()> {
     let kinds = server.kinds().await?;
     let kinds: BTreeMap<_, _> = kinds.iter().map(|kind| (kind.name(), kind)).collect();

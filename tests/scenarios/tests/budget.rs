@@ -1,4 +1,4 @@
-//! What a move costs, counted where it arrives: in the API servers' audit logs.
+//! The cost of a move, counted where it arrives: in the API servers' audit logs.
 
 use kube::api::{Patch, PatchParams};
 use pivot_lab::audit::Tally;
@@ -12,15 +12,15 @@ use crate::stage::Stage;
 /// 304 objects with hosts, 240 without.
 const MACHINES: usize = 32;
 
-/// What one move cost both servers together.
+/// The cost of one move on both servers together.
 struct Cost {
     objects: usize,
-    /// Objects that are paused on their own, because no Cluster pauses them: once in the source, and again in the target.
+    /// Objects that are paused individually, because no Cluster pauses them: once in the source, and again in the target.
     roots: usize,
     /// Objects of the core group without finalizers: they are deleted without a patch.
     bare: usize,
     mutating: usize,
-    /// Questions about rights, which the API wants to be asked by POST.
+    /// Checks of permissions, which the API requires to be POSTs.
     reviews: usize,
     discovery: usize,
     other: Tally,
@@ -49,14 +49,14 @@ impl Cost {
         }
     }
 
-    /// What the objects themselves cost, but for what puts field ownership back.
+    /// The cost of the objects themselves, without restoring field ownership.
     fn budget(&self) -> usize {
         3 * self.objects - self.bare + 2 * self.roots
     }
 
-    /// Mutating requests for each object.
+    /// Mutating requests per object.
     fn each(&self) -> f64 {
-        // Some hundreds.
+        // A few hundred.
         f64::from(u32::try_from(self.mutating).unwrap()) / f64::from(u32::try_from(self.objects).unwrap())
     }
 
@@ -88,7 +88,7 @@ async fn cost(stage: &Stage, name: &str, objects: Vec<Value>, namespace: &str, a
     cost
 }
 
-/// Lets a server-side applier own a field of each object, as GitOps tools do.
+/// Makes a server-side applier own a field of each object, as GitOps tools do.
 async fn apply_on_server(stage: &Stage, objects: &[Value]) {
     let kinds = stage.pair.source.kinds().await.unwrap();
     for object in objects {
@@ -123,11 +123,11 @@ async fn three_requests_an_object_two_a_secret_and_one_more_where_ownership_is_r
     let applied = cost(&stage, "applied on the server", without_hosts("applied"), "applied", true).await;
     assert!(applied.each() <= 3.85, "{}", applied.each());
 
-    // Hosts belong to no Cluster: each is paused for itself, and resumed for itself.
+    // Hosts belong to no Cluster: each is paused and resumed individually.
     let hosts = cost(&stage, "with hosts", shape::cluster("hosts", MACHINES), "hosts", false).await;
     assert_eq!(hosts.mutating, hosts.budget() + 1);
 
-    // What does not grow with the number of objects.
+    // The part that does not grow with the number of objects.
     for cost in [&plain, &applied, &hosts] {
         assert!(cost.other.dry_run <= 24, "{}", cost.other.dry_run);
         assert!(cost.other.lease + cost.other.record <= 40, "{:?}", cost.other);

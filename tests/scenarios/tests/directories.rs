@@ -1,4 +1,4 @@
-//! Into a directory, and out of it into another cluster; by this program and by the peer, in both orders.
+//! Into a directory, and from there into another cluster; by this program and by the peer, in both orders.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::stage::{Stage, all, same};
 
 const NOTE: &str = "pivot-host.io/undo";
 
-/// Copies a namespace of the source into a directory; the source is as it was.
+/// Copies a namespace of the source into a directory; the source stays unchanged.
 async fn backup(stage: &Stage, namespace: &str) -> TempDir {
     let (source, dir) = (&stage.pair.source, tempfile::tempdir().unwrap());
     let before = all(source, &[namespace]).await;
@@ -76,7 +76,7 @@ async fn clusterctl_restores_what_we_wrote() {
     same(before, without_notes(all(&stage.pair.target, &["shop"]).await));
 }
 
-/// The notes on how to take a pause back mean nothing to clusterctl, which takes every pause back.
+/// clusterctl ignores the undo annotations, because it undoes every pause.
 fn without_notes(mut dump: Dump) -> Dump {
     for object in dump.values_mut() {
         if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(|a| a.as_object_mut())

@@ -1,4 +1,4 @@
-//! A network and servers that fail now and then: the move takes longer, and is the same.
+//! A network and servers that fail now and then: the move takes longer, but has the same result.
 
 use pivot_lab::proxy::{Fault, Rule, Seen, Times};
 use pivot_lab::{Observer, Rules};

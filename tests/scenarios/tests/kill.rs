@@ -1,6 +1,6 @@
-//! The process dies, at any point of a move, and another one goes on from elsewhere.
+//! The process dies, at any point of a move, and another one continues from elsewhere.
 //!
-//! What the other one knows it knows from the two servers: each run of the program has a directory and a home of its own.
+//! The other one learns everything from the two servers: each run of the program has a directory and a home of its own.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::stage::{Stage, Wired, all, clean, same};
 
-/// Where a run dies: at the n-th of its requests to one side that use this method and have this in their path.
+/// Where a run dies: at the n-th of its requests to one side with this method and this text in their path.
 struct Point {
     source: bool,
     method: &'static str,
@@ -35,7 +35,7 @@ const fn target(method: &'static str, path: &'static str, nth: u64, moment: Mome
 /// Up to the point of no return.
 const EARLY: [Point; 9] = [
     source("POST", "/leases", 1, Moment::After),
-    // The record of a move that has begun.
+    // The record of a move that has started.
     source("POST", "/configmaps", 1, Moment::After),
     source("PATCH", "/clusters/c", 1, Moment::Before),
     source("PATCH", "/baremetalhosts/", 1, Moment::After),
@@ -47,7 +47,7 @@ const EARLY: [Point; 9] = [
     target("POST", "/configmaps?", 1, Moment::After),
 ];
 
-/// From the moment the target's record is there.
+/// From the moment the target's record exists.
 const LATE: [Point; 10] = [
     // The commit never arrives.
     source("PATCH", "/configmaps/", 2, Moment::Instead),
@@ -62,13 +62,13 @@ const LATE: [Point; 10] = [
     source("DELETE", "/clusters/c", 1, Moment::After),
     // The target's record says Released.
     target("PATCH", "/configmaps/", 1, Moment::After),
-    // The source's record is gone, the target's still there.
+    // The source's record is deleted, the target's still exists.
     source("DELETE", "/configmaps/pivot-host-source", 1, Moment::After),
 ];
 
 impl Point {
     fn hits(&self, seen: &Seen) -> bool {
-        // A query ends every path, so that "machines" can be told from "machines/m".
+        // A query is appended to every path, so that "machines" can be distinguished from "machines/m".
         let path = if seen.path.contains('?') { seen.path.clone() } else { format!("{}?", seen.path) };
         seen.user_agent.starts_with(AGENT)
             && seen.is_mutating()
@@ -83,7 +83,7 @@ impl Point {
     }
 }
 
-/// Starts a move that dies there, and waits until it is dead.
+/// Starts a move that dies at that point, and waits until it is dead.
 async fn die(wired: &Wired, namespace: &str, point: &'static Point) {
     let faults = if point.source { wired.source.faults() } else { wired.target.faults() };
     let (tell, pid) = oneshot::channel();
@@ -108,7 +108,7 @@ async fn phase(host: &Host) -> String {
     status["moves"][0]["record"]["phase"].as_str().unwrap_or("none").to_owned()
 }
 
-/// Clusters with a machine each, one for each point.
+/// Clusters with one machine each, one per point.
 async fn fill(stage: &Stage, points: usize) -> Vec<String> {
     let namespaces: Vec<_> = (0..points).map(|index| format!("case-{index}")).collect();
     let objects = namespaces.iter().flat_map(|namespace| shape::cluster(namespace, 1)).collect();
@@ -134,7 +134,7 @@ async fn killed_and_resumed(points: Vec<&'static Point>, round_trip: Duration) {
         let phase = phase(&wired.host).await;
         say(format_args!("died in {phase}: {}", point.says()));
         let go_on = match phase.as_str() {
-            // Nothing was written down: the same command again is the way.
+            // Nothing was recorded: repeat the same command.
             "none" => [&["move", "-n", namespace, "--take-over"][..], &shape::WITHOUT_PLUGIN].concat(),
             _ => vec!["resume", "--take-over"],
         };
@@ -144,8 +144,8 @@ async fn killed_and_resumed(points: Vec<&'static Point>, round_trip: Duration) {
         phases.insert(phase);
         say(format_args!("  resumed, {:.1} s in all", start.elapsed().as_secs_f64()));
     }
-    // Committed shows in none: what decides from that moment on, the target's record, says Live. Nor does Settled: nothing is
-    // held, so that nothing settles.
+    // No status shows Committed: from then on the target's record decides, and it says Live. Nor Settled: nothing is held, so
+    // nothing settles.
     let expected = ["none", "Paused", "Copied", "Live", "Released"];
     assert_eq!(phases, expected.map(str::to_owned).into_iter().collect());
     stage.tidy(&names(&namespaces)).await;
@@ -179,14 +179,14 @@ async fn killed_before_the_commit_a_move_is_rolled_back_without_a_trace() {
         let code = if phase == "none" { 7 } else { 0 };
         wired.host.run(&["rollback", "--take-over"]).await.unwrap().ends_with(code).unwrap();
         if phase == "none" {
-            // A lease without a record keeps nobody out for long: the next move of the namespace takes it, or it stays.
+            // A lease without a record locks nobody out for long: the next move of the namespace takes it, or it stays.
             let left = state::belongings(&stage.pair.source).await.unwrap();
             assert_eq!(left, [format!("Lease kube-system/pivot-host.ns.{namespace}")]);
             let leases: Api<Lease> = Api::namespaced(stage.pair.source.client(), "kube-system");
             leases.delete(&format!("pivot-host.ns.{namespace}"), &DeleteParams::default()).await.unwrap();
         }
         let after = all(&stage.pair.source, &[namespace]).await;
-        // Status too: nobody has touched it.
+        // Including status: nothing has changed it.
         let (before, after) = (pivot_lab::normalise(before), pivot_lab::normalise(after));
         assert!(before == after, "{}: {}", point.says(), state::difference(&before, &after));
         assert!(all(&stage.pair.target, &[namespace]).await.is_empty(), "{}", point.says());
@@ -197,7 +197,7 @@ async fn killed_before_the_commit_a_move_is_rolled_back_without_a_trace() {
     clean(observer, &Rules::new()).await;
 }
 
-/// Without being told that the other run is dead: its lease has to run out first.
+/// Without knowing that the other run is dead: its lease has to expire first.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resume_waits_for_a_dead_runs_lease() {
     let stage = Stage::start().await;

@@ -1,7 +1,7 @@
-//! Eight moves at once between one pair of servers, each of which dies once and is resumed by another process.
+//! Eight concurrent moves between one pair of servers, each of which dies once and is resumed by another process.
 //!
-//! Where each dies is drawn by lot, the same in each run: some before their copies are made, the others after. In between all of
-//! them stand still at the first copy, so that what is looked at meanwhile is there.
+//! Where each dies is chosen pseudo-randomly, the same in each run: some before their copies are created, the others after. In
+//! between all of them pause at the first copy, so that the state can be inspected.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use tokio::sync::{oneshot, watch};
 use crate::stage::{Stage, Wired, all, clean, same};
 
 const SEED: u64 = 9;
-/// How long a test waits for all moves to stand at their first copy, the leases of dead runs included.
+/// How long a test waits until all moves are at their first copy, including the leases of dead runs.
 const GATHERED: Duration = Duration::from_secs(80);
 
-/// Numbers that look random, from a seed.
+/// Pseudo-random numbers from a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -33,12 +33,12 @@ impl Dice {
 /// Where one of them dies, and how it is resumed.
 struct Lot {
     namespace: String,
-    /// Before its copies are made, while it pauses.
+    /// Before its copies are created, while it pauses.
     early: bool,
     in_source: bool,
     nth: u64,
     moment: Moment,
-    /// By its id, rather than by the command that began it.
+    /// By its id, rather than by the command that started it.
     by_id: bool,
 }
 
@@ -68,7 +68,7 @@ impl Lot {
         if self.in_source { wired.source.faults() } else { wired.target.faults() }
     }
 
-    /// Kills a process at its write to an object of the namespace; whose that is is said later.
+    /// Kills a process at its write to an object of the namespace; its pid is given later.
     fn kill_there(&self, wired: &Wired, pid: oneshot::Receiver<u32>) {
         let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
         let part = format!("/namespaces/{}/", self.namespace);
@@ -80,7 +80,7 @@ impl Lot {
         host.start(&moving(&["move", "-n", &self.namespace])).await.unwrap()
     }
 
-    /// Another process goes on.
+    /// Another process continues.
     async fn go_on(&self, host: &Host) {
         let moves = moves(&status(host).await);
         let (id, _) = moves.iter().find(|(_, namespace)| *namespace == self.namespace).unwrap();
@@ -115,7 +115,7 @@ fn moves(status: &Value) -> BTreeSet<(String, String)> {
     status["moves"].as_array().unwrap().iter().map(of).collect()
 }
 
-/// Where the moves stand still, each at its first copy, until all may go on.
+/// Where the moves stop, each at its first copy, until all may continue.
 struct Gate {
     waiting: watch::Sender<BTreeSet<String>>,
     open: watch::Sender<bool>,
@@ -124,7 +124,7 @@ struct Gate {
 impl Gate {
     fn before_the_copies(wired: &Wired, lots: &[Lot]) -> Self {
         let gate = Self { waiting: watch::Sender::default(), open: watch::Sender::default() };
-        // A request that waits for too long is sent again, and waits again.
+        // A request that waits too long is sent again, and waits again.
         for (lot, nth) in lots.iter().flat_map(|lot| [1, 2, 3].map(|nth| (lot, nth))) {
             let (waiting, mut open) = (gate.waiting.clone(), gate.open.subscribe());
             let (namespace, part) =
@@ -148,7 +148,7 @@ impl Gate {
     }
 }
 
-/// A run for everything is kept out, and everybody can see by whom.
+/// A run for everything is locked out, and the message names who holds the lock.
 async fn looked_at(host: &Host, namespaces: &[&str]) {
     let refused = host.run(&moving(&["move", "-A"])).await.unwrap().ends_with(3).unwrap();
     say(format_args!("{}", refused.stderr.trim_end()));

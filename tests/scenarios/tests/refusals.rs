@@ -14,14 +14,14 @@ use crate::stage::{Stage, all};
 const REFUSED: i32 = 3;
 const EMPTY: i32 = 7;
 
-/// Everything on both sides, as it is to the byte.
+/// All objects on both sides, byte for byte.
 async fn picture(stage: &Stage) -> [Dump; 2] {
     let (source, target) = (all(&stage.pair.source, &[]), all(&stage.pair.target, &[]));
     let (source, target) = tokio::join!(source, target);
     [source, target]
 }
 
-/// Runs a command that must be refused: with that code, saying all of that, and without a trace.
+/// Runs a command that must be refused: with that exit code, printing all of these texts, and without a trace.
 async fn refused(stage: &Stage, host: &Host, words: &[&str], code: i32, says: &[&str]) -> Ended {
     let before = picture(stage).await;
     let namespaces = state::namespaces(&stage.pair.target).await.unwrap();
@@ -86,7 +86,7 @@ async fn wrong_names_and_wrong_keys() {
     let expired = target.kubeconfig_expired("late").unwrap();
     refuse(&Host::between(from, &expired), &words, REFUSED, &["target", "expired"]).await;
 
-    // The same server, also where its address is another.
+    // The same server, even under another address.
     refuse(&Host::between(from, from), &words, REFUSED, &["are the same", "--to-kubeconfig"]).await;
     let proxy = FaultProxy::start(source).await.unwrap();
     refuse(&Host::between(from, proxy.kubeconfig()), &words, REFUSED, &["are the same"]).await;
@@ -154,14 +154,14 @@ async fn targets_that_are_not_ready() {
     let large = json!({ "size": "large", "colour": "red" });
     let things = vec![thing("Strict", "strict", large.clone()), thing("Lossy", "lossy", large)];
     source.apply_values(things).await.unwrap();
-    // Whether the namespace is there already or not.
+    // Whether or not the namespace exists already.
     for _ in 0..2 {
         refuse(&moving("strict"), &["Strict strict/thing", "spec.size", "provider"]).await;
         refuse(&moving("lossy"), &["spec.colour", "Lossy lossy/thing", "provider"]).await;
         let namespaces: Api<Namespace> = Api::all(target.client());
         for name in ["strict", "lossy"] {
             let namespace = serde_json::from_value(json!({ "metadata": { "name": name } })).unwrap();
-            // The second time it is there.
+            // The second time it exists.
             let _ = namespaces.create(&PostParams::default(), &namespace).await;
         }
     }
@@ -233,7 +233,7 @@ async fn objects_that_must_not_be_moved_as_they_are() {
     target.apply_values(vec![foreign]).await.unwrap();
     refuse("foreign", &["Secret foreign/c-ca", "target"]).await;
 
-    // What a refusal names as the way is a way.
+    // The remedy in a refusal works.
     let words = [&moving("paused")[..], &["--move-paused"]].concat();
     stage.host.run(&words).await.unwrap().done().unwrap();
     let kind = target

@@ -1,4 +1,4 @@
-//! Users who are not allowed to do everything: refused with what they lack, shown a plan all the same, or moving what is theirs.
+//! Users with limited permissions: refused with what they lack, shown a plan anyway, or moving what is theirs.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::stage::{Stage, all, same};
 
 const READ: [&str; 3] = ["get", "list", "watch"];
 
-/// A user allowed to do this with everything, everywhere.
+/// A user with these permissions for everything, everywhere.
 async fn everywhere(server: &Server, user: &str, verbs: &[&str]) -> PathBuf {
     let rules = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": verbs }]);
     let role: ClusterRole = of(json!({ "metadata": { "name": user }, "rules": rules }));
@@ -24,10 +24,10 @@ async fn everywhere(server: &Server, user: &str, verbs: &[&str]) -> PathBuf {
     server.kubeconfig_as(user, &[]).unwrap()
 }
 
-/// A user allowed to do everything in one namespace, which is made, and nothing elsewhere.
+/// A user with all permissions in one namespace, which is created, and none elsewhere.
 async fn at_home(server: &Server, user: &str, namespace: &str) -> PathBuf {
     let make: Namespace = of(json!({ "metadata": { "name": namespace } }));
-    // It may be there.
+    // It may exist already.
     let _ = Api::all(server.client()).create(&PostParams::default(), &make).await;
     let rules = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] }]);
     let role: Role = of(json!({ "metadata": { "name": user }, "rules": rules }));
@@ -76,7 +76,8 @@ async fn users_who_may_not_do_everything() {
         }
         assert!(ended.stderr.contains("state: nothing is changed"), "{}", ended.stderr);
     }
-    // Users who may only read see the plan, and what a move would lack on either side; the code is that of the move.
+    // Users with only read permissions see the plan, and what a move would lack on either side; the exit code is that of the
+    // move.
     let planner = everywhere(source, "planner", &READ).await;
     let plan = [&["plan", "-n", "shop"][..], &shape::WITHOUT_PLUGIN].concat();
     let planned = Host::between(&planner, &reader).run(&plan).await.unwrap().ends_with(3).unwrap();
@@ -101,7 +102,7 @@ async fn users_who_may_not_do_everything() {
     assert_eq!(before, all(source, &["shop"]).await);
     assert!(all(target, &["shop"]).await.is_empty());
     assert_eq!(state::belongings(target).await.unwrap(), Vec::<String>::new());
-    // Who may not delete has to leave the lease behind, but free.
+    // A user without permission to delete has to leave the lease behind, but released.
     assert_eq!(state::belongings(source).await.unwrap(), ["Lease kube-system/pivot-host.ns.shop"]);
     let status = stage.host.run(&["status"]).await.unwrap().done().unwrap();
     assert_eq!(status["locks"], json!([{ "name": "pivot-host.ns.shop", "holder": "" }]), "{status}");
@@ -116,7 +117,7 @@ async fn a_namespaces_admin_moves_the_namespace() {
     let to = at_home(target, "tenant", "shop").await;
     let host = Host::between(&from, &to);
 
-    // Record and lease in kube-system are not for everyone; the definitions' labels say which kinds move.
+    // Not everyone can write a record and a lease in kube-system; the definitions' labels say which kinds move.
     let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
     assert!(ended.stderr.contains("--record-namespace"), "{}", ended.stderr);
     let host = host.with(&["--record-namespace", "shop"]);

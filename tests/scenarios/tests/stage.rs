@@ -1,4 +1,4 @@
-//! Two servers that know the example's kinds, with the program pointed at them.
+//! Two servers that serve the example's kinds, and the program between them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use pivot_lab::{Dump, FaultProxy, Observer, Pair, Rules, Server};
 use pivot_scenarios::host::Host;
 use pivot_scenarios::{shape, state};
 
-/// Long enough for the garbage collector, which answers to events within milliseconds, to take what it would take.
+/// Long enough for the garbage collector, which reacts to events within milliseconds, to collect what it would collect.
 const COLLECTED: Duration = Duration::from_secs(2);
 
 /// Two servers.
@@ -44,13 +44,13 @@ impl Stage {
         Wired { source, target, host }
     }
 
-    /// Fills the source with a cluster of that many machines; gives what is there then.
+    /// Fills the source with a cluster of that many machines; returns the state.
     pub(crate) async fn fill(&self, namespace: &str, machines: usize) -> Dump {
         self.pair.source.apply_values(shape::cluster(namespace, machines)).await.unwrap();
         self.pair.source.dump(&[namespace]).await.unwrap()
     }
 
-    /// Nothing of ours is left, and nothing dangles, once the garbage collector had its time.
+    /// Nothing of ours is left, and no reference dangles, once the garbage collector has had its time.
     pub(crate) async fn tidy(&self, namespaces: &[&str]) {
         tokio::time::sleep(COLLECTED).await;
         for server in [&self.pair.source, &self.pair.target] {
@@ -74,7 +74,7 @@ impl Wired {
     }
 }
 
-/// The two states are the same but for what no move keeps.
+/// The two states are equal except for what no move preserves.
 #[track_caller]
 pub(crate) fn same(left: Dump, right: Dump) {
     let (left, right) = (state::carried(left), state::carried(right));

@@ -1,6 +1,6 @@
 //! A → B → A gives the original.
 //!
-//! A create drops status, and nobody works here who would bring it back; so the tests do, before the way back.
+//! A create drops status, and no controller here would restore it; so the tests do, before the way back.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,7 @@ use serde_json::json;
 
 use crate::stage::{Stage, all, clean, same};
 
-/// Runs each command, looks at what came of it, restores status, and runs each the other way round. What is named in `stays`
-/// does not move.
+/// Runs each command, checks the result, restores status, and runs each in the other direction. Objects in `stays` do not move.
 async fn there_and_back(stage: &Stage, namespaces: &[&str], commands: &[Vec<&str>], stays: &[&str]) {
     let (source, target) = (&stage.pair.source, &stage.pair.target);
     let before = all(source, namespaces).await;
@@ -57,8 +56,8 @@ async fn a_cluster_of_43_objects_and_one_of_a_class_go_there_and_back() {
     there_and_back(&stage, &["shop", "classy"], &[command("shop"), command("classy")], &[]).await;
 }
 
-/// The example as it is, all namespaces at once. Firmware settings belong to hosts that move and do not move themselves, as
-/// long as their CRDs do not say so: first that is refused, then it is remedied.
+/// The unmodified example, all namespaces at once. Firmware settings belong to hosts that move but do not move themselves as long
+/// as their CRDs lack the label: first that is refused, then it is fixed.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_example_goes_there_and_back() {
     let stage = Stage::start().await;

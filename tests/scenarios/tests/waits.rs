@@ -1,4 +1,4 @@
-//! A move that has to wait: for too long, until somebody has enough, while another is at work.
+//! A move that has to wait: too long, until somebody interrupts it, while another one runs.
 
 use kube::api::{Patch, PatchParams};
 use pivot_lab::{Dump, Observer, Rules, normalise};
@@ -31,7 +31,7 @@ fn moving(namespace: &str) -> Vec<&str> {
     [&["move", "-n", namespace][..], &shape::WITHOUT_PLUGIN].concat()
 }
 
-/// The source as before, status and all; nothing in the target.
+/// The source as before, including status; nothing in the target.
 async fn put_back(stage: &Stage, namespace: &str, before: Dump) {
     let (before, after) = (normalise(before), normalise(all(&stage.pair.source, &[namespace]).await));
     assert!(before == after, "{}", state::difference(&before, &after));
@@ -55,7 +55,7 @@ async fn waits_end_where_they_should() {
     assert!(document["state"].as_str().unwrap().contains("un-paused again"), "{document}");
     put_back(&stage, "shop", before.clone()).await;
 
-    // Somebody has enough.
+    // Interrupted.
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let mut run = wired.host.start(&moving("shop")).await.unwrap();
         run.until_it_says("waiting,").await.unwrap();
@@ -65,7 +65,7 @@ async fn waits_end_where_they_should() {
         put_back(&stage, "shop", before.clone()).await;
     }
 
-    // Another is at work, and watches break while it waits.
+    // Another one runs, and watches break while it waits.
     let mut first = wired.host.start(&moving("shop")).await.unwrap();
     first.until_it_says("waiting,").await.unwrap();
     let second = wired.host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();

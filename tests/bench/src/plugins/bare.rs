@@ -1,8 +1,8 @@
-//! The floor of a call: wasmtime and the contract's types, and nothing of ours.
+//! The floor of a call: wasmtime and the contract's types, and no code of ours.
 //!
-//! A component linked once; for each call a fresh store, an instance, the hook. No limits, no timeout, no span, nothing is
-//! redacted and no answer is read. The engine is set as the product's is. Epochs are left out of one floor and compiled
-//! into the other, because a call that can't be ended is cheaper and no product.
+//! A component is linked once; each call gets a fresh store, an instance, the hook. No limits, no timeout, no span, nothing is
+//! redacted and no answer is read. The engine is configured like the product's. Epochs are left out of one floor and compiled
+//! into the other, because a call that can't be stopped is cheaper but not an option for a product.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ impl Bare {
     fn store(&self) -> Store<()> {
         let mut store = Store::new(self.pre.engine(), ());
         if self.epochs {
-            // Nobody moves the epoch on here.
+            // Nothing advances the epoch here.
             store.set_epoch_deadline(1);
         }
         store

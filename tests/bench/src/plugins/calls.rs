@@ -1,5 +1,5 @@
-//! One hook called: natively, on bare wasmtime, through the product. In turns, so that a machine that is busy for a while
-//! is busy for all of them.
+//! Calls of one hook: natively, on bare wasmtime, through the product. They take turns, so that a temporary load affects all of
+//! them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use super::work;
 /// Calls of each contender in one round.
 const IN_A_ROUND: usize = 20;
 
-/// Who does the work.
+/// The contenders.
 pub(crate) const CONTENDERS: [&str; 4] = ["native", "wasmtime", "wasmtime, epochs", "pivot-host"];
 
-/// What a hook is asked, and how long each contender took: all calls, in the order of [`CONTENDERS`].
+/// The question to a hook, and how long each contender took: all calls, in the order of [`CONTENDERS`].
 pub(crate) struct Calls {
     pub(crate) name: &'static str,
     pub(crate) bytes: usize,
@@ -98,7 +98,7 @@ async fn sandboxed(plugin: &Plugin, task: &Task) -> Result<Duration> {
     Ok(took)
 }
 
-/// A fast answer that is another's is no result.
+/// A fast answer that differs is no result.
 fn same(task: &Task, said: Option<Value>) -> Result<()> {
     ensure!(said == task.patch, "{}: {said:?} is not the answer, {:?} is", task.name, task.patch);
     Ok(())
@@ -117,7 +117,7 @@ fn task(name: &'static str, bytes: usize, asks: bool) -> Result<Task> {
     };
     let text = value.to_string();
     let object = Object::parse(Arc::new(kind), Bytes::from(text.clone()))?;
-    // Written down here, and not taken from the code that is measured.
+    // Spelled out here, and not taken from the measured code.
     let patch = asks.then(|| {
         json!({"metadata": {"annotations": {
             "measured.test.io/Ready": "True", "measured.test.io/Healthy": "True", "measured.test.io/fields": "3",
@@ -126,8 +126,7 @@ fn task(name: &'static str, bytes: usize, asks: bool) -> Result<Task> {
     Ok(Task { name, object, text, patch })
 }
 
-/// An object of at least so many bytes: a few fields of its own, and a list of what an inspection found, as in a host's
-/// status.
+/// An object of at least so many bytes: a few fields of its own, and a list of inspection results, as in a host's status.
 fn host(bytes: usize) -> Value {
     let truth =
         |kind: &str| json!({"type": kind, "status": "True", "reason": "Done", "observedGeneration": 3});

@@ -1,4 +1,4 @@
-//! What plugins cost: a call beside the same work without a sandbox, the start, memory, and their share of a move.
+//! The cost of plugins: a call compared with the same work without a sandbox, the start, memory, and their share of a move.
 
 mod bare;
 mod calls;

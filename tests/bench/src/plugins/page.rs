@@ -1,4 +1,4 @@
-//! From what was measured to tables, and to the page that explains them.
+//! Turns measurements into tables, and into the page that explains them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Directories of plugins, granted and admitted as an operator would.
+//! Plugin directories, granted and admitted as by an operator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use pivot_runtime::{Runtime, TrialProgram};
 
-/// What the bundled plugins are granted.
+/// The grants of the bundled plugins.
 const GRANTS: &str = include_str!("../../../../plugins/plugins.toml");
-/// What makes them look at a world without controllers and let it pass. The patches see every object and change the Cluster
-/// alone; readiness looks at everything and tells what it finds.
+/// Configuration with which they accept a cluster without controllers. The patches see every object and change only the Cluster;
+/// readiness checks everything and reports its findings.
 const CONFIGURED: &str = include_str!("configured.toml");
 const MEASURED: &str = "
 [plugins.measured]
@@ -25,13 +25,13 @@ changes = [
 pub(crate) struct Places {
     pub(crate) measured: PathBuf,
     pub(crate) bundled: PathBuf,
-    /// Each bundled plugin: its name, the size of its file, and a directory with nothing else.
+    /// Each bundled plugin: its name, the size of its file, and a directory with just this plugin.
     pub(crate) alone: Vec<(String, u64, PathBuf)>,
 }
 
 impl Places {
-    /// Makes them inside a directory in which the components lie in `guests` and in `plugins`. They pass their trials in
-    /// the program that is measured, so that no move tries them again.
+    /// Creates them inside a directory that has the components in `guests` and in `plugins`. They pass their trials in the
+    /// measured program, so that no move tries them again.
     pub(crate) async fn make(root: &Path, pivot_host: &Path) -> Result<Self> {
         let arguments = ["plugin", "try-compile"].map(Into::into).to_vec();
         let runtime = Runtime::with_trials(TrialProgram { path: pivot_host.to_owned(), arguments });

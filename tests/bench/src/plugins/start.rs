@@ -1,4 +1,4 @@
-//! Plugins loaded by a process that has loaded none before, and what they keep of its memory.
+//! Loads plugins in a fresh process, and measures how much memory they keep.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use pivot_runtime::{LoadOptions, Plugin, Runtime};
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
-/// How often the same directory is loaded once more, to tell what a plugin keeps from what the compiler left behind.
+/// How often the same directory is loaded again, to separate what a plugin keeps from what the compiler left behind.
 const AGAIN: usize = 5;
 
-/// What a process saw of itself.
+/// A process's measurements of itself.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub(crate) wall: Duration,
@@ -24,7 +24,7 @@ pub(crate) struct Start {
     pub(crate) peak: u64,
 }
 
-/// Starts a process of this very program that loads a directory.
+/// Starts this program as a process that loads a directory.
 pub(crate) async fn cold(directory: &Path) -> Result<Start> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["plugins", "--load"]).arg(directory).kill_on_drop(true);
@@ -59,7 +59,7 @@ fn memory(field: &str) -> Result<u64> {
     Ok(number.parse()?)
 }
 
-/// Processor time of all threads, in nanoseconds; none that compiles has ended by then, they wait for more.
+/// Processor time of all threads, in nanoseconds; compiler threads have not ended by then, they wait for more.
 fn cpu() -> Result<Duration> {
     let mut sum = 0;
     for task in std::fs::read_dir("/proc/self/task")? {

@@ -1,15 +1,15 @@
-//! What pivot-host tells of its plugins' calls with `-vv --log-format json`: one line when a call is over.
+//! The log of plugin calls that pivot-host writes with `-vv --log-format json`: one line per finished call.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// A call, as the program tells it.
+/// A logged call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) plugin: String,
     pub(crate) hook: String,
-    /// From its turn to its answer. In a hook that may ask, answers to its questions are waited for in it, too.
+    /// From its turn to its answer. In a hook that may ask questions, this includes waiting for the answers.
     pub(crate) time: Duration,
     /// Bytes of linear memory.
     pub(crate) memory: u64,

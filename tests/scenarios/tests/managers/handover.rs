@@ -1,4 +1,4 @@
-//! The namespace goes to the other side and comes back, and each time controllers go on where they stopped.
+//! The namespace moves to the other side and back, and each time controllers continue where they stopped.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ async fn controllers_go_on_where_they_stopped_there_and_back() {
     world.fill(OBJECTS, 5).await.unwrap();
 
     go(&mut world, Side::Source).await;
-    // Only controllers that know every object again make one more Machine, with all that belongs to it.
+    // Only controllers that recognise every object create one more Machine, with all its objects.
     world.scale(Side::Target, 3).await.unwrap();
     world.until_machines(Side::Target, 6).await.unwrap();
 
     go(&mut world, Side::Target).await;
     assert_eq!(world.torn_down().unwrap(), Vec::<String>::new());
-    // Only controllers that find their finalizers and owners take Machines down with all that belongs to them.
+    // Only controllers that find their finalizers and owners delete Machines with all their objects.
     world.scale(Side::Source, 1).await.unwrap();
     world.until_machines(Side::Source, 4).await.unwrap();
     assert_eq!(world.torn_down().unwrap().len(), 2);
@@ -43,7 +43,7 @@ async fn the_newest_controllers_go_on_where_they_stopped() {
     assert_eq!(world.torn_down().unwrap(), Vec::<String>::new());
 }
 
-/// Controllers that never say that they are paused are asked for the same evidence in the target.
+/// Controllers that never report a pause must give the same evidence in the target.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_that_report_no_pause_go_on_where_they_stopped() {
     let mut world = World::start(CLUSTER_API_SILENT).await.unwrap();
@@ -54,7 +54,7 @@ async fn controllers_that_report_no_pause_go_on_where_they_stopped() {
     assert_eq!(world.torn_down().unwrap(), Vec::<String>::new());
 }
 
-/// Moves the namespace from one side to the other, and looks at everything that was seen meanwhile.
+/// Moves the namespace from one side to the other, and checks everything that was observed meanwhile.
 async fn go(world: &mut World, from: Side) {
     let before = world.until_quiet(from).await.unwrap();
     let nodes = world.nodes().await.unwrap();
@@ -83,9 +83,9 @@ async fn go(world: &mut World, from: Side) {
     assert_eq!(world.nodes().await.unwrap(), nodes);
 }
 
-/// What controllers say of each object; that none is paused is part of it.
+/// What controllers report about each object, including that it is not paused.
 pub(crate) fn truths(dump: &Dump, version: &str) -> BTreeMap<String, Vec<String>> {
-    // Said when a KubeadmConfig's data are made, and never again.
+    // Reported when a KubeadmConfig's data are made, and never again.
     let once = |kind: &str| version == CLUSTER_API_SILENT && kind == "CertificatesAvailable";
     let of = |object| {
         let all = conditions(object).into_iter().filter(|(kind, _)| !once(kind));

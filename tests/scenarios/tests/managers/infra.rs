@@ -1,8 +1,9 @@
-//! An infrastructure provider as small as the contracts (v1beta1, v1beta2) allow, so that Cluster API's own managers have something to own.
+//! An infrastructure provider as small as the contracts (v1beta1, v1beta2) allow, so that Cluster API's own managers have objects
+//! to own.
 //!
-//! It behaves as providers must: it touches nothing of a paused Cluster, it sets the `Paused` condition, and what is deleted
-//! while its Cluster is *not* paused it tears down for real, with the Node. That is the accident a move must never cause, so
-//! each one is written down.
+//! It behaves as providers must: it changes nothing in a paused Cluster, it sets the `Paused` condition, and an object that is
+//! deleted while its Cluster is *not* paused is really torn down, with the Node. That is the accident a move must never cause, so
+//! each one is recorded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -89,7 +90,7 @@ impl Provider {
         self.tasks = JoinSet::new();
     }
 
-    /// What it tore down so far. An error if it stopped working.
+    /// What it has torn down so far. An error if it stopped working.
     pub(crate) fn torn_down(&mut self) -> Result<Vec<String>> {
         if let Some(ended) = self.tasks.try_join_next() {
             ended??;
@@ -121,7 +122,7 @@ impl Side {
                     continue;
                 };
                 match self.one(api, object, *paused, is_machine).await {
-                    // It changed or went in between; the next round sees it as it is.
+                    // It changed or was deleted in between; the next round sees its new state.
                     Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {}
                     other => other.with_context(|| format!("reconcile {}", object.name_any()))?,
                 }
@@ -180,7 +181,7 @@ impl Side {
         let mut change = json!({"conditions": [condition("Paused", says), condition("Ready", "True")]});
         if !paused {
             change["initialization"] = json!({"provisioned": true});
-            // The same in the contract before.
+            // The same in the previous contract.
             change["ready"] = json!(true);
             if is_machine {
                 change["addresses"] = json!([{"type": "InternalIP", "address": "10.0.0.1"}]);
@@ -216,7 +217,7 @@ impl Side {
     }
 }
 
-/// Creates an object if it is not there, and writes its status.
+/// Creates an object if it is missing, and writes its status.
 async fn ensure<K>(api: &Api<K>, object: Value, status: Value) -> kube::Result<()>
 where
     K: kube::Resource + Clone + DeserializeOwned + Serialize + std::fmt::Debug,

@@ -1,9 +1,9 @@
 //! A move with Cluster API's real managers running on both sides all the time: of the lab's release, of the newest, and of the
 //! last that reports no pause.
 //!
-//! Their controllers are what a move has to survive: they put finalizers back, adopt Secrets, tear down what is deleted
-//! while it is not paused, and in the target they have to recognise every object as theirs. A binary of its own, because it
-//! starts twelve servers and managers and should not share the machine with other tests.
+//! A move has to survive their controllers: they put finalizers back, adopt Secrets, tear down what is deleted while it is not
+//! paused, and in the target they have to recognise every object as theirs. It is a separate binary, because it starts twelve
+//! servers and managers and should not share the machine with other tests.
 
 #[cfg(test)]
 mod handover;

@@ -1,4 +1,5 @@
-//! A backup of a running management cluster, which is then lost, in an empty one: its controllers go on with the same machines.
+//! A backup of a running management cluster, which is then lost, is restored into an empty one: its controllers continue with the
+//! same machines.
 
 use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::observer::Side;
@@ -20,7 +21,7 @@ async fn a_lost_cluster_is_restored_from_a_directory_and_no_machine_is_replaced(
     let host = Host::out_of(world.server(Side::Source).kubeconfig());
     let copy = ["move", "-n", NAMESPACE, "--to-directory", &path, "--pause-timeout", "30s"];
     host.run(&copy).await.unwrap().done().unwrap();
-    // The source goes on until it is lost: nothing of the backup stays paused.
+    // The source continues until it is lost: the backup leaves nothing paused.
     let after = world.until_quiet(Side::Source).await.unwrap();
     assert_eq!(truths(&after, world.version), truths(&before, world.version));
     world.lose_source();

@@ -1,5 +1,5 @@
-//! What was seen from outside during a move, judged beyond the observer's own rules: here the controllers are real, so it
-//! matters when they had acknowledged the pause, and whether anything ever looked to them like a deletion to carry out.
+//! Checks observations beyond the observer's own rules: here the controllers are real, so it matters when they acknowledged the
+//! pause, and whether anything ever looked to them like a real deletion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +24,13 @@ const AT_WORK: [&str; 8] = [
     "LabMachine.infrastructure.cluster.x-k8s.io",
 ];
 
-/// Of these the ones whose controllers report a pause.
+/// Those whose controllers report a pause.
 pub(crate) fn speaking(version: &str) -> &'static [&'static str] {
     // Before 1.9 only the lab's own provider does.
     if version == CLUSTER_API_SILENT { &AT_WORK[6..] } else { &AT_WORK }
 }
 
-/// What should not have happened, in words, where the controllers of these kinds report a pause.
+/// Violations in words, for kinds whose controllers report a pause.
 pub(crate) fn complaints(log: &Log, speaking: &[&str]) -> Vec<String> {
     let mut seen = Seen::default();
     let mut complaints = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) fn complaints(log: &Log, speaking: &[&str]) -> Vec<String> {
     complaints
 }
 
-/// How often finalizers came back on an object of the source after they had been taken off.
+/// How often finalizers came back on a source object after they had been removed.
 pub(crate) fn finalizers_back(log: &Log) -> usize {
     let mut had: BTreeMap<&ObjectKey, bool> = BTreeMap::new();
     let mut count = 0;
@@ -68,7 +68,7 @@ pub(crate) fn finalizers_back(log: &Log) -> usize {
     count
 }
 
-/// What both sides look like at one moment.
+/// The state of both sides at one moment.
 #[derive(Default)]
 struct Seen {
     objects: BTreeMap<(Side, ObjectKey), Value>,
@@ -88,7 +88,7 @@ impl Seen {
         }
     }
 
-    /// Objects whose controllers have not said that they stopped, at the moment of the first copy.
+    /// Objects whose controllers had not acknowledged the pause at the moment of the first copy.
     fn not_acknowledged(&self, speaking: &[&str]) -> Vec<String> {
         let source = self.objects.iter().filter(|((side, _), _)| *side == Side::Source);
         let mut silent: BTreeSet<&str> = speaking.iter().copied().collect();
@@ -104,7 +104,7 @@ impl Seen {
         complaints
     }
 
-    /// Kinds whose controllers had shown nothing in the target, at the moment of the first deletion: a copy has no status.
+    /// Kinds whose controllers had written nothing in the target at the moment of the first deletion: a copy has no status.
     fn not_taken_over(&self) -> Vec<String> {
         let written = |kind: &str| {
             self.objects.iter().any(|((side, key), object)| {
@@ -116,8 +116,8 @@ impl Seen {
         silent.map(|kind| format!("the source was deleted before a controller of {kind} took over")).collect()
     }
 
-    /// A deletion that controllers had to take for one to carry out: in the source while its Cluster is not paused or is gone,
-    /// in the target at any time.
+    /// A deletion that controllers had to carry out: in the source while its Cluster is not paused or is gone, in the target at
+    /// any time.
     fn ends_for_real(&self, event: &Event) -> Option<String> {
         let deleting = event.object.pointer("/metadata/deletionTimestamp").is_some();
         if !(event.gone || deleting) {

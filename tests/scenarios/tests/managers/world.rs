@@ -20,14 +20,14 @@ pub(crate) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 const PAUSED: &str = "cluster.x-k8s.io/paused";
 /// A busy machine needs a multiple of the usual ten seconds.
 const LIMIT: Duration = Duration::from_secs(90);
-/// Controllers that have written nothing for this long have nothing to write.
+/// Controllers that have written nothing for this long are idle.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// A dozen processes with clocks of their own don't share the machine with another dozen.
 static TURN: Mutex<()> = Mutex::const_new(());
 
 pub(crate) struct World {
-    /// Of Cluster API.
+    /// The Cluster API release.
     pub(crate) version: &'static str,
     pair: Pair,
     managers: [Managers; 2],
@@ -36,13 +36,13 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Starts everything, with Cluster API of one release; the target is also what the Clusters describe.
+    /// Starts everything, with one release of Cluster API; the target is also the workload cluster.
     pub(crate) async fn start(version: &'static str) -> Result<Self> {
         let turn = TURN.lock().await;
         let pair = Pair::start().await?;
         pair.install_cluster_api_of(version).await?;
         pair.install_crds(&[&infra::crds()]).await?;
-        // KCP takes a control plane with this ConfigMap for initialized.
+        // With this ConfigMap, KCP considers a control plane initialized.
         pair.target
             .apply(
                 "{apiVersion: v1, kind: ConfigMap, metadata: {name: kubeadm-config, namespace: kube-system}}",
@@ -64,7 +64,7 @@ impl World {
         Ok(Self { version, pair, managers: [source, target], providers, _turn: turn })
     }
 
-    /// Fills the source, and waits until the controllers have made so many Machines of it.
+    /// Fills the source, and waits until the controllers have created so many Machines.
     pub(crate) async fn fill(&mut self, objects: &str, machines: usize) -> Result<()> {
         let clusters =
             ["plain", "classy"].into_iter().filter(|name| objects.contains(&format!("name: {name},")));
@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    /// Waits until so many Machines run and none is on its way in or out.
+    /// Waits until exactly so many Machines run and none is being created or deleted.
     pub(crate) async fn until_machines(&mut self, side: Side, count: usize) -> Result<()> {
         let machines = objects_of(self.server(side), "Machine.cluster.x-k8s.io").await?;
         let start = Instant::now();
@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    /// Waits until controllers have nothing left to write, and gives back what is there then.
+    /// Waits until controllers are idle, and returns the state.
     pub(crate) async fn until_quiet(&mut self, side: Side) -> Result<Dump> {
         let start = Instant::now();
         let (mut dump, mut since) = (Dump::new(), Instant::now());
@@ -130,7 +130,7 @@ impl World {
         Ok(dump)
     }
 
-    /// The source is gone for good: nothing acts on its objects any more.
+    /// The source is lost for good: nothing acts on its objects any more.
     pub(crate) fn lose_source(&mut self) {
         let [source, _] = &mut self.managers;
         Manager::ALL.into_iter().for_each(|manager| source.stop(manager));
@@ -138,13 +138,13 @@ impl World {
         source.stop();
     }
 
-    /// Everything that runs beside the program under test still does.
+    /// Everything besides the program under test is still running.
     fn still_run(&mut self) -> Result<()> {
         self.managers.iter_mut().try_for_each(Managers::still_run)?;
         self.torn_down().map(drop)
     }
 
-    /// What the managers complained of last.
+    /// The managers' last complaints.
     fn complaints(&self) -> String {
         let mut lines = Vec::new();
         for (managers, manager) in self.managers.iter().flat_map(|all| Manager::ALL.map(|one| (all, one))) {
@@ -167,7 +167,7 @@ impl World {
         Ok(nodes.iter().map(|node| (node.name_any(), node.uid().unwrap_or_default())).collect())
     }
 
-    /// Changes how many workers the plain Cluster has: only controllers that run can follow.
+    /// Changes the number of workers of the plain Cluster: only running controllers can follow.
     pub(crate) async fn scale(&self, side: Side, replicas: u32) -> Result<()> {
         let deployments = objects_of(self.server(side), "MachineDeployment.cluster.x-k8s.io").await?;
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
@@ -176,7 +176,7 @@ impl World {
     }
 }
 
-/// A Secret with a certificate, as users give them to Clusters whose etcd is elsewhere.
+/// A Secret with a certificate, as users supply it to Clusters with external etcd.
 fn certificate(cluster: &str, of: &str) -> Result<Value> {
     let identity = pki::self_signed()?;
     Ok(json!({

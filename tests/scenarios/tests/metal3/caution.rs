@@ -1,4 +1,4 @@
-//! What prevents moving hosts is found before anything is paused: nobody who knows them, or a host that is worked on.
+//! Obstacles to moving hosts are found before anything is paused: no plugin that knows them, or a host that is being worked on.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn without_somebody_who_knows_hosts_nothing_is_paused_and_a_host_at_work_i
     a_host_that_is_inspected_is_waited_for(&mut world).await;
 }
 
-/// A move with these plugins is refused for this reason, with the source as it was at every moment.
+/// A move with these plugins is refused for this reason, with the source unchanged at every moment.
 async fn refused(world: &mut World, plugins: Option<&Plugins>, reason: &str) {
     let before = world.until_quiet(Side::Source).await.unwrap();
     let observer = Observer::of(&world.pair, &[NAMESPACE]).await.unwrap();
@@ -55,7 +55,7 @@ async fn refused(world: &mut World, plugins: Option<&Plugins>, reason: &str) {
 
 async fn a_host_that_is_inspected_is_waited_for(world: &mut World) {
     let plugins = Plugins::bundled().await.unwrap();
-    // What inspection found is long in coming: the last thing before the operator calls it done.
+    // Inspection results take long to arrive: the last step before the operator considers the inspection done.
     let slow = Rule::new(Times::Always, Fault::Delay(Duration::from_secs(10)), |seen| {
         seen.is_mutating() && seen.path.contains("/hardwaredata")
     });
@@ -82,7 +82,7 @@ async fn a_host_that_is_inspected_is_waited_for(world: &mut World) {
     assert!(after.contains_key(&pivot_lab::ObjectKey::new("HardwareData.metal3.io", NAMESPACE, "u21")));
 }
 
-/// Objects of the source that anybody was seen to pause or to mark as part of a move.
+/// Source objects that were seen paused or marked as part of a move.
 fn paused(log: &Log) -> Vec<String> {
     let events = log.events.iter().skip(log.started).filter(|event| event.side == Side::Source);
     let paused = events.filter(|event| {

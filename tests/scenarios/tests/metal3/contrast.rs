@@ -1,5 +1,5 @@
-//! The same rack, moved by the peer, before the same witness. It deletes hosts with all of their annotations replaced: the pause
-//! is gone, and for some milliseconds the source's operator has a host before it that is being deleted and that nobody keeps it from.
+//! The same rack, moved by the peer, with the same observer. It deletes hosts after replacing all of their annotations: the pause
+//! is gone, and for some milliseconds the source's operator sees an unpaused host that is being deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use pivot_scenarios::state::difference;
 use super::hosts;
 use super::world::{HOST, NAMESPACE, World};
 
-/// To the source. How far its operator gets with a host depends on it, and on how busy the machine is; that it begins does not.
+/// To the source. How far its operator gets with a host depends on this, and on how busy the machine is; that it starts does not.
 const ROUND_TRIP: Duration = Duration::from_millis(20);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -44,18 +44,18 @@ async fn clusterctl_ends_well_while_the_sources_operator_turns_on_the_hosts() {
     };
     let went = |journey: &[String], state: &str| journey.iter().any(|seen| seen.starts_with(state));
 
-    // The machines of a Cluster: the source's operator wants their disks.
+    // The machines of a Cluster: the source's operator starts to deprovision them, which wipes their disks.
     let wiped = at_first("provisioned").filter(|name| went(&source[*name], "deprovisioning")).count();
     assert!(wiped > 0, "the source's operator left all machines alone: {source:?}");
     assert!(!told[0].is_empty(), "it did not come to tell its provisioner anything");
 
-    // Free hosts: the target's operator takes them for new ones.
+    // Free hosts: the target's operator treats them as new ones.
     let inspected: Vec<_> = at_first("available").filter(|name| went(&target[*name], "inspecting")).collect();
     assert_eq!(inspected, ["u17", "u18"], "{target:?}");
     assert_eq!(target["u19"], [""], "the one that its user had paused has lost its status");
     assert!(!hosts::exposed(&log).is_empty());
 
-    // And nothing of that shows: the program says it went well, and the Cluster's machines look as they did.
+    // None of that shows: the program exits 0, and the Cluster's machines look unchanged.
     let machines = |dump| {
         let mut kept = hosts::kept(dump);
         kept.retain(|key, _| key.kind == HOST && at_first("provisioned").any(|name| name == key.name));
@@ -64,7 +64,7 @@ async fn clusterctl_ends_well_while_the_sources_operator_turns_on_the_hosts() {
     assert_eq!(difference(&machines(&before), &machines(&after)), "");
 }
 
-/// How many hosts were seen in each state that was not their first.
+/// How many hosts were seen in each state other than their first.
 fn count(journeys: &BTreeMap<String, Vec<String>>) -> BTreeMap<&str, usize> {
     let mut count = BTreeMap::new();
     for journey in journeys.values() {
@@ -77,7 +77,7 @@ fn count(journeys: &BTreeMap<String, Vec<String>>) -> BTreeMap<&str, usize> {
     count
 }
 
-/// Moves the namespace to the target, as its user would; an error where it does not end with 0.
+/// Moves the namespace to the target, as its user would; an error unless it exits 0.
 async fn clusterctl(world: &World) -> Result<()> {
     let (source, target) = (world.wire(Side::Source, ROUND_TRIP), world.wire(Side::Target, Duration::ZERO));
     let (source, target) = (source.display().to_string(), target.display().to_string());

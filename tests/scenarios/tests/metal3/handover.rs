@@ -1,4 +1,4 @@
-//! The rack goes to the other side and comes back, over wires of different lengths, and no machine notices.
+//! The rack moves to the other side and back, with different latencies, and no machine notices.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn hosts_go_straight_to_where_they_were_over_wires_of_any_length() {
     }
 }
 
-/// Moves the namespace from one side to the other, and looks at everything that was seen meanwhile.
+/// Moves the namespace from one side to the other, and checks everything that was observed meanwhile.
 async fn go(world: &mut World, plugins: &Plugins, from: Side, delay: Duration) {
     let before = world.until_quiet(from).await.unwrap();
     let logs = [from, from.other()].map(|side| world.log(side).unwrap().len());

@@ -1,4 +1,4 @@
-//! What was seen of hosts during a move, and what their operators wrote down.
+//! What was observed of hosts during a move, and what their operators logged.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::world::{HOST, PAUSED};
 
-/// What the operator's provisioner writes into its log when it is told to do something to a machine. To look at it, to
-/// register it, to adopt it and to leave it switched on does no harm.
+/// The log lines of the operator's provisioner for commands that change a machine. Inspecting its state, registering it, adopting
+/// it and leaving it switched off are harmless.
 const HARM: [&str; 7] = [
     "ensuring host is deprovisioned",
     "deleting host",
@@ -20,11 +20,11 @@ const HARM: [&str; 7] = [
     "ensuring host is powered off",
 ];
 
-/// What a board's settings may be: the operator makes it anew from the board when it next looks at the settings, which
-/// may be minutes later, and the source's goes with its last host.
+/// The schema of a board's settings: the operator recreates it from the board when it next reads the settings, which may be
+/// minutes later, and the source's is deleted with its last host.
 const SCHEMA: &str = "FirmwareSchema.metal3.io";
 
-/// The states that each host was seen in on a side, each once in a row; a copy begins without one.
+/// The states in which each host was seen on a side, without repetitions; a copy starts without one.
 pub(crate) fn journeys(log: &Log, side: Side) -> BTreeMap<String, Vec<String>> {
     let mut journeys: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for event in log.events.iter().filter(|event| event.side == side && event.key.kind == HOST) {
@@ -41,7 +41,7 @@ pub(crate) fn journeys(log: &Log, side: Side) -> BTreeMap<String, Vec<String>> {
     journeys
 }
 
-/// States of hosts, paused or not, that differ from the one in which the host was at the beginning. A copy has none at first.
+/// States of hosts, paused or not, that differ from the host's initial state. A copy has none at first.
 pub(crate) fn astray(log: &Log, side: Side, before: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let mut astray = Vec::new();
     for (name, journey) in journeys(log, side) {
@@ -53,7 +53,7 @@ pub(crate) fn astray(log: &Log, side: Side, before: &BTreeMap<String, Vec<String
     astray
 }
 
-/// Copies that their operator could have looked at before they had their status.
+/// Copies that their operator could have processed before they had their status.
 pub(crate) fn exposed(log: &Log) -> Vec<String> {
     let copies = log.events.iter().filter(|event| event.side == Side::Target && event.key.kind == HOST);
     let naked = copies.filter(|event| {
@@ -68,20 +68,20 @@ pub(crate) fn harm(log: &str) -> Vec<&str> {
     log.lines().filter(told).collect()
 }
 
-/// The promises of a host's handover beside those that hold for all objects.
+/// The promises for hosts in addition to those for all objects.
 pub(crate) fn rules() -> Rules {
     let rules = Rules::new().held(HOST, PAUSED).moved(|key| key.kind != SCHEMA).target_at_work();
     rules.bookkeeping("metal3-hosts.pivot-host.io/").bookkeeping("baremetalhost.metal3.io/status")
 }
 
-/// All but what is made anew.
+/// Everything except what is recreated.
 pub(crate) fn without_schemas(mut dump: Dump) -> Dump {
     dump.retain(|key, _| key.kind != SCHEMA);
     dump
 }
 
-/// What must be true of each host after a move as before: where it is, that nothing was done to it since, what its
-/// inspection found, who uses it and who paused it.
+/// What must be the same for each host after a move: its state, that nothing was done to it, its inspection results, who uses it
+/// and who paused it.
 pub(crate) fn kept(dump: &Dump) -> Dump {
     let hosts = dump.iter().filter(|(key, _)| key.kind == HOST);
     let kept = |host: &Value| {
@@ -102,7 +102,7 @@ pub(crate) fn kept(dump: &Dump) -> Dump {
     hosts.map(|(key, host)| (key.clone(), kept(host))).collect()
 }
 
-/// Without what says nothing: operators write a time that never was as null, a copy leaves it out.
+/// Without empty values: operators write a missing time as null, a copy omits it.
 fn said(mut value: Value) -> Value {
     if let Some(fields) = value.as_object_mut() {
         *fields = std::mem::take(fields)

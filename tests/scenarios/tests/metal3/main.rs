@@ -1,9 +1,9 @@
-//! Hosts moved with the real Metal3 operators at work on both sides.
+//! Hosts moved with the real Metal3 operators running on both sides.
 //!
-//! What a move must not do to a host only its operators can show: register, inspect, provision, power off or wipe it. They run
-//! all the time, as in production, with machines that do not exist; a witness writes down every state that any host is ever
-//! seen in. The peer moves the same rack before it, for contrast. A binary of its own, because it starts a dozen servers and
-//! managers, and because the operators can't be had everywhere: `cargo xtask test --without-metal3` leaves it out.
+//! Only the operators can show what a move must not do to a host: register, inspect, provision, power off or wipe it. They run
+//! all the time, as in production, with machines that do not exist; an observer records every state in which any host is ever
+//! seen. The peer moves the same rack for comparison. It is a separate binary, because it starts a dozen servers and managers,
+//! and because the operators are not available everywhere: `cargo xtask test --without-metal3` leaves it out.
 
 #[cfg(test)]
 mod caution;

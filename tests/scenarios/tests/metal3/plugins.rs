@@ -1,4 +1,4 @@
-//! The bundled plugins, built and admitted as a site does it.
+//! The bundled plugins, built and admitted as on a site.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,7 @@ use pivot_lab::process::Process;
 use pivot_scenarios::host::binary;
 use tempfile::TempDir;
 
-/// It asks the target's Ironic whether it serves, and the operators of this lab have no Ironic. A site like that switches it
-/// off.
+/// It checks whether the target's Ironic is up, and the operators of this lab have no Ironic. A site like that disables it.
 const ENDPOINTS: &str = "metal3-endpoints";
 
 /// A directory of admitted plugins.
@@ -18,7 +17,7 @@ pub(crate) struct Plugins {
 }
 
 impl Plugins {
-    /// All that this lab can use.
+    /// All plugins that this lab can use.
     pub(crate) async fn bundled() -> Result<Self> {
         let root = root()?;
         let plugins = Self { dir: tempfile::Builder::new().prefix("pivot-plugins-").tempdir()? };
@@ -33,7 +32,7 @@ impl Plugins {
             admit(&file).await?;
         }
         plugins.rewrite(ENDPOINTS, "enabled = false")?;
-        // Cluster API calls no Cluster available that has no object for its control plane, and this lab's has only Machines.
+        // Cluster API never reports a Cluster as available without a control plane object, and this lab's has only Machines.
         plugins.rewrite("readiness", "config = { severity = { clusters = \"warn\" } }")?;
         Ok(plugins)
     }
@@ -58,7 +57,7 @@ impl Plugins {
     }
 }
 
-/// `pivot-host plugin lock FILE`: the file as it is now, with what plugins.toml grants it.
+/// `pivot-host plugin lock FILE`: the current file, with its grants in plugins.toml.
 async fn admit(file: &Path) -> Result<()> {
     let mut command = std::process::Command::new(binary()?);
     command.args(["plugin", "lock", "--grant"]).arg(file);

@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 
 pub(crate) const NAMESPACE: &str = "metal3";
 pub(crate) const HOST: &str = "BareMetalHost.metal3.io";
-/// What keeps the baremetal operator from a host.
+/// The annotation that keeps the baremetal operator from a host.
 pub(crate) const PAUSED: &str = "baremetalhost.metal3.io/paused";
 /// The value with which a person paused a host.
 const MAINTENANCE: &str = "maintenance: fan 2";
 
-/// Hosts for the Cluster's machines, and what else stands in the rack.
+/// Hosts for the Cluster's machines, and the others in the rack.
 const CONSUMED: [&str; 6] = ["u11", "u12", "u13", "u14", "u15", "u16"];
 const FREE: [&str; 3] = ["u17", "u18", "u19"];
 /// The free host that a person paused.
@@ -33,7 +33,7 @@ const TUNED: [&str; 2] = ["u12", "u17"];
 
 /// A busy machine needs a multiple of the usual half minute.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Controllers that have written nothing for this long have nothing to write.
+/// Controllers that have written nothing for this long are idle.
 const QUIET: Duration = Duration::from_secs(3);
 
 pub(crate) struct World {
@@ -68,7 +68,7 @@ impl World {
         Ok(Self { pair, managers: [source, target], operators, line, wires })
     }
 
-    /// Fills the source, and waits until the operators have brought every host where it belongs.
+    /// Fills the source, and waits until the operators have brought every host to its intended state.
     pub(crate) async fn fill(&mut self) -> Result<()> {
         let consumed = CONSUMED.iter().map(|name| host(name, json!({"rack": "one"}), json!({})));
         let free = FREE.iter().map(|name| host(name, json!({"rack": "two"}), json!({})));
@@ -87,7 +87,7 @@ impl World {
         self.patch(HOST, PAUSED_BY_USER, pause).await
     }
 
-    /// Puts another host into the rack of the source; its inspection takes its time.
+    /// Adds another host to the rack of the source; its inspection takes a while.
     pub(crate) async fn add_host(&self, name: &str) -> Result<()> {
         self.pair.source.apply_values(host(name, json!({"rack": "two"}), json!({})).into()).await.map(drop)
     }
@@ -106,12 +106,12 @@ impl World {
         }
     }
 
-    /// The program, moving away from this side through wires on which a round trip takes longer.
+    /// The program, moving away from this side with an added latency.
     pub(crate) fn host(&self, from: Side, delay: Duration) -> Host {
         Host::between(self.wire(from, delay), self.wire(from.other(), delay)).with_controllers()
     }
 
-    /// The way to this side, for any program that moves, on which a round trip takes longer.
+    /// The kubeconfig of this side with an added latency, for any program that moves.
     pub(crate) fn wire(&self, side: Side, delay: Duration) -> &Path {
         let [source, target] = &self.wires;
         let wire = match side {
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// Waits until every host of the source is where it belongs and every Machine runs.
+    /// Waits until every host of the source is in its intended state and every Machine runs.
     async fn until_at_rest(&mut self) -> Result<()> {
         let hosts = objects_of(&self.pair.source, HOST).await?;
         let machines = objects_of(&self.pair.source, "Machine.cluster.x-k8s.io").await?;
@@ -190,7 +190,7 @@ impl World {
         Ok(())
     }
 
-    /// Waits until controllers have nothing left to write, and gives back what is there then.
+    /// Waits until controllers are idle, and returns the state.
     pub(crate) async fn until_quiet(&mut self, side: Side) -> Result<Dump> {
         let start = Instant::now();
         let (mut dump, mut since) = (Dump::new(), Instant::now());
@@ -207,7 +207,7 @@ impl World {
         Ok(dump)
     }
 
-    /// What the source's operators complained of last.
+    /// The last complaints of the source's operators.
     fn complaints(&self) -> Result<String> {
         let [operators, _] = &self.operators;
         let logs = operators.log(Operator::Provider)? + &operators.log(Operator::Hosts)?;
@@ -216,7 +216,7 @@ impl World {
         Ok(errors.join("\n"))
     }
 
-    /// Everything that runs beside the program under test still does.
+    /// Everything besides the program under test is still running.
     fn still_run(&mut self) -> Result<()> {
         self.managers.iter_mut().try_for_each(Managers::still_run)?;
         self.operators.iter_mut().try_for_each(Metal3Operators::still_run)
@@ -245,7 +245,7 @@ fn host(name: &str, labels: Value, more: Value) -> [Value; 2] {
     [host, secret]
 }
 
-/// Where a host should be, and is not.
+/// Why a host is not in its intended state.
 fn not_at_rest(host: &DynamicObject) -> Option<String> {
     let name = host.name_any();
     let wanted = match () {

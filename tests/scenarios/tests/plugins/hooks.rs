@@ -10,9 +10,9 @@ use crate::stage::{Stage, as_before, cluster, decent, host, says};
 const UNTOUCHED: &str = "state: nothing is changed on either side";
 const PUT_BACK: &str = "un-paused again";
 
-/// A plugin's way to misbehave, and what comes of it.
+/// A plugin's way to misbehave, and the expected result.
 struct Case {
-    /// `hook/mode`: of the host `h`, or of what stands before it (`cluster:`, `secret:`, `check:`).
+    /// `hook/mode`: for the host `h`, or for the object in the prefix (`cluster:`, `secret:`, `check:`).
     way: &'static str,
     exit: i32,
     says: &'static [&'static str],
@@ -86,7 +86,7 @@ const PAUSED: &[Case] = &[
     case("check:after-pause/wait", 8, &["hostile: it never comes"]),
 ];
 
-/// The target has a part.
+/// The target has a partial copy.
 const PART_WAY: &[Case] = &[
     case("adapt/late-trap", 4, &["hostile failed in adapt for Host"]),
     case("restore/trap", 4, &["hostile failed in restore for Host"]),
@@ -99,7 +99,7 @@ const PART_WAY: &[Case] = &[
     case("check:before-commit/wait", 4, &["hostile: it never comes"]),
 ];
 
-/// There is no way back, but what is left is done with a fixed plugin.
+/// There is no way back, but a fixed plugin can finish the move.
 const PAST_COMMIT: &[Case] = &[
     case("settle/trap", 5, &["hostile failed in settle for Host"]),
     case("settle/loop", 5, &["hostile failed in settle for Host", "longer than 2s"]),
@@ -115,7 +115,7 @@ const PAST_COMMIT: &[Case] = &[
     case("check:after-resume/wait", 5, &["hostile: it never comes"]),
 ];
 
-/// What was asked for is denied or absurd, and the move goes on.
+/// The question is denied or absurd, and the move continues.
 const HARMLESS: &[Case] = &[
     case(
         "check:before-pause/read",
@@ -129,7 +129,7 @@ const HARMLESS: &[Case] = &[
     case("secret:relate/blab", 0, &[]),
 ];
 
-/// A case under way.
+/// A running case.
 struct Trial<'a> {
     stage: &'a Stage,
     case: &'a Case,
@@ -153,7 +153,7 @@ impl<'a> Trial<'a> {
     async fn run(&self) -> Result<Ended, String> {
         let begun = Instant::now();
         let words = ["move", "-n", &self.namespace, "--gate-timeout", "2s"];
-        // With each object that is released.
+        // Lists each released object.
         let more: &[&str] = if self.case.way.starts_with("settle/") { &["-v"] } else { &[] };
         let words = [&words[..], more].concat();
         let ended = self.host.run(&words).await.map_err(|error| error.to_string())?;
@@ -183,7 +183,7 @@ impl<'a> Trial<'a> {
         self.stage.no_traces(&self.namespace).await
     }
 
-    /// A run that stops part-way, and its way back.
+    /// A run that stops midway, and its rollback.
     async fn taken_back(&self) -> Result<(), String> {
         let before = self.stage.picture(&self.namespace).await;
         let ended = self.run().await?;
@@ -204,7 +204,7 @@ impl<'a> Trial<'a> {
         let ended = self.run().await?;
         says(&ended, &["next:", "pivot-host resume"])?;
         if self.case.way.starts_with("settle/") {
-            // The other one is released all the same, unless the plugin says stop.
+            // The other one is released anyway, unless the plugin returns stop.
             let other = format!("Host {}/other", self.namespace);
             let told = if self.case.way == "settle/stop" {
                 format!("{other}: still held")
@@ -238,7 +238,7 @@ impl<'a> Trial<'a> {
         if target.len() == before.len() { Ok(()) } else { Err("not everything is in the target".into()) }
     }
 
-    /// Whether the host in the target is still what the plugin and the move made of it.
+    /// Whether the host in the target still has its hold and its other changes.
     fn is_held(&self, [_, target]: &[Dump; 2]) -> bool {
         let host = target.iter().find(|(key, _)| key.kind == "Host.test.io" && key.name == "h");
         host.is_some_and(|(_, host)| {

@@ -1,4 +1,4 @@
-//! An endpoint on this machine that answers as Ironic does, once it is told to.
+//! An endpoint on this machine that answers like Ironic once a test tells it to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,10 +12,10 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// How far it is.
+/// Its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Hangs up on everybody.
+    /// Closes every connection.
     Down,
     /// Its API answers, and no conductor runs.
     Starting,
@@ -29,7 +29,7 @@ pub(crate) struct Ironic {
 }
 
 impl Ironic {
-    /// Listens; with a certificate it speaks TLS.
+    /// Listens; with a certificate it uses TLS.
     pub(crate) async fn start(identity: Option<&Identity>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -40,7 +40,7 @@ impl Ironic {
                 let (tls, state) = (tls.clone(), now.load(Ordering::Relaxed));
                 tokio::spawn(async move {
                     match tls {
-                        // A client that trusts nobody here hangs up.
+                        // A client that doesn't trust the certificate disconnects.
                         Some(tls) => match tls.accept(stream).await {
                             Ok(stream) => answer(stream, state).await,
                             Err(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! What is refused before anything is opened: files, directories, what the operator wrote.
+//! What is refused before anything is opened: files, directories, the operator's files.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -148,7 +148,7 @@ async fn admissions(stage: &Stage) {
     refused(stage, "not-admitted", &stage.between(&plugins), &words).await;
 
     let plugins = stage.hostile("changed", "never/").await;
-    // A custom section, that changes nothing but the digest.
+    // A custom section, which changes only the digest.
     let changed = [&stage.guest("hostile")[..], b"\0\x02\x01x"].concat();
     plugins.put("hostile.wasm", &changed);
     let words = ["hostile.wasm", "has changed since it was admitted", "pivot-host plugin lock"];
@@ -164,7 +164,7 @@ async fn admissions(stage: &Stage) {
     let words = ["plugin hostile", "plugins.lock has it as trusted 0.1.0", "pivot-host plugin lock"];
     refused(stage, "as-another", &stage.between(&plugins), &words).await;
 
-    // The later of one name takes the earlier one's place in the lock; without a lock both are seen.
+    // The second file with a name replaces the first in the lock; without a lock both are seen.
     let plugins = stage.plugins("liar", &["steady", "liar"], STEADY).await;
     refused(stage, "liar", &stage.between(&plugins), &["steady.wasm", "has changed since it was admitted"])
         .await;

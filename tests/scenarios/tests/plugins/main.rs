@@ -1,7 +1,7 @@
-//! Whole moves with components: hostile ones, which get nowhere, and the bundled ones, which make a move wait.
+//! Whole moves with components: hostile ones, which fail, and the bundled ones, which make a move wait.
 //!
-//! The runtime's own tests show what a call can't do; here it is shown what that means for a move: one clear error, the exit
-//! code that is documented, and both sides as they were.
+//! The runtime's own tests show what a call can't do; these show what that means for a move: one clear error, the documented exit
+//! code, and both sides unchanged.
 
 #[cfg(test)]
 mod hooks;

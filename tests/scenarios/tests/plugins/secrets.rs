@@ -5,7 +5,7 @@ use pivot_scenarios::host::Host;
 
 use crate::stage::{ENCODED, MARKER, Stage, cluster, decent, says};
 
-/// Secrets may hold it; nothing else on either side, and nobody's log.
+/// Secrets may contain it; nothing else on either side, and no log.
 async fn nowhere_else(stage: &Stage) {
     for server in [&stage.pair.source, &stage.pair.target] {
         for (key, object) in server.dump(&[]).await.unwrap().iter().filter(|(key, _)| key.kind != "Secret") {
@@ -43,7 +43,7 @@ async fn what_secrets_hold_comes_out_nowhere() {
     }
 }
 
-/// The standard library of a component reaches for what a program has on a machine.
+/// A component's standard library tries to use the machine.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_without_a_machine() {
     let stage = Stage::start().await;
@@ -54,7 +54,7 @@ async fn a_program_without_a_machine() {
         written.display()
     );
     let plugins = stage.plugins("reaching", &["reaching"], &grants).await;
-    // What is kept may belong to nobody: its owner would take it along.
+    // Kept objects must have no owner: it would take them along.
     let mut objects = cluster("reach", "", "");
     objects[1]["metadata"]["ownerReferences"] = serde_json::json!([]);
     stage.fill(objects).await;
@@ -69,7 +69,7 @@ async fn a_program_without_a_machine() {
     assert!(!written.exists());
 
     let mut objects = cluster("exits", "", "");
-    // A label: of a Secret's annotations a plugin sees the names.
+    // A label: a plugin sees only the names of a Secret's annotations.
     objects[1]["metadata"]["labels"]["way"] = "exit".into();
     stage.fill(objects).await;
     let ended = host.run(&["move", "-n", "exits"]).await.unwrap().ends_with(3).unwrap();

@@ -1,4 +1,4 @@
-//! Two servers that know `Host.test.io`, plugin directories, and a run that is judged.
+//! Two servers that serve `Host.test.io`, plugin directories, and checks of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,15 @@ use tempfile::TempDir;
 
 /// What is in every Secret here, and nowhere else.
 pub(crate) const MARKER: &str = "hunter2-of-the-lab";
-/// The same as it is in a body.
+/// The same, encoded as in a body.
 pub(crate) const ENCODED: &str = "aHVudGVyMi1vZi10aGUtbGFi";
 
-/// More than any run has to say.
+/// More than the output of any run.
 const LONGEST: usize = 64 << 10;
-/// The same of a document, which names every object.
+/// The same for a document, which names every object.
 const LONGEST_DOCUMENT: usize = 256 << 10;
 
-/// What `hostile` asks for; the limits are low, so that a limit is reached soon.
+/// What `hostile` asks for; the limits are low, so that they are reached soon.
 pub(crate) const HOSTILE: &str = "
 [plugins.hostile]
 hooks = ['relate', 'check', 'hold', 'adapt', 'restore', 'settle']
@@ -74,7 +74,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A host of that name that brings a plugin into that mode.
+/// A host of that name that switches a plugin to that mode.
 pub(crate) fn host(namespace: &str, name: &str, mode: &str) -> Value {
     json!({
         "apiVersion": "test.io/v1", "kind": "Host",
@@ -83,7 +83,7 @@ pub(crate) fn host(namespace: &str, name: &str, mode: &str) -> Value {
     })
 }
 
-/// A Cluster with its Secret; what a plugin is to do with each.
+/// A Cluster with its Secret; the modes say what a plugin does with each.
 pub(crate) fn cluster(namespace: &str, mode: &str, secret_mode: &str) -> Vec<Value> {
     let cluster = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
@@ -125,7 +125,7 @@ impl Stage {
         std::fs::read(self.guests.path().join(format!("{name}.wasm"))).unwrap()
     }
 
-    /// A directory with what the operator wrote, nothing else.
+    /// A directory with only the operator's file.
     pub(crate) fn empty(&self, name: &str, operator: &str) -> Plugins {
         let dir = self.work.path().join(name);
         std::fs::create_dir_all(&dir).unwrap();
@@ -133,7 +133,7 @@ impl Stage {
         Plugins { dir }
     }
 
-    /// A directory with guests, admitted as an operator would.
+    /// A directory with guests, admitted as by an operator.
     pub(crate) async fn plugins(&self, name: &str, guests: &[&str], operator: &str) -> Plugins {
         let plugins = self.empty(name, operator);
         for guest in guests {
@@ -156,7 +156,7 @@ impl Stage {
         plugins
     }
 
-    /// `hostile`, whose checks are told to misbehave (`after-pause/trap`), or not to.
+    /// `hostile`, whose checks misbehave (`after-pause/trap`), or don't.
     pub(crate) async fn hostile(&self, name: &str, check: &str) -> Plugins {
         let operator = format!("{HOSTILE}[plugins.hostile.config]\ncheck = '{check}'\n");
         self.plugins(name, &["hostile"], &operator).await
@@ -181,7 +181,7 @@ impl Stage {
         self.pair.source.apply_values(objects).await.unwrap();
     }
 
-    /// Everything of a namespace on both sides.
+    /// All objects of a namespace on both sides.
     pub(crate) async fn picture(&self, namespace: &str) -> [Dump; 2] {
         let names = [namespace];
         let (source, target) = tokio::join!(self.pair.source.dump(&names), self.pair.target.dump(&names));
@@ -221,7 +221,8 @@ impl Plugins {
     }
 }
 
-/// Both sides as they were: to the version where the source was not touched, else but for what a pause and its end leave.
+/// Both sides as before: with the same versions if the source was not changed, otherwise except for the traces of a pause and its
+/// end.
 pub(crate) fn as_before(before: &[Dump; 2], after: &[Dump; 2], untouched: bool) -> Result<(), String> {
     let plain = |dump: &Dump| if untouched { dump.clone() } else { normalise(dump.clone()) };
     for (before, after) in before.iter().zip(after) {
@@ -233,7 +234,7 @@ pub(crate) fn as_before(before: &[Dump; 2], after: &[Dump; 2], untouched: bool) 
     Ok(())
 }
 
-/// What holds for every run, however it ended: nothing secret, nothing that writes on a terminal, no panic, no flood.
+/// What holds for every run, however it ended: no secrets, no control characters, no panic, no flood.
 pub(crate) fn decent(ended: &Ended) -> Result<(), String> {
     for (stream, text, longest) in
         [("stdout", &ended.stdout, LONGEST_DOCUMENT), ("stderr", &ended.stderr, LONGEST)]
@@ -253,7 +254,7 @@ pub(crate) fn decent(ended: &Ended) -> Result<(), String> {
     Ok(())
 }
 
-/// What each of these says, or what is missing.
+/// Succeeds if the output contains all of these; otherwise returns what is missing.
 pub(crate) fn says(ended: &Ended, words: &[&str]) -> Result<(), String> {
     match words.iter().find(|words| !ended.stderr.contains(**words)) {
         None => Ok(()),

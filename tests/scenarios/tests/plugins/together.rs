@@ -1,4 +1,4 @@
-//! What plugins do together, and to many objects.
+//! Several plugins together, and plugins with many objects.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use pivot_lab::say;
 
 use crate::stage::{HOSTILE, Stage, as_before, cluster, decent, host, says};
 
-/// Two plugins, one path: whose value would it be?
+/// Two plugins patch one path: neither value can win.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_plugins_with_one_path_are_refused_before_the_pause() {
     let stage = Stage::start().await;
@@ -23,7 +23,7 @@ async fn two_plugins_with_one_path_are_refused_before_the_pause() {
     stage.no_traces("clash").await.unwrap();
 }
 
-/// A hundred hosts, each linked to each of them: there is no such order, and nobody waits for one.
+/// A hundred hosts, each linked to all others: there is no such order, and nothing waits for one.
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_linked_to_everything_is_moved_all_the_same() {
     let stage = Stage::start().await;

@@ -1,4 +1,4 @@
-//! What the bundled plugins make a move wait for: shown closed, opened while the move waits, and timed out waiting for.
+//! The bundled plugins' gates in a move: closed, opened while the move waits, and timed out.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::ironic::{Ironic, State};
 use crate::stage::{Plugins, Stage, as_before, cluster, decent, says};
 
-/// Everything that `readiness` looks at, but providers.
+/// Everything that `readiness` checks, except providers.
 const READINESS: &str = "
 [plugins.readiness.config]
 skip = ['definitions', 'clusters', 'machines', 'rollouts', 'addons', 'packages']
 ";
 
-/// What the bundled plugins are granted; a plugin's section up to the next.
+/// The grants of a bundled plugin: from its section to the next.
 fn granted(name: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/plugins.toml");
     let text = std::fs::read_to_string(path).unwrap();
@@ -27,7 +27,7 @@ fn granted(name: &str) -> String {
     format!("{head}{}\n", rest.split("\n[plugins.").next().unwrap())
 }
 
-/// A move that waits and says for what, until it is over; then it is done.
+/// A move that waits and reports what for, until the gate opens; then it finishes.
 async fn opened(stage: &Stage, host: &Host, words: &[&str], says: &str, open: impl AsyncFnOnce()) -> Run {
     let words = [words, &["--gate-timeout", "60s"]].concat();
     let mut run = host.start(&words).await.unwrap();
@@ -39,7 +39,7 @@ async fn opened(stage: &Stage, host: &Host, words: &[&str], says: &str, open: im
     run
 }
 
-/// Ends well, with nothing left in the source.
+/// Exits 0, with nothing left in the source.
 async fn done(stage: &Stage, run: Run, namespace: &str) {
     let ended = run.end().await.unwrap();
     say(format_args!("{namespace}: opened, exit {:?}", ended.code));
@@ -48,7 +48,7 @@ async fn done(stage: &Stage, run: Run, namespace: &str) {
     assert!(stage.picture(namespace).await[0].is_empty());
 }
 
-/// Exit 8 after the gate's time, and everything as it was.
+/// Exit 8 after the gate's timeout, with everything unchanged.
 async fn timed_out(stage: &Stage, host: &Host, words: &[&str], told: &[&str]) {
     let namespace = words[2];
     let before = stage.picture(namespace).await;
@@ -119,7 +119,7 @@ async fn a_provider_that_becomes_available() {
     done(&stage, run, "provider").await;
 }
 
-/// Writes the condition that an operator wants to see.
+/// Writes the condition that an operator waits for.
 async fn say_blessed(server: &Server, namespace: &str) {
     let kinds = server.kinds().await.unwrap();
     let kind = kinds.iter().find(|kind| kind.name() == "Cluster.cluster.x-k8s.io").unwrap();
@@ -179,7 +179,7 @@ async fn an_endpoint_that_comes_up_late() {
     stage.fill(shape::cluster("late", 1)).await;
     let words = moving("late");
 
-    // This machine itself is reached by no pattern that does not name it.
+    // Only a pattern that names this machine covers it.
     let anywhere = endpoints(&stage, "anywhere", &url, "*:*").await;
     let ended = stage.between(&anywhere).run(&words).await.unwrap().ends_with(3).unwrap();
     says(&ended, &["metal3-endpoints", "may not be asked", "probes in plugins.toml", "un-paused again"])
@@ -198,7 +198,7 @@ async fn an_endpoint_that_comes_up_late() {
     done(&stage, run, "late").await;
 }
 
-/// Ironic is mostly served with a certificate of the site's own.
+/// Ironic usually has a certificate of the site's own.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_with_a_private_authority() {
     let stage = Stage::start().await;
