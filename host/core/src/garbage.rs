@@ -34,7 +34,7 @@ pub(crate) struct Lost<'a> {
     pub(crate) object: &'a Bystander,
     /// The owner whose deletion causes this one.
     pub(crate) owner: &'a Uid,
-    /// Its loss is accepted, or that of every owner it has left.
+    /// It may go, or everything that it is below may.
     pub(crate) left: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::words;
 /// How far a move has come. A phase is recorded before its first change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
-    /// Checks have passed; nothing was changed. Never recorded.
+    /// Being checked; nothing was changed. Never recorded.
     Checked,
     /// The source is being paused.
     Paused,

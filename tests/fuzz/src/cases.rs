@@ -1,4 +1,4 @@
-//! The files: real components with a few bytes changed, and valid ones that no compiler would make.
+//! The files: real components with a few changed bytes, and valid ones that no compiler would produce.
 
 use anyhow::{Context, Result};
 use arbitrary::Unstructured;
@@ -6,14 +6,13 @@ use wasm_smith::{Component, Config, Module};
 
 use crate::dice::Dice;
 
-/// What every component begins with, and what the contract asks of every plugin: an instance with nothing in it, exported
-/// under that name.
+/// The beginning of every component, and what the contract requires of every plugin: an empty instance, exported under that name.
 const HEAD: &[u8] = b"\0asm\x0d\0\x01\0";
 const OUTSIDE: &[u8] = b"\x05\x03\x01\x01\0\x0b\x23\x01\0\x1dpivot:provider/describe@0.1.0\x05\0\0";
 /// Sections of a component.
 const MODULE: u8 = 1;
 const COMPONENT: u8 = 4;
-/// Bytes of chance that a generated file is made of.
+/// Random bytes for a generated file.
 const CHANCE: usize = 200_000;
 
 pub(crate) struct Cases {
@@ -42,7 +41,7 @@ impl Cases {
     }
 }
 
-/// A few changes: a byte, a run of bytes that is left out, or comes twice, or lies elsewhere.
+/// A few changes: a byte, or a run of bytes that is dropped, repeated or moved.
 fn mutated(mut bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     for _ in 0..=dice.roll(4) {
         let at = HEAD.len() + dice.roll(bytes.len() - HEAD.len());
@@ -58,7 +57,7 @@ fn mutated(mut bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
                 bytes.copy_within(from..from + (end - at), at);
             }
             3 => bytes[at] ^= 1 << dice.roll(8),
-            // Numbers are written in bytes of which all but the last have the highest bit.
+            // In encoded numbers, all bytes but the last have the highest bit set.
             4 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][dice.roll(5)],
             _ => bytes[at] = dice.byte(),
         }
@@ -74,7 +73,7 @@ fn generated(dice: &mut Dice) -> Result<Vec<u8>> {
         max_types: 1 + dice.roll(300),
         max_type_size: 1 + dice.roll(5_000) as u32,
         max_nesting_depth: 1 + dice.roll(10),
-        // What the runtime refuses anyway would leave nothing to compile.
+        // If the runtime refuses the file anyway, there is nothing to compile.
         gc_enabled: false,
         exceptions_enabled: false,
         threads_enabled: false,

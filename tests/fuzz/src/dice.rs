@@ -1,4 +1,4 @@
-//! Numbers that look like chance and are the same every time (SplitMix64).
+//! Pseudo-random numbers that are the same every time (SplitMix64).
 
 pub(crate) struct Dice(u64);
 
@@ -15,7 +15,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of so many, from 0 on.
+    /// A number below `sides`.
     pub(crate) fn roll(&mut self, sides: usize) -> usize {
         (self.number() % sides.max(1) as u64) as usize
     }

@@ -1,4 +1,4 @@
-//! One file, opened as an operator opens one that came from elsewhere.
+//! One file, opened as an operator opens one from elsewhere.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// What a file of this size may take: 5 seconds of processor time on trial and the same again, and the start of programs.
+/// What a file of this size may use: 5 seconds of processor time on trial and the same again, and the start of programs.
 const LONGEST: Duration = Duration::from_secs(20);
-/// KiB of memory that is written to, for the program and for the process that it compiles in.
+/// KiB of memory that is written to, by the program and by the process that it compiles in.
 const MEMORY: u32 = 1 << 20;
-/// Bytes of what is said about one file.
+/// Bytes of output about one file.
 const WORDS: usize = 4_000;
 
 pub(crate) struct Outcome {

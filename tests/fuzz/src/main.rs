@@ -1,7 +1,7 @@
-//! Opens components that nobody wrote, and sees that none takes more than it may. `cargo xtask fuzz` starts it.
+//! Opens generated components, and checks that none uses more than it may. `cargo xtask fuzz` starts it.
 //!
-//! `pivot-fuzz HOST MUTATED GENERATED SEED-FILE…`: so many files made of the seed files by changing bytes, and so many that
-//! wasm-smith makes. A file is named by its number, and is the same in every run.
+//! `pivot-fuzz HOST MUTATED GENERATED SEED-FILE…`: so many files made by changing bytes of the seed files, and so many generated
+//! by wasm-smith. A file is named by its number, and is the same in every run.
 
 mod cases;
 mod dice;
@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use cases::Cases;
 use host::{Outcome, opened};
 
-/// What came of all files so far.
+/// The results of all files so far.
 #[derive(Default)]
 struct Tally {
     ends: BTreeMap<&'static str, u64>,
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Opens all files, as many side by side as there are processors.
+/// Opens all files, as many concurrently as there are processors.
 fn all(host: &Path, cases: &Cases, scratch: &Path) -> Result<Tally> {
     let (tally, number) = (Mutex::new(Tally::default()), AtomicU64::new(0));
     let work = |worker: usize| -> Result<()> {
@@ -64,7 +64,7 @@ fn all(host: &Path, cases: &Cases, scratch: &Path) -> Result<Tally> {
             *tally.ends.entry(end).or_default() += 1;
             tally.longest = tally.longest.max(took);
             if let Some(wrong) = wrong {
-                // At once: a run of hours may be cut short.
+                // Immediately: a run of hours may be cut short.
                 say(&format!("{}: {wrong}", cases.name(number)));
                 tally.wrong += 1;
             }
@@ -85,6 +85,6 @@ fn all(host: &Path, cases: &Cases, scratch: &Path) -> Result<Tally> {
 }
 
 fn say(text: &str) {
-    // Nobody is left to be told that stdout is closed.
+    // If stdout is closed, nobody is reading.
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }

@@ -122,7 +122,7 @@ impl<'a> Tree<'a> {
         Ok(tree)
     }
 
-    /// What is wrong with a name; none if it leads somewhere.
+    /// What is wrong with a name; none if it exists.
     fn wrong(&self, named: &Named<'_>) -> Result<Option<String>> {
         Ok(match named {
             Named::Path(path) => self.only(path).err(),
@@ -143,7 +143,7 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// The one path that is named by its end, or why there is not one.
+    /// The one path with this end, or why there is not exactly one.
     fn only(&self, named: &str) -> Result<&str, String> {
         if let Some(path) = self.paths.get(named) {
             return Ok(path);

@@ -1,10 +1,10 @@
 //! Public items of a crate that no other crate uses.
 //!
-//! Judged by names alone: an item is used if its name occurs in the code of another crate, tests included, or in the
-//! signature of a public item that is used. So one that shares its name with something else (`new`, `kind`) is taken
-//! for used; what is reported is unused, unless a macro or a string puts the name together. Fields are items here;
-//! variants and what belongs to a trait are not, since they are as public as their enum or trait.
-//! That what says `pub` can be reached from outside is rustc's to check (`unreachable_pub`).
+//! Judged by names alone: an item is used if its name occurs in the code of another crate, including tests, or in the signature
+//! of a public item that is used. An item that shares its name with something else (`new`, `kind`) counts as used; a reported
+//! item is really unused, unless a macro or a string assembles its name. Fields are items here; variants and trait members are
+//! not, since they are as public as their enum or trait. rustc checks that `pub` items are reachable from outside
+//! (`unreachable_pub`).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,7 +22,7 @@ pub(super) struct Item {
     line: usize,
     what: String,
     name: String,
-    /// The names it makes public with it: of parameters' and fields' types.
+    /// The names it makes public with it: types of parameters and fields.
     signature: BTreeSet<String>,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// Those of the crate in a folder, of which the code in `folders` beside it has no use.
+/// The public items of the crate in a folder that the code in `folders` beside it doesn't use.
 pub(super) fn unused(root: &Path, package: &str, folders: &[&str]) -> Result<Vec<Item>> {
     let mut used = BTreeSet::new();
     for folder in folders {
@@ -47,7 +47,7 @@ pub(super) fn unused(root: &Path, package: &str, folders: &[&str]) -> Result<Vec
         let relative = file.strip_prefix(root).unwrap_or(&file);
         collect(tokens(&file)?, relative, &mut items);
     }
-    // A use makes a signature used, which may make others used.
+    // A used item's signature is used, which may make others used.
     loop {
         let (reached, rest): (Vec<Item>, Vec<Item>) =
             items.into_iter().partition(|item| used.contains(&item.name));
@@ -72,7 +72,7 @@ fn names(tokens: TokenStream, into: &mut BTreeSet<String>) {
     }
 }
 
-/// The public items of a file; test code is left out.
+/// The public items of a file, without test code.
 fn collect(tokens: TokenStream, file: &Path, items: &mut Vec<Item>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut rest = tokens.as_slice();
@@ -132,7 +132,7 @@ fn item(mut tokens: &[TokenTree], file: &Path, items: &mut Vec<Item>) {
     }
 }
 
-/// The names up to the end of an item; what is in braces is a body, which counts if it is public as a whole.
+/// The names up to the end of an item; a body in braces counts if it is public as a whole.
 fn signature(tokens: &[TokenTree], with_body: bool) -> BTreeSet<String> {
     let end = tokens.len() - after_item(tokens).len();
     let body = |token: &TokenTree| matches!(token, TokenTree::Group(g) if g.delimiter() == Delimiter::Brace);

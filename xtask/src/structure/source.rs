@@ -1,7 +1,7 @@
 //! One source file as far as the checks need it: its modules, its imports, the paths in its code.
 //!
-//! Read as tokens (proc-macro2), not as a syntax tree (syn): syn leaves what is inside `format!(…)` or `select! { … }` as
-//! tokens anyway, so that a tree would need this reader too, and sees nothing of a path that tokens don't show.
+//! Read as tokens (proc-macro2), not as a syntax tree (syn): syn leaves the contents of `format!(…)` or `select! { … }` as tokens
+//! anyway, so that a tree would need this reader too, and shows no path that the tokens don't show.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-/// A module, inline or a whole file. Test code is left out.
+/// A module, inline or a whole file, without test code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Module {
     /// `mod name;`, with its `#[path]`.
@@ -18,7 +18,7 @@ pub(super) struct Module {
     /// `mod name { … }`.
     pub(super) inline: Vec<(String, Self)>,
     pub(super) uses: Vec<Use>,
-    /// All paths in code, also those of a single name: it may be one that is re-exported here.
+    /// All paths in code, including single names, which may be re-exported here.
     pub(super) paths: BTreeSet<Vec<String>>,
 }
 
@@ -26,9 +26,9 @@ pub(super) struct Module {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Use {
     pub(super) path: Vec<String>,
-    /// What it is called here; none: it is a glob.
+    /// Its local name; none: it is a glob.
     pub(super) name: Option<String>,
-    /// It has a `pub` of any reach.
+    /// It has any kind of `pub`.
     pub(super) reexport: bool,
 }
 
@@ -67,7 +67,7 @@ impl Module {
                 }
                 TokenTree::Group(group) => {
                     self.take(group.stream());
-                    // `pub(crate)` is still to be followed by what is public.
+                    // A public item may still follow `pub(crate)`.
                     if group.delimiter() == Delimiter::Brace {
                         (file, reexport) = (None, false);
                     }
@@ -125,7 +125,7 @@ impl Module {
             let mut name = None;
             let mut nested = false;
             let mut renamed = false;
-            // Nothing comes after the last comma; `use ::name` is another crate's.
+            // Nothing follows the last comma; `use ::name` is another crate's.
             if branch.first().is_none_or(|first| is(first, ':')) {
                 continue;
             }
@@ -177,7 +177,7 @@ pub(super) fn only_in_tests(attribute: &Group) -> bool {
         }
 }
 
-/// What comes after the item at the beginning: it ends with a semicolon or with braces.
+/// What follows the first item: it ends with a semicolon or with braces.
 pub(super) fn after_item(mut tokens: &[TokenTree]) -> &[TokenTree] {
     while let [token, after @ ..] = tokens {
         tokens = after;

@@ -1,4 +1,4 @@
-//! A plugin that behaves: what goes in and what comes out.
+//! A plugin that behaves: its inputs and outputs.
 
 use pivot_core::hooks::{Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Key};
@@ -88,7 +88,7 @@ async fn calls_run_side_by_side() {
     assert!(answers.iter().all(|answer| answer == &answers[0]));
 }
 
-/// A check is about no object; of four in a log, somebody wants to know which took long.
+/// A check is about no object; of four in a log, a reader wants to know which took long.
 #[tokio::test]
 async fn the_trace_of_a_check_names_its_point_and_no_other_call_has_one() {
     let plugin = Place::with(&["steady"], &grants("steady")).await.plugin().await;

@@ -1,4 +1,4 @@
-//! The bundled plugins as components: granted what they ask for and no more, and of the same mind as natively.
+//! The bundled plugins as components: granted exactly what they ask for, with the same answers as natively.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -64,7 +64,7 @@ async fn each_is_granted_what_it_asks_for_and_no_more() {
         assert_eq!(set(&asked.changes), set(&granted.changes), "{name}");
         assert_eq!(set(&asked.reads), set(&granted.reads), "{name}");
         assert_eq!(asked.secret_data, granted.secret_data, "{name}");
-        // Its addresses are the site's; what matters is that it has some where it asks for any.
+        // Its addresses depend on the site; it must have some if it asks for any.
         assert_eq!(asked.probes.is_empty(), granted.probes.is_empty(), "{name}");
     }
 }
@@ -123,7 +123,7 @@ async fn ask(plugin: &Plugin, scene: &Value, call: &Value) -> Value {
     }
 }
 
-/// What is in `scene.json` is what the plugin answers natively; its own tests see to that.
+/// `scene.json` has the plugin's native answers; its own tests ensure that.
 #[tokio::test]
 async fn each_hook_of_each_component_answers_as_natively() {
     for name in components().keys() {

@@ -1,8 +1,8 @@
-//! Files that are no plugins, and files that are elsewhere.
+//! Files that are not plugins, and files outside the directory.
 
 use crate::support::{Place, grants, guest};
 
-/// Refused with this code by both ways in, whatever the lock says; nothing else in the directory makes a difference.
+/// Refused with this code by both entry points, whatever the lock says; no other file in the directory makes a difference.
 async fn refused(bytes: &[u8], code: &str, words: &str) {
     let place = Place::new();
     place.put("it.wasm", bytes);
@@ -35,7 +35,7 @@ async fn a_truncated_component_is_refused_wherever_it_ends() {
     }
 }
 
-/// The parser and the compiler meet bytes that no tool wrote; whatever they say, they don't end the program.
+/// The parser and the compiler get bytes that no tool wrote; whatever they report, they don't end the program.
 #[tokio::test]
 async fn a_damaged_component_is_refused_or_runs_in_the_sandbox() {
     let whole = guest("older");
@@ -103,14 +103,14 @@ async fn a_directory_that_is_not_there_is_an_error() {
     assert_eq!(errors[0].code(), "unreadable");
 }
 
-/// Names end up in messages and in commands to type.
+/// Names appear in messages and in commands to paste.
 #[tokio::test]
 async fn a_file_name_is_plain_text() {
     use std::os::unix::ffi::OsStrExt;
     for (name, shown) in [
         (&b"it\n\x1b[2J.wasm"[..], "it\\n\\u{1b}[2J.wasm"),
         (&b"it\xff.wasm"[..], "\"it\\xFF.wasm\""),
-        // What follows is shown from right to left, or not at all.
+        // What follows is displayed from right to left, or not at all.
         ("it-\u{202e}wasm.wasm".as_bytes(), "it-\\u{202e}wasm.wasm"),
         ("it\u{200b}.wasm".as_bytes(), "it\\u{200b}.wasm"),
         ("it\u{2066}.wasm".as_bytes(), "it\\u{2066}.wasm"),
@@ -129,7 +129,7 @@ async fn a_file_name_is_plain_text() {
         let errors = place.refused().await;
         assert_eq!(errors[0].0, "file-name");
         assert!(errors[0].1.contains(&format!("not plain text: {shown};")), "{}", errors[0].1);
-        // Named one by one, too.
+        // Also if named individually.
         let path = place.dir.path().join(std::ffi::OsStr::from_bytes(name));
         assert_eq!(place.runtime.inspect(&path).await.unwrap_err().code(), "file-name");
         assert_eq!(place.runtime.admit(&path, false).await.unwrap_err().code(), "file-name");

@@ -1,4 +1,4 @@
-//! One test per mechanism by which a plugin could do harm. Each ends in one clear error, and the next call works.
+//! One test per way in which a plugin could do harm. Each ends in one clear error, and the next call works.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ async fn hostile() -> (Place, Plugin) {
     (place, plugin)
 }
 
-/// The error of a hold in this mode; afterwards the plugin answers as if nothing had been.
+/// The error of a hold in this mode; afterwards the plugin answers normally.
 async fn held(mode: &str) -> CallError {
     let (_place, plugin) = hostile().await;
     let error = plugin.hold(&in_mode(mode)).await.unwrap_err();
@@ -36,7 +36,7 @@ async fn an_endless_loop_is_ended_in_time() {
 #[tokio::test]
 async fn an_endless_loop_holds_up_nobody_else() {
     let (_place, plugin) = hostile().await;
-    // One thread for all: what loops must give way.
+    // One thread for all: loops must yield.
     let (loops, other) = (in_mode("loop"), in_mode(""));
     let looping = plugin.hold(&loops);
     let others = async {
@@ -51,7 +51,7 @@ async fn an_endless_loop_holds_up_nobody_else() {
     assert!(took < Duration::from_millis(400), "{took:?}");
 }
 
-/// A little too long for each of a thousand objects is a lot too long.
+/// Slightly too long for each of a thousand objects is far too long.
 #[tokio::test]
 async fn calls_that_add_up_are_ended() {
     let text = format!("{}\nlimits = {{ time = '400ms', total = '600ms' }}", grants("hostile"));
@@ -63,11 +63,11 @@ async fn calls_that_add_up_are_ended() {
         assert_eq!(said().await, "its calls together took longer than 600ms");
     }
     assert!(begun.elapsed() < Duration::from_secs(10));
-    // A check waits for others, for as long as the operator says.
+    // A check waits for others, as long as the operator allows.
     plugin.check(Point::BeforePause, &moving(""), asked()).await.unwrap();
 }
 
-/// What one run uses up is not another's, nor are the turns that its slow calls wait for.
+/// One run doesn't use up another's limits, nor take the turns that its slow calls wait for.
 #[tokio::test]
 async fn a_run_that_uses_its_plugin_up_takes_nothing_from_another() {
     let text = format!("{}\nlimits = {{ time = '400ms', total = '600ms' }}", grants("hostile"));
@@ -85,25 +85,25 @@ async fn a_run_that_uses_its_plugin_up_takes_nothing_from_another() {
     let (used_up, took) = tokio::join!(using_up, beside);
     assert!(used_up.into_iter().all(|answer| answer.unwrap_err().code == "timeout"));
     assert!(took < Duration::from_millis(400), "{took:?}");
-    // It has nothing left, not even for what takes no time; the other and the next have all of it.
+    // It has nothing left, not even for an instant call; the other and the next have everything.
     assert_eq!(one.hold(&fine).await.unwrap_err().message, "its calls together took longer than 600ms");
     other.hold(&fine).await.unwrap();
     loaded.for_run().hold(&fine).await.unwrap();
     assert_eq!((other.take_used().calls, loaded.take_used().calls), (11, 0));
 }
 
-/// Each may use all the memory it is granted; together they may not use all there is.
+/// Each may use all the memory it is granted; together they must not use up the machine's.
 #[tokio::test]
 async fn calls_side_by_side_take_turns() {
     let (_place, plugin) = hostile().await;
     let (looping, begun) = (in_mode("loop"), Instant::now());
-    // Eight at a time, each until its time is up.
+    // Eight at a time, each until its timeout.
     let errors = futures::future::join_all((0..17).map(|_| plugin.hold(&looping))).await;
     assert!(errors.into_iter().all(|error| error.unwrap_err().code == "timeout"));
     assert!(begun.elapsed() >= 3 * Duration::from_millis(400), "{:?}", begun.elapsed());
 }
 
-/// Under a thousand lines a call, for ever.
+/// Fewer than a thousand lines per call, forever.
 #[tokio::test]
 async fn a_flood_of_log_lines_is_cut_off() {
     let text =
@@ -134,7 +134,7 @@ async fn a_panic_names_the_functions_it_came_through() {
     let error = held("trap").await;
     assert_eq!(error.code, "trap");
     let message = &error.message;
-    // As they were written, and none of what a panic goes through.
+    // As written in the source, without the functions that every panic goes through.
     assert!(message.contains(", in hostile::misbehave < "), "{message}");
     assert!(["_ZN", "_RN", "17h", "panicking"].iter().all(|part| !message.contains(part)), "{message}");
 }
@@ -183,7 +183,7 @@ async fn a_patch_that_is_no_object_is_refused() {
     }
 }
 
-/// Forged patches and those without end pass through: their bounds are the engine's, which sees all plugins' patches.
+/// Forged and endless patches pass: the engine checks their bounds, because it sees all plugins' patches.
 #[tokio::test]
 async fn what_a_patch_touches_is_the_engines_to_judge() {
     let (_place, plugin) = hostile().await;
@@ -232,7 +232,7 @@ async fn only_a_check_may_fail_with_a_warning() {
     assert!(plugin.hold(&in_mode("trap")).await.is_err());
 }
 
-/// Two instances of a component with two instances of a component …, so deep.
+/// Two instances of a component with two instances of a component …, nested this deeply.
 fn doubled(deep: usize) -> Vec<u8> {
     let section = |id: u8, content: &[u8]| {
         let length = content.len();

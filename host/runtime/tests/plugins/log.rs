@@ -1,6 +1,6 @@
 //! Everything that the runtime traces in this process, as text.
 //!
-//! One for all tests: a subscriber of one test would be asked for what another is the first to say.
+//! One for all tests: with one subscriber per test, whichever test logs first would decide for the others.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// The log. Asked for by every test's first step, so that it hears all.
+/// The log. Every test calls this first, so that it sees everything.
 pub fn log() -> &'static Log {
     static LOG: OnceLock<Log> = OnceLock::new();
     LOG.get_or_init(|| {
@@ -19,7 +19,7 @@ pub fn log() -> &'static Log {
     })
 }
 
-/// Everything that was said so far.
+/// Everything logged so far.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<String>>);
 

@@ -1,4 +1,4 @@
-//! What a plugin asks the host.
+//! A plugin's questions to the host.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ async fn granted_questions_are_answered_and_others_denied_one_by_one() {
         ]
     );
     let queries = services.queries.lock().unwrap();
-    // In the namespaces that move: whoever answers must see to it that "elsewhere" is one.
+    // In the namespaces that move: the answering side must check that "elsewhere" is one.
     let seen: Vec<_> = queries.iter().map(|q| (q.side, q.namespace.as_deref(), q.confined)).collect();
     assert_eq!(
         seen,
@@ -55,7 +55,7 @@ async fn fifty_probes_are_one_wait() {
     let begun = Instant::now();
     plugin.check(Point::BeforePause, &moving("m"), services.clone()).await.unwrap();
     assert_eq!(services.probes.lock().unwrap().len(), 50);
-    // One after another they would be five seconds.
+    // Sequentially they would take five seconds.
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
@@ -78,11 +78,11 @@ async fn more_than_it_may_be_handed_in_is_an_error_it_can_read() {
         findings.iter().filter(|finding| finding.code == "too-large").count()
     };
     assert_eq!(large(100).await, 0);
-    // The second host is too much; after it neither the Secret nor the fifty endpoints are asked for.
+    // The second host exceeds the limit; after it neither the Secret nor the fifty endpoints are requested.
     assert_eq!(large(600).await, 52);
 }
 
-/// What `hostile` heard in a check of this mode, where each host is so large and it may be handed in 10 KiB.
+/// What `hostile` received in a check of this mode, if each host has this size and its input limit is 10 KiB.
 async fn heard(mode: &str, bytes: usize) -> (Vec<String>, Arc<Asked>) {
     let text = format!("{}\nlimits = {{ input = '10KiB' }}", grants("hostile"));
     let plugin = Place::with(&["hostile"], &text).await.plugin().await;
@@ -101,7 +101,7 @@ async fn equal_questions_of_one_call_are_asked_once() {
     assert_eq!(services.probes.lock().unwrap().len(), 90);
 }
 
-/// Each copy of an answer is in the component's hands, whoever paid for it.
+/// Each copy of an answer is in the component's memory, whichever question it belongs to.
 #[tokio::test]
 async fn an_answer_that_is_shared_counts_each_time() {
     let (heard_of, services) = heard("same", 1_000).await;
@@ -113,7 +113,7 @@ async fn an_answer_that_is_shared_counts_each_time() {
 async fn nobody_is_asked_any_more_when_enough_was_handed_in() {
     let (heard_of, services) = heard("each", 1_000).await;
     assert_eq!(heard_of, ["9 answers, 81 too large", "0 answers, 1 too large"]);
-    // The tenth was too much; a few more were on their way.
+    // The tenth exceeded the limit; a few more were in flight.
     let asked = services.queries.lock().unwrap().len();
     assert!((10..=14).contains(&asked), "{asked}");
     let (heard_of, services) = heard("each", 1).await;

@@ -1,4 +1,4 @@
-//! A plugin that sees the data of Secrets, and every way out that it tries.
+//! A plugin that sees the data of Secrets, and every leak that it tries.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ async fn without_the_grant_it_is_refused() {
     assert!(refused[0].1.contains("the data of Secrets (secret-data)"), "{}", refused[0].1);
 }
 
-/// A tool that keeps a copy of the object on the object has put the data outside of `data`.
+/// A tool that stores a copy of the object on the object has put the data outside `data`.
 #[tokio::test]
 async fn a_copy_of_the_data_is_withheld_as_the_data_is() {
     let copy = json!({"data": {"k": "hunter2"}}).to_string();

@@ -1,4 +1,4 @@
-//! A plugin directory of a test, and objects to show to plugins.
+//! A test's plugin directory, and objects for plugins.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ pub fn guest(name: &str) -> Vec<u8> {
     std::fs::read(pivot_guests::guest(name).unwrap()).unwrap()
 }
 
-/// Grants to `steady` and to `hostile` all they ask for; the endpoints only in one network.
+/// Grants `steady` and `hostile` everything they ask for; the endpoints only in one network.
 pub fn grants(name: &str) -> String {
     let change =
         |hook: &str, side: &str| format!("{{ hook = '{hook}', kind = 'Host.test.io', side = '{side}' }}");
@@ -50,7 +50,7 @@ impl Place {
         Self { dir: TempDir::new().unwrap(), runtime: Runtime::new() }
     }
 
-    /// With these guests, admitted, and what the operator wrote.
+    /// With these guests, admitted, and the operator's file.
     pub async fn with(guests: &[&str], operator: &str) -> Self {
         let place = Self::new();
         place.operator(operator);
@@ -78,12 +78,12 @@ impl Place {
         loaded.map(|loaded| loaded.plugins)
     }
 
-    /// The one plugin there is.
+    /// Its only plugin.
     pub async fn plugin(&self) -> Plugin {
         self.load().await.unwrap().remove(0)
     }
 
-    /// Why loading is refused: codes and words.
+    /// Why loading is refused: codes and texts.
     pub async fn refused(&self) -> Vec<(&'static str, String)> {
         let errors = self.load().await.unwrap_err();
         errors.into_iter().map(|error| (error.code(), error.to_string())).collect()
@@ -103,7 +103,7 @@ pub fn object(group: &str, kind: &str, value: Value) -> Object {
     Object::parse(Arc::new(kind), Bytes::from(value.to_string())).unwrap()
 }
 
-/// A host with fields at its top.
+/// A host with additional top-level fields.
 pub fn host(fields: Value) -> Object {
     let mut value =
         json!({"apiVersion": "test.io/v1", "kind": "Host", "metadata": {"name": "h", "namespace": "n"}});
@@ -121,12 +121,12 @@ pub fn moving(id: &str) -> MoveContext {
     MoveContext { move_id: id.into(), namespaces: vec!["n".into()], objects: vec![in_mode("").key()] }
 }
 
-/// Answers, and remembers what it was asked.
+/// Answers questions, and records them.
 #[derive(Default)]
 pub struct Asked {
     pub queries: Mutex<Vec<Query>>,
     pub probes: Mutex<Vec<Probe>>,
-    /// What each host is filled with.
+    /// Filler for each host.
     pub fill: String,
     /// How long each answer takes.
     pub slow: std::time::Duration,

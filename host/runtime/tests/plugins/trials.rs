@@ -1,5 +1,5 @@
-//! Which components are compiled on trial, and which are not any more. What a trial holds to is tested with the program
-//! that holds them (`host/cli/tests/components`); here any process does that ends well, or doesn't.
+//! Which components are compiled on trial, and which no longer are. The limits of a trial are tested with the program that sets
+//! them (`host/cli/tests/components`); here any process that succeeds or fails will do.
 
 #![cfg(unix)]
 
@@ -7,7 +7,7 @@ use pivot_runtime::{LoadError, LoadOptions, Runtime, TrialProgram};
 
 use crate::support::{Place, grants, guest};
 
-/// A runtime whose trials all end so.
+/// A runtime whose trials all end like this.
 fn trying(command: &str) -> Runtime {
     let arguments = ["-c", command].map(Into::into).to_vec();
     Runtime::with_trials(TrialProgram { path: "/bin/sh".into(), arguments })
@@ -42,7 +42,7 @@ async fn only_what_the_lock_says_passed_is_compiled_at_once() {
     let codes: Vec<_> = load(&place, &failing, true).await.into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, ["trial"]);
 
-    // What passed under another program or other limits has to pass again; it is called by the name in the lock.
+    // A trial under another program or other limits must be repeated; the plugin is called by its name in the lock.
     let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
     let line = lock.lines().find(|line| line.starts_with("passed")).unwrap();
     for other in [&lock.replace(line, ""), &lock.replace(line, "passed = \"pivot-host 0.0.1\"")] {
@@ -55,7 +55,7 @@ async fn only_what_the_lock_says_passed_is_compiled_at_once() {
     }
 }
 
-/// Where a process can't be limited, that it ended well says nothing about the component.
+/// If a process can't be limited, its success says nothing about the component.
 #[tokio::test]
 async fn a_trial_without_limits_is_passed_by_nothing() {
     let (unlimited, failing) = (trying("exit 11"), trying("exit 12"));
@@ -68,7 +68,7 @@ async fn a_trial_without_limits_is_passed_by_nothing() {
     assert_eq!(load(&place, &failing, false).await[0].0, "trial");
 }
 
-/// Whoever wrote the lock may say that anything passed.
+/// Anyone with write access to the lock can claim that anything passed.
 #[tokio::test]
 async fn what_the_lock_says_passed_is_counted_all_the_same() {
     let place = Place::new();
@@ -92,7 +92,7 @@ async fn what_the_lock_says_passed_is_counted_all_the_same() {
     assert!(refused[0].1.contains("modules and components"), "{refused:?}");
 }
 
-/// It may be switched off because it can't be compiled any more, or not in the time that there is.
+/// It may be disabled because it can't be compiled any more, or not fast enough.
 #[tokio::test]
 async fn what_is_switched_off_is_not_compiled() {
     let place = Place::with(&["older", "steady"], &grants("steady")).await;
@@ -120,7 +120,7 @@ async fn what_is_switched_off_is_not_compiled() {
     assert_eq!(load(&place, &failing, false).await[0].0, "missing");
 }
 
-/// A lock says that a trial was passed where there was one.
+/// The lock records that a trial was passed only if there was one.
 #[tokio::test]
 async fn without_trials_nothing_passes() {
     let place = Place::with(&["steady"], &grants("steady")).await;

@@ -25,7 +25,7 @@ async fn one_changed_byte_is_noticed_at_every_load() {
     let place = Place::with(&["steady"], &grants("steady")).await;
     place.plugin().await;
     let mut bytes = guest("steady");
-    // A custom section that nobody reads: the same program, and not what was admitted.
+    // A custom section that nothing reads: the same program, but not the admitted file.
     bytes.extend_from_slice(b"\x00\x03\x01xx");
     place.put("steady.wasm", &bytes);
     let refused = place.refused().await;
@@ -74,7 +74,7 @@ async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
         loaded.disabled.iter().map(|one| (one.name.as_str(), one.version.as_str())).collect();
     assert_eq!((loaded.plugins.len(), disabled), (0, vec![("older", "0.1.0")]));
 
-    // What is written already is the operator's.
+    // Existing sections are the operator's.
     for grant in [false, true] {
         let again = place.runtime.admit(&place.path("older.wasm"), grant).await.unwrap();
         assert_eq!((again.added, again.enabled, again.missing), (None, false, vec![]));
@@ -86,7 +86,7 @@ async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
     assert_eq!(lacking.missing, ["the hook relate", "to see Secret (kinds)"]);
 }
 
-/// A file calls itself what it likes. The name of a plugin that was reviewed would have given it that plugin's grants.
+/// A file can call itself anything. The name of a reviewed plugin would have given it that plugin's grants.
 #[tokio::test]
 async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
     let place = Place::with(&["older"], "").await;
@@ -107,7 +107,7 @@ async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
     assert!(said.ends_with(&format!("`pivot-host plugin lock --grant {}`", path.display())), "{said}");
     assert_eq!((file("plugins.lock"), file("plugins.toml")), (lock.clone(), grants.clone()));
 
-    // A section that is enabled and that no file has been locked for is as good as one that has.
+    // An enabled section without a locked file is protected in the same way.
     std::fs::remove_file(place.path("plugins.lock")).unwrap();
     let said = admit(false).await.unwrap_err().to_string();
     assert!(
@@ -115,7 +115,8 @@ async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
         "{said}"
     );
 
-    // The same file again is nothing new; one that is meant has to be named so; one that is switched off has nothing to pass on.
+    // The same file again is no change; an intended replacement must be named as such; a disabled plugin has no grants to pass
+    // on.
     assert_eq!(admit(true).await.unwrap().replaced, None);
     assert!(admit(false).await.unwrap().enabled);
     place.operator(&grants.replace("[plugins.older]", "[plugins.older]\nenabled = false"));
@@ -125,7 +126,7 @@ async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
     assert_eq!(admit(true).await.unwrap().replaced.as_deref(), Some(locked));
 }
 
-/// A lock that was edited by hand may have the digest under a name that comes first.
+/// A lock that was edited by hand may have the digest under a name that sorts first.
 #[tokio::test]
 async fn a_file_is_locked_under_one_name() {
     let place = Place::with(&["older"], "").await;
@@ -144,7 +145,7 @@ async fn admitting_with_a_grant_lets_it_be_called() {
     assert!(!std::fs::read_to_string(place.path("plugins.toml")).unwrap().contains("enabled"));
 }
 
-/// What could be done counts, not what is said; and what was granted, where it is called as that says.
+/// What could be done counts, not what is said; and the grants, if it is called with them.
 #[tokio::test]
 async fn an_inspection_says_what_could_be_done_at_worst() {
     let place = Place::new();
@@ -175,7 +176,7 @@ async fn an_inspection_says_what_could_be_done_at_worst() {
         told.contains("in namespace metal3 of the target") && !told.contains("every namespace"),
         "{told}"
     );
-    // Nothing of that counts while it is switched off, or wants more.
+    // None of that counts while it is disabled, or asks for more.
     for other in [format!("{narrow}\nenabled = false"), narrow.replace(", 'check'", "")] {
         place.operator(&other);
         let asked = inspect().await;
@@ -278,7 +279,7 @@ async fn the_digest_covers_the_configuration() {
     assert_ne!(place.plugin().await.description().digest, one);
 }
 
-/// An author declares what any site may need; what this one gives is the operator's to say, question by question.
+/// An author declares what any site may need; the operator decides what this site grants, question by question.
 #[tokio::test]
 async fn of_a_wide_declaration_only_what_was_granted_is_answered() {
     let narrow = "[plugins.wide]

@@ -1,4 +1,4 @@
-//! Components of the stock `wasm32-wasip2` target: the standard library reaches for a machine and finds none.
+//! Components of the stock `wasm32-wasip2` target: the standard library expects a machine and finds none.
 
 use pivot_core::Object;
 use pivot_core::hooks::Relation;
@@ -29,14 +29,14 @@ async fn files_environment_clock_and_chance_are_not_there() {
         said(&once)[..7],
         ["env []", "args []", "read false", "write false", "list false", "clock 1767225600", "elapsed 0"]
     );
-    // The same input gives the same output, whatever it is made of.
+    // The same input gives the same output, whatever produces it.
     assert_eq!(plugin.relate(&secret("")).await.unwrap(), once);
     assert!(!file.exists());
     let log = log().text();
     assert!(log.contains("said on stdout") && log.contains("said on stderr"), "{log}");
 }
 
-/// Whoever can see how long something takes can see what it is not told.
+/// A plugin that can measure time can learn what it is not told.
 #[tokio::test]
 async fn every_wait_is_over_at_once() {
     let plugin = Place::with(&["reaching"], "").await.plugin().await;
