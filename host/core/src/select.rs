@@ -6,7 +6,7 @@
 //! 2. objects that are labelled to move on their own;
 //! 3. objects that plugins say these need;
 //! 4. objects that plugins bring along from other namespaces, as far as they reach (`beyond.rs`). The first three follow plugins'
-//!   relations only inside one namespace of the scope.
+//!    relations only inside one namespace of the scope.
 //!
 //! An object that a plugin leaves is never entered, so its dependents stay too unless they also belong to something else in the
 //! set.
