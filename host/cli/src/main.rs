@@ -11,6 +11,7 @@ mod output;
 mod plugins;
 mod run;
 mod signals;
+mod verify;
 
 fn main() -> std::process::ExitCode {
     run::main(std::env::args_os().collect())

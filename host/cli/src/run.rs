@@ -16,7 +16,7 @@ use crate::commands::{Command, Going};
 use crate::next::Commands;
 use crate::output::{Document, Manner, Output};
 use crate::signals::{self, Cut};
-use crate::{exit, logging, plugins};
+use crate::{exit, logging, plugins, verify};
 
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
@@ -98,6 +98,10 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             return exit::DONE;
         }
         Task::Plugin(verb) => return plugin(verb, program, output),
+        Task::Verify(directory) => {
+            let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+            return runtime.block_on(verify::run(directory, output));
+        }
         Task::Plan(choices)
         | Task::Move(choices)
         | Task::Status(choices)
@@ -150,7 +154,7 @@ async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &
             Task::Resume(_) => command.go(Going::Resume).await,
             Task::Rollback(_) => command.roll_back().await,
             Task::Status(_) => command.status().await,
-            Task::Plugin(_) | Task::Version | Task::Completion(_) => exit::DONE,
+            Task::Verify(_) | Task::Plugin(_) | Task::Version | Task::Completion(_) => exit::DONE,
         }
     };
     tokio::select! {

@@ -82,6 +82,58 @@ mod example {
     const PAUSED: &str = "kind: Cluster\nmetadata:\n  annotations: {cluster.x-k8s.io/paused: ''}\n";
 
     #[test]
+    fn a_directory_is_verified_without_a_cluster() {
+        let dir = TempDir::new().unwrap();
+        let copy = dir.path().join("copy");
+        let to = copy.to_str().unwrap();
+        assert_eq!(code(&of_example("move", &["--to-directory", to])), 0);
+        let verify = |flags: &[&str]| host(&[&["verify", to][..], flags].concat());
+        let whole = verify(&["-o", "json"]);
+        schemas::check(&json(&whole));
+        assert_eq!(
+            (code(&whole), &json(&whole)["asWritten"], &json(&whole)["objects"]),
+            (0, &true.into(), &121.into())
+        );
+        assert!(out(&verify(&[])).starts_with("Verified: directory "), "{}", out(&verify(&[])));
+
+        let names = || fs::read_dir(&copy).unwrap().map(|entry| entry.unwrap().path());
+        let named = |kind: &str| names().find(|path| path.to_string_lossy().contains(kind)).unwrap();
+        fs::set_permissions(named("/Secret_"), fs::Permissions::from_mode(0o644)).unwrap();
+        let exposed = verify(&[]);
+        assert!(
+            code(&exposed) == 0 && err(&exposed).contains("others can read the data of Secrets"),
+            "{}",
+            err(&exposed)
+        );
+
+        // Somebody edits a Machine, and adds a note.
+        let machine = named("/Machine.");
+        let text = fs::read_to_string(&machine).unwrap();
+        fs::write(&machine, format!("{text} ")).unwrap();
+        fs::write(
+            copy.join("note.yaml"),
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: note, namespace: x}}",
+        )
+        .unwrap();
+        let altered = verify(&["-o", "json"]);
+        schemas::check(&json(&altered));
+        let one = |field: &str| json(&altered)[field].as_array().unwrap().len();
+        assert_eq!((code(&altered), one("changed"), one("added"), one("exposed")), (3, 1, 1, 1));
+        assert!(
+            err(&altered).contains("changed: Machine.") && err(&altered).contains("added: note.yaml"),
+            "{}",
+            err(&altered)
+        );
+
+        fs::remove_file(machine).unwrap();
+        let short = verify(&[]);
+        assert!(code(&short) == 3 && err(&short).contains("files that don't exist"), "{}", err(&short));
+        // What somebody wrote by hand is readable, and nobody knows whether that is all.
+        let by_hand = host(&["verify", example().to_str().unwrap(), "-o", "json"]);
+        assert_eq!((code(&by_hand), &json(&by_hand)["asWritten"]), (0, &Value::Null));
+    }
+
+    #[test]
     fn a_plan_that_is_refused_is_shown_all_the_same() {
         let source = paused();
         let line = ["plan", "--from-directory", source.path().to_str().unwrap(), "-n", "metal3"];

@@ -2,6 +2,8 @@
 //!
 //! Every flag is named where it is taken apart, so that a new one can't be forgotten.
 
+use std::path::PathBuf;
+
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Side, words};
 use pivot_engine::{DryRun, Options};
@@ -22,6 +24,7 @@ pub(crate) enum Task {
     Status(Choices),
     Resume(Choices),
     Rollback(Choices),
+    Verify(PathBuf),
     Plugin(PluginVerb),
     Version,
     Completion(Shell),
@@ -124,6 +127,7 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
             let options = Options { which, take_over, target_gone, ..choices.options };
             Task::Rollback(Choices { options, ..choices })
         }
+        Verb::Verify { directory } => Task::Verify(directory),
         Verb::Plugin(verb) => Task::Plugin(verb),
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),

@@ -80,6 +80,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host rollback --target-gone --kubeconfig boot.kubeconfig",
             ),
         ],
+        Some("verify") => &[("Before it is carried to another site, and there", "pivot-host verify backup")],
         Some("plugin") => &[
             ("Begin a plugin of your own", "pivot-host plugin new my-hosts"),
             ("See what a component could do, and asks for", "pivot-host plugin inspect plugins/hosts.wasm"),

@@ -27,6 +27,12 @@ pub(crate) enum Verb {
     Resume(Box<Resume>),
     /// Undo a move that has not passed the point of no return
     Rollback(Box<Rollback>),
+    /// Check a directory that a move wrote; needs no cluster
+    Verify {
+        /// The directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Write, inspect and admit plugins
     #[command(subcommand)]
     Plugin(PluginVerb),

@@ -18,6 +18,7 @@ mod tally;
 mod tests;
 mod text;
 mod usage;
+mod verification;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +33,7 @@ pub(crate) use progress::Progress;
 pub(crate) use result::{copied, moved, status, taken_back, under_way};
 pub(crate) use stop::Told;
 pub(crate) use text::Text;
+pub(crate) use verification::{altered, exposed, verified};
 
 use self::events::Level;
 use crate::args::{LogFormat, OutputFormat};

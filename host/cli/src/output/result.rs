@@ -70,7 +70,7 @@ fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>, 
 }
 
 /// A row for each kind, with its number of objects; of very many kinds those with the most objects, unless all are asked for.
-fn rows_of_kinds(head: &[&str], mut rows: Vec<(usize, Vec<String>)>, all: bool) -> Text {
+pub(super) fn rows_of_kinds(head: &[&str], mut rows: Vec<(usize, Vec<String>)>, all: bool) -> Text {
     let more = if all { 0 } else { rows.len().saturating_sub(KINDS) };
     if more > 0 {
         rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));

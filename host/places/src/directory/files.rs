@@ -119,6 +119,19 @@ impl Files {
         }
     }
 
+    /// Whether others than its owner can read a file. Where a system has no such rights, nobody can say.
+    pub(super) fn others_can_read(&self, name: &str) -> Result<bool, DirectoryError> {
+        let metadata = self.dir.metadata(name).map_err(|error| self.failed(name, error))?;
+        #[cfg(unix)]
+        let others = metadata.mode() & 0o044 != 0;
+        #[cfg(not(unix))]
+        let others = {
+            drop(metadata);
+            false
+        };
+        Ok(others)
+    }
+
     /// Writes a file that only we can read. Readers see either the old content or the new, nothing in between.
     pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<(), DirectoryError> {
         let temporary = format!("{TEMPORARY}{}", Uuid::new_v4().simple());

@@ -44,6 +44,15 @@ pub struct Manifest {
     pub files: BTreeMap<String, String>,
 }
 
+/// What somebody did to a directory after the move that wrote it.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    /// Files that are no longer as they were written.
+    pub(super) changed: Vec<String>,
+    /// Files that the move did not write.
+    pub(super) added: Vec<String>,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Unfinished {
@@ -51,25 +60,22 @@ struct Unfinished {
 }
 
 impl Manifest {
-    /// Fails if files are missing; warns if files were added or changed, which a site may have done on purpose.
-    pub(super) fn check(&self, files: &Files) -> Result<(), DirectoryError> {
-        let mut missing = Vec::new();
+    /// Fails where files are missing. That others were added or changed a site may have done on purpose.
+    pub(super) fn compare(&self, files: &Files) -> Result<Compared, DirectoryError> {
+        let (mut missing, mut compared) = (Vec::new(), Compared::default());
         for (name, digest) in &self.files {
             match files.read(name)? {
                 None => missing.push(name.clone()),
-                Some(content) if sha256(&content) != *digest => {
-                    tracing::warn!(file = name, "changed since the move wrote it");
-                }
+                Some(content) if sha256(&content) != *digest => compared.changed.push(name.clone()),
                 Some(_) => {}
             }
         }
         if !missing.is_empty() {
             return Err(DirectoryError::Missing { path: files.path().to_owned(), files: missing });
         }
-        for name in files.list()?.iter().filter(|name| *name != FILE && !self.files.contains_key(*name)) {
-            tracing::warn!(file = name, "not of the move that wrote the others");
-        }
-        Ok(())
+        let added = |name: &String| *name != FILE && !self.files.contains_key(name);
+        compared.added = files.list()?.into_iter().filter(added).collect();
+        Ok(compared)
     }
 }
 
@@ -112,6 +118,14 @@ pub(super) fn unfinished(files: &Files) -> Result<Option<String>, DirectoryError
     let Some(Unfinished { move_id }) = parse(files, UNFINISHED)? else { return Ok(None) };
     known_move(files, UNFINISHED, &move_id)?;
     Ok(Some(move_id))
+}
+
+/// Fails where a move has begun to write the directory, and has not finished.
+pub(super) fn complete(files: &Files, manifest: Option<&Manifest>) -> Result<(), DirectoryError> {
+    match (manifest, unfinished(files)?) {
+        (None, Some(move_id)) => Err(DirectoryError::Incomplete { path: files.path().to_owned(), move_id }),
+        _ => Ok(()),
+    }
 }
 
 /// Marks the directory as incomplete.

@@ -12,6 +12,7 @@ mod contents;
 mod definitions;
 mod documents;
 mod error;
+mod examine;
 mod files;
 mod loose;
 mod manifest;
@@ -25,6 +26,7 @@ use pivot_core::{Key, Kind, Object};
 use serde_json::Value;
 
 pub use error::DirectoryError;
+pub use examine::Examined;
 pub use loose::objects_of_file;
 pub use manifest::Manifest;
 
@@ -32,6 +34,7 @@ use crate::body::set;
 use crate::place::{Opening, PlaceError, Result};
 use contents::{Contents, Entry};
 use files::Files;
+use manifest::Compared;
 
 /// The error of every write to a directory that is read.
 const READ_ONLY: PlaceError = PlaceError::unsupported("a directory that is read", "be written to");
@@ -64,13 +67,13 @@ impl DirectoryPlace {
     pub fn to_read(path: &Path) -> Result<Self, DirectoryError> {
         let files = Files::open(path)?;
         let manifest = manifest::read(&files)?;
-        if let (None, Some(move_id)) = (&manifest, manifest::unfinished(&files)?) {
-            return Err(DirectoryError::Incomplete { path: files.path().to_owned(), move_id });
-        }
+        manifest::complete(&files, manifest.as_ref())?;
         let mut contents = complete::contents(&files, manifest.as_ref())?;
         contents.unpause(manifest.as_ref())?;
         if let Some(manifest) = &manifest {
-            manifest.check(&files)?;
+            let Compared { changed, added } = manifest.compare(&files)?;
+            changed.iter().for_each(|file| tracing::warn!(file, "changed since the move wrote it"));
+            added.iter().for_each(|file| tracing::warn!(file, "not of the move that wrote the others"));
         }
         Ok(Self::new(files, manifest, Mode::Read, contents))
     }

@@ -1,0 +1,62 @@
+//! What a directory is, for people.
+
+use pivot_core::refusal::some_of;
+use pivot_places::{Examined, Manifest};
+
+use super::lines::count;
+use super::result::rows_of_kinds;
+use super::text::Text;
+use pivot_core::grouped::thousands;
+
+/// As many names of files as a person reads at once.
+const NAMES: usize = 8;
+
+/// What was found.
+pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
+    let Examined { path, manifest, objects, changed, added, .. } = examined;
+    let number = count(objects.values().sum(), "object");
+    let mut text = Text::default();
+    match manifest {
+        Some(Manifest { move_id, handover, .. }) if changed.is_empty() && added.is_empty() => {
+            let source = match handover {
+                true => "the source was left paused for it",
+                false => "the source went on after it was written",
+            };
+            text.strong(
+                "Verified:",
+                format!("directory {path}, {number}, as move {move_id} wrote them; {source}"),
+            );
+        }
+        Some(Manifest { move_id, .. }) => {
+            text.strong("Altered:", format!("directory {path}, {number}, since move {move_id} wrote it"));
+        }
+        None => text.strong(
+            "Readable:",
+            format!(
+                "directory {path}, {number}; it has no manifest, so it is not known whether all are there"
+            ),
+        ),
+    }
+    text.gap();
+    let rows = objects.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
+    text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
+    text
+}
+
+/// What somebody did to it.
+pub(crate) fn altered(examined: &Examined) -> Text {
+    let mut text = Text::from(format!("{} is not as it was written", examined.path));
+    for (what, files) in [("changed", &examined.changed), ("added", &examined.added)] {
+        if !files.is_empty() {
+            let names: Vec<&String> = files.iter().collect();
+            text.line(format!("  {what}: {}", some_of(&names, NAMES)));
+        }
+    }
+    text
+}
+
+/// Who can read what should be private.
+pub(crate) fn exposed(files: &[String]) -> Text {
+    let names: Vec<&String> = files.iter().collect();
+    Text::from(format!("others can read the data of Secrets: chmod 600 {}", some_of(&names, NAMES)))
+}

@@ -1,0 +1,59 @@
+//! `pivot-host verify DIR`: is a directory what the move that wrote it left? Asked before it is carried elsewhere, and there.
+
+use std::path::Path;
+
+use pivot_engine::Exit;
+use pivot_places::Examined;
+use serde_json::json;
+
+use crate::exit;
+use crate::output::{self, Document, ErrorDocument, Output, Text};
+
+const UNTOUCHED: &str = "nothing in the directory is changed";
+
+/// Looks at a directory, and says what it is and what is wrong with it.
+pub(crate) async fn run(directory: &Path, output: &Output) -> u8 {
+    let path = directory.to_owned();
+    // A whole directory takes its time, which signals must not wait for.
+    let examined = tokio::task::spawn_blocking(move || Examined::of(&path)).await;
+    let examined = match examined {
+        Ok(Ok(examined)) => examined,
+        Ok(Err(error)) => return refused(Text::from(error.to_string()), output),
+        Err(_) => {
+            let bug = "the task that reads files panicked; this is a bug in pivot-host, please report it";
+            return refused(Text::from(bug), output);
+        }
+    };
+    let Examined { path, manifest, objects, changed, added, exposed } = &examined;
+    let whole = changed.is_empty() && added.is_empty();
+    let kinds: Vec<_> = objects.iter().map(|(kind, count)| json!({"kind": kind, "objects": count})).collect();
+    let content = json!({
+        "directory": path,
+        "asWritten": manifest.as_ref().map(|_| whole),
+        "moveId": manifest.as_ref().map(|manifest| &manifest.move_id),
+        "handover": manifest.as_ref().map(|manifest| manifest.handover),
+        "objects": objects.values().sum::<usize>(),
+        "kinds": kinds,
+        "changed": changed,
+        "added": added,
+        "exposed": exposed,
+    });
+    let all = output.manner().verbose > 0;
+    output.result(|| output::verified(&examined, all), &Document::new("Verification", content));
+    if !exposed.is_empty() {
+        output.warn(output::exposed(exposed));
+    }
+    if whole {
+        return exit::DONE;
+    }
+    output.fail(output::altered(&examined));
+    exit::code(Exit::Refused)
+}
+
+fn refused(message: Text, output: &Output) -> u8 {
+    if output.manner().format != crate::args::OutputFormat::Text {
+        output.result(Text::default, &ErrorDocument::other(Exit::Refused, &message, UNTOUCHED));
+    }
+    output.fail(message);
+    exit::code(Exit::Refused)
+}
