@@ -14,7 +14,7 @@ pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Annotation on a source object that is about to be deleted because its copy took over.
 pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Label on every object of a Cluster: the Cluster's name.
-pub(crate) const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
+pub const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 
 /// Annotation on each object this tool created in a target: the move's id. It is identical on all objects of a move, because
 /// controllers propagate annotations from owners to dependents.

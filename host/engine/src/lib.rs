@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`run`] | the commands: plan, move, resume, roll back, status |
 //! | `state` | what outlives a run: locks, records, the journal that writes them in the order that safety needs |
-//! | `status` | where moves are, of both sides or of the one that is given or answers |
+//! | `status` | where moves are, of both sides or of the one that is given or answers; `leftover`: whether the source may be deleted |
 //! | `discovery` | which kinds there are, reading the source, from there to a plan |
 //! | `checks` | everything that can say no before anything is touched |
 //! | `phases` | what a move does, a file per step; `sequence.rs` is the one place that knows their order |
@@ -25,6 +25,7 @@ mod base;
 mod checks;
 mod discovery;
 mod job;
+mod leftover;
 mod outcome;
 mod phases;
 mod plugins;
@@ -34,6 +35,7 @@ mod state;
 mod status;
 
 pub use events::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher};
+pub use leftover::Leftover;
 pub use options::{DryRun, Options};
 pub use outcome::failure::{Exit, Failure, Held, Lines};
 pub use outcome::report::{LockStatus, Report, Status};

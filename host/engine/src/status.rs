@@ -6,6 +6,7 @@
 use pivot_core::Side;
 use pivot_places::PlaceError;
 
+use crate::leftover;
 use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::outcome::report::{LockStatus, Status};
@@ -30,12 +31,22 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
         other => (other?, None),
     };
     let (opened, moves) = read;
+    let moves = moves_of(&moves, None);
+    let left = if moves.is_empty() && silent.is_none() {
+        let left = leftover::look(&opened).await;
+        // Where moves stand is worth saying without it.
+        left.inspect_err(|failure| tracing::debug!(%failure, "what is left in the source is not known"))
+            .unwrap_or_default()
+    } else {
+        None
+    };
     Ok(Status {
-        moves: moves_of(&moves, None),
+        moves,
         locks: locks(&opened).await?,
         silent,
         missing: None,
         finished: opened.finished().await?,
+        left,
     })
 }
 
@@ -64,6 +75,7 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
         silent: None,
         missing: Some(missing),
         finished: opened.finished().await?,
+        left: None,
     })
 }
 

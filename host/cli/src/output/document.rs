@@ -11,7 +11,7 @@ use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{
-    Awaited, Exit, Failure, Held, LockStatus, MoveStatus, Report, Status, Stop, Summary, Verb,
+    Awaited, Exit, Failure, Held, Leftover, LockStatus, MoveStatus, Report, Status, Stop, Summary, Verb,
 };
 use serde::Serialize;
 
@@ -207,6 +207,9 @@ pub(crate) struct StatusDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_because: Option<&'a str>,
     finished: &'a [Finished],
+    /// What would be lost with the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<&'a Leftover>,
 }
 
 /// Where one move stands.
@@ -239,7 +242,7 @@ impl<'a> StatusDocument<'a> {
         (source, target): (&'a str, &'a str),
         next: &'a [Vec<String>],
     ) -> Document<Self> {
-        let Status { moves, locks, silent, missing, finished } = status;
+        let Status { moves, locks, silent, missing, finished, left } = status;
         let moves = moves.iter().zip(next).map(MoveDocument::from);
         let content = Self {
             source: Some(source).filter(|_| *missing != Some(Side::Source)),
@@ -250,6 +253,7 @@ impl<'a> StatusDocument<'a> {
             silent: silent.as_ref().map(|(side, _)| *side),
             silent_because: silent.as_ref().map(|(_, why)| why.as_str()),
             finished,
+            left: left.as_ref(),
         };
         Document::new("Status", content)
     }

@@ -6,9 +6,9 @@ use pivot_core::grouped::thousands;
 use pivot_core::record::{Finished, Record};
 use pivot_core::refusal::some_of;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{GroupKind, Side};
+use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::TakenBack;
-use pivot_engine::{LockStatus, MoveStatus, Report, Status};
+use pivot_engine::{Leftover, LockStatus, MoveStatus, Report, Status};
 
 use super::lines;
 use super::lines::count;
@@ -116,6 +116,55 @@ pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Ve
         text.append(of_move(status, one, (source, target), next));
     }
     text.append(last_moves(&status.finished));
+    if let Some(left) = &status.left {
+        text.gap();
+        text.append(leftover(left, source));
+    }
+    text
+}
+
+/// An object where its kind is said already.
+fn path(key: &Key) -> String {
+    key.namespace.iter().map(|namespace| format!("{namespace}/")).chain([key.name.clone()]).collect()
+}
+
+/// Whether the source may be deleted, or what would be lost with it.
+fn leftover(left: &Leftover, source: &str) -> Text {
+    let Leftover { may_be_deleted, only_here, with_finalizers, on_both, provider_secrets, unread } = left;
+    let both = match on_both {
+        0 => "no objects of Cluster API are left in it".to_owned(),
+        number => {
+            format!("what is left of Cluster API in it, {}, is in the target too", count(*number, "object"))
+        }
+    };
+    if *may_be_deleted {
+        return Text::from(format!("The source, {source}, may be deleted: {both}."));
+    }
+    let mut text = Text::from(format!("The source, {source}, should not be deleted yet:"));
+    let mut kinds: BTreeMap<&GroupKind, Vec<&Key>> = BTreeMap::new();
+    for key in only_here {
+        kinds.entry(&key.group_kind).or_default().push(key);
+    }
+    for (kind, keys) in kinds {
+        let names: Vec<String> = keys.iter().copied().map(path).collect();
+        text.line(format!("  only there: {} {kind}: {}", thousands(keys.len()), some_of(&names, 3)));
+    }
+    if *with_finalizers > 0 {
+        text.line(format!(
+            "  {} of these have finalizers: machines or networks that they stand for would be left without a controller",
+            thousands(*with_finalizers)
+        ));
+    }
+    if !provider_secrets.is_empty() {
+        let names: Vec<String> = provider_secrets.iter().map(path).collect();
+        text.line(format!("  Secrets of providers that the target has none of: {}", some_of(&names, 3)));
+    }
+    if !unread.is_empty() {
+        text.line(format!(
+            "  not known, because they may not be listed: {}",
+            some_of(&unread.iter().collect::<Vec<_>>(), 8)
+        ));
+    }
     text
 }
 

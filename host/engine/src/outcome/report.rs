@@ -7,6 +7,7 @@ use pivot_core::record::{Finished, Phase};
 
 use serde::Serialize;
 
+use crate::leftover::Leftover;
 use crate::outcome::under_way::MoveStatus;
 use crate::phases::sequence::Done;
 
@@ -34,6 +35,8 @@ pub struct Status {
     pub missing: Option<Side>,
     /// The last moves that ended, as far as the two sides still know, the latest first.
     pub finished: Vec<Finished>,
+    /// What is left in the source, where both sides answer and no move is under way.
+    pub left: Option<Leftover>,
 }
 
 /// Who holds a lock, and for which move.

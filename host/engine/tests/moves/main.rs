@@ -23,6 +23,8 @@ mod hostile;
 #[cfg(test)]
 mod importing;
 #[cfg(test)]
+mod leftover;
+#[cfg(test)]
 mod loading;
 #[cfg(test)]
 mod many;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::results::{awaited, broken, held, stop};
 use super::schemas;
-use super::standing::{full_status, one};
+use super::standing::{full_status, leftover, one};
 use super::*;
 
 fn check(document: &impl Serialize) {
@@ -76,6 +76,8 @@ fn results_are_as_their_schemas_say() {
     let status = full_status();
     let next: Vec<Vec<String>> = status.moves.iter().map(|_| vec!["pivot-host resume".to_owned()]).collect();
     check(&StatusDocument::new(&status, SIDES, &next));
+    let done = Status { moves: Vec::new(), left: Some(leftover(false)), ..full_status() };
+    check(&StatusDocument::new(&done, SIDES, &[]));
     let silent = Status { silent: Some((Side::Target, "no route to 10.0.0.1".into())), ..status };
     let document = StatusDocument::new(&silent, SIDES, &next);
     check(&document);

@@ -2,7 +2,7 @@
 
 use pivot_core::record::{Finished, Pin, Record};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{LockStatus, MoveStatus, Status};
+use pivot_engine::{Leftover, LockStatus, MoveStatus, Status};
 
 use super::*;
 
@@ -54,6 +54,40 @@ pub(super) fn full_status() -> Status {
         }],
         ..Status::default()
     }
+}
+
+pub(super) fn leftover(may_be_deleted: bool) -> Leftover {
+    let key = |kind: &str, name: &str| Key::new(kind.parse().unwrap(), Some("ns"), name);
+    if may_be_deleted {
+        return Leftover { may_be_deleted, on_both: 2, ..Leftover::default() };
+    }
+    Leftover {
+        may_be_deleted,
+        only_here: ["a", "b", "c", "d"].map(|name| key("Machine.cluster.x-k8s.io", name)).to_vec(),
+        with_finalizers: 4,
+        on_both: 2,
+        provider_secrets: vec![key("Secret", "credentials")],
+        unread: ["Identity.infra.io".parse().unwrap()].into(),
+    }
+}
+
+#[test]
+fn a_status_says_whether_the_source_may_be_deleted() {
+    let status = |may_be_deleted| Status { left: Some(leftover(may_be_deleted)), ..Status::default() };
+    check(crate::output::status(&status(true), SIDES, &[]), &expect![[r#"
+        No move is under way from kind-boot to prod.
+
+        The source, kind-boot, may be deleted: what is left of Cluster API in it, 2 objects, is in the target too.
+    "#]]);
+    check(crate::output::status(&status(false), SIDES, &[]), &expect![[r#"
+        No move is under way from kind-boot to prod.
+
+        The source, kind-boot, should not be deleted yet:
+          only there: 4 Machine.cluster.x-k8s.io: ns/a, ns/b, ns/c and 1 more
+          4 of these have finalizers: machines or networks that they stand for would be left without a controller
+          Secrets of providers that the target has none of: ns/credentials
+          not known, because they may not be listed: Identity.infra.io
+    "#]]);
 }
 
 #[test]

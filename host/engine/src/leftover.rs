@@ -1,0 +1,105 @@
+//! What would be lost with a source that is deleted: objects that no move took along, and that the target has none of.
+//!
+//! Asked of metadata alone, and only where no move is under way: until then nobody should delete either side.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pivot_core::{Both, GroupKind, Key, Kind, Meta, Uid, names};
+use serde::Serialize;
+
+use crate::outcome::failure::Failure;
+use crate::requests::listing::{self, Listed};
+use crate::requests::side::Handle;
+use crate::requests::side_by_side::LISTS;
+use crate::state::open::Opened;
+
+/// What is left in a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Leftover {
+    /// Whether nothing would be lost, as far as the user may see.
+    pub may_be_deleted: bool,
+    /// Objects of Cluster API and its providers, and Secrets of theirs, that the target has none of.
+    pub only_here: Vec<Key>,
+    /// How many of these have finalizers: what they stand for would be left without a controller.
+    pub with_finalizers: usize,
+    /// How many objects are on both sides.
+    pub on_both: usize,
+    /// Secrets in the namespaces of providers that the target has none of: credentials, mostly.
+    pub provider_secrets: Vec<Key>,
+    /// Kinds that may not be listed on one of the sides.
+    pub unread: BTreeSet<GroupKind>,
+}
+
+/// Looks at both sides; nothing where one of them is not a management cluster.
+pub(crate) async fn look(opened: &Opened) -> Result<Option<Leftover>, Failure> {
+    let Both { source, target } = &opened.sides;
+    if !(source.can().has_controllers && target.can().has_controllers) {
+        return Ok(None);
+    }
+    let mut left = Leftover::default();
+    let (there, here) = tokio::try_join!(read(source, opened), read(target, opened))?;
+    let (mut there, here) = (there.known(&mut left.unread), here.known(&mut left.unread));
+    let provider_namespaces: BTreeSet<String> = there
+        .keys()
+        .filter(|key| key.group_kind.is(names::GROUP_CLUSTERCTL, "Provider"))
+        .filter_map(|key| key.namespace.clone())
+        .collect();
+    there.retain(|key, _| key.group_kind.group != names::GROUP_CLUSTERCTL);
+    let uids: BTreeSet<Uid> =
+        there.iter().filter(|(key, _)| !is_secret(key)).map(|(_, meta)| meta.uid.clone()).collect();
+    for (key, meta) in there {
+        let of_theirs = !is_secret(&key)
+            || meta.owner_references.iter().any(|owner| uids.contains(&owner.uid))
+            || meta.labels.contains_key(names::LABEL_CLUSTER);
+        let of_a_provider = key.namespace.as_ref().is_some_and(|name| provider_namespaces.contains(name));
+        match (of_theirs, here.contains_key(&key)) {
+            (true, true) => left.on_both += 1,
+            (true, false) => {
+                left.with_finalizers += usize::from(!meta.finalizers.is_empty());
+                left.only_here.push(key);
+            }
+            (false, false) if of_a_provider => left.provider_secrets.push(key),
+            (false, _) => {}
+        }
+    }
+    left.may_be_deleted =
+        left.only_here.is_empty() && left.provider_secrets.is_empty() && left.unread.is_empty();
+    Ok(Some(left))
+}
+
+fn is_secret(key: &Key) -> bool {
+    key.group_kind.is_secret()
+}
+
+/// Lists of one side.
+struct Read(Vec<(listing::Collection, Listed)>);
+
+impl Read {
+    fn known(self, unread: &mut BTreeSet<GroupKind>) -> BTreeMap<Key, Meta> {
+        let mut known = BTreeMap::new();
+        for ((kind, _), listed) in self.0 {
+            if matches!(listed, Listed::Forbidden(_)) {
+                unread.insert(kind.group_kind.clone());
+            }
+            known.extend(listed.known().into_iter().map(|meta| (listing::key(&kind, &meta), meta)));
+        }
+        known
+    }
+}
+
+async fn read(handle: &Handle, opened: &Opened) -> Result<Read, Failure> {
+    // What the source's definitions say: of a kind that the target lacks there is nothing.
+    let wanted = |kind: &&Arc<Kind>| {
+        kind.labels.discover
+            || kind.group_kind.is_secret()
+            || kind.group_kind.is(names::GROUP_CLUSTERCTL, "Provider")
+    };
+    let kinds = opened.kinds.source.values().filter(wanted);
+    let wanted = kinds.filter_map(|kind| {
+        let served = opened.kinds.of(handle.side).get(&kind.group_kind)?;
+        Some((served.clone(), None))
+    });
+    Ok(Read(listing::metas(handle, LISTS, wanted.collect()).await?))
+}

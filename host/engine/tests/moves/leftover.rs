@@ -1,0 +1,68 @@
+//! Whether a source may be deleted once its moves have ended.
+
+use pivot_core::Side;
+use pivot_engine::{Leftover, run};
+use pivot_places::PlaceError;
+use pivot_places::memory::Fault;
+use serde_json::json;
+
+use crate::stage::{CLUSTERS, INFRA, Stage, body};
+
+async fn left(stage: &Stage) -> Option<Leftover> {
+    run::status(stage.setup()).await.unwrap().left
+}
+
+fn names(left: &Leftover) -> Vec<String> {
+    left.only_here.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_may_be_deleted_once_nothing_is_in_it_alone() {
+    let stage = Stage::new();
+    let before = left(&stage).await.unwrap();
+    assert!(!before.may_be_deleted && names(&before).contains(&"Cluster ns/c".to_owned()), "{before:?}");
+    assert!(before.with_finalizers > 0);
+    run::start(stage.setup()).await.unwrap();
+    // The Secret that is nobody's is none of Cluster API's.
+    let after = left(&stage).await.unwrap();
+    assert_eq!(after, Leftover { may_be_deleted: true, ..Leftover::default() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_move_took_along_is_named() {
+    let stage = Stage::new();
+    run::start(stage.setup()).await.unwrap();
+    for (group, kind, name) in
+        [(CLUSTERS, "Cluster", "other"), (INFRA, "Pool", "p"), ("", "Secret", "other-etcd")]
+    {
+        let mut object = body(group, kind, name, None);
+        object["metadata"]["labels"] = json!({"cluster.x-k8s.io/cluster-name": "other"});
+        stage.source.insert(object).unwrap();
+    }
+    let left = left(&stage).await.unwrap();
+    // The pool's name is taken in the target: of it there is a copy.
+    assert_eq!(names(&left), ["Secret ns/other-etcd", "Cluster ns/other"]);
+    assert_eq!((left.may_be_deleted, left.on_both, left.with_finalizers), (false, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_not_be_seen_is_not_said_to_be_gone() {
+    let stage = Stage::new();
+    run::start(stage.setup()).await.unwrap();
+    stage.source.on_call(|verb, key| {
+        let hidden = verb == "list-meta" && key.group_kind.kind == "Machine";
+        hidden.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    let left = left(&stage).await.unwrap();
+    assert_eq!(left.unread.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Machine.cluster.x-k8s.io"]);
+    assert!(!left.may_be_deleted);
+}
+
+/// Nobody should delete either side before it has ended.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_said_while_a_move_is_under_way_or_a_side_is_missing() {
+    let stage = crate::trouble::live().await;
+    assert_eq!(left(&stage).await, None);
+    let alone = run::status_of_one(Stage::new().setup(), Side::Source).await.unwrap();
+    assert_eq!(alone.left, None);
+}
