@@ -12,11 +12,17 @@ mod sabotage;
 mod witness;
 mod world;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_engine::{Setup, run};
+use pivot_places::DirectoryPlace;
+
+use crate::stage::picture;
 use runs::{Game, Played};
 use sabotage::Sabotage;
+use world::Shape;
 
 const SEEDS: u64 = 1_000;
 /// Plays one seed instead of all, and prints what happened.
@@ -66,6 +72,32 @@ fn whatever_happens_the_invariants_hold_and_running_again_ends() {
     assert!(broken.is_empty(), "{} of {SEEDS} seeds; the first:\n{}", broken.len(), broken[0]);
     let (deaths, rolled_back) = (deaths.into_inner(), rolled_back.into_inner());
     assert!(deaths > 500 && rolled_back > 50, "too much luck: {deaths} deaths, {rolled_back} rolled back");
+}
+
+/// Cluster to directory to cluster is cluster to cluster, with plugins' holds too.
+#[tokio::test(start_paused = true)]
+async fn through_a_directory_every_shape_ends_as_straight() {
+    let of_all = |mut setup: Setup| {
+        setup.options.scope = Scope::new(Namespaces::All);
+        setup
+    };
+    for shape in Shape::all() {
+        let (straight, stage) = (shape.stage(), shape.stage());
+        run::start(of_all(straight.setup())).await.unwrap();
+
+        let dir = tempfile::tempdir().unwrap();
+        let before = picture(&stage.source);
+        let mut out = of_all(stage.setup());
+        out.sides.target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
+        run::start(out).await.unwrap();
+        assert_eq!(picture(&stage.source), before, "{shape:?}");
+
+        let mut back = of_all(stage.setup());
+        back.sides.source = Arc::new(DirectoryPlace::to_read(dir.path()).unwrap());
+        back.options.scope.source_is_off = true;
+        run::start(back).await.unwrap_or_else(|stop| panic!("{shape:?}: {stop}"));
+        assert_eq!(picture(&stage.target), picture(&straight.target), "{shape:?}");
+    }
 }
 
 #[test]

@@ -38,6 +38,16 @@ impl Shape {
         }
     }
 
+    /// Each there is.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..16_u8).map(|bits| Self {
+            second_machine: bits & 1 != 0,
+            other_namespace: bits & 2 != 0,
+            hosts: bits & 4 != 0,
+            shared_class: bits & 8 != 0,
+        })
+    }
+
     pub(super) fn stage(self) -> Stage {
         let mut stage = Stage::empty();
         let second = |object: &Value| object["metadata"]["name"].as_str().unwrap().starts_with("m1");
