@@ -63,7 +63,11 @@ fn memory(field: &str) -> Result<u64> {
 fn cpu() -> Result<Duration> {
     let mut sum = 0;
     for task in std::fs::read_dir("/proc/self/task")? {
-        let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        let text = match std::fs::read_to_string(task?.path().join("schedstat")) {
+            // A thread that ended while they were listed.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            other => other?,
+        };
         sum += text.split_whitespace().next().context("an empty schedstat")?.parse::<u64>()?;
     }
     Ok(Duration::from_nanos(sum))
