@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::exit;
 use crate::output::{self, Document, ErrorDocument, Output, Text};
 
+const NO_MANIFEST: &str = "it has no manifest, so it is not known whether all of it is there";
 const UNTOUCHED: &str = "nothing in the directory is changed";
 
 /// Looks at a directory, and says what it is and what is wrong with it.
@@ -43,10 +44,10 @@ pub(crate) async fn run(directory: &Path, output: &Output) -> u8 {
     if !exposed.is_empty() {
         output.warn(output::exposed(exposed));
     }
-    if whole {
+    if whole && manifest.is_some() {
         return exit::DONE;
     }
-    output.fail(output::altered(&examined));
+    output.fail(if whole { Text::from(NO_MANIFEST) } else { output::altered(&examined) });
     exit::code(Exit::Refused)
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::danger::needs_plugin;
 use crate::inventory::Inventory;
-use crate::names::{GROUP_CLUSTER, PAUSED, UNDO};
+use crate::names::{GROUP_CLUSTER, OURS, PAUSED, UNDO};
 use crate::pause;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
@@ -43,6 +43,7 @@ pub fn preflight(
 fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Result<Vec<Refusal>, ObjectError> {
     let kind = &object.kind.group_kind;
     let mut refusals = Vec::new();
+    refusals.extend(bookkeeping(object, key));
     if is_cluster(kind) || is_cluster_class(kind) {
         refusals.extend(already_paused(object, key, scope, ours)?);
     }
@@ -66,6 +67,19 @@ fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Resul
         .or(Remedy::MoveUnprovisioned)
     }));
     Ok(refusals)
+}
+
+/// Records and locks of moves say what is where. Copied to another cluster they would be wrong, and pivot-host would believe them.
+fn bookkeeping(object: &Object, key: &Key) -> Option<Refusal> {
+    let labelled = object.meta.labels.keys().any(|label| label.starts_with(OURS));
+    labelled.then(|| {
+        Refusal::source(
+            "own-object",
+            key.clone(),
+            format!("{key} is labelled as what moves keep of themselves, which never moves"),
+            "remove its labels that begin with pivot-host.io/, if it is something else",
+        )
+    })
 }
 
 /// A pause made by someone else means that they are working on the Cluster: resuming the copy would override them.

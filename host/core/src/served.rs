@@ -19,7 +19,8 @@ pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<K
     let mut missing: BTreeMap<&str, (&Key, Vec<&str>)> = BTreeMap::new();
     for step in &plan.steps {
         let Some(source) = inventory.get(step.object).map(|object| &object.kind) else { continue };
-        if !seen.insert(&source.group_kind) {
+        // Files may have a kind in several versions.
+        if !seen.insert((&source.group_kind, &source.version)) {
             continue;
         }
         let kind = &source.group_kind;

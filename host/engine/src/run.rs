@@ -39,7 +39,8 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         for under_way in status::moves_of(&moves, None) {
             setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
         }
-        let found = moves.of_scope(&setup.options.scope).cloned();
+        // What was begun from other files is another move, whose copies are not this one's.
+        let found = moves.of_scope(&setup.options.scope).filter(|found| !found.other_files).cloned();
         let id = new_id(&setup, &opened);
         let plugins = setup.loaded().await?;
         let active = begin(setup, &plugins, opened, found, id, None)?;
@@ -144,7 +145,17 @@ impl Verb {
     fn choose(self, setup: &Setup, moves: &Moves) -> Result<Option<Found>, Failure> {
         match self {
             Self::Start => Ok(moves.of_scope(&setup.options.scope).cloned()),
-            Self::Resume | Self::Rollback => moves.meant(setup.options.which.as_deref()).cloned().map(Some),
+            Self::Resume | Self::Rollback => {
+                let meant = moves.meant(setup.options.which.as_deref())?;
+                // One that nobody thought of would be undone.
+                if meant.other_files && setup.options.which.is_none() {
+                    return Err(Failure::Declined(format!(
+                        "move {} was begun from other files than those given: if that is the one, name it by its id",
+                        meant.described()
+                    )));
+                }
+                Ok(Some(meant.clone()))
+            }
         }
     }
 
@@ -155,6 +166,12 @@ impl Verb {
                 return Err(Failure::Declined(format!(
                     "move {} is past the point of no return ({}): it can only be resumed",
                     record.move_id, record.phase
+                )));
+            }
+            if active.job.options.source_gone && !record.is_of_files() {
+                return Err(Failure::Declined(format!(
+                    "move {} is of a cluster, which it paused: it can only be rolled back with it",
+                    record.move_id
                 )));
             }
             return active.take_back().await.map(Did::RolledBack);

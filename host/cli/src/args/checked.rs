@@ -120,11 +120,11 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
         Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
-            let Rollback { connection, which: Which { which }, taking: Taking { take_over }, target_gone } =
-                *typed;
-            let gone = target_gone.then_some(Side::Target);
+            let Rollback { connection, which: Which { which }, taking, target_gone, source_gone } = *typed;
+            let Taking { take_over } = taking;
+            let gone = target_gone.then_some(Side::Target).or(source_gone.then_some(Side::Source));
             let choices = about_a_move(connection, true, gone)?;
-            let options = Options { which, take_over, target_gone, ..choices.options };
+            let options = Options { which, take_over, target_gone, source_gone, ..choices.options };
             Task::Rollback(Choices { options, ..choices })
         }
         Verb::Verify { directory } => Task::Verify(directory),

@@ -336,6 +336,9 @@ pub(crate) struct Rollback {
     /// Unpause the source without the target, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) target_gone: bool,
+    /// Remove what came from a directory that can no longer be read
+    #[arg(long, conflicts_with = "target_gone", help_heading = "Another run, other plugins")]
+    pub(crate) source_gone: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

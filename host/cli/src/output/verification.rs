@@ -17,15 +17,8 @@ pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
     let number = count(objects.values().sum(), "object");
     let mut text = Text::default();
     match manifest {
-        Some(Manifest { move_id, handover, .. }) if changed.is_empty() && added.is_empty() => {
-            let source = match handover {
-                true => "the source was left paused for it",
-                false => "the source went on after it was written",
-            };
-            text.strong(
-                "Verified:",
-                format!("directory {path}, {number}, as move {move_id} wrote them; {source}"),
-            );
+        Some(Manifest { move_id, .. }) if changed.is_empty() && added.is_empty() => {
+            text.strong("Verified:", format!("directory {path}, {number}, as move {move_id} wrote them"));
         }
         Some(Manifest { move_id, .. }) => {
             text.strong("Altered:", format!("directory {path}, {number}, since move {move_id} wrote it"));

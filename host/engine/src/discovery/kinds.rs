@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use pivot_core::served::common_version;
-use pivot_core::{Both, GroupKind, Kind, KindLabels, Side};
+use pivot_core::{Both, GroupKind, Kind, Side};
 
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
@@ -54,27 +54,25 @@ impl Kinds {
                 listed.insert(kind.group_kind.clone(), kind);
                 continue;
             };
-            // Files may come without definitions; then those of the cluster they go to say what moves.
             let kind = if source.can().judges { kind } else { labelled(&kind, &other) };
             // Read in a version that the target can be written in.
-            let version = common_version(&kind, &other).unwrap_or_else(|| kind.version.clone());
-            served.insert(kind.group_kind.clone(), at_version(&other, &version));
-            listed.insert(kind.group_kind.clone(), at_version(&kind, &version));
+            match common_version(&kind, &other) {
+                Some(version) => {
+                    served.insert(kind.group_kind.clone(), at_version(&other, &version));
+                    listed.insert(kind.group_kind.clone(), at_version(&kind, &version));
+                }
+                // Nothing of it is copied; what is there can still be found.
+                None => drop(listed.insert(kind.group_kind.clone(), kind)),
+            }
         }
         Ok(Self(Both::new(listed, served)))
     }
 }
 
-/// A kind of files, with what the other side's definition says of it as well.
+/// A kind of files, as the definition of the cluster they go to labels it. What files say of themselves doesn't count: whoever
+/// wrote them could have roles and bindings made with our rights.
 fn labelled(kind: &Arc<Kind>, other: &Kind) -> Arc<Kind> {
-    let KindLabels { discover, moves, hierarchy, unread } = kind.labels;
-    let labels = KindLabels {
-        discover: discover || other.labels.discover,
-        moves: moves || other.labels.moves,
-        hierarchy: hierarchy || other.labels.hierarchy,
-        unread,
-    };
-    if labels == kind.labels { kind.clone() } else { Arc::new(Kind { labels, ..Kind::clone(kind) }) }
+    Arc::new(Kind { labels: other.labels, ..Kind::clone(kind) })
 }
 
 fn at_version(kind: &Arc<Kind>, version: &str) -> Arc<Kind> {

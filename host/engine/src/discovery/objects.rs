@@ -11,6 +11,7 @@ use pivot_core::inventory::Inventory;
 use pivot_core::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
 use pivot_core::providers::Provider;
 use pivot_core::reach::{self, Wishes};
+use pivot_core::refusal::some_of;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::soft;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
@@ -26,8 +27,8 @@ pub(crate) struct Sight {
     /// Clusters of namespaces that are not moved: they may share classes with those that are.
     pub(crate) elsewhere: Vec<Object>,
     pub(crate) providers: Vec<Provider>,
-    /// Words of caution about what could not be read.
-    pub(crate) cautions: Vec<String>,
+    /// Words of caution about what was not read, each with its code.
+    pub(crate) cautions: Vec<(&'static str, String)>,
 }
 
 /// Reads everything that could move, and what plugins want to see and reach: what doesn't depend on them before they are loaded.
@@ -72,7 +73,37 @@ pub(crate) async fn discover(
     objects.extend(provider_secrets);
     let objects = with_distant_classes(handle, kinds, objects).await?;
     let inventory = Inventory::with_reached(objects, reached);
-    Ok(Sight { inventory, elsewhere, providers, cautions: caution.into_iter().collect() })
+    let caution = caution.map(|text| ("classes-unreadable", text));
+    let left = left_in_files(handle, kinds, &all, namespace).await?;
+    Ok(Sight { inventory, elsewhere, providers, cautions: caution.into_iter().chain(left).collect() })
+}
+
+/// What is in files of kinds that nobody asked for. In a cluster that is its own business; files were copied to be moved.
+async fn left_in_files(
+    handle: &Handle,
+    kinds: &BTreeMap<GroupKind, Arc<Kind>>,
+    read: &BTreeSet<List<'_>>,
+    namespace: Option<&str>,
+) -> Result<Option<(&'static str, String)>, Failure> {
+    let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
+    if handle.can().judges {
+        return Ok(None);
+    }
+    let mut left = Vec::new();
+    for kind in
+        kinds.values().filter(|kind| kind.group_kind != cluster && kind.group_kind.group.contains('.'))
+    {
+        let asked_for = read.iter().any(|(read, _)| read.group_kind == kind.group_kind);
+        let number = if asked_for { 0 } else { handle.list(kind, namespace).await?.objects.len() };
+        if number > 0 {
+            left.push(format!("{number} {}", kind.group_kind));
+        }
+    }
+    let text = format!(
+        "left in the files, because no definition in the target labels their kinds for a move: {}",
+        some_of(&left, 8)
+    );
+    Ok((!left.is_empty()).then_some(("left-in-files", text)))
 }
 
 /// A kind, and the namespace of which its objects are read; none: all.

@@ -5,15 +5,38 @@
 //! such a move is as any other.
 
 use pivot_core::inventory::Inventory;
-use pivot_core::{Object, Side, merge};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::{Object, Side, merge, names, pause as pauses};
 
 use crate::base::Base;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
 
+/// Refuses what its provider had not finished when it was copied: nobody is there who could.
+fn blocked(base: &Base) -> Result<(), Failure> {
+    let mut blocked = Vec::new();
+    for step in &base.plan.steps {
+        let pending = pauses::pending(base.object(step)?, true)
+            .map_err(|error| Failure::Object(Side::Source, error))?;
+        if pending.is_some() {
+            blocked.push(step.key.clone());
+        }
+    }
+    let Some(first) = blocked.first() else { return Ok(()) };
+    let message = format!(
+        "{} were copied while their providers blocked a move ({})",
+        some_of(&blocked.iter().collect::<Vec<_>>(), 3),
+        names::BLOCK_MOVE
+    );
+    let way = "copy them again once the providers are done; if the cluster is lost and they were, remove the annotation from the files";
+    let others = blocked.iter().skip(1).cloned().collect();
+    Err(Failure::refused(Refusal { others, ..Refusal::source("block-move", first.clone(), message, way) }))
+}
+
 /// The same reading, with everything paused and held that is in a source that can be written to.
 pub(crate) async fn pause(job: &Job, base: Base) -> Result<Base, Failure> {
+    blocked(&base)?;
     let unreadable = |error| Failure::Object(Side::Source, error);
     let mut objects: Vec<Object> = base.inventory.objects().to_vec();
     for step in base.plan.steps.iter().filter(|step| pausing::works_on(job, step)) {

@@ -41,7 +41,7 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Fa
         );
         job.tell(Event::warning("copies-left", text));
     }
-    let paused = job.source.can().has_controllers;
+    let paused = job.source.can().has_controllers && !job.options.source_gone;
     let resumed = if paused { pausing::take_back_all(job, record).await? } else { 0 };
     if record.phase < Phase::Copied && !job.options.target_gone {
         // Made while the phase was written down; empty ones keep nothing in the source paused.

@@ -134,7 +134,7 @@ impl ActiveMove {
         let job = self.job.clone();
         match (job.source.can().has_controllers, job.target.can().has_controllers) {
             (true, _) => {}
-            (false, true) => return Ok(Arc::new(reading::pause(&job, first).await?)),
+            (false, true) => return self.pause_reading(first).await,
             (false, false) => return Ok(Arc::new(first)),
         }
         job.tell(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
@@ -144,6 +144,17 @@ impl ActiveMove {
         job.safe_point()?;
         self.lap(Phase::Paused);
         Ok(Arc::new(base))
+    }
+
+    /// The same for files, in which nothing is changed.
+    async fn pause_reading(&mut self, first: Base) -> Result<Arc<Base>, Failure> {
+        let job = self.job.clone();
+        self.lock(locks_of(&job, &first)).await?;
+        let base = Arc::new(reading::pause(&job, first).await?);
+        job.services.paused(base.inventory.clone());
+        calls::gate(&job, &base.scene(), Point::AfterPause).await?;
+        job.safe_point()?;
+        Ok(base)
     }
 
     /// Pauses until a reading of the source has nothing left to pause and nothing to wait for: that is the base of a
@@ -433,8 +444,8 @@ pub(crate) async fn look(job: &Job, first: Option<FirstLook>) -> Result<(Base, B
             FirstLook::take(sides, &job.kinds, &job.options.scope, ready(Ok(wishes))).await?
         }
     };
-    for caution in &sight.cautions {
-        job.tell(Event::warning("classes-unreadable", caution.as_str()));
+    for (code, caution) in &sight.cautions {
+        job.tell(Event::warning(code, caution.as_str()));
     }
     let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
     job.tell(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
+use pivot_core::inventory::Inventory;
 use pivot_core::scope::Scope;
 use pivot_core::{Key, Kind, Object, Side};
 use pivot_places::{PlaceError, ServicePath};
@@ -31,6 +32,8 @@ pub(crate) struct Answers {
     target: Handle,
     kinds: Arc<Kinds>,
     scope: Scope,
+    /// A source that can't be written to, as it was paused in the reading: plugins see that and not the files.
+    paused: OnceLock<Inventory>,
     /// Made when it is first asked for: it reads the machine's certificates, and most moves probe nothing from here.
     here: OnceLock<Option<Here>>,
 }
@@ -51,6 +54,7 @@ impl Answers {
             target: target.clone(),
             kinds: kinds.clone(),
             scope: scope.clone(),
+            paused: OnceLock::new(),
             here: OnceLock::new(),
         }
     }
@@ -64,6 +68,12 @@ impl Answers {
             namespaces: scene.namespaces.iter().filter(moves).cloned().collect(),
             global: scene.keys.iter().filter(|key| key.namespace.is_none()).cloned().collect(),
         })
+    }
+
+    /// From now on the source is what was paused in the reading.
+    pub(crate) fn paused(&self, inventory: Inventory) {
+        // There is one reading of files.
+        let _ = self.paused.set(inventory);
     }
 
     fn handle(&self, side: Side) -> &Handle {
@@ -91,6 +101,14 @@ impl Answers {
         };
         let mut objects: Vec<Object> = answer.map_err(|failure| service_error(&failure))?;
         objects.retain(|object| name.is_none_or(|name| object.meta.name == name));
+        if let Some(inventory) = self.paused.get().filter(|_| side == Side::Source) {
+            for object in &mut objects {
+                let paused = inventory.by_key(&object.key()).and_then(|at| inventory.get(at));
+                if let Some(paused) = paused {
+                    *object = paused.clone();
+                }
+            }
+        }
         Ok(objects)
     }
 }

@@ -40,7 +40,7 @@ impl Found {
         self.deciding().map(|(_, record)| record)
     }
 
-    fn described(&self) -> String {
+    pub(crate) fn described(&self) -> String {
         let Some(record) = self.record() else { return String::new() };
         let what = match &record.scope.namespaces {
             Namespaces::All => "all namespaces".to_owned(),
@@ -72,7 +72,8 @@ impl Moves {
             // What becomes of them concerns whoever goes on from files into the same target.
             let files = stored.record.is_of_files() && is_of_files(&identities.source);
             let known = by_id.contains_key(&stored.record.move_id);
-            if known || from_here || from_nowhere || files || !source_answers {
+            let any = !source_answers && !is_of_files(&identities.source);
+            if known || from_here || from_nowhere || files || any {
                 let id = stored.record.move_id.clone();
                 by_id.entry(id).or_default().target = Some(stored);
             }

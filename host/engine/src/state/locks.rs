@@ -338,9 +338,10 @@ impl Held {
         if *claim == *locked(&self.claim) {
             return Ok(None);
         }
-        let record = records.all().await?.into_iter().find(|stored| stored.record.move_id == *claim);
-        let good = record.map(|stored| stored.record).filter(|record| record.scope != self.asking.scope);
-        Ok(good.map(|record| Blocked::Claimed(Box::new(record))))
+        let found = records.of_move(claim).await?;
+        // The same scope is this move's only where the cluster has the same part in it.
+        let good = found.filter(|(record, same_role)| !same_role || record.scope != self.asking.scope);
+        Ok(good.map(|(record, _)| Blocked::Claimed(Box::new(record))))
     }
 
     /// Whether whoever holds a lease has stood still for long enough, or is known or said to be dead.

@@ -58,9 +58,10 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
         let kind = kind.filter(|_| handle.can().keeps_state);
         kind.map(|kind| Records::new(handle, kind, &options.record_namespace))
     };
-    // In the source, which is what has to be guarded; files need no guard, but what is made of them does.
-    let guarded = if source.can().has_leases { &source } else { &target };
-    let gone = if source.can().has_leases { options.source_gone } else { options.target_gone };
+    // In the source, which is what has to be guarded. Files need no guard, but what is made of them does; so does what is finished
+    // without its source.
+    let in_source = source.can().has_leases && !options.source_gone;
+    let (guarded, gone) = if in_source { (&source, false) } else { (&target, options.target_gone) };
     let leases = kinds.of(guarded.side).get(&GroupKind::new("coordination.k8s.io", "Lease"));
     let leases = leases
         .filter(|_| guarded.can().has_leases && !gone)

@@ -117,6 +117,21 @@ impl Records {
         Ok(all)
     }
 
+    /// The record of a move that is under way, whichever part this cluster has in it; and whether it is the part of this side.
+    pub(crate) async fn of_move(&self, move_id: &str) -> Result<Option<(Record, bool)>, Failure> {
+        if let Some(stored) = self.all().await?.into_iter().find(|stored| stored.record.move_id == move_id) {
+            return Ok(Some((stored.record, true)));
+        }
+        let side = match self.handle.side {
+            Side::Source => Side::Target,
+            Side::Target => Side::Source,
+        };
+        let mut other = self.clone();
+        other.handle.side = side;
+        let stored = other.all().await?.into_iter().find(|stored| stored.record.move_id == move_id);
+        Ok(stored.map(|stored| (stored.record, false)))
+    }
+
     async fn read(&self, name: &str) -> Result<Option<Stored>, Failure> {
         let object = self.handle.get(&self.kind, &self.key(name)).await?;
         object.filter(|object| object.meta.labelled(LABEL)).map(|object| self.stored(&object)).transpose()

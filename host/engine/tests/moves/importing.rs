@@ -4,13 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pivot_core::names;
+use async_trait::async_trait;
+use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{GroupKind, Object, Side, names};
+use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, Failure, Setup, run};
 use pivot_places::{DirectoryPlace, MemoryPlace};
+use pivot_runtime::Query;
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, nothing_of_ours, revive};
-use crate::stage::{CLUSTERS, Stage, key, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 
 /// What a stage's source holds, in a directory.
 async fn exported(stage: &Stage) -> tempfile::TempDir {
@@ -152,24 +157,123 @@ async fn other_files_do_not_continue_it_and_take_it_back() {
     assert_eq!(stop.exit, Exit::PartWay, "{stop}");
     assert!(stop.standing.starts_with("the files are as they were"), "{}", stop.standing);
     revive(&stage);
-    change(dir.path());
+    change(dir.path(), |body| body["spec"]["edited"] = json!(true));
     for again in
         [run::start(importing(&stage, dir.path())).await, run::resume(importing(&stage, dir.path())).await]
     {
         let stop = again.unwrap_err();
         assert!(matches!(&stop.failure, Failure::Declined(why) if why.contains("other files")), "{stop}");
     }
-    run::rollback(importing(&stage, dir.path())).await.unwrap();
+    let stop = run::rollback(importing(&stage, dir.path())).await.unwrap_err();
+    assert!(stop.to_string().contains("name it by its id"), "{stop}");
+    let mut named = importing(&stage, dir.path());
+    named.options.which = stop_id(&stage).await;
+    run::rollback(named).await.unwrap();
     assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
     run::start(importing(&stage, dir.path())).await.unwrap();
 }
 
+/// The move that is under way into a stage's target.
+async fn stop_id(stage: &Stage) -> Option<String> {
+    let moves = run::status_of_one(stage.setup(), Side::Target).await.unwrap().moves;
+    Some(moves.first()?.record.move_id.clone())
+}
+
+/// The files are lost: what came of them can be taken back without them.
+#[tokio::test(start_paused = true)]
+async fn without_its_files_it_is_rolled_back() {
+    let dir = exported(&Stage::new()).await;
+    let stage = Stage::empty();
+    die_at(&stage, 8, true);
+    run::start(importing(&stage, dir.path())).await.unwrap_err();
+    revive(&stage);
+    let mut gone = stage.setup();
+    gone.options.source_gone = true;
+    run::rollback(gone).await.unwrap();
+    assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
+    assert!(nothing_of_ours(&stage.target));
+}
+
+/// A move of a cluster that is under way into the same target is none of the files'.
+#[tokio::test(start_paused = true)]
+async fn a_move_between_clusters_is_not_taken_for_one_of_files() {
+    let stage = crate::trouble::live().await;
+    let before = (picture(&stage.source), picture(&stage.target));
+    let dir = exported(&Stage::new()).await;
+    for stop in [
+        run::resume(importing(&stage, dir.path())).await.unwrap_err(),
+        run::rollback(importing(&stage, dir.path())).await.unwrap_err(),
+    ] {
+        assert!(matches!(stop.failure, Failure::NoMove), "{stop}");
+    }
+    let stop = run::start(importing(&stage, dir.path())).await.unwrap_err();
+    assert!(stop.move_id.is_none() && !stop.to_string().contains("other files"), "{stop}");
+    let mut gone = stage.setup();
+    gone.options.source_gone = true;
+    let stop = run::rollback(gone).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
+/// What a cluster claims as the source of a move, nobody makes anew in it; and the other way round.
+#[tokio::test(start_paused = true)]
+async fn a_claim_keeps_out_whatever_part_the_cluster_has_in_it() {
+    let dir = exported(&Stage::new()).await;
+    // Out of the cluster, stopped half-way; then files into it.
+    let stage = Stage::new();
+    die_at(&stage, 12, true);
+    run::start(stage.setup()).await.unwrap_err();
+    revive(&stage);
+    let mut into = importing(&stage, dir.path());
+    into.sides.target = Arc::new(stage.source.clone());
+    let stop = run::start(into).await.unwrap_err();
+    assert!(stop.to_string().contains("is under way"), "{stop}");
+    // Files into the cluster, stopped half-way; then out of it.
+    let stage = Stage::empty();
+    die_at(&stage, 8, true);
+    run::start(importing(&stage, dir.path())).await.unwrap_err();
+    revive(&stage);
+    let mut out = stage.setup();
+    out.sides.source = Arc::new(stage.target.clone());
+    out.sides.target = Arc::new(stage.source.clone());
+    let stop = run::start(out).await.unwrap_err();
+    assert!(stop.to_string().contains("is under way"), "{stop}");
+}
+
+/// Whoever hands out a directory may have put anything into it.
+#[tokio::test(start_paused = true)]
+async fn records_and_roles_do_not_come_out_of_files() {
+    let dir = exported(&Stage::new()).await;
+    let record = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+        "name": "pivot-host-target-1", "namespace": "kube-system",
+        "labels": {"pivot-host.io/record": "target", "clusterctl.cluster.x-k8s.io/move": ""}}, "data": {"record.json": "x"}});
+    std::fs::write(dir.path().join("record.json"), record.to_string()).unwrap();
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {
+        "name": "root", "labels": {"clusterctl.cluster.x-k8s.io/move": ""}}});
+    std::fs::write(dir.path().join("role.json"), role.to_string()).unwrap();
+    let manifest = dir.path().join("manifest.json");
+    let mut forged: Value = serde_json::from_slice(&std::fs::read(&manifest).unwrap()).unwrap();
+    let labels = json!({"discover": true, "moves": true, "hierarchy": true, "unread": false});
+    forged["kinds"].as_array_mut().unwrap().push(json!({"groupKind":
+        {"group": "rbac.authorization.k8s.io", "kind": "ClusterRoleBinding"}, "version": "v1", "plural": "clusterrolebindings",
+        "namespaced": false, "statusSubresource": false, "served": ["v1"], "labels": labels}));
+    forged["handover"] = json!(true);
+    std::fs::write(&manifest, forged.to_string()).unwrap();
+    let stage = Stage::empty();
+    let mut setup = importing(&stage, dir.path());
+    setup.options.scope = Scope::new(Namespaces::All);
+    let stop = run::start(setup).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    let found: Vec<_> = refusals.iter().map(|refusal| refusal.code).collect();
+    assert_eq!(found, ["own-object", "source-may-live-on"], "{stop}");
+}
+
 /// Somebody edits a Machine in the directory.
-fn change(dir: &Path) {
+fn change(dir: &Path, how: impl FnOnce(&mut Value)) {
     let path = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let machine = path.into_iter().find(|path| path.to_string_lossy().contains("Machine")).unwrap();
     let mut body: Value = serde_json::from_slice(&std::fs::read(&machine).unwrap()).unwrap();
-    body["spec"]["edited"] = json!(true);
+    how(&mut body);
     std::fs::write(machine, body.to_string()).unwrap();
 }
 
@@ -206,4 +310,81 @@ async fn what_clusterctl_paused_is_resumed() {
         cluster["spec"].as_object_mut().unwrap().remove("paused");
     }
     assert_eq!(here, there);
+}
+
+/// Stops a move in which, after the pause, it sees a host in the source that is not held.
+struct Watchful(Description);
+
+#[async_trait]
+impl Hooks for Watchful {
+    fn describe(&self) -> &Description {
+        &self.0
+    }
+
+    async fn check(
+        &self,
+        point: Point,
+        _context: &MoveContext,
+        services: Arc<dyn Services>,
+    ) -> Result<Vec<Finding>, HookError> {
+        let (kind, namespace) = (GroupKind::new(INFRA, "Host"), Some("ns".to_owned()));
+        let query = Query { side: Side::Source, kind, namespace, name: None, confined: true };
+        let hosts = services.read("watchful", query).await.unwrap();
+        assert_eq!(hosts.len(), 1);
+        let awake = point == Point::AfterPause && hosts.iter().any(|host| !host.meta.annotated("held"));
+        let finding = Finding {
+            severity: Severity::Stop,
+            code: if awake { "awake" } else { "at-rest" }.into(),
+            message: "seen".into(),
+            object: None,
+            remedy: "none".into(),
+        };
+        Ok(if awake || (point == Point::AfterPause && self.0.version == "2.0.0") {
+            vec![finding]
+        } else {
+            Vec::new()
+        })
+    }
+
+    async fn hold(&self, object: &Object) -> Result<Option<Value>, HookError> {
+        let held = object.meta.annotated("held") || self.0.version == "1.0.0";
+        Ok((!held).then(|| json!({"metadata": {"annotations": {"held": ""}}})))
+    }
+}
+
+/// A host that nobody holds would come to life in the target.
+#[tokio::test(start_paused = true)]
+async fn plugins_look_at_files_as_they_were_paused_in_the_reading() {
+    let source = Stage::new();
+    source.source.insert(body(INFRA, "Host", "h0", None)).unwrap();
+    let dir = exported(&source).await;
+    // One that holds nothing, and one that holds and stops when it sees that.
+    for (version, code) in [("1.0.0", "awake"), ("2.0.0", "at-rest")] {
+        let mut stage = Stage::empty();
+        stage.plugins = vec![Arc::new(Watchful(Description {
+            name: "watchful".into(),
+            version: version.into(),
+            digest: "d".into(),
+            kinds: vec![GroupKind::new(INFRA, "Host")],
+            hooks: vec![Hook::Check, Hook::Hold],
+            secret_data: false,
+            reach: Vec::new(),
+        }))];
+        let stop = run::start(importing(&stage, dir.path())).await.unwrap_err();
+        let Failure::Gate(findings) = &stop.failure else { panic!("{stop}") };
+        assert_eq!(findings.iter().map(|(_, finding)| finding.code.as_str()).collect::<Vec<_>>(), [code]);
+        assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
+    }
+}
+
+/// Its provider was not done with it when it was copied, and nobody is there to finish.
+#[tokio::test(start_paused = true)]
+async fn what_blocked_a_move_is_not_restored() {
+    let dir = exported(&Stage::new()).await;
+    change(dir.path(), |body| body["metadata"]["annotations"][names::BLOCK_MOVE] = json!(""));
+    let stage = Stage::empty();
+    let stop = run::start(importing(&stage, dir.path())).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["block-move"]);
+    assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
 }

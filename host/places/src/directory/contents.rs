@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge, names, pause};
 use sha2::{Digest, Sha256};
 
@@ -26,8 +27,10 @@ impl Contents {
     pub(super) fn digest(&self) -> Uid {
         let mut hash = Sha256::new();
         for (key, entry) in &self.entries {
-            // Each part is preceded by its length, so that adjacent parts can't be confused.
-            for part in [key.to_string().as_bytes(), entry.object.raw()] {
+            // Each part is preceded by its length, so that adjacent parts can't be confused. A digest of a Secret's data would let a reader of the record check guesses.
+            let state = format!("{} {}", entry.object.meta.uid, entry.object.meta.resource_version);
+            let content = if key.group_kind.is_secret() { state.as_bytes() } else { entry.object.raw() };
+            for part in [key.to_string().as_bytes(), content] {
                 hash.update((part.len() as u64).to_le_bytes());
                 hash.update(part);
             }
@@ -59,12 +62,15 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether `clusterctl move --to-directory` wrote it, judging by its file names.
+    /// Whether `clusterctl move --to-directory` wrote its Clusters: it names their files so, and pauses all of them.
     fn is_clusterctls(&self) -> bool {
         let name = |Key { group_kind, namespace, name }: &Key| {
             format!("{}_{}_{name}.yaml", group_kind.kind, namespace.as_deref().unwrap_or_default())
         };
-        self.entries.iter().all(|(key, entry)| entry.file == name(key))
+        let mut clusters = self.entries.iter().filter(|(key, _)| is_cluster(&key.group_kind)).peekable();
+        let paused = |object: &Object| pause::is_paused(object).unwrap_or_default();
+        clusters.peek().is_some()
+            && clusters.all(|(key, entry)| entry.file == name(key) && paused(&entry.object))
     }
 
     pub(super) fn list(&self, kind: &Kind, namespace: Option<&str>) -> impl Iterator<Item = &Object> {

@@ -45,6 +45,7 @@ impl Examined {
                 exposed.push(entry.file.clone());
             }
         }
+        exposed.sort();
         exposed.dedup();
         Ok(Self { path: files.path().to_owned(), manifest, objects, changed, added, exposed })
     }

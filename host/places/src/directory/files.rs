@@ -119,11 +119,11 @@ impl Files {
         }
     }
 
-    /// Whether others than its owner can read a file. Where a system has no such rights, nobody can say.
+    /// Whether others than its owner can read a file, or write it. Where a system has no such rights, nobody can say.
     pub(super) fn others_can_read(&self, name: &str) -> Result<bool, DirectoryError> {
         let metadata = self.dir.metadata(name).map_err(|error| self.failed(name, error))?;
         #[cfg(unix)]
-        let others = metadata.mode() & 0o044 != 0;
+        let others = metadata.mode() & 0o066 != 0;
         #[cfg(not(unix))]
         let others = {
             drop(metadata);

@@ -1,5 +1,6 @@
 //! The verbs of `Place` for a directory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -31,9 +32,9 @@ impl Place for DirectoryPlace {
     }
 
     fn can(&self) -> Capabilities {
-        let handed_over = self.manifest().is_some_and(|manifest| manifest.handover);
+        // Whatever the manifest says: nothing proves who wrote it.
         let read = matches!(&*self.shared.mode(), Mode::Read);
-        Capabilities { may_live_on: read && !handed_over, ..Capabilities::FILES }
+        Capabilities { may_live_on: read, ..Capabilities::FILES }
     }
 
     async fn open(&self, opening: &Opening) -> Result<()> {
@@ -64,10 +65,18 @@ impl Place for DirectoryPlace {
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
         let contents = self.shared.contents();
-        // The caller may know more about the kind than the files do; the files decide each object's version.
-        let asked = |object: &Object| match object.kind.version == kind.version {
-            true => Arc::clone(kind),
-            false => Arc::new(Kind { version: object.kind.version.clone(), ..Kind::clone(kind) }),
+        // The caller may know more about the kind than the files do; the files decide each object's version, and nothing converts it.
+        let mut versions: BTreeMap<String, Arc<Kind>> = BTreeMap::new();
+        let mut asked = |object: &Object| {
+            let version = object.kind.version.clone();
+            let as_written = || {
+                Arc::new(Kind {
+                    served: vec![version.clone()],
+                    version: version.clone(),
+                    ..Kind::clone(kind)
+                })
+            };
+            versions.entry(version.clone()).or_insert_with(as_written).clone()
         };
         let objects = contents.list(kind, namespace);
         let objects = objects.map(|object| {

@@ -74,12 +74,17 @@ pub(super) fn leftover(may_be_deleted: bool) -> Leftover {
 #[test]
 fn a_status_says_whether_the_source_may_be_deleted() {
     let status = |may_be_deleted| Status { left: Some(leftover(may_be_deleted)), ..Status::default() };
-    check(crate::output::status(&status(true), SIDES, &[]), &expect![[r#"
+    check(
+        crate::output::status(&status(true), SIDES, &[]),
+        &expect![[r#"
         No move is under way from kind-boot to prod.
 
         The source, kind-boot, may be deleted: what is left of Cluster API in it, 2 objects, is in the target too.
-    "#]]);
-    check(crate::output::status(&status(false), SIDES, &[]), &expect![[r#"
+    "#]],
+    );
+    check(
+        crate::output::status(&status(false), SIDES, &[]),
+        &expect![[r#"
         No move is under way from kind-boot to prod.
 
         The source, kind-boot, should not be deleted yet:
@@ -87,7 +92,8 @@ fn a_status_says_whether_the_source_may_be_deleted() {
           4 of these have finalizers: machines or networks that they stand for would be left without a controller
           Secrets of providers that the target has none of: ns/credentials
           not known, because they may not be listed: Identity.infra.io
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
