@@ -73,16 +73,20 @@ async fn clusterctl_restores_what_we_wrote() {
     let before = stage.fill("shop", 3).await;
     let dir = backup(&stage, "shop").await;
     clusterctl::from_directory(stage.pair.target.kubeconfig(), dir.path()).await.unwrap();
-    same(before, without_notes(all(&stage.pair.target, &["shop"]).await));
+    let after = all(&stage.pair.target, &["shop"]).await;
+    same(as_clusterctl_does(before), as_clusterctl_does(after));
 }
 
-/// clusterctl ignores the undo annotations, because it undoes every pause.
-fn without_notes(mut dump: Dump) -> Dump {
+/// Our notes on how to take a pause back mean nothing to clusterctl, which takes every pause back; and it writes owners in any
+/// order.
+fn as_clusterctl_does(mut dump: Dump) -> Dump {
     for object in dump.values_mut() {
-        if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(|a| a.as_object_mut())
-        {
-            annotations.remove(NOTE);
-        }
+        let annotations = object.pointer_mut("/metadata/annotations").and_then(|notes| notes.as_object_mut());
+        annotations.into_iter().for_each(|annotations| drop(annotations.remove(NOTE)));
+        let owners = object.pointer_mut("/metadata/ownerReferences").and_then(|owners| owners.as_array_mut());
+        owners.into_iter().for_each(|owners| {
+            owners.sort_by_key(|owner| (owner["kind"].to_string(), owner["name"].to_string()))
+        });
     }
     dump
 }

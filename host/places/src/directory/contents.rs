@@ -27,7 +27,8 @@ impl Contents {
     pub(super) fn digest(&self) -> Uid {
         let mut hash = Sha256::new();
         for (key, entry) in &self.entries {
-            // Each part is preceded by its length, so that adjacent parts can't be confused. A digest of a Secret's data would let a reader of the record check guesses.
+            // Each part is preceded by its length, so that adjacent parts can't be confused. A digest of a Secret's data would let
+            // readers of the record check guesses.
             let state = format!("{} {}", entry.object.meta.uid, entry.object.meta.resource_version);
             let content = if key.group_kind.is_secret() { state.as_bytes() } else { entry.object.raw() };
             for part in [key.to_string().as_bytes(), content] {
