@@ -1,4 +1,4 @@
-//! What was read of the source at one moment, and the plan that follows from it.
+//! One reading of the source, and the plan that follows from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::plugins::scene::Scene;
 
-/// What was read of the source at one moment, and the plan that follows from it.
+/// One reading of the source, and the plan that follows from it.
 pub(crate) struct Base {
     pub(crate) inventory: Inventory,
     pub(crate) plan: Plan,
@@ -20,7 +20,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// What plugins' checks are told of it.
+    /// What plugins' checks get to see of it.
     pub(crate) fn scene(&self) -> Scene {
         Scene::of(self.plan.steps.iter().map(|step| (&step.key, self.plan.is_elsewhere(step))))
     }

@@ -1,4 +1,4 @@
-//! Everything that can say no before anything is touched.
+//! Every check that can refuse the move before anything is touched.
 
 pub(crate) mod before_pause;
 pub(crate) mod dry_run;

@@ -1,4 +1,4 @@
-//! Reading a side, and making a plan of what was read.
+//! Reads a side, and makes a plan from that.
 
 pub(crate) mod first_look;
 pub(crate) mod kinds;

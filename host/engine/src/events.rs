@@ -1,14 +1,14 @@
 //! What the engine reports while it works. It never prints: readers decide how an event looks.
 //!
-//! What a reader may rely on:
+//! What a reader can rely on:
 //!
 //! - Events are values: owned, serialisable, the same on the far end of a link. Only the whole plan stays in this process
 //!   (see [`Event::Planned`]).
-//! - They carry no data of Secrets, and no flag or command of a program: remedies of findings are the plugin's words.
-//! - [`Event::PhaseBegun`] comes before what is done in a phase, [`Event::PhaseDone`] after it. A phase that stops has no end.
-//!   An object names the phase whose work it is: what a rollback undoes names the phase that did it, and what changed up to the
-//!   commit is paused and copied once more while `Committed` is under way.
-//! - An object is reported once for each change that this run made to it, after the server's answer. What an earlier run did is
+//! - They carry no data of Secrets, and no flag or command of a program: remedies of findings are the plugin's own text.
+//! - [`Event::PhaseBegun`] comes before the work of a phase, [`Event::PhaseDone`] after it. A phase that stops gets no
+//!   `PhaseDone`. An object's event names the phase that its change belongs to: a rollback's events name the phase that is
+//!   undone, and objects that changed before the commit are paused and copied once more while `Committed` is under way.
+//! - An object is reported once for each change that this run made to it, after the server's answer. Changes by earlier runs are
 //!   not reported again.
 //! - Names of events, verbs and dangers, and the codes of notes and warnings, are stable. Texts are for people and may change.
 //!
@@ -36,38 +36,38 @@ pub use awaited::Awaited;
 pub use summary::Summary;
 pub use words::{Danger, LeaseState, Verb};
 
-/// How many of the things that are waited for an event names.
+/// How many awaited items an event names.
 const AWAITED: usize = 100;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Event {
-    /// A side is being read, before there is a phase.
+    /// A side is being read, before the first phase.
     Looking {
         /// Which.
         side: Side,
     },
-    /// The plan is made.
+    /// The plan is ready.
     Planned {
-        /// How much it is.
+        /// Its size.
         #[serde(flatten)]
         summary: Summary,
-        /// All of it, for readers in this process; it is not serialised.
+        /// The whole plan, for readers in this process; it is not serialised.
         #[serde(skip)]
         plan: Arc<Plan>,
     },
-    /// The user accepted a danger. Reported at the beginning, whether or not it comes to matter.
+    /// The user accepted a danger. Reported at the beginning, whether or not the danger turns out to apply.
     Accepted {
         /// Which.
         danger: Danger,
-        /// Of which kinds; empty where the danger has no kinds.
+        /// For which kinds; empty if the danger has no kinds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<GroupKind>,
     },
-    /// A plan is made while a move is under way that the two sides know of.
+    /// A plan is being made while a move that the two sides know of is under way.
     UnderWay {
-        /// How far it is.
+        /// How far that move is.
         #[serde(flatten)]
         status: Box<MoveStatus>,
     },
@@ -75,7 +75,7 @@ pub enum Event {
     PhaseBegun {
         /// Which.
         phase: Phase,
-        /// How many objects are concerned.
+        /// How many objects the phase works on.
         objects: usize,
     },
     /// A phase is done.
@@ -89,20 +89,20 @@ pub enum Event {
     Object {
         /// What.
         verb: Verb,
-        /// To which.
+        /// The object.
         object: Key,
-        /// Where.
+        /// On which side.
         side: Side,
-        /// The phase whose work it is, or whose work is undone.
+        /// The phase that the change belongs to, or the phase that is undone.
         phase: Phase,
     },
     /// A plugin's check found something, or its `settle` said stop.
     Finding {
         /// Which plugin.
         plugin: String,
-        /// The plugin's word for it.
+        /// The plugin's code for it.
         code: String,
-        /// How much it weighs; what makes a move wait is in [`Event::Waiting`].
+        /// How severe it is; findings that make a move wait are in [`Event::Waiting`].
         severity: Severity,
         /// The object it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,9 +113,9 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         remedy: String,
     },
-    /// Still waiting. Reported when it changes, no two within five seconds, and every thirty while it doesn't.
+    /// Still waiting. Reported on a change, at most every five seconds, and every thirty without one.
     Waiting {
-        /// What for: the first hundred.
+        /// What the run waits for: the first hundred.
         awaited: Vec<Awaited>,
         /// How many more there are.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -123,76 +123,76 @@ pub enum Event {
         /// Seconds until the wait times out.
         seconds_left: u64,
     },
-    /// A side has not answered for the first time yet. Reported after a second, and every few seconds until it answers.
+    /// A side has not answered yet for the first time. Reported after a second, and every few seconds until it answers.
     Asking {
         /// Which side.
         side: Side,
-        /// What it is called: its server.
+        /// Its name: the server.
         place: String,
-        /// For how long.
+        /// For how long it has been asked.
         seconds: u64,
     },
-    /// A side has not taken a request for a while; it is sent again. Reported once, until the side answers again.
+    /// A side has not accepted a request for a while; it is sent again. Reported once, until the side answers again.
     Retrying {
         /// Which side.
         side: Side,
-        /// How often the request was sent.
+        /// How often the request was sent so far.
         attempt: u32,
-        /// What came back the last time.
+        /// The last error.
         error: String,
     },
-    /// A side asked for fewer requests, and gets fewer. Reported once a second at most.
+    /// A side asked for fewer requests, and gets fewer. Reported at most once a second.
     Throttled {
         /// Which side.
         side: Side,
         /// How many requests it turned away since the run began.
         requests: u64,
-        /// How long it asked to wait.
+        /// How long it asked the run to wait.
         after_milliseconds: u64,
     },
     /// The lock that keeps other runs out.
     Lease {
         /// Where it is.
         side: Side,
-        /// What it is called.
+        /// The name of the Lease.
         object: Key,
-        /// Whose it is.
+        /// Who holds it.
         holder: String,
         /// What this run does about it.
         state: LeaseState,
-        /// While waiting: seconds until it counts as given up.
+        /// While waiting: seconds until the lease counts as abandoned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seconds_left: Option<u64>,
     },
-    /// Worth knowing.
+    /// A piece of information.
     Note {
-        /// What it is about, stable for programs.
+        /// What it is about; a stable code for programs.
         code: String,
-        /// With which object.
+        /// The object that it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         object: Option<Key>,
-        /// What.
+        /// The text, for people.
         text: String,
     },
-    /// Worth attention.
+    /// Something that needs attention.
     Warning {
-        /// What it is about, stable for programs.
+        /// What it is about; a stable code for programs.
         code: String,
-        /// With which object.
+        /// The object that it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         object: Option<Key>,
-        /// What.
+        /// The text, for people.
         text: String,
     },
 }
 
 impl Event {
-    /// A note about nothing in particular.
+    /// A note that is about no object.
     pub(crate) fn note(code: &str, text: impl Into<String>) -> Self {
         Self::Note { code: code.to_owned(), object: None, text: text.into() }
     }
 
-    /// A warning about nothing in particular.
+    /// A warning that is about no object.
     pub(crate) fn warning(code: &str, text: impl Into<String>) -> Self {
         Self::Warning { code: code.to_owned(), object: None, text: text.into() }
     }
@@ -203,7 +203,7 @@ impl Event {
         Self::Finding { plugin: plugin.to_owned(), code, severity, object, text: message, remedy }
     }
 
-    /// A wait. Thousands of objects are not named every few seconds.
+    /// A wait. Caps the list, so that thousands of objects are not named every few seconds.
     pub(crate) fn waiting(mut awaited: Vec<Awaited>, seconds_left: u64) -> Self {
         let more = awaited.len().saturating_sub(AWAITED);
         awaited.truncate(AWAITED);
@@ -215,13 +215,13 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Someone watching. Called from many tasks at once, in the order in which things happen to one object.
+/// Receives events. Called from many tasks at once; events of one object arrive in the order in which they happened.
 pub trait Watcher: Send + Sync + 'static {
     /// Something happened.
     fn event(&self, event: Event);
 }
 
-/// Nobody watching.
+/// Ignores all events.
 #[derive(Debug, Default)]
 pub struct Nobody;
 

@@ -18,27 +18,27 @@ use crate::requests::limiter::Limiter;
 use crate::requests::side::Handle;
 use crate::state::locks::Locks;
 
-/// The fixed surroundings of a run.
+/// The parts of a run that don't change.
 pub(crate) struct Job {
     pub(crate) source: Handle,
     pub(crate) target: Handle,
     pub(crate) kinds: Arc<Kinds>,
-    /// Who answers plugins' questions.
+    /// Answers plugins' service calls.
     pub(crate) services: Arc<Answers>,
     pub(crate) options: Options,
     pub(crate) plugins: Vec<Arc<dyn Hooks>>,
     pub(crate) halter: Halter,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) move_id: String,
-    /// Held from the beginning to the end; none where the source has no Leases.
+    /// Held from the beginning to the end; none if the source has no Leases.
     pub(crate) locks: Option<Arc<Locks>>,
-    /// What was done so far.
+    /// Changes counted so far.
     pub(crate) tally: Tally,
 }
 
 impl Job {
-    /// Whether the target takes over, and the source is deleted. Nothing is deleted from a directory, nor from a source
-    /// whose copy goes into one.
+    /// Whether the target takes over, and the source is deleted. Nothing is deleted from a directory, nor from a source that is
+    /// copied into one.
     pub(crate) fn hands_over(&self) -> bool {
         self.source.can().deletes && self.target.can().has_controllers
     }
@@ -50,13 +50,13 @@ impl Job {
         }
     }
 
-    /// A kind as a side serves it. What both sides serve was checked before the pause, but definitions come and go.
+    /// A kind as a side serves it. That both sides serve it was checked before the pause, but definitions come and go.
     pub(crate) fn kind(&self, side: Side, group_kind: &GroupKind) -> Result<&Arc<Kind>, Failure> {
         self.kinds.of(side).get(group_kind).ok_or_else(|| not_served(side, group_kind))
     }
 
-    /// The kind in which an object's copy is written: in the version of the object, for nothing converts it. Files may have objects
-    /// of one kind in several.
+    /// The kind in which an object's copy is written: in the object's own version, because nothing converts it. Files may have
+    /// objects of one kind in several versions.
     pub(crate) fn kind_of_copy(&self, object: &Object) -> Result<Arc<Kind>, Failure> {
         let kind = self.kind(Side::Target, &object.kind.group_kind)?;
         let version = &object.kind.version;
@@ -79,17 +79,17 @@ impl Job {
         self.watcher.event(event);
     }
 
-    /// Something was done to an object.
+    /// Reports a change to an object.
     pub(crate) fn tell_object(&self, phase: Phase, verb: Verb, object: &Key, side: Side) {
         self.tell(Event::Object { verb, object: object.clone(), side, phase });
     }
 
-    /// The dangers that the user accepted.
+    /// Reports the dangers that the user accepted.
     pub(crate) fn tell_accepted(&self) {
         events::accepted(&self.options).into_iter().for_each(|event| self.tell(event));
     }
 
-    /// Heeds a request to stop, where stopping is safe.
+    /// Obeys a request to stop, at points where stopping is safe.
     pub(crate) fn safe_point(&self) -> Result<(), Failure> {
         self.halter.halted().map_or(Ok(()), |halt| Err(Failure::Halted(halt)))
     }

@@ -1,6 +1,6 @@
-//! What would be lost with a source that is deleted: objects that no move took along, and that the target has none of.
+//! What would be lost if the source were deleted: objects that no move took along and that the target doesn't have.
 //!
-//! Asked of metadata alone, and only where no move is under way: until then nobody should delete either side.
+//! Reads metadata only, and only if no move is under way: while one is, neither side should be deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use crate::state::open::Opened;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Leftover {
-    /// Whether nothing would be lost, as far as the user may see.
+    /// Whether nothing would be lost, as far as the user has permission to see.
     pub may_be_deleted: bool,
-    /// Objects of Cluster API and its providers, and Secrets of theirs, that the target has none of.
+    /// Objects of Cluster API and its providers, and their Secrets, that the target doesn't have.
     pub only_here: Vec<Key>,
-    /// How many of these have finalizers: what they stand for would be left without a controller.
+    /// How many of these have finalizers: the resources they represent would be left without a controller.
     pub with_finalizers: usize,
     /// How many objects are on both sides.
     pub on_both: usize,
-    /// Secrets in the namespaces of providers that the target has none of: credentials, mostly.
+    /// Secrets in providers' namespaces that the target doesn't have: credentials, mostly.
     pub provider_secrets: Vec<Key>,
-    /// Kinds that may not be listed on one of the sides.
+    /// Kinds that the user can't list on one of the sides.
     pub unread: BTreeSet<GroupKind>,
 }
 
-/// Looks at both sides; nothing where one of them is not a management cluster.
+/// Looks at both sides; `None` if one of them is not a management cluster.
 pub(crate) async fn look(opened: &Opened) -> Result<Option<Leftover>, Failure> {
     let Both { source, target } = &opened.sides;
     if !(source.can().has_controllers && target.can().has_controllers) {
@@ -73,7 +73,7 @@ fn is_secret(key: &Key) -> bool {
     key.group_kind.is_secret()
 }
 
-/// Lists of one side.
+/// The lists of one side.
 struct Read(Vec<(listing::Collection, Listed)>);
 
 impl Read {
@@ -90,7 +90,7 @@ impl Read {
 }
 
 async fn read(handle: &Handle, opened: &Opened) -> Result<Read, Failure> {
-    // What the source's definitions say: of a kind that the target lacks there is nothing.
+    // The source's definitions decide: the target has no objects of a kind that it lacks.
     let wanted = |kind: &&Arc<Kind>| {
         kind.labels.discover
             || kind.group_kind.is_secret()

@@ -1,19 +1,19 @@
-//! Carries a plan out: phases, concurrency, retry, resume, rollback.
+//! Executes a plan: phases, concurrency, retry, resume, rollback.
 //!
-//! Written once against [`pivot_places::Place`]. The state of a move lives on its two sides, so everything here can
-//! be killed at any point and resumed by another process.
+//! Everything is written once, against [`pivot_places::Place`]. The state of a move is kept on its two sides, so the process can
+//! be killed at any point and another one can resume the move.
 //!
 //! | room | what is in it |
 //! |---|---|
 //! | [`run`] | the commands: plan, move, resume, roll back, status |
 //! | `state` | what outlives a run: locks, records, the journal that writes them in the order that safety needs |
-//! | `status` | where moves are, of both sides or of the one that is given or answers; `leftover`: whether the source may be deleted |
+//! | `status` | the state of moves, from both sides or the only one given or reachable; `leftover`: may the source be deleted |
 //! | `discovery` | which kinds there are, reading the source, from there to a plan |
-//! | `checks` | everything that can say no before anything is touched |
-//! | `phases` | what a move does, a file per step; `sequence.rs` is the one place that knows their order |
-//! | `plugins` | what the engine asks plugins, what it answers them, the bounds of their patches |
+//! | `checks` | every check that can refuse the move before anything is touched |
+//! | `phases` | the steps of a move, a file each; only `sequence.rs` knows their order |
+//! | `plugins` | hook calls to plugins, services for plugins, the bounds of their patches |
 //! | `requests` | one side with retries, concurrency, waiting by watch, stopping |
-//! | `outcome` | what can go wrong, what state both sides are in then, what a run did |
+//! | `outcome` | what can go wrong, the state of both sides afterwards, what a run did |
 //! | [`events`] | what the engine reports while it works, as values |
 //! | [`options`] | what the user decides |
 

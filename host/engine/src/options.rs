@@ -6,10 +6,10 @@ use std::time::Duration;
 use pivot_core::GroupKind;
 use pivot_core::scope::Scope;
 
-/// How far a dry run goes.
+/// How much of a run is a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DryRun {
-    /// It is meant.
+    /// A real run.
     Off,
     /// Everything that only reads.
     Plan,
@@ -22,37 +22,37 @@ pub enum DryRun {
 pub struct Options {
     /// What moves.
     pub scope: Scope,
-    /// Which move is meant, where several are under way.
+    /// Which move the command is about, if several are under way.
     pub which: Option<String>,
     /// Who runs this, for the record.
     pub operator: String,
     /// Where lease and record are kept, on both sides.
     pub record_namespace: String,
-    /// How far to go.
+    /// How much of the run is a dry run.
     pub dry_run: DryRun,
     /// How long to wait for controllers to acknowledge the pause and for block-move.
     pub pause_timeout: Duration,
-    /// How long to wait for plugins' checks.
+    /// How long plugins' checks may make the move wait.
     pub gate_timeout: Duration,
     /// How long to wait for the target's controllers after the resume.
     pub verify_timeout: Duration,
-    /// How many held objects are released at once when one, two, four, … went well. At least one is.
+    /// The most held objects to release at once, after waves of one, two, four, … succeeded. At least one.
     pub settle_concurrency: usize,
     /// The source's controllers are off: don't wait for them to acknowledge the pause.
     pub assume_paused: bool,
-    /// Kinds whose controllers in the target are not waited for.
+    /// Don't wait for the target's controllers of these kinds.
     pub accept_unverified: BTreeSet<GroupKind>,
     /// Don't wait for the target's controllers.
     pub no_wait: bool,
     /// Don't wait for another run's lease to expire.
     pub take_over: bool,
-    /// Objects of the same name in the target that others need too are used although they differ.
+    /// Use objects of the same name in the target that others need too, although they differ.
     pub use_existing: bool,
-    /// After the point of no return: the plugins may be others than the record's.
+    /// After the point of no return: the plugins may differ from the record's.
     pub accept_plugin_change: bool,
-    /// The source can't be reached any more.
+    /// The source is unreachable for good.
     pub source_gone: bool,
-    /// The target can't be reached any more: a rollback un-pauses the source all the same.
+    /// The target is unreachable for good: a rollback un-pauses the source all the same.
     pub target_gone: bool,
 }
 

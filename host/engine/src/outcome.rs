@@ -1,4 +1,4 @@
-//! How a run ended, and how that is said.
+//! How a run ended, and how that is reported.
 
 pub(crate) mod failure;
 pub(crate) mod remedies;

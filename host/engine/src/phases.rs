@@ -1,4 +1,4 @@
-//! What a move does, step by step. `sequence.rs` knows the order.
+//! The steps of a move. `sequence.rs` knows their order.
 
 pub(crate) mod commit;
 pub(crate) mod copy;

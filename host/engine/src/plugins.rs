@@ -1,4 +1,4 @@
-//! Plugins as the engine sees them: what it asks, what it answers, what their patches may touch.
+//! Plugins as the engine sees them: calls to them, answers to their calls, and the bounds of their patches.
 
 pub(crate) mod bounds;
 pub(crate) mod calls;

@@ -1,6 +1,6 @@
-//! Requests to the two sides: tried again where that helps, as many at once as a server takes, stopped where it is safe.
+//! Requests to the two sides: retried if that can help, as many at once as a server takes, stopped when it is safe.
 
-/// How often something may change under our hands before we give up on it: objects, and the source as a whole.
+/// How often an object, or the source as a whole, may change during the work on it before the run gives up.
 pub(crate) const ROUNDS: usize = 5;
 
 pub(crate) mod dataflow;

@@ -1,7 +1,7 @@
-//! Commands: plan, move, resume, roll back, status. Each opens both sides, finds out which moves are under way and goes
-//! on from there; each failure becomes a [`Stop`] that says what state both sides are in and what to type next.
+//! Commands: plan, move, resume, roll back, status. Each opens both sides, finds the moves under way and continues from there.
+//! Each failure becomes a [`Stop`] that says what state both sides are in and what to type next.
 //!
-//! Every command is a future of its own that can run beside others: nothing is shared but what the caller shares.
+//! Every command is a future that can run beside others: commands share only what their caller shares.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::state::locks::{Asking, Left, Lock, Locks};
 use crate::state::open::{Opened, open};
 use crate::status;
 
-/// What would move, and whether anything prevents it. Changes nothing.
+/// What would move, and any problems that prevent it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
         let opened = opened(&setup).await?;
@@ -39,7 +39,7 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         for under_way in status::moves_of(&moves, None) {
             setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
         }
-        // What was begun from other files is another move, whose copies are not this one's.
+        // A move that was begun from other files is a different move, with different copies.
         let found = moves.of_scope(&setup.options.scope).filter(|found| !found.other_files).cloned();
         let id = new_id(&setup, &opened);
         let plugins = setup.loaded().await?;
@@ -55,7 +55,7 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     result.await.map_err(unknown)
 }
 
-/// Moves. A move that was begun with the same scope between the same clusters is resumed where it stopped.
+/// Moves. If a move with the same scope between the same clusters was begun, it is resumed where it stopped.
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
     match locked(setup, Verb::Start).await? {
         (active, Did::Moved(done)) => Ok(report(&active, done)),
@@ -79,18 +79,18 @@ pub async fn rollback(setup: Setup) -> Result<TakenBack, Stop> {
     }
 }
 
-/// Where moves between two sides are, as far as those that answer know. Changes nothing.
+/// The state of moves between two sides, as far as the sides that answer know. Changes nothing.
 pub async fn status(setup: Setup) -> Result<Status, Stop> {
-    // It is the command that others name where they know no more: it can't name itself.
+    // Other commands refer to this one if they don't know more; it can't refer to itself.
     status::between(&setup).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
 }
 
-/// The same of the one cluster that is given, as the source or as the target: moves out of it, and into it.
+/// The same for only one given cluster, as source and as target: moves out of it, and into it.
 pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
     status::of_one(&setup, given).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
 }
 
-/// Opens both sides; plugins that are refused end that, however long a side takes to answer.
+/// Opens both sides. Refused plugins end that at once, however long a side takes to answer.
 async fn opened(setup: &Setup) -> Result<Opened, Failure> {
     let refused = async {
         match setup.loaded().await {
@@ -105,7 +105,7 @@ async fn opened(setup: &Setup) -> Result<Opened, Failure> {
     }
 }
 
-/// Reads the source with the scope that was asked for.
+/// Reads the source with the requested scope.
 async fn first_look(setup: &Setup, opened: &Opened) -> Result<FirstLook, Failure> {
     setup.watcher.event(Event::Looking { side: Side::Source });
     let wishes = async { Ok(planning::wishes(&setup.loaded().await?)) };
@@ -121,7 +121,7 @@ fn unexpected() -> Stop {
     unknown(Failure::Bug("a command ended as another does".into()))
 }
 
-/// What is to be done under the locks.
+/// What to do under the locks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Start,
@@ -136,18 +136,18 @@ enum Did {
 }
 
 impl Verb {
-    /// A failure before anything is known of a move.
+    /// A failure before any move is known.
     fn before(self, failure: Failure) -> Stop {
         if self == Self::Start { unknown(failure) } else { unread(failure) }
     }
 
-    /// The move it is about, if it is there.
+    /// The move that the command is about, if there is one.
     fn choose(self, setup: &Setup, moves: &Moves) -> Result<Option<Found>, Failure> {
         match self {
             Self::Start => Ok(moves.of_scope(&setup.options.scope).cloned()),
             Self::Resume | Self::Rollback => {
                 let meant = moves.meant(setup.options.which.as_deref())?;
-                // One that nobody thought of would be undone.
+                // Without this, a rollback could undo a move that the user didn't think of.
                 if meant.other_files && setup.options.which.is_none() {
                     return Err(Failure::Declined(format!(
                         "move {} was begun from other files than those given: if that is the one, name it by its id",
@@ -183,7 +183,7 @@ impl Verb {
     }
 }
 
-/// Whether this run may go on with the move that was found.
+/// Whether this run may continue the move that was found.
 fn may_go_on(active: &ActiveMove) -> Result<(), Failure> {
     if active.orphaned {
         return Err(Failure::Orphan(active.journal.record.move_id.clone()));
@@ -198,7 +198,7 @@ fn may_go_on(active: &ActiveMove) -> Result<(), Failure> {
     same_plugins(active)
 }
 
-/// Who goes on with a move must do so with the plugins it was begun with. A rollback needs none.
+/// A move must be continued with the plugins it was begun with. A rollback needs no plugins.
 fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
     let (record, options) = (&active.journal.record, &active.job.options);
     let begun: BTreeSet<(&str, &str)> =
@@ -220,13 +220,12 @@ fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
     Err(Failure::Plugins { move_id: record.move_id.clone(), begun, remedy: Box::new(remedy) })
 }
 
-/// Runs a command that writes. Whatever it does, in whichever task, is in one span, which gets the move's id once that is
-/// known.
+/// Runs a command that writes. Everything it does, in any task, is in one span; the move's id is added once it is known.
 async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
     under_locks(setup, verb).instrument(info_span!("move", id = field::Empty)).await
 }
 
-/// The same: under its locks, with the records as they are then.
+/// The same without the span: takes the locks, and uses the records as they are then.
 async fn under_locks(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
     let opened = opened(&setup).await.map_err(|failure| verb.before(failure))?;
     let id = new_id(&setup, &opened);
@@ -257,7 +256,7 @@ async fn under_locks(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop
     result
 }
 
-/// The move that is meant, ready to go on; whether it was begun before.
+/// The requested move, ready to continue, and whether it was begun before.
 async fn ready(
     setup: Setup,
     opened: Opened,
@@ -276,8 +275,8 @@ async fn ready(
         if verb == Verb::Start {
             locks.claim(&record.move_id).await?;
         }
-        // An earlier run of it may have worked in more namespaces than the scope's; once those are locked, too, the records
-        // are looked at again.
+        // An earlier run of the move may have worked in more namespaces than the scope's; once those are locked too, the records
+        // are read again.
         let touched = touched(record, &opened);
         if locks.also(&touched).await? {
             moves = opened.moves().await?;
@@ -297,7 +296,7 @@ async fn ready(
     Ok((active, begun.is_some()))
 }
 
-/// What earlier runs of a move may have worked in.
+/// The locks for everything that earlier runs of a move may have worked in.
 fn touched(record: &Record, opened: &Opened) -> BTreeSet<Lock> {
     let mut touched: BTreeSet<Lock> = record.touched.iter().cloned().map(Lock::Namespace).collect();
     let cluster_scoped = |gk| opened.kinds.source.get(gk).is_some_and(|kind| !kind.namespaced);
@@ -307,10 +306,10 @@ fn touched(record: &Record, opened: &Opened) -> BTreeSet<Lock> {
     touched
 }
 
-/// Locks that are held, and what was read under them: the moves, and the source.
+/// The locks that a run holds, and what it read under them: the moves, and the source.
 type Taken = (Locks, Moves, Option<Result<FirstLook, Failure>>);
 
-/// Takes the locks of the scope: the one asked for, or that of the move that is meant.
+/// Takes the locks of the scope: the requested scope, or that of the selected move.
 async fn take_locks(setup: &Setup, opened: &Opened, verb: Verb, id: &str) -> Result<Option<Taken>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(None) };
     let (scope, move_id) = match verb {
@@ -341,7 +340,7 @@ async fn take_locks(setup: &Setup, opened: &Opened, verb: Verb, id: &str) -> Res
     Locks::take(asking, &wanted, opened, look).await.map(Some)
 }
 
-/// Commands can run on any thread, and many of them in one process.
+/// Commands can run on any thread, and one process can run many.
 const _: () = {
     const fn is_send<T: Send + 'static>(_: &impl Fn(Setup) -> T) {}
     is_send(&plan);

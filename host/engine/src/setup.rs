@@ -1,4 +1,4 @@
-//! What a command works with.
+//! The inputs of a command.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use crate::plugins::loading::Plugins;
 use crate::requests::halt::Halter;
 use crate::requests::side::Sides;
 
-/// What a command works with.
+/// The inputs of a command.
 #[derive(Clone)]
 pub struct Setup {
     /// The two places.
     pub sides: Sides,
     /// What the user decides.
     pub options: Options,
-    /// The plugins, in their order; they may still be on their way.
+    /// The plugins, in their order; they may still be loading.
     pub plugins: Plugins,
-    /// Who is told.
+    /// Receives the events.
     pub watcher: Arc<dyn Watcher>,
-    /// Who may ask for a stop.
+    /// Lets callers ask for a stop.
     pub halter: Halter,
 }
 

@@ -1,4 +1,4 @@
-//! What outlives a run, on the two sides and never on the machine that runs.
+//! State that outlives a run, kept on the two sides and never on the machine that runs.
 
 pub(crate) mod begin;
 pub(crate) mod expiry;

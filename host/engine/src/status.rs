@@ -1,7 +1,7 @@
-//! Where moves are, as far as the sides that are given and answer know. Changes nothing.
+//! The state of moves, as far as the given sides that answer know. Changes nothing.
 //!
-//! A cluster knows of the moves out of it by the records of its role as a source, and of those into it by those of its role
-//! as a target. Given alone it is asked for both.
+//! A cluster knows the moves out of it from the records of its source role, and those into it from the records of its target
+//! role. A cluster that is given alone is asked for both.
 
 use pivot_core::Side;
 use pivot_places::PlaceError;
@@ -15,10 +15,10 @@ use crate::setup::Setup;
 use crate::state::found::{Found, Moves};
 use crate::state::open::{Opened, open};
 
-/// The code of a refusal of one cluster given twice.
+/// The code of the refusal if the same cluster is given twice.
 const SAME_CLUSTER: &str = "same-cluster";
 
-/// Of moves between two sides. Where one doesn't answer, the other is asked; where both are one cluster, that is.
+/// Moves between two sides. If one doesn't answer, the other is asked; if both are one cluster, that cluster is.
 pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
     let (read, silent) = match read(setup).await {
         Err(
@@ -34,7 +34,7 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
     let moves = moves_of(&moves, None);
     let left = if moves.is_empty() && silent.is_none() {
         let left = leftover::look(&opened).await;
-        // Where moves stand is worth saying without it.
+        // The state of moves is worth reporting without it.
         left.inspect_err(|failure| tracing::debug!(%failure, "what is left in the source is not known"))
             .unwrap_or_default()
     } else {
@@ -50,7 +50,7 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
     })
 }
 
-/// Of moves out of and into the one cluster that is given.
+/// Moves out of and into the only given cluster.
 pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure> {
     let mut setup = setup.clone();
     let place = match given {
@@ -63,7 +63,7 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
         Side::Source => Side::Target,
         Side::Target => Side::Source,
     };
-    // In the role in which it was given first: what goes wrong is said of that.
+    // Reads in the role in which the cluster was given first, so that errors name that role.
     let first = read(&without(&setup, missing)).await?;
     let second = read(&without(&setup, given)).await?;
     let ((opened, out), (_, into)) = if given == Side::Source { (first, second) } else { (second, first) };
@@ -85,7 +85,7 @@ async fn read(setup: &Setup) -> Result<(Opened, Moves), Failure> {
     Ok((opened, moves))
 }
 
-/// The same with one side that is not asked.
+/// The same with one side left out.
 fn without(setup: &Setup, side: Side) -> Setup {
     let mut options: Options = setup.options.clone();
     match side {
@@ -95,7 +95,7 @@ fn without(setup: &Setup, side: Side) -> Setup {
     Setup { options, ..setup.clone() }
 }
 
-/// What is known of moves; `missing` is the side that was not given.
+/// What is known about moves; `missing` is the side that was not given.
 pub(crate) fn moves_of(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
     moves.0.iter().filter_map(|found| move_status(found, missing)).collect()
 }
@@ -109,7 +109,7 @@ fn move_status(found: &Found, missing: Option<Side>) -> Option<MoveStatus> {
 async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(Vec::new()) };
     let all = match leases.all().await {
-        // Who may not list them still learns of the moves.
+        // A user without permission to list them still sees the moves.
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         other => other?,
     };

@@ -1,6 +1,6 @@
-//! Everything that can say no before anything is touched.
+//! Every check that can refuse the move before anything is touched.
 //!
-//! All of it is asked side by side and all refusals are told together, so that a user fixes everything in one go.
+//! The checks run side by side and all refusals are reported together, so that a user fixes everything in one go.
 
 use std::collections::BTreeSet;
 
@@ -33,24 +33,24 @@ use crate::plugins::calls;
 use crate::requests::listing::{self, Listed};
 use crate::requests::side_by_side::EMPTY_LISTS;
 
-/// What was learnt about the target on the way.
+/// What the checks learned about the target.
 pub(crate) struct Ahead {
-    /// What need not be created.
+    /// Objects that need not be created.
     pub(crate) used: Used,
     pub(crate) namespaces: Namespaces,
-    /// The labels of those that are to be made.
+    /// The labels of namespaces to create.
     pub(crate) labels: Labels,
 }
 
-/// What the first reading of the source gave beside the plan.
+/// What the first reading of the source returned beside the plan.
 pub(crate) struct Beside {
     /// The source's providers.
     pub(crate) providers: Vec<Provider>,
-    /// Namespaces of the target, asked for at the same time.
+    /// Namespaces of the target, looked up at the same time.
     pub(crate) namespaces: Namespaces,
 }
 
-/// Asks everything.
+/// Runs all checks.
 pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead, Failure> {
     let mut refusals = base.plan.refusals.clone();
     let handled = cared_for(job, base);
@@ -64,7 +64,7 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     }
     refusals.extend(evidence::possible(job, base)?);
     refusals.extend(lives_on(job));
-    // What can't be created at all makes the rest of the questions meaningless.
+    // If objects can't be created at all, the other checks are meaningless.
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
     }
@@ -94,11 +94,11 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     if let Some(warning) = node {
         job.tell(warning);
     }
-    // What the target's server would refuse mostly follows from the rest: an older provider, a missing right.
+    // A refusal by the target's server mostly follows from the others: an older provider, a missing right.
     if refusals.is_empty() && used.is_empty() {
         refusals.extend(unfit);
     } else if refusals.is_empty() {
-        // What is used as it is is not created: others of its kind are to be asked about.
+        // Objects used unchanged are not created: the dry run asks about others of their kind.
         let known = used.keys().cloned().collect();
         refusals.extend(dry_run::ask(job, base, &known, &namespaces.missing()).await?);
     }
@@ -109,7 +109,7 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     Ok(Ahead { used, namespaces, labels })
 }
 
-/// Refuses to run what somebody else may be running.
+/// Refuses to run clusters that may still be running elsewhere.
 fn lives_on(job: &Job) -> Option<Refusal> {
     let danger = job.source.can().may_live_on && job.target.can().has_controllers;
     (danger && !job.options.scope.source_is_off).then(|| Refusal {
@@ -125,14 +125,14 @@ fn lives_on(job: &Job) -> Option<Refusal> {
     })
 }
 
-/// The kinds that may move without harm. In a directory nothing acts on a copy, which keeps its status, and the source
-/// goes on: none is in danger.
+/// The kinds that can move safely. In a directory nothing acts on a copy, which keeps its status, and the source stays in
+/// service, so no kind is at risk.
 fn cared_for(job: &Job, base: &Base) -> BTreeSet<GroupKind> {
     let kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone());
     if job.target.can().has_controllers { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
 }
 
-/// The same questions about what appeared between the first list and the one after the pause.
+/// The same checks for objects that appeared between the first list and the one after the pause.
 pub(crate) async fn newcomers(job: &Job, base: &Base, known: &BTreeSet<Key>) -> Result<(), Failure> {
     let mut refusals = base.plan.refusals.clone();
     let handled = cared_for(job, base);
@@ -180,21 +180,21 @@ fn check_or_nothing(job: &Job, source: &[Provider], target: &[Provider], base: &
     }
 }
 
-/// Looks once more, right before the point of no return, whether anything would be garbage-collected.
+/// Checks once more, right before the point of no return, whether anything would be garbage-collected.
 pub(crate) async fn nobody_lost(job: &Job, base: &Base) -> Result<(), Failure> {
     let refusals = bystanders(job, base).await?;
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
-/// Everything else in the source that could be garbage-collected with what is deleted.
+/// Everything else in the source that could be garbage-collected with the deleted objects.
 async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
-    // Nothing is deleted from a directory, nor from a source whose copy goes into one.
+    // Nothing is deleted from a directory, nor from a source that is copied into one.
     if !job.hands_over() {
         return Ok(Vec::new());
     }
     let moved = base.plan.steps.iter().filter(|step| step.fate == Fate::Move);
     let namespaces: BTreeSet<String> = moved.filter_map(|step| step.key.namespace.clone()).collect();
-    // Elsewhere, where a plugin may have brought something from, not all was read.
+    // Other namespaces, from which a plugin may have brought objects, were not read completely.
     let (inside, outside): (BTreeSet<String>, BTreeSet<String>) =
         namespaces.into_iter().partition(|namespace| job.options.scope.includes(Some(namespace)));
     let wishes = planning::wishes(&job.plugins);
@@ -220,7 +220,7 @@ async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
     Ok(collateral(&base.plan, &job.options.scope, &base.relations, &all))
 }
 
-/// A cluster without a node that takes Pods can't run the controllers that the moved objects need.
+/// A cluster without a node that accepts Pods can't run the controllers that the moved objects need.
 async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
     #[derive(Deserialize)]
     struct Node {
@@ -264,7 +264,7 @@ async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
     }))
 }
 
-/// Refuses a source whose definitions may not be read: their labels say what moves.
+/// Refuses a source whose definitions the user can't read: their labels say what moves.
 pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
     let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
     if !cluster.is_some_and(|kind| kind.labels.unread) {
@@ -282,7 +282,7 @@ pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
     }))
 }
 
-/// Refuses a source in which nothing is labelled for a move: the definitions were not installed by clusterctl.
+/// Refuses a source in which no kind is labelled for a move: clusterctl didn't install its definitions.
 pub(crate) fn nothing_labelled(kinds: &Kinds) -> Option<String> {
     let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
     match cluster {

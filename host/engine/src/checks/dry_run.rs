@@ -1,8 +1,8 @@
-//! Asking the target's server what it would say to a create, before anything is touched.
+//! Asking the target's server whether it would accept a create, before anything is touched.
 //!
-//! One object a kind, and every one that a plugin changes; with `--dry-run=server` all of them. Schema, unknown fields
-//! and admission are then known to agree. A namespace that is not there yet is no obstacle: the question is asked in
-//! one that is, so that nothing has to be created to ask.
+//! One object a kind, and every one that a plugin changes; with `--dry-run=server` all of them. This checks schema, unknown
+//! fields and admission. If an object's namespace doesn't exist yet, the server is asked in one that does, so that the check
+//! creates nothing.
 
 use std::collections::BTreeSet;
 
@@ -21,10 +21,10 @@ use crate::phases::copy;
 use crate::plugins::calls;
 use crate::requests::side_by_side::{self, DRY_RUNS};
 
-/// The namespace to ask in for objects whose own is not there yet.
+/// The namespace to ask in for objects whose own doesn't exist yet.
 const ELSEWHERE: &str = "default";
 
-/// Asks about the plan's objects but those in `known`; `missing` are the namespaces that the target lacks.
+/// Asks about the plan's objects except those in `known`; `missing` are the namespaces that the target lacks.
 pub(crate) async fn ask(
     job: &Job,
     base: &Base,
@@ -48,8 +48,8 @@ pub(crate) async fn ask(
     Ok(refusals)
 }
 
-/// Asks plugins' pure hooks about every object once, so that a clash or a patch out of bounds shows before the pause. Gives
-/// those that some plugin changes on their way: of a plugin that sees every object that may be one.
+/// Calls plugins' pure hooks once for every object, so that a conflict or a patch out of bounds shows before the pause. Returns
+/// the objects that some plugin changes; for a plugin that sees every object, any object may be one.
 async fn rehearse<'a>(
     job: &Job,
     base: &Base,
@@ -74,7 +74,7 @@ async fn ask_one(
 ) -> Result<Option<Refusal>, Failure> {
     let object = base.object(step)?;
     let kind = &job.kind_of_copy(object)?;
-    // Owners do not exist yet; the references' shape is what matters here.
+    // Owners don't exist yet; only the references' shape matters here.
     let owners: Vec<_> = object.meta.owner_references.clone();
     let (mut sent, adapted) = copy::body_of(job, object, &owners).await?;
     if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
@@ -114,8 +114,8 @@ async fn ask_one(
                 "install the same or a newer version of its provider in the target",
             )))
         }
-        // Ours from an earlier run, one that is used as it is, or one of the same name in the namespace asked in: the
-        // schema was checked all the same.
+        // Our own copy from an earlier run, an object that is used unchanged, or one of the same name in the namespace asked in:
+        // the server has checked the schema all the same.
         Err(PlaceError::AlreadyExists(_)) => Ok(None),
         Err(
             error @ (PlaceError::Invalid(_)

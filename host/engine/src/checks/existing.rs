@@ -1,7 +1,7 @@
-//! What is already in the target where something is to be created.
+//! Objects that already exist in the target under a name to be created.
 //!
-//! An object there is never overwritten unless it carries this move's mark. What others need too (cluster-scoped
-//! objects, shared classes) is used if it says the same; anything else of the same name stops the move.
+//! An existing object is never overwritten unless it carries this move's mark. Objects that others need too (cluster-scoped
+//! objects, shared classes) are used if their content matches; any other object of the same name stops the move.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use crate::outcome::failure::Failure;
 use crate::requests::listing;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 
-/// Objects that need not be created: they are there and stay as they are.
+/// Objects that need not be created: they exist and stay unchanged.
 pub(crate) type Used = BTreeMap<Key, Uid>;
 
-/// Looks at every name that is to be created.
+/// Looks up every name that is to be created.
 pub(crate) async fn look(job: &Job, base: &Base) -> Result<(Used, Vec<Refusal>), Failure> {
     let there = metas(job, base, Side::Target).await?;
     let (mut used, mut refusals) = (Used::new(), Vec::new());
@@ -53,9 +53,9 @@ pub(crate) async fn look(job: &Job, base: &Base) -> Result<(Used, Vec<Refusal>),
 }
 
 pub(crate) enum Verdict {
-    /// It says the same: its UID serves.
+    /// Its content matches: its UID is used.
     Use(Uid),
-    /// It went away in the meantime.
+    /// It was deleted in the meantime.
     Gone,
     /// It is not ours.
     Foreign(Refusal),
@@ -82,8 +82,8 @@ pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict
     Ok(Verdict::Foreign(foreign(&step.key, &there.meta)))
 }
 
-/// Whether one object may serve several moves: what is kept in the source because others need it, and classes with
-/// their templates, which many Clusters use.
+/// Whether one object can serve several moves: objects kept in the source because others need them, and classes with their
+/// templates, which many Clusters use.
 fn shareable(base: &Base, step: &Step) -> bool {
     let class = |key: &Key| is_cluster_class(&key.group_kind);
     let below_class =
@@ -92,7 +92,7 @@ fn shareable(base: &Base, step: &Step) -> bool {
     matches!(step.fate, Fate::Keep(_)) || class(&step.key) || template()
 }
 
-/// The refusal for an object of the same name that is someone else's.
+/// The refusal for an object of the same name that belongs to someone else.
 pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
     let whose = match there.annotations.get(pivot_core::names::MARK) {
         Some(id) => format!(" (an earlier move, {id}, created it)"),
@@ -111,10 +111,10 @@ pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
     }
 }
 
-/// The paths in which an object of the target lacks what the source's says, metadata of no meaning left out.
+/// The paths in which the target's object lacks content of the source's, apart from irrelevant metadata.
 fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
     let mut wanted = source.value().map_err(|error| Failure::Object(Side::Source, error))?;
-    // Status is its controllers' business on each side; so are labels and annotations of cluster-wide objects.
+    // Status belongs to each side's controllers; so do labels and annotations of cluster-wide objects.
     if let Some(map) = wanted.as_object_mut() {
         map.remove("status");
         map.remove("metadata");
@@ -123,7 +123,7 @@ fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> 
     Ok(body::lost(&wanted, &there))
 }
 
-/// The metadata of everything on a side that has a name, kind and namespace of the plan's.
+/// The metadata of every object on a side with a name, kind and namespace of the plan.
 pub(crate) async fn metas(job: &Job, base: &Base, side: Side) -> Result<BTreeMap<Key, Meta>, Failure> {
     let mut wanted = Vec::new();
     for (gk, namespaces) in base.places() {

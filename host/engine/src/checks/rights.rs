@@ -1,4 +1,4 @@
-//! Whether the users of both sides may do what the run will do, asked before it does any of it.
+//! Whether the users of both sides have permission for everything the run will do, checked before it does any of it.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::base::Base;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 
-/// What the run will do, asked of both API servers first.
+/// Asks both API servers about everything that the run will do.
 pub(crate) async fn missing(job: &Job, base: &Base, makes_namespaces: bool) -> Result<Vec<Refusal>, Failure> {
     let mut asked: [BTreeSet<Access>; 2] = Default::default();
     let [source, target] = &mut asked;
@@ -27,7 +27,7 @@ pub(crate) async fn missing(job: &Job, base: &Base, makes_namespaces: bool) -> R
             subresource: "".into(),
             namespace: namespace.clone(),
         };
-        // What is kept is paused and un-paused all the same.
+        // Kept objects are paused and un-paused too.
         source.extend(["get", "list", "watch", "patch"].map(|verb| access(verb, there)));
         if step.fate == Fate::Move && job.hands_over() {
             source.insert(access("delete", there));

@@ -11,7 +11,7 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::state::lease;
 
-/// Refuses when both sides are one place.
+/// Refuses if both sides are one place.
 pub(crate) async fn two_places(
     source: &Handle,
     target: &Handle,
@@ -49,8 +49,7 @@ pub(crate) async fn two_places(
     }))
 }
 
-/// Where kube-system may not be read: whether a lease with a name of its own, created in the source, shows in the
-/// target.
+/// If kube-system can't be read: whether a temporary Lease with a unique name, created in the source, shows up in the target.
 async fn probe_lease_shows(
     source: &Handle,
     target: &Handle,

@@ -1,5 +1,5 @@
-//! The first reading of the source, begun beside the reading of the records: those may yet say that a move is under way
-//! which has another scope, or which is past all looking. Then it is dropped.
+//! The first reading of the source, begun while the records are read. If those show a move under way that has another scope, or
+//! is past the point where a reading helps, this one is dropped.
 
 use pivot_core::Both;
 use pivot_core::reach::Wishes;
@@ -12,11 +12,11 @@ use crate::outcome::failure::Failure;
 use crate::phases::namespaces::Namespaces;
 use crate::requests::side::Handle;
 
-/// What the first reading gave.
+/// The result of the first reading.
 pub(crate) struct FirstLook {
     scope: Scope,
     pub(crate) sight: Sight,
-    /// Namespaces of the target, asked for at the same time.
+    /// Namespaces of the target, looked up at the same time.
     pub(crate) namespaces: Namespaces,
 }
 
@@ -35,7 +35,7 @@ impl FirstLook {
         Ok(Self { scope: scope.clone(), sight, namespaces })
     }
 
-    /// Whether it looked at what is to be moved.
+    /// Whether it was read with this scope.
     pub(crate) fn is_of(&self, scope: &Scope) -> bool {
         self.scope == *scope
     }

@@ -1,4 +1,4 @@
-//! Which kinds both sides serve. Asked once per run.
+//! The kinds that both sides serve, asked once per run.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use pivot_core::{Both, GroupKind, Kind, Side};
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 
-/// The kinds both sides serve, at the versions they share.
+/// The kinds that both sides serve, at the versions they share.
 pub(crate) struct Kinds(Both<BTreeMap<GroupKind, Arc<Kind>>>);
 
 impl Deref for Kinds {
@@ -22,7 +22,7 @@ impl Deref for Kinds {
 }
 
 impl Kinds {
-    /// Asks one side alone: the other is gone.
+    /// Asks one side only, because the other is gone.
     pub(crate) async fn of_one(handle: &Handle) -> Result<Self, Failure> {
         let kinds = handle.retry(|| handle.place.kinds()).await;
         let kinds = kinds.map_err(|error| handle.failed("asking for the kinds", None, error))?;
@@ -33,7 +33,7 @@ impl Kinds {
         })
     }
 
-    /// Asks both sides, once per run.
+    /// Asks both sides.
     pub(crate) async fn ask(source: &Handle, target: &Handle) -> Result<Self, Failure> {
         let ask = async |handle: &Handle| {
             let kinds = handle.retry(|| handle.place.kinds()).await;
@@ -44,7 +44,7 @@ impl Kinds {
             here.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
         let mut listed = BTreeMap::new();
         if !target.can().judges {
-            // A directory serves what it is given.
+            // A directory serves the kinds it is given.
             let learnt = target.retry(|| target.place.learn(&there)).await;
             learnt.map_err(|error| target.failed("naming the kinds", None, error))?;
             served.extend(there.iter().map(|kind| (kind.group_kind.clone(), kind.clone())));
@@ -55,13 +55,13 @@ impl Kinds {
                 continue;
             };
             let kind = if source.can().judges { kind } else { labelled(&kind, &other) };
-            // Read in a version that the target can be written in.
+            // Read in a version in which the target can be written.
             match common_version(&kind, &other) {
                 Some(version) => {
                     served.insert(kind.group_kind.clone(), at_version(&other, &version));
                     listed.insert(kind.group_kind.clone(), at_version(&kind, &version));
                 }
-                // Nothing of it is copied; what is there can still be found.
+                // Objects of this kind are not copied; existing ones can still be found.
                 None => drop(listed.insert(kind.group_kind.clone(), kind)),
             }
         }
@@ -69,8 +69,8 @@ impl Kinds {
     }
 }
 
-/// A kind of files, as the definition of the cluster they go to labels it. What files say of themselves doesn't count: whoever
-/// wrote them could have roles and bindings made with our rights.
+/// A kind in files, with the labels of its definition in the target cluster. Labels in the files don't count: their author could
+/// have roles and bindings created with our permissions.
 fn labelled(kind: &Arc<Kind>, other: &Kind) -> Arc<Kind> {
     Arc::new(Kind { labels: other.labels, ..Kind::clone(kind) })
 }

@@ -1,5 +1,5 @@
-//! Why there is nothing to move where one namespace was asked for. Mostly its name is mistyped, or it is another cluster's:
-//! whether it is there, and where Clusters are, is worth two more requests.
+//! Why there is nothing to move in a requested namespace. Mostly its name is mistyped, or belongs to another cluster: whether it
+//! exists, and where Clusters are, is worth two more requests.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::outcome::failure::Failure;
 /// How many namespaces are named.
 const NAMED: usize = 5;
 
-/// The same failure; one that says that there is nothing to move says where there is something.
+/// The same failure; if there is nothing to move, it also says where Clusters are.
 pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
     match (failure, &job.options.scope.namespaces) {
         (Failure::Empty(why), Namespaces::One(name)) => {
@@ -34,7 +34,7 @@ pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
     }
 }
 
-/// In a directory a namespace is there as soon as something lies in it; who may not look is not told.
+/// In a directory a namespace exists once something is in it. Without permission to look, it doesn't count as missing.
 async fn is_missing(job: &Job, name: &str) -> bool {
     let namespace = GroupKind::new("", "Namespace");
     let Some(kind) = job.kinds.source.get(&namespace).filter(|_| job.source.can().judges) else {
@@ -43,7 +43,7 @@ async fn is_missing(job: &Job, name: &str) -> bool {
     matches!(job.source.get(kind, &Key::new(namespace, None, name)).await, Ok(None))
 }
 
-/// The namespaces in which there are Clusters; none where they may not be listed.
+/// The namespaces that have Clusters; `None` if the user can't list those.
 async fn with_clusters(job: &Job) -> Option<Vec<String>> {
     let kind = job.kinds.source.get(&GroupKind::new(GROUP_CLUSTER, "Cluster"))?;
     let metas = job.source.list_meta(kind, None).await.ok()?;

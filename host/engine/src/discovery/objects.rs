@@ -1,7 +1,7 @@
-//! Reading a side: which kinds there are, and every object that could have to do with the move.
+//! Reading a side: its kinds, and every object that could be relevant to the move.
 //!
-//! Kinds in parallel, one list each, no GET per object. What a class in another namespace names is the exception:
-//! a handful of objects, fetched one by one.
+//! Kinds in parallel, one list each, no GET per object. The exception is what a class in another namespace references: a handful
+//! of objects, fetched one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS, Work};
 
-/// Everything read of the source.
+/// Everything that was read from the source.
 pub(crate) struct Sight {
     pub(crate) inventory: Inventory,
-    /// Clusters of namespaces that are not moved: they may share classes with those that are.
+    /// Clusters of namespaces that don't move: they may share classes with Clusters that do.
     pub(crate) elsewhere: Vec<Object>,
     pub(crate) providers: Vec<Provider>,
-    /// Words of caution about what was not read, each with its code.
+    /// Warnings about what was not read, each with its code.
     pub(crate) cautions: Vec<(&'static str, String)>,
 }
 
-/// Reads everything that could move, and what plugins want to see and reach: what doesn't depend on them before they are loaded.
+/// Reads everything that could move and, once plugins are loaded, the rest of what they want to see and reach.
 pub(crate) async fn discover(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -62,7 +62,7 @@ pub(crate) async fn discover(
         read_providers(handle, kinds, namespace)
     )?;
     let Clusters { here, elsewhere, caution } = clusters;
-    // Where a plugin made a list wider, the narrower one is part of it.
+    // If a plugin widened a list, the wider list includes the narrower one.
     let lists: BTreeMap<_, _> =
         lists.into_iter().chain(more).filter(|(list, _)| all.contains(list)).collect();
     let looked_for =
@@ -78,7 +78,7 @@ pub(crate) async fn discover(
     Ok(Sight { inventory, elsewhere, providers, cautions: caution.into_iter().chain(left).collect() })
 }
 
-/// What is in files of kinds that nobody asked for. In a cluster that is its own business; files were copied to be moved.
+/// Objects in files whose kinds the move doesn't read. A cluster may have such objects; files were copied to be moved.
 async fn left_in_files(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -106,7 +106,7 @@ async fn left_in_files(
     Ok((!left.is_empty()).then_some(("left-in-files", text)))
 }
 
-/// A kind, and the namespace of which its objects are read; none: all.
+/// A kind, and the namespace to read its objects from; `None` means all.
 type List<'a> = (&'a Arc<Kind>, Option<String>);
 
 /// Reads lists side by side.
@@ -130,7 +130,7 @@ async fn list_or_nothing(
     namespace: Option<&str>,
 ) -> Result<Listing, Failure> {
     match handle.list(kind, namespace).await {
-        // The definition went away between discovery and list: then there are no objects either.
+        // The definition was removed between discovery and list, so no objects are left either.
         Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => {
             Ok(Listing { objects: Vec::new(), resource_version: String::new() })
         }
@@ -144,8 +144,8 @@ struct Clusters {
     caution: Option<String>,
 }
 
-/// Clusters of all namespaces, because one elsewhere may use a class of this one. Where they may not be listed, only
-/// those that move are read.
+/// Clusters of all namespaces, because one elsewhere may use a class of this namespace. If the user can't list all, only those
+/// that move are read.
 async fn read_clusters(
     handle: &Handle,
     kind: Option<&Arc<Kind>>,
@@ -175,7 +175,7 @@ async fn read_clusters(
     }
 }
 
-/// The provider inventory, and the Secrets of infrastructure providers' namespaces: global identities own some.
+/// The provider inventory, and the Secrets in infrastructure providers' namespaces: global identities own some.
 async fn read_providers(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -198,14 +198,14 @@ async fn read_providers(
         .map(|provider| provider.namespace.as_str())
         .collect();
     let mut secrets = Vec::new();
-    // Of all namespaces they are read already.
+    // In a move of all namespaces, these were already read.
     let more = namespace.is_some() && handle.side == Side::Source;
     if let Some(secret) = kinds.get(&GroupKind::new("", "Secret")).filter(|_| more) {
         let lists = namespaces.into_iter().map(|namespace| -> Work<'_, Vec<Object>> {
             async move {
                 match list_or_nothing(handle, secret, Some(namespace)).await {
                     Ok(listing) => Ok(listing.objects),
-                    // Not everyone who may move a namespace may read a provider's credentials.
+                    // Users with permission to move a namespace may have none to read a provider's credentials.
                     Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
                     Err(failure) => Err(failure),
                 }
@@ -217,8 +217,8 @@ async fn read_providers(
     Ok((providers, secrets))
 }
 
-/// Adds the ClusterClasses of other namespaces that Clusters name, and the templates those name: by themselves, whatever plugins
-/// reach there.
+/// Adds the ClusterClasses of other namespaces that Clusters reference, and the templates that those classes reference,
+/// regardless of plugins' reach.
 async fn with_distant_classes(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -228,7 +228,7 @@ async fn with_distant_classes(
     if wanted.is_empty() {
         return Ok(objects);
     }
-    // One that is nowhere is the plan's to refuse, with all the rest.
+    // The plan refuses a missing one, together with all other refusals.
     let mut found = each_by_name(handle, kinds, wanted).await?;
     let mut templates = BTreeSet::new();
     for class in &found {
@@ -240,7 +240,7 @@ async fn with_distant_classes(
     Ok(objects)
 }
 
-/// Those of these objects that are there.
+/// Those of these objects that exist.
 async fn each_by_name(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,

@@ -1,4 +1,4 @@
-//! From what was read to a plan, with what plugins say in between.
+//! From a reading to a plan, with plugins' relations in between.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::discovery::objects::Sight;
 use crate::outcome::failure::Failure;
 use crate::plugins::hooks::Hooks;
 
-/// What plugins want listed.
+/// The lists that plugins want.
 pub(crate) fn wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
     Wishes {
         kinds: plugins.iter().flat_map(|plugin| plugin.describe().kinds.iter().cloned()).collect(),
@@ -22,8 +22,8 @@ pub(crate) fn wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
     }
 }
 
-/// Those of these kinds that some plugin holds, restores or settles: it knows how to move them. One that only looks at
-/// them does not.
+/// The kinds among these that some plugin holds, restores or settles, and so knows how to move. A plugin that only looks at a
+/// kind doesn't count.
 pub(crate) fn handled(
     plugins: &[Arc<dyn Hooks>],
     kinds: impl IntoIterator<Item = GroupKind>,
@@ -34,7 +34,7 @@ pub(crate) fn handled(
     kinds.into_iter().filter(|kind| plugins.iter().any(|plugin| knows(plugin, kind))).collect()
 }
 
-/// Asks every plugin about every object it wants to see, and may.
+/// Calls every plugin for every object that it wants to see and is allowed to see.
 pub(crate) async fn relate(
     sight: &Sight,
     scope: &Scope,
@@ -66,7 +66,7 @@ pub(crate) async fn relate(
                     Relation::Need(what) => {
                         relations.needs.push(Need { object: uid(), what, plugin: name.clone() })
                     }
-                    // The first plugin that wants it counts: their order is the operator's.
+                    // The first plugin that wants it counts: the operator chooses their order.
                     Relation::Leave(why) => {
                         relations.leaves.entry(uid()).or_insert_with(|| reason(why));
                     }
@@ -78,7 +78,7 @@ pub(crate) async fn relate(
     Ok(relations)
 }
 
-/// The plan, and what plugins said on the way to it.
+/// Makes the plan, and returns it with plugins' statements.
 pub(crate) async fn make(
     sight: &Sight,
     scope: &Scope,

@@ -50,7 +50,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         .collect()
 }
 
-/// The same in words, for what a move leaves behind: `dependents-lost Machine.cluster.x-k8s.io`.
+/// The same in words, for the summary that a move leaves behind: `dependents-lost Machine.cluster.x-k8s.io`.
 pub(crate) fn accepted_in_words(options: &Options) -> Vec<String> {
     let words = |event| {
         let Event::Accepted { danger, kinds } = event else { return None };

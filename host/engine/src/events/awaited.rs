@@ -7,14 +7,14 @@ use pivot_core::hooks::Finding;
 use pivot_core::{Key, Side};
 use serde::{Deserialize, Serialize};
 
-/// One thing that is waited for.
+/// One item that a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Awaited {
     /// The object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<Key>,
-    /// Where it is.
+    /// The side it is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
     /// The plugin that waits for it.
@@ -28,7 +28,7 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// An object's state.
+    /// Waits for an object's state.
     pub(crate) fn object(key: &Key, side: Side, what: &str) -> Self {
         Self {
             object: Some(key.clone()),
@@ -39,7 +39,7 @@ impl Awaited {
         }
     }
 
-    /// What a plugin waits for.
+    /// Waits for a plugin's finding to clear.
     pub(crate) fn plugin(plugin: &str, finding: &Finding) -> Self {
         Self {
             object: finding.object.clone(),
@@ -50,12 +50,12 @@ impl Awaited {
         }
     }
 
-    /// Neither an object's nor a plugin's.
+    /// A wait for neither an object nor a plugin.
     pub(crate) fn plain(what: String) -> Self {
         Self { object: None, side: None, plugin: None, what, remedy: String::new() }
     }
 
-    /// A line for all that wait for the same, with the first `most` names of each kind.
+    /// One line for all waits that say the same, with the first `most` names of each kind.
     pub fn lines(awaited: &[Self], most: usize) -> Vec<String> {
         grouped(awaited).iter().map(|group| line(group, most)).collect()
     }
@@ -83,7 +83,7 @@ fn line(group: &Group<'_, Awaited>, most: usize) -> String {
     if remedy.is_empty() { text } else { format!("{text}; {remedy}") }
 }
 
-/// As people read it: `Machine ns/m in the source: not paused yet`.
+/// In the form that users see: `Machine ns/m in the source: not paused yet`.
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         grouped([self]).iter().try_for_each(|group| f.write_str(&line(group, NAMES)))

@@ -3,19 +3,19 @@
 use pivot_core::plan::Plan;
 use serde::{Deserialize, Serialize};
 
-/// How much a plan is.
+/// The size of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// Objects that are copied.
     pub objects: usize,
-    /// Of them, those that are deleted from the source.
+    /// How many of these are deleted from the source.
     pub moved: usize,
-    /// Of them, those that stay in the source too.
+    /// How many of these stay in the source too.
     pub kept: usize,
-    /// Clusters among them.
+    /// How many of these are Clusters.
     pub clusters: usize,
-    /// ClusterClasses among them.
+    /// How many of these are ClusterClasses.
     pub cluster_classes: usize,
     /// Objects that were read and stay.
     pub stay: usize,

@@ -1,4 +1,4 @@
-//! Events survive a link, and `docs/events.md` knows them all.
+//! Events survive a link, and `docs/events.md` lists them all.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -76,7 +76,7 @@ fn name(event: &Event) -> String {
     serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned()
 }
 
-/// Fails to compile for a kind of event that is new: `samples` needs one, too.
+/// A new kind of event fails to compile here, because `samples` needs one, too.
 fn place(event: &Event) -> usize {
     match event {
         Event::Looking { .. } => 0,
@@ -141,7 +141,7 @@ fn what_is_accepted_is_reported_by_danger_and_kind() {
     );
 }
 
-/// The row of the table that an event has.
+/// An event's row in the table.
 fn row(name: &str) -> &'static str {
     DOCS.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).unwrap_or_else(|| panic!("{name}"))
 }
@@ -168,7 +168,7 @@ fn the_examples_are_events_one_of_each_kind() {
     assert_eq!(names(&events), names(&samples()));
 }
 
-/// The words of an enum, as serde refuses an unknown one by naming them all.
+/// The words of an enum, taken from serde's error for an unknown one, which lists them all.
 fn words<T: serde::de::DeserializeOwned + fmt::Debug>() -> Vec<String> {
     let refusal = serde_json::from_value::<T>(json!("?")).unwrap_err().to_string();
     let (_, known) = refusal.split_once("expected ").unwrap();
@@ -184,7 +184,7 @@ fn verbs_dangers_and_states_are_in_the_docs() {
     }
 }
 
-/// Codes are literals where events are made: those of this crate are all in the docs.
+/// Codes are literals where events are made: all codes of this crate are in the docs.
 #[test]
 fn the_codes_of_notes_and_warnings_are_in_the_docs() {
     let mut found = 0;

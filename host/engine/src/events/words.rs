@@ -1,4 +1,4 @@
-//! What happens to objects and leases, and which dangers there are: words that programs may compare.
+//! The changes to objects and leases, and the dangers: words that programs can compare.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
-    /// Paused as Cluster API has it.
+    /// Paused in Cluster API's own way.
     Paused,
     /// Held by a plugin's patch.
     Held,
-    /// Created from the source's.
+    /// Created from the source object.
     Created,
-    /// Brought up to date: an earlier run, or a controller, had created it.
+    /// Updated: an earlier run, or a controller, had created it.
     Updated,
-    /// Found, and used as it is.
+    /// Found, and used unchanged.
     Used,
     /// Un-paused, or no longer held.
     Resumed,
@@ -22,7 +22,7 @@ pub enum Verb {
     Kept,
     /// Deleted from the source.
     Deleted,
-    /// Un-paused as the last step, after plugins had their way with it.
+    /// Un-paused as the last step, after plugins settled it.
     Settled,
     /// Removed from the target by a rollback.
     Removed,
@@ -38,11 +38,11 @@ pub enum Danger {
     DependentsLost,
     /// Kinds that are dangerous to move have no plugin.
     NoPlugin,
-    /// What somebody else paused is moved.
+    /// Objects that someone else paused are moved.
     AlreadyPaused,
     /// Clusters and Machines that are not provisioned are moved.
     NotProvisioned,
-    /// The source is files, and nobody knows whether what they are a copy of still runs.
+    /// The source is files, and it is unknown whether the clusters they were copied from still run.
     SourceMayLiveOn,
     /// Shared objects of the target are used although they differ.
     ExistingDiffers,
@@ -54,7 +54,7 @@ pub enum Danger {
     TargetUnconfirmed,
     /// Another run's lease is not waited for.
     LeaseTakenOver,
-    /// The plugins are not those that the move was begun with.
+    /// The plugins differ from those that the move was begun with.
     PluginsChanged,
     /// The move is finished without its source.
     SourceGone,
@@ -66,10 +66,10 @@ pub enum Danger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeaseState {
-    /// It has it.
+    /// It holds the lease.
     Taken,
-    /// Another run has it, which may be dead.
+    /// Another run, which may be dead, holds it.
     Waiting,
-    /// It was taken from another run, which must have noticed before anything else is done.
+    /// It was taken from another run, and nothing else is done until that run must have noticed.
     TakenOver,
 }

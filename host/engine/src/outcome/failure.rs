@@ -1,7 +1,7 @@
-//! What can go wrong in a run, in words.
+//! What can go wrong in a run, with the messages.
 //!
-//! At the edge of the engine a failure becomes a [`Stop`](crate::Stop): the same, plus the state of both sides, what to
-//! type next and the exit code.
+//! At the edge of the engine a failure becomes a [`Stop`](crate::Stop), which adds the state of both sides, what to type next and
+//! the exit code.
 
 use std::fmt;
 
@@ -22,11 +22,11 @@ use crate::requests::halt::Halt;
 pub enum Exit {
     /// Unexpected error.
     Unexpected = 1,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage = 2,
-    /// Refused; nothing is changed, or everything is undone.
+    /// Refused; nothing was changed, or everything was undone.
     Refused = 3,
-    /// Stopped part-way; the source is still the truth.
+    /// Stopped part-way; the source is still authoritative.
     PartWay = 4,
     /// Stopped after the point of no return.
     PastCommit = 5,
@@ -45,34 +45,34 @@ pub enum Exit {
 /// What failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// Checks said no.
+    /// Checks refused the move.
     Refused(Vec<Refusal>),
     /// Nothing to move, and why.
     Empty(String),
     /// There is no move to resume or to roll back.
     NoMove,
-    /// There are several, and the command must name the one it is about; each in words.
+    /// There are several moves, and the command must name one; a description of each.
     Several(Vec<String>),
-    /// A request failed for good.
+    /// A request failed, after any retries.
     Place {
-        /// Where.
+        /// On which side.
         side: Side,
         /// What was being done: `creating`, `listing secrets`.
         doing: String,
-        /// With which object.
+        /// The object.
         object: Option<Box<Key>>,
-        /// What came back.
+        /// The error.
         error: PlaceError,
     },
-    /// A side has not answered once.
+    /// A side has never answered.
     Unreachable {
-        /// Which.
+        /// Which side.
         side: Side,
-        /// What it is called: its server.
+        /// Its name: the server.
         place: String,
-        /// Where that was named.
+        /// Where the user named it.
         named_in: Option<String>,
-        /// What came back.
+        /// The last error.
         why: String,
     },
     /// A body could not be read.
@@ -85,80 +85,80 @@ pub enum Failure {
     Hook {
         /// Which plugin.
         plugin: String,
-        /// In which hook.
+        /// Which hook.
         hook: Hook,
-        /// On which object.
+        /// For which object.
         object: Option<Box<Key>>,
-        /// What it said.
+        /// Its error.
         error: HookError,
     },
     /// The target did not keep what was sent.
     Lost {
-        /// Of which object.
+        /// The object.
         object: Key,
         /// Which fields.
         fields: Vec<String>,
     },
     /// A source object changed after it was copied.
     Changed {
-        /// Which.
+        /// The object.
         object: Key,
-        /// Which fields.
+        /// Which fields changed.
         fields: Vec<String>,
     },
     /// Someone asked for a stop.
     Halted(Halt),
-    /// The command can't be meant for the move that is under way; nothing was done.
+    /// The command can't apply to the move under way; nothing was done.
     Declined(String),
-    /// The command names an end of another sort than the move's target; nothing was done.
+    /// The command names a target of another type (directory or cluster) than the move's; nothing was done.
     OtherEnd {
         /// The move under way.
         move_id: String,
-        /// Whether that copies into a directory.
+        /// Whether that move copies into a directory.
         into_directory: bool,
     },
-    /// The move was finished without its source, which has come back; and how that is known.
+    /// The move was finished without its source, which has come back; with the evidence.
     Stale(String),
-    /// The target has the record of a move that its source knows nothing of.
+    /// The target has the record of a move that its source has no record of.
     Orphan(String),
-    /// Whether the commit was written is not known.
+    /// It is unknown whether the commit was written.
     Undecided(Box<Failure>),
-    /// The record can't be used.
+    /// The record is unusable.
     Record(String),
-    /// The plugins were refused. Whoever loads them knows why.
+    /// The plugins were refused. The caller that loads them knows why.
     PluginsRefused,
-    /// The plugins are not the record's.
+    /// The plugins differ from the record's.
     Plugins {
         /// The move.
         move_id: String,
-        /// Those that it was begun with, in words.
+        /// The plugins that the move was begun with, in words.
         begun: String,
         /// What can be done.
         remedy: Box<Remedy>,
     },
-    /// Controllers of the target did not show in time that they took these over.
+    /// The target's controllers did not show in time that they took over these objects.
     NotTakenOver(Vec<Awaited>),
     /// Some objects could not be released; everything else is done.
     Unsettled(Vec<Held>),
-    /// A thing that can't happen, happened.
+    /// An internal error: a bug in pivot-host.
     Bug(String),
 }
 
 /// An object that could not be released.
 #[derive(Clone, Debug, Serialize)]
 pub struct Held {
-    /// Which.
+    /// The object.
     pub object: Key,
     /// Why.
     pub why: String,
 }
 
-/// A failure as people read it, a line a piece.
+/// A failure as users read it, split into lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// What failed, then one for each thing that it lists.
+    /// What failed, then a line for each item that it lists.
     pub lines: Vec<String>,
-    /// How many things more there are.
+    /// How many more items there are.
     pub more: usize,
 }
 
@@ -168,8 +168,8 @@ impl Failure {
         Self::Refused(vec![refusal])
     }
 
-    /// What failed, and a line for each thing that it lists. What others wrote may break no line: whoever prints them knows
-    /// where ours end. What says the same of several objects is one line, with the first of their names unless `all` are asked for.
+    /// What failed, and a line for each item. Foreign text must not break lines: callers rely on where ours end. Items that say
+    /// the same about several objects share a line, with the first few names unless `all` are asked for.
     pub fn lines(&self, all: bool) -> Lines {
         let (most, names) = if all { (usize::MAX, usize::MAX) } else { (LINES, NAMES) };
         match self {
@@ -293,7 +293,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// As many lines as a person reads.
+/// How many lines a person reads.
 const LINES: usize = 20;
 
 fn listed(head: &str, lines: Vec<String>, most: usize) -> Lines {
@@ -302,7 +302,7 @@ fn listed(head: &str, lines: Vec<String>, most: usize) -> Lines {
     Lines { lines: [head.to_owned()].into_iter().chain(lines).collect(), more }
 }
 
-/// What plugins found, a line for all that say the same.
+/// Plugins' findings, with one line for all that say the same.
 fn found(findings: &[(String, Finding)], names: usize) -> Vec<String> {
     let groups = groups(findings, |(plugin, finding)| {
         let Finding { severity: _, code, message, object, remedy } = finding;

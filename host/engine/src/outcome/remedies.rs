@@ -1,5 +1,5 @@
-//! What can be done about a plugin, or a wait, that stopped a move. That depends on how far the move is: from the first pause on its record
-//! names the plugins, and a run that resumes it needs the same, past the commit unless the change is accepted.
+//! What users can do about a plugin, or a wait, that stopped a move. That depends on how far the move is: from the first pause on
+//! its record names the plugins, and a run that resumes it needs the same ones; past the commit it can accept others.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use pivot_core::remedy::Remedy;
 
 use crate::outcome::failure::{Exit, Failure};
 
-/// What to do about a stop that plugins made.
+/// What to do about a stop caused by plugins.
 pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     match (failure, exit) {
         (Failure::Hook { plugin, hook, .. }, _) => of_hook(plugin.clone(), *hook, exit),

@@ -11,41 +11,41 @@ use crate::leftover::Leftover;
 use crate::outcome::under_way::MoveStatus;
 use crate::phases::sequence::Done;
 
-/// A move that came to its end.
+/// A move that was completed.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The move's id.
     pub move_id: String,
-    /// What was done.
+    /// What it did.
     pub done: Done,
     /// How long each phase took.
     pub times: Vec<(Phase, Duration)>,
 }
 
-/// Where moves stand.
+/// The state of moves.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
-    /// Those under way.
+    /// The moves under way.
     pub moves: Vec<MoveStatus>,
-    /// Who holds which lock.
+    /// The locks and their holders.
     pub locks: Vec<LockStatus>,
-    /// The side that does not answer, and why: the records are the other side's then.
+    /// The side that does not answer, and why; the records are then the other side's.
     pub silent: Option<(Side, String)>,
     /// The side that was not given.
     pub missing: Option<Side>,
-    /// The last moves that ended, as far as the two sides still know, the latest first.
+    /// The last moves that ended, as far as the two sides still have them, the latest first.
     pub finished: Vec<Finished>,
-    /// What is left in the source, where both sides answer and no move is under way.
+    /// What is left in the source, if both sides answer and no move is under way.
     pub left: Option<Leftover>,
 }
 
-/// Who holds a lock, and for which move.
+/// The holder of a lock, and the move it is for.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LockStatus {
     /// The Lease.
     pub name: String,
-    /// Who holds it; empty where nobody does, and a move that stopped midway claims it.
+    /// The holder; empty if there is none, and a move that stopped midway claims the lock.
     pub holder: String,
     /// The move.
     #[serde(skip_serializing_if = "Option::is_none")]

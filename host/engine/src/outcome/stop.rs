@@ -1,4 +1,4 @@
-//! How a run ended that did not finish its move.
+//! The outcome of a run that did not finish its move.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,39 +17,39 @@ use crate::outcome::tally::Counts;
 pub enum Next {
     /// See how far the move is.
     Status,
-    /// Go on.
+    /// Continue the move.
     Resume,
-    /// Undo it.
+    /// Undo the move.
     Rollback,
-    /// Go on without the source, if that is lost for good.
+    /// Continue without the source, if that is lost for good.
     ResumeWithoutSource,
-    /// Undo it without the target, if that is lost for good.
+    /// Undo the move without the target, if that is lost for good.
     RollbackWithoutTarget,
 }
 
-/// How a run ended that did not get to its end.
+/// The outcome of a run that did not get to its end.
 #[derive(Debug)]
 pub struct Stop {
     /// What failed.
     pub failure: Failure,
-    /// The phase it was in; none where nothing had been written down.
+    /// The phase it was in; `None` if nothing had been recorded.
     pub phase: Option<Phase>,
     /// The exit code.
     pub exit: Exit,
-    /// What state both sides are in now.
+    /// The state of both sides now.
     pub standing: String,
-    /// What makes sense now, best first.
+    /// The commands that make sense now, best first.
     pub next: Vec<Next>,
-    /// The move that is meant by that; none where no move is under way.
+    /// The move that these commands are about; `None` if no move is under way.
     pub move_id: Option<String>,
     /// How long each phase took that this run finished.
     pub times: Vec<(Phase, Duration)>,
-    /// What this run did to objects, undoing included.
+    /// The changes this run made to objects, including undoing.
     pub done: Counts,
 }
 
 impl Stop {
-    /// What can be done about what failed, where that is more than what [`Stop::next`] says; each is a way of its own.
+    /// How to fix what failed, beyond what [`Stop::next`] says; each remedy is an alternative.
     pub fn remedies(&self) -> Vec<Remedy> {
         remedies::of(&self.failure, self.exit)
     }

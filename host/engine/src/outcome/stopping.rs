@@ -1,4 +1,4 @@
-//! From a failure to a stop: what can be undone is undone, and the state of both sides is reported.
+//! From a failure to a stop: undoes what can be undone, and reports the state of both sides.
 
 use pivot_core::record::Phase;
 use pivot_places::PlaceError;
@@ -9,13 +9,13 @@ use crate::phases::sequence::ActiveMove;
 use crate::requests::halt::Halt;
 use crate::state::expiry::RUN_ACTIVE;
 
-/// What state both sides are in where a move was finished without its source.
+/// The state of both sides after a move was finished without its source.
 const STALE: &str =
     "this command changed nothing; the target has taken over, the source is complete and out of date";
-/// What state both sides are in where a move was rolled back while its target could not be reached.
+/// The state of both sides after a move was rolled back while its target could not be reached.
 const ORPHAN: &str = "this command changed nothing; the source is authoritative and was unpaused; the target may hold copies, paused";
 
-/// A failure before anything is known of a move under way: of that only this command can be answered for.
+/// A failure before any move under way is known: the report can vouch only for this command.
 pub(crate) fn unknown(failure: Failure) -> Stop {
     let (exit, next) = (exit_untouched(&failure), next_untouched(&failure));
     let standing = match failure {
@@ -35,18 +35,18 @@ pub(crate) fn unread(failure: Failure) -> Stop {
     stop
 }
 
-/// A failure where no move is under way, before one was begun.
+/// A failure while no move is under way, before one was begun.
 fn untouched(failure: Failure) -> Stop {
     Stop { standing: "nothing is changed on either side".to_owned(), ..unknown(failure) }
 }
 
-/// A command that can't be meant for the move under way: the command changed nothing, the move stands where it stood.
+/// A command that can't apply to the move under way: it changed nothing, and the move is in the same state as before.
 fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     let exit = exit_untouched(&failure);
     let next = match (phase.committed(), active.other_files) {
         (true, false) => vec![Next::Resume],
         (false, false) => vec![Next::Resume, Next::Rollback],
-        // Resuming takes the files that it was begun from.
+        // Resuming needs the files that the move was begun from.
         (true, true) => vec![Next::ResumeWithoutSource],
         (false, true) => vec![Next::Rollback],
     };
@@ -55,7 +55,7 @@ fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     stop_with(failure, Some(phase), exit, standing, next)
 }
 
-/// Between places that keep no record: what was written shows only in the target, and the same command goes on with it.
+/// Between places without records, only the target shows what was written, and the same command continues from there.
 fn unwritten(failure: Failure, phase: Phase) -> Stop {
     let exit = match exit_untouched(&failure) {
         Exit::Refused | Exit::Unexpected => Exit::PartWay,
@@ -71,7 +71,7 @@ fn next_untouched(failure: &Failure) -> Vec<Next> {
             vec![Next::Status]
         }
         Failure::Orphan(_) => vec![Next::Rollback],
-        // What the side that answers knows of a move is worth a look; and how far the other run is.
+        // What the reachable side knows of a move is worth a look, and so is the progress of another run.
         Failure::Place { error: PlaceError::Unavailable(_), .. } | Failure::Unreachable { .. } => {
             vec![Next::Status]
         }
@@ -82,7 +82,7 @@ fn next_untouched(failure: &Failure) -> Vec<Next> {
     }
 }
 
-/// What state both sides are in, by phase.
+/// The state of both sides, by phase.
 fn standing(active: &ActiveMove, phase: Phase) -> &'static str {
     if active.journal.record.is_of_files() {
         return match phase {
@@ -126,7 +126,7 @@ fn exit_untouched(failure: &Failure) -> Exit {
     }
 }
 
-/// A failure on the way: undoes what can be undone, and says what state they are in and what was done.
+/// A failure during a move: undoes what can be undone, and reports the state of both sides and what was done.
 pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
     let stop = undone(active, failure).await;
     let move_id = active.journal.is_written().then(|| active.job.move_id.clone());
@@ -149,7 +149,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     if !active.journal.is_written() {
         return unwritten(failure, phase);
     }
-    // One of the two sides knows nothing of what happened on the other.
+    // One side knows nothing of what happened on the other.
     if matches!(failure, Failure::Stale(_) | Failure::Orphan(_)) {
         return unknown(failure);
     }
@@ -161,7 +161,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         };
         return stop_with(failure, Some(phase), Exit::PastCommit, standing, vec![Next::Resume]);
     }
-    // Refusing to do something to a move is not a stop of that move.
+    // A refused command about a move is not a stop of that move.
     if matches!(
         failure,
         Failure::Declined(_) | Failure::OtherEnd { .. } | Failure::Plugins { .. } | Failure::NoMove
@@ -212,7 +212,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     }
 }
 
-/// A stop that did nothing: what was done is known to the run alone.
+/// A stop without undoing; only the run itself knows what it did.
 fn stop_with(
     failure: Failure,
     phase: Option<Phase>,

@@ -1,4 +1,4 @@
-//! What was done to objects so far, for a run that stops before its end.
+//! The changes to objects so far, for a run that stops before its end.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use pivot_core::GroupKind;
 
 use crate::events::{Event, Verb};
 
-/// How many objects of which kind each verb was done to.
+/// How many objects of each kind each verb was applied to.
 pub type Counts = BTreeMap<Verb, BTreeMap<GroupKind, usize>>;
 
 /// Counts while a run is at work.
@@ -15,7 +15,7 @@ pub type Counts = BTreeMap<Verb, BTreeMap<GroupKind, usize>>;
 pub(crate) struct Tally(Mutex<Counts>);
 
 impl Tally {
-    /// Counts an event that reports something done to an object.
+    /// Counts an event that reports a change to an object.
     pub(crate) fn note(&self, event: &Event) {
         if let Event::Object { verb, object, .. } = event {
             let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);

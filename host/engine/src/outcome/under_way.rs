@@ -4,17 +4,17 @@ use pivot_core::Side;
 use pivot_core::record::Record;
 use serde::{Deserialize, Serialize};
 
-/// Where one move stands.
+/// The state of one move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MoveStatus {
-    /// Whose record decides. Where that can't be read, the record is the other's, and the move may be further.
+    /// The side whose record decides. If that side can't be read, the record is the other's, and the move may be further.
     pub decides: Side,
     /// That record.
     pub record: Record,
-    /// Whether the move goes to another target than the one given.
+    /// Whether the move's target differs from the given one.
     pub elsewhere: bool,
-    /// Whether the move was rolled back without its target, which has a record of it still.
+    /// Whether the move was rolled back without its target, which still has a record of it.
     pub orphaned: bool,
     /// The side of this move that was not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

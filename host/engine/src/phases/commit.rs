@@ -1,7 +1,7 @@
-//! The last look before the point of no return: is the copy whole, and is it a copy of what the source is now?
+//! The last check before the point of no return: is the copy complete, and does it match the source as it is now?
 //!
-//! Up to here a change in the source is simply copied again. Afterwards the source is deleted state by state, and what
-//! was not copied would be lost.
+//! Before the commit, a change in the source is simply copied again. After it, the source is deleted state by state, and anything
+//! that was not copied would be lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::outcome::failure::Failure;
 use crate::phases::copy::{self, Copied, Copies};
 use crate::phases::pausing;
 
-/// What one look at both sides found.
+/// What one comparison of both sides found.
 pub(crate) enum Look {
-    /// The copy is whole and is a copy of what the source is.
+    /// The copy is complete and matches the source.
     Same,
-    /// The source moved on.
+    /// The source has changed.
     Moved,
 }
 
@@ -39,7 +39,7 @@ pub(crate) async fn look(job: &Job, copies: &Copies) -> Result<Look, Failure> {
     Ok(if unchanged(job, base, &source)? { Look::Same } else { Look::Moved })
 }
 
-/// Whether every copy is there, is the one that was made, lives, and has owners that are there.
+/// Whether every copy exists, is the object that was created, is not being deleted, and has owners that exist.
 fn whole(copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
     let uids: BTreeSet<&Uid> = here.values().map(|meta| &meta.uid).collect();
     for step in &copies.base.plan.steps {
@@ -65,7 +65,7 @@ fn whole(copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the source's objects are still in the state that was copied, none more and none less.
+/// Whether exactly the copied objects are in the source, still in the state that was copied.
 fn unchanged(job: &Job, base: &Base, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
     for step in &base.plan.steps {
         let copied = &base.object(step)?.meta;
@@ -76,12 +76,12 @@ fn unchanged(job: &Job, base: &Base, there: &BTreeMap<Key, Meta>) -> Result<bool
             return Ok(false);
         }
     }
-    // Of namespaces that are not moved only what is referred to was read.
+    // In namespaces that don't move, only referenced objects were read.
     let asked_for = |key: &&Key| job.options.scope.includes(key.namespace.as_deref());
     Ok(there.keys().filter(asked_for).all(|key| base.inventory.by_key(key).is_some()))
 }
 
-/// Brings the copies of an old reading of the source up to date with a new one. Says whether anything but versions had
+/// Brings the copies of an old reading of the source up to date with a new one. Returns whether anything other than versions had
 /// changed.
 pub(crate) async fn again(
     job: &Arc<Job>,
@@ -92,7 +92,7 @@ pub(crate) async fn again(
     before_pause::newcomers(job, base, &known).await?;
 
     let kept: BTreeSet<&Uid> = base.plan.steps.iter().map(|step| &step.uid).collect();
-    // Gone from the source: gone from the copy, dependents first.
+    // Objects gone from the source are removed from the copy, dependents first.
     let mut changed = false;
     for step in old.base.plan.steps.iter().rev().filter(|step| !kept.contains(&step.uid)) {
         if let Some(copied) = old.of(&step.uid).filter(|copied| !copied.used) {
@@ -142,7 +142,7 @@ pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failur
     let failed = |error| job.target.failed("removing", Some(key), error);
     match job.target.patch(kind, key, &strip).await {
         Ok(_) => {}
-        // Gone, or another object has the name now: ours is not there any more.
+        // Gone, or another object has the name now: our object no longer exists.
         Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => return Ok(()),
         Err(error) => return Err(failed(error)),
     }
@@ -151,7 +151,7 @@ pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failur
         Ok(()) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => {}
         Err(error) => return Err(failed(error)),
     }
-    // A controller may have put its finalizer back in between; on an object that is being deleted it can't.
+    // A controller may have restored its finalizer in between; on an object that is being deleted it can't.
     match job.target.get(kind, key).await? {
         Some(there) if there.meta.uid == *uid && there.meta.deleting() => {
             match job.target.patch(kind, key, &strip).await {
@@ -163,7 +163,7 @@ pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failur
     }
 }
 
-/// What is released, in which state and order.
+/// The objects to release, with their states, in order.
 pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Failure> {
     let base = &copies.base;
     let last = base.plan.steps.len().saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Creating the copies: owners first, each the moment its owners are there.
+//! Creating the copies: owners first, each object as soon as its owners exist.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -21,49 +21,49 @@ use crate::phases::pausing;
 use crate::plugins::calls::{self, Authors};
 use crate::requests::{ROUNDS, dataflow};
 
-/// What a copy became.
+/// The result of copying an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Copied {
-    /// Its id in the target.
+    /// The UID in the target.
     pub(crate) uid: Uid,
     /// Whether a plugin restored its status.
     pub(crate) restored: bool,
-    /// Whether it was there before and is used as it is.
+    /// Whether the target already had it and it is used unchanged.
     pub(crate) used: bool,
 }
 
-/// What was read of the source, and what became of it in the target.
+/// One reading of the source, and the copies of its objects in the target.
 pub(crate) struct Copies {
     pub(crate) base: Arc<Base>,
-    /// By the source's ids: what a dependent's owner became is found by what the dependent calls it.
+    /// By the source's UIDs: a dependent's owner reference leads to the owner's copy.
     made: BTreeMap<Uid, OnceLock<Copied>>,
 }
 
 impl Copies {
-    /// Those of a reading, as far as they are made already.
+    /// The copies of a reading, including those that are already made.
     pub(crate) fn new(base: &Arc<Base>, mut known: BTreeMap<Uid, Copied>) -> Self {
         let mut slot = |uid: &Uid| known.remove(uid).map_or_else(OnceLock::new, OnceLock::from);
         let made = base.plan.steps.iter().map(|step| (step.uid.clone(), slot(&step.uid))).collect();
         Self { base: base.clone(), made }
     }
 
-    /// What became of a step's object, or of any that was read with it.
+    /// The copy of a step's object, or of any object that was read with it.
     pub(crate) fn of(&self, uid: &Uid) -> Option<&Copied> {
         self.made.get(uid)?.get()
     }
 
-    /// The same, once all are made.
+    /// The same, once all copies are made.
     pub(crate) fn made(&self, step: &Step) -> Result<&Copied, Failure> {
         self.of(&step.uid).ok_or_else(|| Failure::Bug(format!("{} was not copied", step.key)))
     }
 
-    /// Whether some are still to be made.
+    /// Whether some copies are still to be made.
     pub(crate) fn incomplete(&self) -> bool {
         self.made.values().any(|copied| copied.get().is_none())
     }
 }
 
-/// The body that creates an object's copy, with what plugins change, and which plugins do.
+/// The body that creates an object's copy, with plugins' changes, and the plugins that made them.
 pub(crate) async fn body_of(
     job: &Job,
     object: &Object,
@@ -84,9 +84,9 @@ pub(crate) async fn body_of(
     Ok((body, wanted.map(|wanted| wanted.by)))
 }
 
-/// What this move paused goes into files as it was before: whoever restores them by other means unpauses Clusters and classes, and
-/// would leave anything else paused for good. Clusters stay paused, so that none runs before all of it is there, and what a
-/// plugin holds stays held.
+/// Objects that this move paused go into files as they were before: users who restore the files by other means unpause Clusters
+/// and classes, and would leave anything else paused for good. Clusters stay paused, so that none runs before everything is
+/// there, and plugins' holds stay too.
 fn undo_in_files(job: &Job, object: &Object) -> Option<Value> {
     let kind = &object.kind.group_kind;
     let stays = is_cluster(kind) || is_cluster_class(kind) || pausing::state(job, object) != Pausing::Paused;
@@ -161,7 +161,7 @@ async fn one(
         Err(error) => return Err(job.target.failed(creating(), Some(&step.key), quoting(error))),
     };
     let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
-    // The target's controllers may have put finalizers of their own on a copy that was there already.
+    // The target's controllers may have added finalizers of their own to a copy that already existed.
     let fields = match verb {
         Verb::Created => body::lost(&body, &answer),
         _ => body::lost(&content(&body, false), &content(&answer, false)),
@@ -182,8 +182,8 @@ enum Existing {
     Used(Uid),
 }
 
-/// The name is taken after all: by ourselves in an earlier run (or an answer that got lost), by a controller of the
-/// target below one of our objects, or by a stranger.
+/// The name is taken: by our own copy from an earlier run (or from a create whose answer got lost), by a controller of the target
+/// that created it under one of our objects, or by a stranger.
 async fn over_existing(
     job: &Job,
     step: &Step,
@@ -235,7 +235,7 @@ async fn over_existing(
     Err(job.target.failed("creating", Some(&step.key), PlaceError::Conflict("it keeps changing".into())))
 }
 
-/// Puts field ownership back: a server-side applier that finds its fields owned by someone else can't remove them.
+/// Restores field ownership: a server-side applier can't remove its fields if another manager owns them.
 async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<(), Failure> {
     let kind = &job.kind_of_copy(object)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;

@@ -1,8 +1,8 @@
 //! Evidence, before anything is deleted, that controllers of the target have taken over.
 //!
-//! Who is asked follows from the source ([`readiness`]). Of whom nothing could ever be seen is refused before the pause, so
-//! that nobody finds out after the point of no return that a target without controllers can't be told from one that has
-//! nothing to report.
+//! The source decides which controllers must show it ([`readiness`]). A controller that could never show it is refused before the
+//! pause. Otherwise users would only learn after the point of no return that a target without controllers looks the same as one
+//! whose controllers have nothing to report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::phases::{pausing, release};
 use crate::requests::side_by_side::{self, OBJECTS};
 use crate::requests::wait::{self, Enough, Wanted};
 
-/// Refuses what could be deleted without anybody ever seeing that a controller took over.
+/// Refuses objects that could be deleted without any evidence that a controller took over.
 pub(crate) fn possible(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
     if !job.hands_over() || job.options.no_wait {
         return Ok(Vec::new());
@@ -55,7 +55,7 @@ pub(crate) fn possible(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> 
     Ok(refusals.collect())
 }
 
-/// Whether a user paused it. What this move paused is awake for this purpose.
+/// Whether a user paused it. A pause by this move doesn't count.
 fn asleep(job: &Job, object: &Object) -> Result<bool, Failure> {
     let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Source, error))?;
     Ok(paused && !pause::is_ours(&object.meta, &job.move_id))
@@ -66,7 +66,7 @@ fn asked(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
         .map_err(|error| Failure::Object(Side::Source, error))
 }
 
-/// Waits until the target's controllers report what the source's did: written `since` the commit, by the target's clock.
+/// Waits until the target's controllers report what the source's did, written `since` the commit by the target's clock.
 pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &str) -> Result<(), Failure> {
     let unverified = unverified(job, list);
     if !unverified.is_empty() {
@@ -83,7 +83,7 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
     let unlisted = unlisted(job, list, known).await?;
     let mut moved = Vec::new();
     for entry in list.entries.iter().filter(|entry| !entry.used && (entry.fate == Fate::Delete || !deletes)) {
-        // What is not there any more nobody deletes.
+        // An object that no longer exists won't be deleted.
         let Some(object) = known.get(&entry.key).or_else(|| unlisted.get(&entry.key)) else { continue };
         let asleep = asleep(job, object)?;
         moved.push(Moved { key: &entry.key, object, asleep, held: entry.pausing == Pausing::Held });
@@ -119,8 +119,8 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
     }
 }
 
-/// What would be deleted and was not found where a resumed run looked, by its name: lists are of what is served and shown today, and
-/// what they lack would be deleted without anybody being asked.
+/// Objects that would be deleted but are missing where a resumed run looked, fetched by name: lists have only what is served and
+/// shown today, and objects missing from them would be deleted without a check of their controllers.
 async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Result<Known, Failure> {
     if job.options.source_gone {
         return Ok(Known::new());
@@ -137,7 +137,7 @@ async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Result<Known,
     Ok(found.into_iter().flatten().map(|object| (object.key(), object)).collect())
 }
 
-/// The kinds of which nobody saw that they were taken over, because somebody accepted that.
+/// The kinds that no controller was seen to take over, because a user accepted that.
 pub(crate) fn unverified(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
     let accepted = |kind: &GroupKind| job.options.no_wait || job.options.accept_unverified.contains(kind);
     let moved = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);

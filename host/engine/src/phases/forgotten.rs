@@ -1,7 +1,7 @@
-//! A committed move of which the source has no record any more.
+//! A committed move that the source has no record of any more.
 //!
-//! The source's record is removed when nothing is left to delete or to un-pause, and not before. Without it the target's
-//! record, which somebody may have written who has no business in the source, decides nothing there.
+//! The source's record is removed only when nothing is left to delete or un-pause. Without it, the target's record decides
+//! nothing in the source: its author may have no permissions there.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use crate::outcome::failure::Failure;
 use crate::requests::listing;
 use crate::requests::side_by_side::LISTS;
 
-/// Refuses where the source still has something that is to be deleted, or kept and still paused.
+/// Refuses if the source still has objects to delete, or objects to keep that are still paused.
 pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let mut wanted = BTreeMap::new();
     let mut worked_on: BTreeMap<&Uid, &Entry> = BTreeMap::new();
     for entry in list.entries.iter().filter(|e| e.fate == Fate::Delete || e.pausing != Pausing::Untouched) {
         worked_on.insert(&entry.uid, entry);
-        // What is not served has no objects either.
+        // A kind that is not served has no objects either.
         if let Some(kind) = job.kinds.source.get(&entry.key.group_kind) {
             wanted.insert((&entry.key.group_kind, &entry.key.namespace), kind.clone());
         }

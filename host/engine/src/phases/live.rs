@@ -1,4 +1,4 @@
-//! Resuming the target, and a look at its copies before anything is deleted.
+//! Resuming the target, and checking its copies before anything is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::phases::pausing;
 use crate::requests::listing;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 
-/// Source objects by key: as they were copied, or, in a run that takes a move up, as they are now.
+/// Source objects by key: as they were copied or, in a run that resumes a move, as they are now.
 pub(crate) type Known = BTreeMap<Key, Object>;
 
-/// Un-pauses the copies: classes first, a Cluster can't be reconciled without its class, and each write to a Cluster waits up
-/// to two seconds in Cluster API's webhook for a class that is not reconciled yet. `copied` saves reading them.
+/// Un-pauses the copies, classes first: a Cluster can't be reconciled without its class, and Cluster API's webhook delays each
+/// write to a Cluster by up to two seconds while its class is not reconciled yet. `copied` saves reading them.
 pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>) -> Result<(), Failure> {
     let paused = || list.entries.iter().filter(|entry| entry.pausing == Pausing::Paused && !entry.used);
     for classes in [true, false] {
@@ -43,8 +43,8 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
     Ok(())
 }
 
-/// Makes sure, before anything is deleted, that every copy is still there: nothing is given up for a copy that is gone,
-/// or for another object of its name.
+/// Makes sure, before anything is deleted, that every copy still exists: no source object is given up for a copy that is gone, or
+/// for another object of its name.
 pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let released = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let places: BTreeSet<(&GroupKind, Option<&String>)> =

@@ -1,7 +1,7 @@
-//! The target's namespaces: which are there, and making those that are not.
+//! The target's namespaces: which exist, and creating those that don't.
 //!
-//! Each is looked at once: beside the first reading of the source those that it is likely to name, the others when the plan is
-//! made, or when an object of theirs first appears.
+//! Each is looked up once: likely ones beside the first reading of the source, the others when the plan is made, or when the
+//! first object in them appears.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, NAMESPACES, Work};
 
-/// Those that were looked at, and whether they are there.
+/// The namespaces that were looked up, and whether they exist.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Namespaces {
     looked_at: BTreeMap<String, bool>,
-    /// Those that were not looked at are not there.
+    /// Namespaces that were not looked up don't exist.
     complete: bool,
 }
 
 impl Namespaces {
-    /// Those that a plan is likely to name, before there is one: the one that was asked for, or all that there are.
+    /// The namespaces that a plan is likely to name, before there is one: the requested namespace, or all that exist.
     pub(crate) async fn likely(target: &Handle, kinds: &Kinds, scope: &Scope) -> Result<Self, Failure> {
         let mut likely = Self::default();
         if !target.can().judges {
             return Ok(likely);
         }
-        // A server without them is told of when the first is to be made.
+        // A server without namespaces is reported when the first one is to be created.
         let Some(kind) = kinds.target.get(&GroupKind::new("", "Namespace")) else { return Ok(likely) };
         match &scope.namespaces {
             Scoped::One(name) => {
@@ -46,7 +46,7 @@ impl Namespaces {
                     likely.looked_at.extend(metas.into_iter().map(|meta| (meta.name, true)));
                     likely.complete = true;
                 }
-                // Then each is asked for by name.
+                // Each is then looked up by name.
                 Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {}
                 Err(failure) => return Err(failure),
             },
@@ -54,14 +54,14 @@ impl Namespaces {
         Ok(likely)
     }
 
-    /// Those of a plan.
+    /// The namespaces of a plan.
     pub(crate) async fn of(job: &Job, base: &Base) -> Result<Self, Failure> {
         let mut all = Self::default();
         all.look(job, base).await?;
         Ok(all)
     }
 
-    /// Looks at those of a plan that were not looked at yet.
+    /// Looks up the plan's namespaces that were not looked up yet.
     pub(crate) async fn look(&mut self, job: &Job, base: &Base) -> Result<(), Failure> {
         if !job.target.can().judges {
             return Ok(());
@@ -85,7 +85,7 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Those that are to be made.
+    /// The namespaces to create.
     pub(crate) fn missing(&self) -> BTreeSet<String> {
         self.looked_at.iter().filter(|(_, there)| !**there).map(|(name, _)| name.clone()).collect()
     }
@@ -95,7 +95,7 @@ async fn is_there(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<bool,
     let key = Key::new(kind.group_kind.clone(), None, name);
     match target.get(kind, &key).await {
         Ok(there) => Ok(there.is_some()),
-        // A namespace's user who may not read it: creating in it will tell.
+        // The user of a namespace may have no permission to read it: creating in it will show.
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(true),
         Err(failure) => Err(failure),
     }
@@ -104,7 +104,7 @@ async fn is_there(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<bool,
 /// The labels of namespaces, by name.
 pub(crate) type Labels = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The labels that namespaces have in the source. They go along: pod security and network policies are chosen by them.
+/// The labels that namespaces have in the source. They are copied: pod security and network policies select by them.
 pub(crate) async fn labels(job: &Job, names: &BTreeSet<String>) -> Labels {
     let labelled = names.iter().map(|name| -> Work<'_, (String, BTreeMap<String, String>)> {
         async move { Ok((name.clone(), labels_of(job, name).await)) }.boxed()
@@ -125,7 +125,7 @@ async fn labels_of(job: &Job, name: &str) -> BTreeMap<String, String> {
     }
 }
 
-/// Makes them, side by side.
+/// Creates them, side by side.
 pub(crate) async fn create(job: &Job, labelled: Labels) -> Result<(), Failure> {
     let work = labelled.into_iter().map(|(name, labels)| -> Work<'_, ()> {
         async move {

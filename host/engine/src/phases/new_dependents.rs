@@ -1,8 +1,8 @@
-//! What came into the source after the commit, below what is about to be deleted.
+//! Objects that were created in the source after the commit, as dependents of objects about to be deleted.
 //!
-//! Up to the commit whatever depends on a moved object is moved, left by a plugin or given up with `--accept-loss`. A
-//! target that is waited for, or a move that is resumed days later, gives people and controllers time to add more, which
-//! the garbage collector would take with its owner without a word.
+//! At the commit, every dependent of a moved object is moved, left by a plugin or given up with `--accept-loss`. While the target
+//! is waited for, or if the move is resumed days later, people and controllers have time to add more, and the garbage collector
+//! would silently delete those with their owners.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::outcome::failure::Failure;
 use crate::requests::listing::{self, Collection};
 use crate::requests::side_by_side::EMPTY_LISTS;
 
-/// Refuses where something that was created after the move began would be collected with what it deletes.
+/// Refuses if an object that was created after the move began would be garbage-collected with what the move deletes.
 pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> Result<(), Failure> {
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let namespaces: BTreeSet<String> = deleted.filter_map(|entry| entry.key.namespace.clone()).collect();
@@ -32,7 +32,7 @@ pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> 
     }
 }
 
-/// What may not be listed was warned of before the move began.
+/// Kinds that can't be listed were warned about before the move began.
 async fn listed(job: &Job, wanted: Vec<Collection>) -> Result<Vec<Bystander>, Failure> {
     let mut found = Vec::new();
     for ((kind, _), listed) in listing::metas(&job.source, EMPTY_LISTS, wanted).await? {

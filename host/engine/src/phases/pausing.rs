@@ -1,8 +1,8 @@
 //! Pausing and holding source objects, waiting until that is acknowledged, and undoing it on either side.
 //!
-//! Side by side: Clusters, with which every controller below comes to rest, ClusterClasses, and what no Cluster pauses
-//! (unowned roots of providers' kinds). Each pause is a matter between an object and its own controllers. What plugins hold
-//! comes after them, because the controllers of a Cluster that is not paused may still write to it.
+//! Paused side by side: Clusters, which bring every controller below them to rest, ClusterClasses, and objects that no Cluster
+//! pauses (unowned roots of providers' kinds). Each pause is a matter between an object and its own controllers. Plugins' holds
+//! come after that, because the controllers of a Cluster that is not paused may still write to the held objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,11 +31,11 @@ use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::requests::wait::{self, Wanted};
 use crate::requests::{ROUNDS, listing};
 
-/// Whether an object is paused by itself.
+/// Whether an object gets a pause of its own.
 pub(crate) fn pauses(step: &Step) -> bool {
     let gk = &step.key.group_kind;
     let global = step.key.namespace.is_none();
-    // Core objects have no controller that acknowledges a pause; global ones serve others, too.
+    // Core objects have no controller that acknowledges a pause; global objects serve others, too.
     let root = || step.after.is_empty() && !gk.group.is_empty() && !global;
     is_cluster(gk) || is_cluster_class(gk) || root()
 }
@@ -45,12 +45,12 @@ pub(crate) fn holds(job: &Job, step: &Step) -> bool {
     job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind))
 }
 
-/// Whether an object is paused by itself or held: what is neither is not written to before its copy is made.
+/// Whether an object gets a pause of its own or is held; no other object is written to before its copy is made.
 pub(crate) fn works_on(job: &Job, step: &Step) -> bool {
     pauses(step) || holds(job, step)
 }
 
-/// What the move did to an object, as it says itself.
+/// What the move did to an object, according to the object's annotations.
 pub(crate) fn state(job: &Job, object: &Object) -> Pausing {
     if !pause::is_ours(&object.meta, &job.move_id) {
         return Pausing::Untouched;
@@ -59,7 +59,7 @@ pub(crate) fn state(job: &Job, object: &Object) -> Pausing {
     if held { Pausing::Held } else { Pausing::Paused }
 }
 
-/// Pauses and holds what the plan says; says how many objects that changed.
+/// Pauses and holds what the plan says; returns how many objects that changed.
 pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> {
     let mut changed = 0;
     for held in [false, true] {
@@ -76,15 +76,15 @@ pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> 
     Ok(changed)
 }
 
-/// What is done to an object to bring it to rest.
+/// The change that brings an object to rest.
 pub(crate) struct Change {
-    /// The patch, with its inverse in it.
+    /// The patch, including its inverse.
     pub(crate) patch: Value,
-    /// The plugins that hold it, if any do.
+    /// The plugins that hold the object, if any do.
     by: Option<Authors>,
 }
 
-/// What brings an object to rest; none where this move did that already, or nothing has to be done.
+/// The change that brings an object to rest; `None` if this move already made it, or none is needed.
 pub(crate) async fn change(job: &Job, object: &Object, pauses: bool) -> Result<Option<Change>, Failure> {
     if pause::is_ours(&object.meta, &job.move_id) {
         return Ok(None);
@@ -111,7 +111,7 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
     let mut object = base.object(step)?.clone();
     for _ in 0..ROUNDS {
         let Some(Change { mut patch, by }) = change(job, &object, pauses).await? else { return Ok(false) };
-        // The inverse is true of this state only.
+        // The inverse is valid for this state only.
         merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": object.meta.resource_version}}));
         match job.source.patch(kind, &step.key, &patch).await {
             Ok(_) => {
@@ -121,7 +121,7 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
             }
             Err(PlaceError::Conflict(_)) => match job.source.get(kind, &step.key).await? {
                 Some(now) => object = now,
-                // Gone on its own: the second list will not have it either.
+                // Gone without our doing: the second list will not have it either.
                 None => return Ok(false),
             },
             Err(PlaceError::NotFound(_)) => return Ok(false),
@@ -138,7 +138,7 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
     Err(job.source.failed("pausing", Some(&step.key), error))
 }
 
-/// What of the plan is still to be waited for: providers that block, controllers that did not acknowledge the pause.
+/// Waits until providers no longer block the plan's objects and controllers have acknowledged the pause.
 pub(crate) async fn acknowledged(job: &Job, base: &Base, left: Duration) -> Result<bool, Failure> {
     let assume = job.options.assume_paused;
     let lacks = |object: &Object| {
@@ -163,7 +163,7 @@ pub(crate) async fn acknowledged(job: &Job, base: &Base, left: Duration) -> Resu
     Ok(false)
 }
 
-/// Un-pauses what this move paused and no longer wants: it left the plan in the meantime.
+/// Un-pauses objects that this move paused and that have left the plan since.
 pub(crate) async fn let_leavers_go(job: &Job, base: &Base) -> Result<(), Failure> {
     let wanted: BTreeSet<&Uid> = base.plan.steps.iter().map(|step| &step.uid).collect();
     for object in base.inventory.objects() {
@@ -177,8 +177,8 @@ pub(crate) async fn let_leavers_go(job: &Job, base: &Base) -> Result<(), Failure
     Ok(())
 }
 
-/// Makes sure that what was paused still is: someone (a GitOps tool, say) may have undone it. A list a kind and namespace: there
-/// may be hundreds of Clusters or hosts.
+/// Makes sure that paused objects still are: someone (a GitOps tool, say) may have undone it. Uses one list per kind and
+/// namespace, because there may be hundreds of Clusters or hosts.
 pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let paused = list
         .entries
@@ -200,7 +200,7 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
             for now in &objects {
                 let Some(entry) = entries.get(&now.meta.uid) else { continue };
                 let paused = pause::is_paused(now).map_err(|error| Failure::Object(Side::Source, error))?;
-                // Only what is paused in Cluster API's own way shows it without our annotation.
+                // Only a pause in Cluster API's own way is visible without our annotation.
                 let still = match entry.pausing {
                     Pausing::Held => pause::is_ours(&now.meta, &job.move_id),
                     _ => paused || pause::is_poke(&now.meta, &job.move_id),
@@ -233,7 +233,7 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
     }
 }
 
-/// Undoes what this move did to an object; says whether there was anything to undo.
+/// Undoes what this move did to an object; returns whether there was anything to undo.
 pub(crate) async fn take_back(
     handle: &Handle,
     kind: &Arc<Kind>,
@@ -259,7 +259,7 @@ pub(crate) async fn take_back(
     Err(handle.failed("un-pausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
 }
 
-/// The same for what the list says was paused; where the note on how to take that back is gone, people are told.
+/// The same for objects that the list has as paused; if the undo annotation is gone, a warning is reported.
 pub(crate) async fn resume(
     job: &Job,
     handle: &Handle,
@@ -290,8 +290,8 @@ fn tell_undo_lost(job: &Job, key: &Key, side: Side) {
     });
 }
 
-/// The Clusters that are still paused, and not by any move that says so. Where a move takes only what runs, none was paused
-/// before it: this move did that, and its note on how to take it back is gone.
+/// Reports the Clusters that are still paused, with no annotation of any move. If a move takes only running Clusters, none was
+/// paused before it: this move paused them, and its undo annotation is gone.
 async fn tell_forgotten(job: &Job, record: &Record) -> Result<(), Failure> {
     let cluster = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.source.get(gk));
     let Some(cluster) = cluster.filter(|_| !record.scope.move_paused) else { return Ok(()) };
@@ -310,8 +310,8 @@ async fn tell_forgotten(job: &Job, record: &Record) -> Result<(), Failure> {
 /// An object by kind and key.
 type Named = (Arc<Kind>, Key);
 
-/// Undoes everything this move did in the source: whatever carries its undo annotation, of the kinds and in the
-/// namespaces that it touched. What fails does not keep the rest from being un-paused.
+/// Undoes everything this move did in the source: on every object with its undo annotation, of the kinds and in the namespaces
+/// that it touched. A failure does not keep the rest from being un-paused.
 pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
     let lists = listing::collections(kinds, &record.touched).into_iter().map(
@@ -333,7 +333,7 @@ pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, F
             Err(failure) => drop(first_failure.get_or_insert(failure)),
         }
     }
-    // What plugins held before the Cluster whose controllers would act on it, and classes before Clusters: see `live::resume`.
+    // Plugins' holds before the Cluster whose controllers would act on them, and classes before Clusters: see `live::resume`.
     ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(turn(kind)), key.clone()));
     let mut count = 0;
     for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {

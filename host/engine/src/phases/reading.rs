@@ -1,8 +1,8 @@
-//! Pausing what can't be written to.
+//! Pausing in a source that can't be written to.
 //!
-//! Nothing acts on the files of a directory, and nothing is changed in them; but what is copied from them into a cluster has to
-//! begin as every copy does: paused, with the note that says how to undo it. So it is paused in the reading. From there on
-//! such a move is as any other.
+//! Nothing acts on the files of a directory, and nothing is changed in them. But copies from them into a cluster must begin as
+//! every copy does: paused, with the annotation that says how to undo it. So they are paused in the reading. From there on such a
+//! move is like any other.
 
 use pivot_core::inventory::Inventory;
 use pivot_core::refusal::{Refusal, some_of};
@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
 
-/// Refuses what its provider had not finished when it was copied: nobody is there who could.
+/// Refuses objects that their provider had not finished when the files were copied: no controller is left to finish them.
 fn blocked(base: &Base) -> Result<(), Failure> {
     let mut blocked = Vec::new();
     for step in &base.plan.steps {
@@ -34,7 +34,7 @@ fn blocked(base: &Base) -> Result<(), Failure> {
     Err(Failure::refused(Refusal { others, ..Refusal::source("block-move", first.clone(), message, way) }))
 }
 
-/// The same reading, with everything paused and held that is in a source that can be written to.
+/// The same reading, with everything paused and held that would be in a writable source.
 pub(crate) async fn pause(job: &Job, base: Base) -> Result<Base, Failure> {
     blocked(&base)?;
     let unreadable = |error| Failure::Object(Side::Source, error);
@@ -49,6 +49,6 @@ pub(crate) async fn pause(job: &Job, base: Base) -> Result<Base, Failure> {
             *slot = paused;
         }
     }
-    // Their keys are the same, and with them their places.
+    // The keys are unchanged, and so are the objects' positions.
     Ok(Base { inventory: Inventory::new(objects), ..base })
 }

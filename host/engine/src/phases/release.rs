@@ -1,15 +1,15 @@
-//! Deleting what was copied, dependents first, and un-pausing what stays.
+//! Deleting copied objects, dependents first, and un-pausing those that stay.
 //!
-//! Two requests an object: a merge patch that takes the finalizers off and says why, bound to the state that was
-//! copied; then a delete bound to the state that patch made. In between nothing can happen to the object unnoticed. Both
-//! go from the dependents to their owners, each as soon as it may; the patch no sooner than it has to, for a run that dies
-//! leaves objects without their finalizers behind, and controllers put them back. Secrets and ConfigMaps without finalizers
-//! need no patch: the delete, bound to the state that was copied, says it all.
+//! Two requests an object: a merge patch, bound to the state that was copied, that removes the finalizers and says why; then a
+//! delete bound to the state that the patch made. In between nothing can happen to the object unnoticed. Both go from dependents
+//! to owners, each as soon as allowed; the patch no sooner than needed, because a run that dies leaves objects without their
+//! finalizers, and controllers put them back. Secrets and ConfigMaps without finalizers need no patch: a delete bound to the
+//! state that was copied is enough.
 //!
-//! Controllers of a paused Cluster still put their finalizers back at times. Then the object is deleted with them on,
-//! its pause in place, and they are taken off while it waits: on an object that is being deleted a server refuses new
-//! ones. Its annotations are never replaced: an object that is being deleted and has lost its pause is one that a
-//! controller tears down for real.
+//! Controllers of a paused Cluster still put their finalizers back at times. Then the object is deleted with them on, its pause
+//! in place, and they are removed while it waits: a server rejects new finalizers on an object that is being deleted. The
+//! object's annotations are never replaced: if an object that is being deleted loses its pause, a controller tears it down for
+//! real.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -32,12 +32,12 @@ use crate::plugins::calls;
 use crate::requests::ROUNDS;
 use crate::requests::dataflow::{self, Part, Parts};
 
-/// How many objects may be patched whose delete was not sent yet.
+/// How many objects may be patched before their delete is sent.
 const AHEAD: usize = 64;
 
-/// Releases the whole list. An object's patch waits for those of its dependents, its delete for their deletes: the two
-/// requests of an owner and of what it owns overlap, and still no owner is deleted before its dependents. Nothing is deleted
-/// nor un-paused before `may_delete` says so. `copied` is the source as this run copied it.
+/// Releases the whole list. An object's patch waits for its dependents' patches, its delete for their deletes: requests for an
+/// owner and its dependents overlap, and still no owner is deleted before its dependents. Nothing is deleted or un-paused before
+/// `may_delete` is true. `copied` is the source as this run copied it.
 pub(crate) async fn all(
     job: &Arc<Job>,
     list: &Arc<ReleaseList>,
@@ -80,7 +80,7 @@ pub(crate) async fn all(
     .await
 }
 
-/// What was copied of the entries that have no digest.
+/// The copied objects of entries that have no digest.
 fn without_digest(list: &ReleaseList, copied: Option<&Known>) -> BTreeMap<Uid, Object> {
     let entries = list.entries.iter().filter(|entry| entry.digest.is_none());
     let objects =
@@ -88,18 +88,18 @@ fn without_digest(list: &ReleaseList, copied: Option<&Known>) -> BTreeMap<Uid, O
     objects.map(|object| (object.meta.uid.clone(), object.clone())).collect()
 }
 
-/// Becomes true once it is written down that the move deletes.
+/// Becomes true once it is recorded that the move deletes.
 pub(crate) type Permission = watch::Receiver<bool>;
 
-/// What the patch made of an object, or the state that was copied where no patch is needed.
+/// The state after the patch or, if no patch is needed, the state that was copied.
 enum Ready {
-    /// It is gone already.
+    /// It is already gone.
     Gone,
     /// It can be deleted in this state.
     At { resource_version: String, finalizers_back: bool },
 }
 
-/// The kind as the list names it: the list, not what is served today, says in which version a state was copied.
+/// The kind as the list names it: only the list, not what is served today, knows the version in which a state was copied.
 pub(crate) fn kind_of(job: &Job, entry: &Entry) -> Arc<Kind> {
     match job.kinds.source.get(&entry.kind.group_kind) {
         Some(kind) if kind.version == entry.kind.version => kind.clone(),
@@ -117,7 +117,7 @@ pub(crate) fn kind_of(job: &Job, entry: &Entry) -> Arc<Kind> {
 }
 
 async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
-    // What was paused in the reading alone is as it was.
+    // An object that was paused only in the reading is unchanged.
     if entry.pausing == Pausing::Untouched || !job.source.can().has_controllers {
         return Ok(());
     }
@@ -128,7 +128,7 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the finalizers off and says why, bound to the state that was copied, where there is a need for that.
+/// Removes the finalizers and says why, bound to the state that was copied, if that is needed.
 async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<Ready, Failure> {
     let kind = kind_of(job, entry);
     let mut resource_version = entry.resource_version.clone();
@@ -194,11 +194,11 @@ async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &R
     Err(job.source.failed("releasing", Some(&entry.key), error))
 }
 
-/// Takes the finalizers off an object that is being deleted; everything else of it, its pause above all, stays.
+/// Removes the finalizers of an object that is being deleted; the rest of it, above all its pause, stays.
 async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure> {
     let patch = json!({"metadata": {"uid": entry.uid, "finalizers": null}});
     match job.source.patch(kind, &entry.key, &patch).await {
-        // A conflict is about the UID: ours is gone and another has its name.
+        // A conflict means another UID: our object is gone and another one has its name.
         Ok(_) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => {
             job.tell_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
             Ok(())
@@ -207,8 +207,8 @@ async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure
     }
 }
 
-/// Reads the object once more: gone is fine, touched by its controllers is fine, changed is not. The list says by a digest
-/// what was copied. Of Secrets it has none: this run compares with what it copied (`then`), and any run with the copy.
+/// Reads the object once more. It may be gone, or touched by its controllers, but not changed. The list has a digest of the
+/// copied state, except for Secrets: this run compares those with what it copied (`then`), any other run with the copy.
 async fn still_as_copied(
     job: &Job,
     kind: &Arc<Kind>,
@@ -238,16 +238,16 @@ async fn still_as_copied(
     Err(Failure::Changed { object: entry.key.clone(), fields })
 }
 
-/// Where a copy of the source's object as it is now would not be the copy that was made: what someone would have to restore,
-/// or give up. What only the copy has, the target's controllers and webhooks may have added; Secrets, which have no digest,
-/// must agree both ways, or nothing would show what was removed from them.
+/// Where a copy made of the source's object now would differ from the copy that was made: what the user would have to restore, or
+/// give up. Fields that only the copy has may come from the target's controllers and webhooks. Secrets, which have no digest,
+/// must match both ways, or data removed from them would go unnoticed.
 async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> Result<Vec<String>, Failure> {
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     let Some(copy) = job.target.get(kind, &entry.key).await? else {
         return Ok(vec!["its copy is gone".into()]);
     };
     let copy = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
-    // Asked again about what it was asked about before, a plugin says the same. What the target had before it did not adapt.
+    // For the same input a plugin returns the same patch. An object that the target had before was not adapted.
     let adapted = match entry.used {
         true => None,
         false => calls::patch(&job.plugins, Hook::Adapt, now, None).await?,
@@ -269,8 +269,8 @@ async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> 
     })
 }
 
-/// What a source's object and its copy have in common: not their owners' ids, nor who paused them. Of one that the target
-/// had before, the metadata is its own.
+/// The fields that a source's object and its copy share: not the owners' UIDs, nor who paused them. An object that the target had
+/// before has metadata of its own.
 fn comparable(object: &Value, entry: &Entry) -> Value {
     let mut content = content(object, entry.with_status);
     if let Some(map) = content.as_object_mut().filter(|_| entry.used) {

@@ -1,11 +1,11 @@
-//! Drawing a controller's attention to a pause that it has not noticed.
+//! Making a controller notice a pause that it has missed.
 //!
 //! Some controllers watch Clusters only to learn that they are *un*-paused (the predicate `ClusterUnpaused`, which Cluster API
-//! itself has given up; the Metal3 provider's Metal3Cluster has it). Their objects say that they are not paused until something
-//! else makes the controller look, which may be hours. So an object whose controller stays silent is written to once:
-//! the annotation that undoes a move's pause, with nothing to undo. To wait for nothing instead would be to
-//! believe a condition only where it is convenient. To pause the object itself would not do: such controllers leave out
-//! the events of objects that carry the pause.
+//! itself has given up; the Metal3 provider's Metal3Cluster has it). Their objects report that they are not paused until
+//! something else triggers the controller, which may take hours. So if an object's controller stays silent, the object is written
+//! to once: it gets the annotation that undoes a move's pause, with nothing to undo. Not waiting at all would mean believing a
+//! condition only where that is convenient. Pausing the object itself would not help: such controllers ignore events of objects
+//! that carry the pause.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::requests::side_by_side::{self, OBJECTS};
 
-/// How long controllers have until they are asked to look again. Those that noticed need a fraction of it. It is over before
-/// people are told for the first time what is waited for: what they are told is how much is left of the whole wait.
+/// How long controllers have before their objects are poked. Those that noticed the pause need a fraction of it. It ends before
+/// the wait is first reported, so users always see the time left of the whole wait.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Writes to those of these source objects whose controllers have not acknowledged the pause, and to none twice.
+/// Writes to those of these source objects whose controllers have not acknowledged the pause, at most once each.
 pub(crate) async fn all(job: &Job, waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>) -> Result<(), Failure> {
     let keys =
         waiting.into_iter().flat_map(|(kind, keys)| keys.into_iter().map(move |key| (kind.clone(), key)));

@@ -1,6 +1,6 @@
-//! Taking a move back: nothing of ours in the target, everything in the source as before.
+//! Rolling a move back: nothing of ours is left in the target, and everything in the source is as before.
 //!
-//! Possible until the point of no return. The target first: while its copies are there the source stays paused.
+//! Possible until the point of no return. The target comes first: the source stays paused while its copies are there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Fa
     let paused = job.source.can().has_controllers && !job.options.source_gone;
     let resumed = if paused { pausing::take_back_all(job, record).await? } else { 0 };
     if record.phase < Phase::Copied && !job.options.target_gone {
-        // Made while the phase was written down; empty ones keep nothing in the source paused.
+        // Created while the phase was being recorded; empty namespaces keep nothing in the source paused.
         if let Err(failure) = clear_namespaces(job, record).await {
             let text = format!("namespaces that this move made may be left in the target, empty: {failure}");
             job.tell(Event::warning("namespaces-left", text));
@@ -53,8 +53,8 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Fa
     Ok(TakenBack { removed, resumed })
 }
 
-/// Refuses where a Cluster of the copy runs: then somebody finished the move without this source (`--source-gone`), and
-/// the source is what is stale. To remove that copy, or to bring it up to date, would tear down what runs.
+/// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--source-gone`), and the source is
+/// stale. Removing that copy, or updating it from the source, would tear down running clusters.
 pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Failure> {
     let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.target.get(gk))
     else {
@@ -115,7 +115,7 @@ async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Everything in the target that carries the move's mark.
+/// Every object in the target with the move's mark.
 async fn marked(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.target.get(gk));
     let wanted = listing::collections(kinds, &record.touched);
@@ -127,7 +127,7 @@ async fn marked(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure>
     Ok(found)
 }
 
-/// Removes a namespace that this move created, if nothing is in it.
+/// Removes a namespace that this move created, if it is empty.
 async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
     let kind = job.core_kind(Side::Target, "", "Namespace")?;
     let key = Key::new(kind.group_kind.clone(), None, name);
@@ -150,7 +150,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Something in a namespace that is not there in every namespace.
+/// An object in a namespace, other than those that every namespace has.
 async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> {
     let always: BTreeSet<(&str, &str)> =
         [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")].into_iter().collect();

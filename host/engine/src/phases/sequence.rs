@@ -1,4 +1,4 @@
-//! The way of one move through its phases. A phase is written down before its first change is made.
+//! The path of one move through its phases. A phase is recorded before its first change is made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
@@ -49,23 +49,23 @@ pub(crate) struct ActiveMove {
     pub(crate) orphaned: bool,
     /// See [`crate::state::found::Found::other_files`].
     pub(crate) other_files: bool,
-    /// What was read of the source before it was known how the move stands.
+    /// What was read of the source before the state of the move was known.
     pub(crate) first: Option<Result<FirstLook, Failure>>,
     /// How long each phase took.
     pub(crate) times: Vec<(Phase, Duration)>,
     pub(crate) began: Instant,
 }
 
-/// What is known of the source's objects when a committed move goes on.
+/// What is known about the source's objects when a committed move continues.
 enum Seen {
-    /// As they were copied, by this run.
+    /// As this run copied them.
     Copied(Known),
-    /// As they are now: another run copied them.
+    /// As they are now; another run copied them.
     Again(Known),
 }
 
 impl Seen {
-    /// As this run copied them, where it did.
+    /// As this run copied them, if it did.
     fn copied(&self) -> Option<&Known> {
         match self {
             Self::Copied(known) => Some(known),
@@ -74,24 +74,24 @@ impl Seen {
     }
 }
 
-/// What was done.
+/// What a move did.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
-    /// Objects that are in the target now and no longer in the source.
+    /// Objects that are now in the target and no longer in the source.
     pub moved: BTreeMap<GroupKind, usize>,
     /// Objects that are on both sides.
     pub kept: BTreeMap<GroupKind, usize>,
-    /// Kinds that nobody saw a controller of the target take over.
+    /// Kinds that no controller of the target was seen to take over.
     pub unverified: BTreeSet<GroupKind>,
 }
 
 impl ActiveMove {
-    /// From wherever the move is to its end.
+    /// Runs the move from its current phase to the end.
     pub(crate) async fn forward(&mut self) -> Result<Done, Failure> {
         if self.journal.record.phase.committed() {
             let list = match self.journal.release_list().await? {
                 Some(list) => Arc::new(list),
-                // The list goes before the record: the last run died while it closed the move.
+                // The list is removed before the record: the last run died while it closed the move.
                 None => {
                     self.close(&Done::default()).await?;
                     let note =
@@ -157,13 +157,13 @@ impl ActiveMove {
         Ok(base)
     }
 
-    /// Pauses until a reading of the source has nothing left to pause and nothing to wait for: that is the base of a
-    /// copy. What appears in the meantime is paused too.
+    /// Pauses until a reading of the source has nothing left to pause and nothing to wait for; that reading is the base of the
+    /// copy. Objects that appear in the meantime are paused too.
     async fn settle_source(&mut self, mut base: Base) -> Result<Base, Failure> {
         let job = self.job.clone();
         let deadline = Instant::now() + job.options.pause_timeout;
         loop {
-            // The record names what is about to be paused before it is: a rollback must find it. What is not locked is not
+            // The record names objects before they are paused, so that a rollback finds them. Objects that are not locked are not
             // touched.
             self.lock(locks_of(&job, &base)).await?;
             self.journal.note(&base);
@@ -190,7 +190,7 @@ impl ActiveMove {
         let Ahead { used, mut namespaces, mut labels } = ahead;
         namespaces.look(&job, base).await?;
         let missing = namespaces.missing();
-        // Those that the record has named already can be made while the phase is written down.
+        // Namespaces that the record already names can be created while the phase is recorded.
         let named = self.journal.named(&missing);
         labels.retain(|name, _| named.contains(name));
         self.journal.note(base);
@@ -208,9 +208,9 @@ impl ActiveMove {
         Ok(copies)
     }
 
-    /// A copy in a directory takes nothing over: the source goes on.
+    /// A copy in a directory doesn't take over: the source stays in service.
     async fn let_source_go(&mut self, base: &Base) -> Result<Done, Failure> {
-        // Before the source is released: until then the same command goes on.
+        // Before the source is released, so that a failure here can still be retried with the same command.
         self.job.target.close(Closing::Complete { handover: false }).await?;
         if self.job.source.can().has_controllers {
             pausing::take_back_all(&self.job, &self.journal.record).await?;
@@ -223,7 +223,7 @@ impl ActiveMove {
         Ok(done)
     }
 
-    /// Asks the plugins and compares, in this order: what changes while a plugin makes the move wait is seen.
+    /// Runs the plugins' checks and then compares, in this order, to see changes made while a plugin makes the move wait.
     async fn verified(&mut self, mut copies: Arc<Copies>) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
         calls::gate(&job, &copies.base.scene(), Point::BeforeCommit).await?;
@@ -237,7 +237,7 @@ impl ActiveMove {
             let (brought, changed) = commit::again(&job, &copies, &now).await?;
             copies = brought;
             if !changed {
-                // Versions moved, contents did not: controllers touch the status of what is paused, too.
+                // Versions changed, contents did not: controllers touch the status of paused objects, too.
                 return Ok(copies);
             }
             calls::gate(&job, &copies.base.scene(), Point::BeforeCommit).await?;
@@ -253,7 +253,7 @@ impl ActiveMove {
         let copies = self.verified(copies).await?;
         let base = &copies.base;
         let list = commit::release_list(&job, &copies)?;
-        // The last moment in which nothing is decided.
+        // The last moment before the point of no return.
         job.safe_point()?;
         self.journal.commit(&list, base).await?;
         self.lap(Phase::Committed);
@@ -265,13 +265,13 @@ impl ActiveMove {
     async fn finish(&mut self, list: Arc<ReleaseList>, seen: Seen) -> Result<Done, Failure> {
         let job = self.job.clone();
         let count = list.entries.len();
-        // Once deleting has begun the target has shown that it reconciles; asking again could only hold up the end.
+        // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end.
         if self.journal.record.phase <= Phase::Live {
             job.tell(Event::PhaseBegun { phase: Phase::Live, objects: count });
             let (known, copied) = match &seen {
                 Seen::Copied(known) => (known, Some(known)),
                 Seen::Again(known) => {
-                    // Since the commit someone may have un-paused the source: then the target must not run, too.
+                    // Someone may have un-paused the source since the commit: then the target must not run as well.
                     if !job.options.source_gone {
                         pausing::still_paused(&job, &list).await?;
                     }
@@ -288,20 +288,20 @@ impl ActiveMove {
             forgotten::nothing_left(&job, &list).await?;
         } else if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
             job.tell(Event::PhaseBegun { phase: Phase::Released, objects: count });
-            // Before it is written down: from Released on nobody asks again whether the target reconciles.
+            // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
             tokio::try_join!(
                 live::copies_stand(&job, &list),
                 pausing::still_paused(&job, &list),
                 new_dependents::none(&job, &list, self.journal.begun()),
             )?;
-            // Nothing is deleted before that is written; what comes first of all does no harm without it.
+            // Nothing is deleted before the phase is recorded; the steps before a delete do no harm without it.
             let (written, may_delete) = tokio::sync::watch::channel(false);
             let advance = async {
                 let advanced = self.journal.advance(Phase::Released).await;
                 if advanced.is_ok() {
                     written.send_replace(true);
                 }
-                // Dropped, it says to those who wait that nothing will be written.
+                // If dropped unsent, it signals to the waiting tasks that nothing will be written.
                 drop(written);
                 advanced
             };
@@ -310,7 +310,7 @@ impl ActiveMove {
             advanced.and(released)?;
             self.lap(Phase::Released);
         }
-        // Where nothing settles, what is left to do is what closes the move: a resume may just as well find it Released.
+        // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
         if self.journal.has_list_beside() || settle::any(&job, &list) {
             self.journal.advance(Phase::Settled).await?;
         }
@@ -326,17 +326,16 @@ impl ActiveMove {
         Ok(done)
     }
 
-    /// Takes everything back and forgets the move.
+    /// Rolls everything back and forgets the move.
     pub(crate) async fn take_back(&mut self) -> Result<TakenBack, Failure> {
-        // A commit that got half-way wrote the target's record already. It goes first of all: left behind alone, it
-        // would decide, and a resume would delete a source whose copy is gone.
+        // A commit that got half-way has already written the target's record. That record is removed first of all: left behind
+        // alone, it would decide, and a resume would delete a source whose copy is gone.
         let (job, record) = (self.job.clone(), self.journal.record.clone());
-        // Before that nothing was written there: whatever became of it keeps nothing in the source paused.
+        // Before Copied nothing was written to the target: its state, whatever it is, keeps nothing in the source paused.
         if !job.options.target_gone && record.phase >= Phase::Copied {
             job.target.open(&job.move_id, true).await?;
         }
-        // The target's record is written by the commit alone; a target that can't be reached must not keep the source
-        // paused.
+        // Only the commit writes the target's record; a target that can't be reached must not keep the source paused.
         if record.phase >= Phase::Copied {
             rollback::copies_at_rest(&job, &record).await?;
             self.journal.forget_target().await?;
@@ -349,7 +348,7 @@ impl ActiveMove {
         Ok(taken)
     }
 
-    /// A move that did not come about needs no place to be kept for it.
+    /// Frees the place reserved for a move that never began.
     pub(crate) async fn abandon(&self) -> Result<(), Failure> {
         if self.job.options.target_gone {
             return Ok(());
@@ -373,7 +372,7 @@ impl ActiveMove {
             accepted: events::accepted_in_words(&job.options),
         };
         self.journal.close().await?;
-        // The locks go beside the last write: it is bound to the record as this run wrote it, and to nobody's namespace.
+        // The locks are released beside the last write, which is bound to the record as this run wrote it, and needs no lock.
         let unlock = async {
             if let Some(locks) = &job.locks {
                 locks.give_back(Left::Nothing).await;
@@ -383,7 +382,7 @@ impl ActiveMove {
         finished
     }
 
-    /// Locks more; one that somebody else has is not waited for.
+    /// Takes more locks; doesn't wait for one that another run has.
     async fn lock(&self, more: BTreeSet<Lock>) -> Result<(), Failure> {
         let Some(locks) = &self.job.locks else { return Ok(()) };
         locks.also(&more).await.map(drop)
@@ -413,7 +412,7 @@ impl ActiveMove {
     }
 }
 
-/// What a run must have locked to pause and delete what a plan says.
+/// What a run must lock to pause and delete the objects of a plan.
 fn locks_of(job: &Job, base: &Base) -> BTreeSet<Lock> {
     let works_on = |step: &&Step| step.fate == PlanFate::Move || pausing::works_on(job, step);
     let worked_on = base.plan.steps.iter().filter(works_on);
@@ -425,7 +424,7 @@ fn locks_of(job: &Job, base: &Base) -> BTreeSet<Lock> {
         .collect()
 }
 
-/// Reads the source as it is now, and plans with it.
+/// Reads the source as it is now, and makes a plan from that.
 async fn read(job: &Job) -> Result<Base, Failure> {
     let wishes = planning::wishes(&job.plugins);
     let sight = discover(&job.source, &job.kinds.source, &job.options.scope, ready(Ok(wishes))).await?;
@@ -433,7 +432,7 @@ async fn read(job: &Job) -> Result<Base, Failure> {
     Ok(Base { inventory: sight.inventory, plan, relations })
 }
 
-/// Reads the source for the first time, where nobody did yet, and tells what would move.
+/// Reads the source for the first time, unless that was done already, and reports what would move.
 pub(crate) async fn look(job: &Job, first: Option<FirstLook>) -> Result<(Base, Beside), Failure> {
     let FirstLook { sight, namespaces, .. } = match first.filter(|look| look.is_of(&job.options.scope)) {
         Some(look) => look,

@@ -1,14 +1,14 @@
-//! Releasing what plugins hold: slowly at first, because what is released starts to act.
+//! Releasing what plugins hold: slowly at first, because released objects start to act.
 //!
-//! One object, or one of each group that a plugin knows of ([`names::SETTLE_GROUP`]); then two, four, up to a limit, each
-//! wave when the one before it is done. So a mistake shows on one host and not on all of them:
+//! One object, or one of each group that a plugin distinguishes ([`names::SETTLE_GROUP`]); then two, four, up to a limit, each
+//! wave when the previous one is done. So a mistake shows on one host and not on all of them:
 //!
-//! - A plugin's *stop* ends it: what is in the same wave is finished, nothing else is released.
-//! - Any other failure leaves that object held and starts over with one at a time; a plugin that fails for three objects in a
-//!   row is not asked again.
+//! - A plugin's *stop* ends it: the current wave is finished, nothing else is released.
+//! - Any other failure leaves that object held, and the next wave has one object again; a plugin that fails for three objects in
+//!   a row is not called again.
 //!
-//! Groups are read from the copies' annotations, where plugins remember things anyway: the engine needs no knowledge of
-//! providers and the record nothing new, and a run that resumes finds the same groups.
+//! Groups are read from the copies' annotations, where plugins keep their notes anyway: the engine needs no knowledge of
+//! providers, the record needs no new field, and a run that resumes finds the same groups.
 
 mod waits;
 mod waves;
@@ -42,13 +42,13 @@ use waits::Waits;
 use waves::Pace;
 
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How long each object is waited for after one timed out: hundreds of hosts may all wait for the same thing.
+/// The timeout for each object after one timed out: hundreds of hosts may all wait for the same thing.
 const AFTER_TIMEOUT: Duration = Duration::from_secs(20);
-/// A patch that was applied, asked again, must give nothing: the third time in a row is an error.
+/// After its patch was applied, a plugin must return nothing; the same patch three times in a row is an error.
 const SAME_PATCHES: usize = 3;
-/// For how many objects in a row a plugin may fail or time out: the next would fail too.
+/// For how many objects in a row a plugin may fail or time out; after that the next would fail too.
 const FAILURES: usize = 3;
-/// More patches than any object needs: one that counts its calls never gives the same twice.
+/// More patches than any object needs: a plugin that counts its calls never returns the same patch twice.
 const MOST_PATCHES: usize = 20;
 
 /// Whether there is anything to settle.
@@ -60,7 +60,7 @@ fn settles(job: &Job, entry: &Entry) -> bool {
     !entry.used && (entry.pausing == Pausing::Held || settlers(job, &entry.key.group_kind).next().is_some())
 }
 
-/// Settles every object that a plugin settles or holds. What can't be released is named in the end.
+/// Settles every object that a plugin settles or holds. Objects that can't be released are listed at the end.
 pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let levels = waves::levels(list, |entry| settles(job, entry));
     job.safe_point()?;
@@ -85,7 +85,7 @@ fn settlers<'a>(job: &'a Job, kind: &GroupKind) -> impl Iterator<Item = &'a dyn 
     plugins.filter(move |plugin| plugin.changes(Hook::Settle, kind))
 }
 
-/// The copies as they are before anything is released; one alone needs no list.
+/// The copies as they are before anything is released; a single one needs no list.
 async fn found(job: &Job, levels: &[Vec<&Entry>]) -> Result<BTreeMap<Key, Meta>, Failure> {
     let mut places: BTreeMap<(&GroupKind, Option<&str>), usize> = BTreeMap::new();
     for entry in levels.iter().flatten() {
@@ -106,19 +106,19 @@ struct Settling<'a> {
     job: &'a Job,
     services: Arc<dyn Services>,
     found: BTreeMap<Key, Meta>,
-    /// How long each object is waited for.
+    /// The timeout for each object.
     patience: Duration,
-    /// For how many objects in a row each plugin failed; under no name, what no plugin did.
+    /// For how many objects in a row each plugin failed; failures that no plugin caused are under `None`.
     in_a_row: BTreeMap<Option<String>, usize>,
     /// The object for which a plugin said stop.
     stopped: Option<Key>,
-    /// What stays held, and why.
+    /// The objects that stay held, and why.
     stuck: Vec<Held>,
 }
 
 /// Why an object stays held.
 struct Stuck {
-    /// The plugin that failed, if it was one.
+    /// The plugin that failed, if one did.
     plugin: Option<String>,
     failure: Failure,
 }
@@ -132,7 +132,7 @@ impl From<Failure> for Stuck {
 impl Settling<'_> {
     /// Settles objects that don't own each other.
     async fn level(&mut self, mut queue: Vec<&Entry>) -> Result<(), Failure> {
-        // What an earlier run has settled says nothing about the others.
+        // Objects that an earlier run settled prove nothing about the others.
         queue.sort_by_key(|entry| self.found.get(&entry.key).is_some_and(|meta| !is_marked(self.job, meta)));
         let groups = waves::one_of_each_first(&mut queue, |entry| self.group(entry));
         let (mut pace, mut size) = Pace::new(self.job.options.settle_concurrency, groups);
@@ -183,7 +183,7 @@ impl Settling<'_> {
         halted.map_or_else(|| Ok(pace.next(failed, released)), |halt| Err(Failure::Halted(halt)))
     }
 
-    /// Counts a failure of the plugin that failed, if one did; those asked before it start over.
+    /// Counts a failure for the plugin that failed, if one did; plugins called before it succeeded, and start again at zero.
     fn note_outcome(&mut self, entry: &Entry, failed: Option<Option<String>>) {
         let names =
             settlers(self.job, &entry.key.group_kind).map(|plugin| Some(plugin.describe().name.clone()));
@@ -196,7 +196,7 @@ impl Settling<'_> {
         }
     }
 
-    /// Why the object isn't released any more.
+    /// Why the object can't be released any more.
     fn ended(&self, entry: &Entry) -> Option<String> {
         if let Some(stopped) = &self.stopped {
             return Some(format!(
@@ -214,14 +214,14 @@ impl Settling<'_> {
         })
     }
 
-    /// Names an object that is left as it is, unless an earlier run has settled it.
+    /// Lists an object as left held, unless an earlier run has settled it.
     fn leave(&mut self, entry: &Entry, why: &str) {
         if self.found.get(&entry.key).is_none_or(|meta| is_marked(self.job, meta)) {
             self.stuck.push(Held { object: entry.key.clone(), why: why.to_owned() });
         }
     }
 
-    /// What is alike as far as anyone knows: objects of a kind for which each plugin remembers the same group.
+    /// Objects that are alike as far as plugins know: those of a kind for which each plugin remembers the same group.
     fn group<'e>(&self, entry: &'e Entry) -> (&'e GroupKind, Vec<Option<String>>) {
         let meta = self.found.get(&entry.key);
         let group = |plugin: &Arc<dyn Hooks>| {
@@ -232,18 +232,18 @@ impl Settling<'_> {
     }
 }
 
-/// What failed, as the reason why one object is held.
+/// The failure as a one-line reason why an object stays held.
 fn in_a_line(failure: &Failure) -> String {
     let lines = failure.lines(true).lines;
     let line = lines.iter().map(|line| line.trim_start().trim_start_matches("- "));
     line.collect::<Vec<_>>().join(" ")
 }
 
-/// What it takes to settle the objects of a wave.
+/// The inputs for settling the objects of a wave.
 struct Asking<'a> {
     job: &'a Job,
     services: &'a Arc<dyn Services>,
-    /// How long each object is waited for.
+    /// The timeout for each object.
     patience: Duration,
     waits: &'a Waits,
 }
@@ -253,7 +253,7 @@ async fn one(asking: &Asking<'_>, entry: &Entry) -> Result<bool, Stuck> {
     let job = asking.job;
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     let mut acted = false;
-    // As the last plugin that had nothing more to change saw it: it need not be read again.
+    // The object as the last plugin without further changes saw it, which saves another read.
     let mut seen = None;
     for plugin in settlers(job, &entry.key.group_kind) {
         let settled = with_plugin(asking, &entry.key, plugin, &mut acted).await;
@@ -274,7 +274,7 @@ async fn one(asking: &Asking<'_>, entry: &Entry) -> Result<bool, Stuck> {
     Ok(acted)
 }
 
-/// Settles an object with one plugin; gives it as it was when the plugin had nothing more to change.
+/// Settles an object with one plugin; returns the object as it was when the plugin had nothing more to change.
 async fn with_plugin(
     asking: &Asking<'_>,
     key: &Key,
@@ -299,7 +299,7 @@ async fn with_plugin(
         match answer {
             Settlement::Done => return Ok(Some(object)),
             Settlement::Stop(finding) => {
-                // The rest of its wave may take minutes.
+                // Reported now, because the rest of its wave may take minutes.
                 job.tell(Event::finding(name, &about(finding.clone(), key)));
                 let object = finding.object.clone().filter(|object| object != key);
                 return Err(Failure::Gate(vec![(name.clone(), Finding { object, ..finding })]));
@@ -328,7 +328,7 @@ async fn with_plugin(
     }
 }
 
-/// The finding with the object that was asked about, if it names none.
+/// The finding, with the object of the call if it names none.
 fn about(finding: Finding, key: &Key) -> Finding {
     Finding { object: finding.object.or_else(|| Some(key.clone())), ..finding }
 }
@@ -342,7 +342,7 @@ async fn wait(
 ) -> Result<(), Failure> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
-        // Which object is held is said already.
+        // The report already says which object is held.
         let object = finding.object.clone().filter(|object| object != key);
         return Err(Failure::TimedOut(vec![Awaited::plugin(plugin, &Finding { object, ..finding })]));
     }
@@ -362,12 +362,12 @@ fn memory<'a>(job: &'a Job, meta: &'a Meta) -> impl Iterator<Item = &'a String> 
     })
 }
 
-/// Whether the object shows that it is still to be settled: it can be unpaused, or a plugin remembers something on it.
+/// Whether the object is marked as still to be settled: it can be unpaused, or a plugin remembers something on it.
 fn is_marked(job: &Job, meta: &Meta) -> bool {
     pause::is_ours(meta, &job.move_id) || memory(job, meta).next().is_some()
 }
 
-/// Removes what plugins remembered on an object.
+/// Removes plugins' notes from an object.
 async fn forget(job: &Job, kind: &Arc<Kind>, object: &Object) -> Result<(), Failure> {
     let nulls: serde_json::Map<String, Value> =
         memory(job, &object.meta).map(|name| (name.clone(), Value::Null)).collect();

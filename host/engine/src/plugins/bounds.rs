@@ -1,20 +1,20 @@
-//! What is said of a patch that is out of bounds. The rule itself is `pivot_bounds`, which the SDK's test harness uses, too.
+//! Messages about a patch that is out of bounds. The rule itself is `pivot_bounds`, which the SDK's test harness uses, too.
 
 use pivot_core::hooks::{Description, Hook};
 use pivot_core::words;
 use serde_json::Value;
 
-/// The longest path that is told.
+/// The longest path that is printed.
 const PATH: usize = 300;
 
-/// What is wrong with a patch; none where it stays within what its hook may touch.
+/// What is wrong with a patch; `None` if it stays within what its hook may touch.
 pub fn violation(plugin: &Description, hook: Hook, patch: &Value) -> Option<String> {
     let found = pivot_bounds::violation(&plugin.name, hook.into(), patch)?;
     Some(found.message(&told(&found.touched, plugin.secret_data)))
 }
 
-/// How a path that a plugin wrote is told. Its words are the plugin's own: one that sees the data of Secrets could say with
-/// them what it saw.
+/// How a path that a plugin wrote is printed. The plugin chooses its text: a plugin that sees the data of Secrets could put them
+/// there.
 pub(crate) fn told(path: &str, secret_data: bool) -> String {
     if secret_data {
         "a path that is withheld (the plugin sees the data of Secrets)".to_owned()
@@ -32,7 +32,7 @@ mod tests {
         Description { name: "hosts".into(), ..Description::default() }
     }
 
-    /// A key is free text on its way to a terminal.
+    /// A key is free text that ends up in a terminal.
     #[test]
     fn a_path_that_is_told_is_one_bounded_line() {
         let key = format!("a\nerror: the source is lost {}", "x".repeat(10_000));

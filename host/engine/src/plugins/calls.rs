@@ -1,4 +1,4 @@
-//! Asking plugins for patches, and holding the answers against their bounds.
+//! Asking plugins for patches, and checking the answers against their bounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,20 +21,20 @@ use crate::plugins::hooks::{HookError, Hooks};
 use crate::plugins::scene::Scene;
 use crate::requests::reports::Reports;
 
-/// How long after a "wait" the checks are asked again.
+/// How long after a "wait" the checks are called again.
 const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);
-/// How many different notes and warnings of one plugin are told at one point of the move: what matters drowns in more.
+/// How many different notes and warnings of one plugin are reported at one point of the move: more would drown what matters.
 const TOLD: usize = 50;
-/// How many in all: the same may be said of many objects.
+/// How many in total, because the same text may be about many objects.
 const TOLD_OBJECTS: usize = 2_000;
 
-/// What plugins want to change of an object.
+/// The changes that plugins want to make to an object.
 pub(crate) struct Wanted {
     pub(crate) patch: Value,
     pub(crate) by: Authors,
 }
 
-/// Whose patches something is made of: a server's refusal of it is theirs to fix.
+/// The plugins whose patches are in an object: if a server refuses it, they are the ones to fix.
 pub(crate) struct Authors {
     names: String,
     secret_data: bool,
@@ -47,7 +47,7 @@ impl Authors {
         Self { names: some_of(&names, 8), secret_data: plugins.iter().any(|plugin| plugin.secret_data) }
     }
 
-    /// What a server says of their work. It may quote that: of a plugin that sees the data of Secrets its words are withheld.
+    /// A server's answer about their patches. It may quote them: if a plugin sees the data of Secrets, the text is withheld.
     pub(crate) fn answer(&self, error: PlaceError) -> PlaceError {
         let words =
             || "its message is withheld: it may quote a plugin that reads the data of Secrets".to_owned();
@@ -66,7 +66,7 @@ impl Authors {
         }
     }
 
-    /// Fields of what they made, as they are told.
+    /// The fields of their patches, as printed.
     pub(crate) fn fields(&self, fields: Vec<String>) -> Vec<String> {
         if self.secret_data { vec![bounds::told("", true)] } else { fields }
     }
@@ -78,7 +78,7 @@ impl fmt::Display for Authors {
     }
 }
 
-/// What all plugins together want to change of an object in one hook.
+/// The changes that all plugins together want to make to an object in one hook.
 pub(crate) async fn patch(
     plugins: &[Arc<dyn Hooks>],
     hook: Hook,
@@ -124,14 +124,14 @@ pub(crate) async fn patch(
     Ok((!by.is_empty()).then(|| Wanted { patch: all, by: Authors::of(&by) }))
 }
 
-/// Whether one path is the other, or lies below it.
+/// Whether one path equals the other, or is below it.
 fn overlap(one: &str, other: &str) -> bool {
     let below =
         |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     below(one, other) || below(other, one)
 }
 
-/// Puts two patches of different paths into one. Not [`merge::apply`], which would drop the nulls.
+/// Merges two patches of different paths. Not [`merge::apply`], which would drop the nulls.
 pub(crate) fn join(all: &mut Value, patch: Value) {
     match (all, patch) {
         (Value::Object(all), Value::Object(patch)) => {
@@ -146,7 +146,7 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
     }
 }
 
-/// Asks every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
+/// Calls every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
 pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), Failure> {
     let deadline = Instant::now() + job.options.gate_timeout;
     let mut told: BTreeMap<&str, Told> = BTreeMap::new();
@@ -187,7 +187,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
         if waits.is_empty() {
             return Ok(());
         }
-        // A plan says what a move would wait for, and does not wait.
+        // A plan reports what a move would wait for, and does not wait.
         if job.options.dry_run != DryRun::Off {
             let mut told: BTreeMap<&str, Told> = BTreeMap::new();
             for (plugin, finding) in &waits {
@@ -211,7 +211,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
     }
 }
 
-/// Findings that were told: what they say of any object, and each with its object.
+/// Findings that were reported: their text without the object, and each with its object.
 #[derive(Default)]
 struct Told {
     different: BTreeSet<String>,
@@ -219,7 +219,7 @@ struct Told {
     cut: bool,
 }
 
-/// Tells a note or a warning: once of an object, however often the gate is asked again, and not too many.
+/// Reports a note or a warning: once per object, however often the gate calls the checks, and only up to a limit.
 fn tell(job: &Job, told: &mut Told, plugin: &str, finding: &Finding) {
     let Finding { message, object, .. } = finding;
     if told.cut || !told.all.insert((message.clone(), object.clone())) {
@@ -252,7 +252,7 @@ mod tests {
         assert!(!overlap("/status/a", "/status/ab") && !overlap("/status/a", "/status/b"));
     }
 
-    /// Adapts everything in the same way.
+    /// Adapts every object in the same way.
     struct Adapts(Description, Value);
 
     #[async_trait]

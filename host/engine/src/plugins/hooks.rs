@@ -1,7 +1,7 @@
-//! What the engine asks plugins: the mirror of `wit/provider.wit`.
+//! The engine's calls to plugins: the mirror of `wit/provider.wit`.
 //!
-//! One implementation per plugin. The runtime's components implement it, and so do native types in tests. What a
-//! hook gives back is a decision; the engine carries it out after holding it against its bounds (`bounds.rs`).
+//! One implementation per plugin: the runtime's components, and native types in tests. A hook's return value is a decision; the
+//! engine checks it against its bounds (`bounds.rs`) and carries it out.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use pivot_runtime::CallError;
 pub use pivot_runtime::{MoveContext, Services};
 use serde_json::Value;
 
-/// Why a hook gave no answer.
+/// Why a hook failed to answer.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct HookError {
-    /// A word for programs.
+    /// A code for programs.
     pub code: String,
     /// A sentence for people.
     pub message: String,
@@ -25,11 +25,11 @@ pub struct HookError {
 /// A plugin.
 #[async_trait]
 pub trait Hooks: Send + Sync + 'static {
-    /// What it is.
+    /// Its description.
     fn describe(&self) -> &Description;
 
-    /// The same plugin for one run, where calls use up what a plugin may use in all: no run spends what is another's. None: it
-    /// has nothing to use up, and can be shared.
+    /// The same plugin for one run, if calls use up a budget: no run spends another's. `None`: it has no budget, and can be
+    /// shared.
     fn for_run(&self) -> Option<Arc<dyn Hooks>> {
         None
     }
@@ -39,7 +39,7 @@ pub trait Hooks: Send + Sync + 'static {
         self.describe().wants(hook, kind)
     }
 
-    /// How one object belongs together with others.
+    /// How one object relates to others.
     async fn relate(&self, _object: &Object) -> Result<Vec<Relation>, HookError> {
         Ok(Vec::new())
     }
@@ -54,7 +54,7 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// The provider's own pause of a source object: a merge patch of metadata.
+    /// The provider-specific pause of a source object: a merge patch of metadata.
     async fn hold(&self, _object: &Object) -> Result<Option<Value>, HookError> {
         Ok(None)
     }
@@ -69,7 +69,7 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// What is still to be done before an object is released.
+    /// What is still to do before an object is released.
     async fn settle(&self, _object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
         Ok(Settlement::Done)
     }
@@ -82,7 +82,7 @@ impl From<CallError> for HookError {
     }
 }
 
-/// A component: its hooks are called in a sandbox.
+/// A component: its hooks run in a sandbox.
 #[async_trait]
 impl Hooks for pivot_runtime::Plugin {
     fn describe(&self) -> &Description {

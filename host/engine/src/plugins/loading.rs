@@ -1,4 +1,4 @@
-//! The plugins of a command, which may still be on their way: they are compiled while both sides are opened and read.
+//! The plugins of a command, which may still be loading: they are compiled while both sides are opened and read.
 
 use std::fmt;
 use std::future::Future;
@@ -10,7 +10,7 @@ use futures::future::{BoxFuture, Shared};
 use crate::outcome::failure::Failure;
 use crate::plugins::hooks::Hooks;
 
-/// The plugins, in their order, once they are loaded; none where they were refused. Whoever loads them knows why.
+/// The plugins, in their order, once loaded; `None` if they were refused. The caller that loads them knows why.
 type Loaded = Option<Arc<[Arc<dyn Hooks>]>>;
 
 /// Plugins that are loaded, or are being loaded.
@@ -18,8 +18,8 @@ type Loaded = Option<Arc<[Arc<dyn Hooks>]>>;
 pub struct Plugins(Shared<BoxFuture<'static, Loaded>>);
 
 impl Plugins {
-    /// Those that this gives. It is asked as soon as both sides are opened; what is to be under way before that must be a task of
-    /// its own.
+    /// Plugins from this future. It is first polled while both sides are opened; work that must start earlier needs a task of its
+    /// own.
     pub fn loading(load: impl Future<Output = Option<Vec<Arc<dyn Hooks>>>> + Send + 'static) -> Self {
         Self(load.map(|loaded| loaded.map(Arc::from)).boxed().shared())
     }

@@ -1,4 +1,4 @@
-//! What plugins are told of the move.
+//! What plugins get to see of the move.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use pivot_core::release::ReleaseList;
 
 use crate::plugins::hooks::{Hooks, MoveContext};
 
-/// What plugins' checks are told of the move.
+/// What plugins' checks get to see of the move.
 pub(crate) struct Scene {
-    /// Those that move ([`pivot_core::plan::Plan::moving`]).
+    /// The namespaces that move ([`pivot_core::plan::Plan::moving`]).
     pub(crate) namespaces: BTreeSet<String>,
     pub(crate) keys: Vec<Key>,
 }
 
 impl Scene {
-    /// Of these objects, each with whether it makes no namespace move.
+    /// The scene of these objects; the flag says that an object makes no namespace move.
     pub(crate) fn of<'a>(objects: impl Iterator<Item = (&'a Key, bool)> + Clone) -> Self {
         let moving = objects.clone().filter(|(_, elsewhere)| !elsewhere);
         Self {

@@ -1,7 +1,7 @@
-//! Who answers plugins' questions: the two sides, through the handles of the run.
+//! Answers plugins' service calls from the two sides, through the handles of the run.
 //!
-//! The runtime has checked that a question was declared and granted. What is left to hold here is the confinement to
-//! what moves, which only the plan knows: no question is answered before there is one.
+//! The runtime has checked that a call was declared and granted. What is left to enforce here is confinement to what moves, which
+//! only the plan knows: no call is answered before there is one.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -21,27 +21,27 @@ use crate::outcome::failure::Failure;
 use crate::plugins::scene::Scene;
 use crate::requests::side::Handle;
 
-/// How much of a service's answer a plugin may see.
+/// How much of a service's answer a plugin gets to see.
 const ANSWER_LIMIT: usize = 256 * 1024;
-/// In how many namespaces one question is asked side by side; of more than these everything is listed at once.
+/// In how many namespaces one call lists side by side; for more than these everything is listed at once.
 const NAMESPACES: usize = 16;
 
-/// The two sides, as plugins may ask them.
+/// The two sides, as plugins can query them.
 pub(crate) struct Answers {
     source: Handle,
     target: Handle,
     kinds: Arc<Kinds>,
     scope: Scope,
-    /// A source that can't be written to, as it was paused in the reading: plugins see that and not the files.
+    /// A source that can't be written to, as paused in the reading: plugins see that instead of the files.
     paused: OnceLock<Inventory>,
-    /// Made when it is first asked for: it reads the machine's certificates, and most moves probe nothing from here.
+    /// Created on first use: it reads the machine's certificates, and most moves probe nothing from here.
     here: OnceLock<Option<Here>>,
 }
 
-/// The same, for one plan.
+/// The same, confined to one plan.
 struct Within {
     answers: Arc<Answers>,
-    /// Those that move.
+    /// The namespaces that move.
     namespaces: BTreeSet<String>,
     /// The cluster-scoped objects that move.
     global: BTreeSet<Key>,
@@ -59,8 +59,8 @@ impl Answers {
         }
     }
 
-    /// Who answers while this is what moves. Release lists of before they said which namespaces those are name that of a shared class,
-    /// too: what was not asked for stays closed.
+    /// Answers confined to what moves. Release lists from before they named the moving namespaces include a shared class's
+    /// namespace, too: namespaces that the user didn't ask for stay closed.
     pub(crate) fn within(self: &Arc<Self>, scene: &Scene) -> Arc<dyn Services> {
         let moves = |namespace: &&String| self.scope.includes(Some(namespace));
         Arc::new(Within {
@@ -70,9 +70,9 @@ impl Answers {
         })
     }
 
-    /// From now on the source is what was paused in the reading.
+    /// From now on, answers about the source come from the paused reading.
     pub(crate) fn paused(&self, inventory: Inventory) {
-        // There is one reading of files.
+        // Files are read only once.
         let _ = self.paused.set(inventory);
     }
 
@@ -83,7 +83,7 @@ impl Answers {
         }
     }
 
-    /// The objects of a kind in one namespace, or in all there are; of all names or of one.
+    /// The objects of a kind in one namespace or all, with any name or one.
     async fn look(
         &self,
         side: Side,
@@ -114,7 +114,7 @@ impl Answers {
 }
 
 impl Within {
-    /// What moves of a cluster-scoped kind.
+    /// The moving objects of a cluster-scoped kind.
     async fn global(
         &self,
         side: Side,
@@ -131,7 +131,7 @@ impl Within {
         Ok(objects)
     }
 
-    /// What there is in the namespaces that move.
+    /// The objects in the namespaces that move.
     async fn moving(
         &self,
         side: Side,
@@ -179,7 +179,7 @@ impl Answers {
     async fn probe(&self, probe: Probe) -> Result<Answer, ServiceError> {
         let side = match probe.vantage {
             Vantage::Here => {
-                // Without certificates to trust nothing is probed from here.
+                // Without trusted certificates, nothing is probed from here.
                 let here = self.here.get_or_init(|| Here::new().ok()).as_ref();
                 let here = here
                     .ok_or_else(|| ServiceError::new("unreachable", "no trusted certificates found here"))?;
@@ -298,7 +298,7 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    /// A tenant's namespace is there, and nothing of it moves.
+    /// A tenant's namespace exists, and nothing in it moves.
     #[tokio::test]
     async fn of_all_namespaces_those_of_the_plan_move() {
         let few = names(&["a", "b"]);

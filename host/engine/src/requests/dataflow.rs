@@ -1,10 +1,10 @@
-//! A dataflow over a directed acyclic graph: a node starts the moment what it waits for is done.
+//! A dataflow over a directed acyclic graph: a node starts the moment the nodes it waits for are done.
 //!
-//! No barriers between layers: one slow object holds up what depends on it and nothing else. How many run side by
-//! side adapts. Too few waste the round trip, too many only queue in the API server: the limit grows while answers
-//! come about as fast as the fastest ones did, shrinks while they queue, and is halved when the server says so.
+//! No barriers between layers: a slow object delays only its dependents. The number of nodes that run side by side adapts. Too
+//! few waste the round trip, too many only queue in the API server: the limit grows while answers come about as fast as the
+//! fastest ones did, shrinks while they queue, and is halved when the server asks for fewer.
 //!
-//! Where what one node begins another has to end, ends go first, and only so many beginnings are open at a time.
+//! If one node begins something that another ends, ends go first, and only so many beginnings are open at a time.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -18,7 +18,7 @@ use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
 use crate::requests::limiter::Limiter;
 
-/// What a node is to another.
+/// A node's role towards another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Nothing.
@@ -30,18 +30,18 @@ pub(crate) enum Part {
     End,
 }
 
-/// Nodes that begin and end something.
+/// The nodes that begin and end something.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    /// By node; those that are not there are [`Part::Whole`]. To each beginning belongs an end that waits for it, and a
-    /// beginning waits for those of everything that its end waits for: so there is always an end that can run.
+    /// By node; nodes that are not listed are [`Part::Whole`]. Every beginning has an end that waits for it, and waits for the
+    /// beginnings of everything that its end waits for: so there is always an end that can run.
     pub(crate) of: Vec<Part>,
-    /// How many beginnings may be without the start of their end.
+    /// How many beginnings may be open: started, while their ends are not.
     pub(crate) most: usize,
 }
 
-/// Runs every node once, each after those it waits for. Returns the first failure, once everything that was under way
-/// has ended; a stop that is asked for counts as one.
+/// Runs every node once, each after those it waits for. Returns the first failure once all running nodes have ended; a requested
+/// stop counts as a failure.
 pub(crate) async fn run<S, F>(
     after: &[Vec<usize>],
     limiter: Limiter,
@@ -55,7 +55,7 @@ where
     run_parts(after, &Parts::default(), limiter, halter, start).await
 }
 
-/// Runs every node once, see [`run`], with an eye on how many beginnings are open.
+/// Runs every node once, see [`run`], and limits how many beginnings are open.
 pub(crate) async fn run_parts<S, F>(
     after: &[Vec<usize>],
     parts: &Parts,
@@ -126,13 +126,13 @@ where
     }
 }
 
-/// Nodes that wait for nothing any more. First come, first served: whole subtrees become free early, and memory of the run
-/// stays bounded.
+/// Nodes that no longer wait for anything. First in, first out: whole subtrees become free early, and the run's memory stays
+/// bounded.
 struct Ready<'a> {
     parts: &'a Parts,
     begins: VecDeque<usize>,
     others: VecDeque<usize>,
-    /// Beginnings that were started, and their ends not.
+    /// Beginnings that were started while their ends were not.
     open: usize,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// Not in the error's own words: those quote a panic, which may quote the object at hand.
+/// Without the error's own text: it quotes a panic, which may quote the object at hand.
 fn cut_off(error: JoinError) -> Failure {
     Failure::Bug(if error.is_panic() { "a task panicked" } else { "a task was cut off" }.to_owned())
 }
@@ -195,7 +195,7 @@ mod tests {
         assert!(at(0) < at(1) && at(1) < at(2) && order.len() == 4);
     }
 
-    /// Ten things to begin and to end, each of which owns the one before it, and three at a time.
+    /// Ten things to begin and end, each the owner of the one before it, with three open at a time.
     #[tokio::test]
     async fn what_is_begun_is_ended_before_too_much_is_open() {
         for owned in [false, true] {

@@ -14,14 +14,14 @@ pub enum Halt {
     LeaseLost(String),
 }
 
-/// Shared by everyone who may ask for a stop and everyone who must obey it.
+/// Shared by every task that can ask for a stop and every task that must obey it.
 #[derive(Clone, Debug)]
 pub struct Halter {
     state: Arc<watch::Sender<Option<Halt>>>,
     renewed: Arc<Mutex<Option<(Instant, SystemTime)>>>,
 }
 
-/// After so long without a renewal of the lease nothing is written any more.
+/// After this long without a renewal of the lease, nothing is written any more.
 pub(crate) const FENCE: Duration = Duration::from_secs(10);
 
 impl Default for Halter {
@@ -48,14 +48,13 @@ impl Halter {
         self.state.borrow().clone()
     }
 
-    /// The lease was good at this moment; none: there is no lease to lose.
+    /// The lease was valid at this moment; `None` means that there is no lease to lose.
     pub(crate) fn renewed(&self, at: Option<(Instant, SystemTime)>) {
         *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }
 
-    /// Whether not one more write may happen. A deadline, not only a flag: who was suspended, or starved of time, must
-    /// not write before someone gets round to raising a flag. Two clocks, because one of them stands still while a
-    /// laptop sleeps.
+    /// Whether all writes must stop. A deadline, not only a flag: a process that was suspended, or starved of CPU time, must not
+    /// write before some task gets to raise the flag. Two clocks, because one of them stops while a laptop sleeps.
     pub fn lost(&self) -> Option<String> {
         if let Some(Halt::LeaseLost(why)) = &*self.state.borrow() {
             return Some(why.clone());
@@ -65,7 +64,7 @@ impl Halter {
         stale.then(|| format!("it was not renewed for {} seconds", FENCE.as_secs()))
     }
 
-    /// Ends when a stop is asked for.
+    /// Completes when a stop is asked for.
     pub async fn wait(&self) -> Halt {
         let mut receiver = self.state.subscribe();
         loop {

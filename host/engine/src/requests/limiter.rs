@@ -1,6 +1,5 @@
-//! How many requests run side by side. Too few waste the round trip, too many only queue in the API server: the limit
-//! grows while answers come about as fast as the fastest ones did, shrinks while they queue, and is halved when the
-//! server says so.
+//! How many requests run side by side. Too few waste the round trip, too many only queue in the API server: the limit grows while
+//! answers come about as fast as the fastest ones did, shrinks while they queue, and is halved when the server asks for fewer.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -37,7 +36,7 @@ impl Limiter {
             self.limit = (self.limit / 2.0).max(Self::MIN);
             return;
         }
-        // Slowly forget the fastest answer: it may stem from before a server got busy with others.
+        // Slowly forget the fastest answer: it may date from before other clients kept the server busy.
         self.fastest = took.min(self.fastest.saturating_add(self.fastest / 1000));
         let queued = self.limit * (1.0 - self.fastest.as_secs_f64() / took.as_secs_f64().max(1e-6));
         if queued < 12.0 {

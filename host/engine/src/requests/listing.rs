@@ -1,4 +1,4 @@
-//! Lists of metadata of many kinds in many namespaces, where not every failure stops a move.
+//! Metadata lists of many kinds in many namespaces, where some failures don't stop a move.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side;
 
-/// One list to ask for: a kind, and a namespace of it.
+/// One list to request: a kind, and one of its namespaces.
 pub(crate) type Collection = (Arc<Kind>, Option<String>);
 
-/// What a list gave.
+/// The result of a list.
 pub(crate) enum Listed {
-    /// What is there.
+    /// The objects that exist.
     There(Vec<Meta>),
-    /// The kind is not served any more, or can't be listed: there is nothing of it.
+    /// The kind is not served any more, or can't be listed: it has no objects.
     Absent,
-    /// The user may not; what a server says of it.
+    /// The user lacks permission; the server's answer.
     Forbidden(Failure),
 }
 
 impl Listed {
-    /// What is there, for who can't go on without knowing it.
+    /// The objects, for callers that can't continue without the list.
     pub(crate) fn required(self) -> Result<Vec<Meta>, Failure> {
         match self {
             Self::There(metas) => Ok(metas),
@@ -34,7 +34,7 @@ impl Listed {
         }
     }
 
-    /// What is known to be there.
+    /// The objects that are known to exist.
     pub(crate) fn known(self) -> Vec<Meta> {
         match self {
             Self::There(metas) => metas,
@@ -43,7 +43,7 @@ impl Listed {
     }
 }
 
-/// Namespaced kinds once in each namespace, the others once.
+/// Namespaced kinds once per namespace, the others once.
 pub(crate) fn collections<'a>(
     kinds: impl IntoIterator<Item = &'a Arc<Kind>>,
     namespaces: &BTreeSet<String>,
@@ -59,7 +59,7 @@ pub(crate) fn collections<'a>(
     all
 }
 
-/// Asks for all of them, so many at once.
+/// Requests all of them, up to a limit at once.
 pub(crate) async fn metas(
     handle: &Handle,
     limit: usize,
@@ -84,7 +84,7 @@ pub(crate) async fn metas(
     side_by_side::all(limit, work.collect()).await
 }
 
-/// What a listed object is called.
+/// The key of a listed object.
 pub(crate) fn key(kind: &Kind, meta: &Meta) -> Key {
     Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), &meta.name)
 }

@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use crate::events::{Awaited, Event, Watcher};
 
-/// How often a wait is reported that stays the same.
+/// How often an unchanged wait is reported.
 const AGAIN: Duration = Duration::from_secs(30);
-/// A wait for hundreds of objects changes all the time: no two reports are closer together.
+/// A wait for hundreds of objects changes all the time: reports are at least this far apart.
 const APART: Duration = Duration::from_secs(5);
 
 /// What was reported last, and when.
@@ -17,12 +17,12 @@ const APART: Duration = Duration::from_secs(5);
 pub(crate) struct Reports(Mutex<Option<(Instant, Vec<Awaited>)>>);
 
 impl Reports {
-    /// Of a wait that is over before anybody has to know of it, as a rule.
+    /// For a wait that usually ends before a report is worthwhile.
     pub(crate) fn later() -> Self {
         Self(Mutex::new(Some((Instant::now(), Vec::new()))))
     }
 
-    /// Reports what is waited for until the deadline, if that is due.
+    /// Reports the awaited objects and the time left, if a report is due.
     pub(crate) fn tell(&self, watcher: &dyn Watcher, awaited: Vec<Awaited>, deadline: Instant) {
         let now = Instant::now();
         {

@@ -1,7 +1,7 @@
 //! The two sides of a move: places with a name for errors, retries, and a fence against writing without the lease.
 //!
-//! The one place where requests are tried again. What can't succeed later is not tried again: a refusal by schema or
-//! rights comes back at once, instead of after minutes of back-off.
+//! Only this file retries requests. A request that can't succeed later is not retried: a refusal by schema or permissions is
+//! returned at once, instead of after minutes of back-off.
 
 use std::future::Future;
 use std::pin::pin;
@@ -21,19 +21,19 @@ use crate::events::{Event, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
 
-/// How long a request is tried again before it counts as failed.
+/// How long a request is retried before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same until a place has answered for the first time: nothing is under way yet, and an address may simply be wrong. A
-/// request that is under way then is given up, too.
+/// The same until a place has answered for the first time: nothing is under way yet, and the address may simply be wrong. A
+/// request still in flight then is given up, too.
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
-/// From when on people are told who is asked and has not answered for the first time yet, and how often.
+/// When the first event says that a side has not answered yet, and how often it is repeated.
 const ASKING_TOLD: Duration = Duration::from_secs(1);
 const ASKING_TOLD_AGAIN: Duration = Duration::from_secs(3);
-/// The same once a stop was asked for: what is undone is still worth a few tries.
+/// The same once a stop was asked for: undoing is still worth a few tries.
 const HALTED_PATIENCE: Duration = Duration::from_secs(15);
-/// How long nothing is said of it.
+/// How long a silent side goes unreported.
 const SILENCE_TOLD: Duration = Duration::from_secs(3);
-/// How long it is not said again that a side asks for fewer requests.
+/// How long until it is reported again that a side asks for fewer requests.
 const THROTTLING_TOLD: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -46,24 +46,24 @@ pub type Sides = Both<Arc<dyn Place>>;
 pub(crate) struct Handle {
     pub(crate) side: Side,
     pub(crate) place: Arc<dyn Place>,
-    /// The place's own: every run that it was given to slows down.
+    /// The place's own: all runs that share the place slow down together.
     pub(crate) throttled: Throttled,
-    /// Whether it ever answered, if only to say no.
+    /// Whether it ever answered, even with an error.
     answered: Arc<AtomicBool>,
-    /// When people were last told that it is asked.
+    /// When an event last said that it is being asked.
     asking_told: Arc<Mutex<Option<Instant>>>,
-    /// Whether people were told that it does not answer; many requests wait at once.
+    /// Whether its silence was reported; many requests wait at once.
     told: Arc<AtomicBool>,
     turned_away: Arc<Mutex<TurnedAway>>,
     halter: Halter,
     watcher: Arc<dyn Watcher>,
 }
 
-/// What this run was asked to slow down for.
+/// How often this run was asked to slow down.
 #[derive(Default)]
 struct TurnedAway {
     requests: u64,
-    /// When people were last told of it.
+    /// When that was last reported.
     told: Option<Instant>,
 }
 
@@ -86,14 +86,14 @@ impl Handle {
         self.place.can()
     }
 
-    /// A move is about to write.
+    /// Announces that a move is about to write.
     pub(crate) async fn open(&self, move_id: &str, begun: bool) -> Result<(), Failure> {
         let opening = Opening { move_id: move_id.to_owned(), begun };
         let opened = self.retry(|| self.place.open(&opening)).await;
         opened.map_err(|error| self.failed("opening for this move", None, error))
     }
 
-    /// A move is done with it.
+    /// Announces that a move is done with this side.
     pub(crate) async fn close(&self, closing: Closing) -> Result<(), Failure> {
         let closed = self.retry(|| self.place.close(&closing)).await;
         closed.map_err(|error| self.failed("closing", None, error))
@@ -133,7 +133,7 @@ impl Handle {
             .map_err(|error| self.failed("reading", Some(key), error))
     }
 
-    /// The raw answer: callers tell "already exists" and "conflict" apart from what is wrong.
+    /// The raw answer: callers must distinguish "already exists" and "conflict" from errors.
     pub(crate) async fn create(
         &self,
         kind: &Arc<Kind>,
@@ -202,7 +202,7 @@ impl Handle {
                     why,
                 };
             }
-            // Who does not answer is known by its address only.
+            // A side that does not answer is known only by its address.
             PlaceError::Unavailable(text) => {
                 PlaceError::Unavailable(format!("{text}; asked was {}", self.place.label()))
             }
@@ -232,7 +232,7 @@ impl Handle {
             attempt += 1;
             let patience = match (self.halter.halted(), self.answered.load(Ordering::Relaxed)) {
                 (None, true) => PATIENCE,
-                // Someone waits for us to stop.
+                // Someone is waiting for this run to stop.
                 (Some(_), _) => HALTED_PATIENCE,
                 (None, false) => FIRST_PATIENCE,
             };
@@ -271,7 +271,7 @@ impl Handle {
             };
             tracing::debug!(side = %self.side, %error, ?wait, "trying again");
             tokio::time::sleep(wait).await;
-            // What came back says more than that one more try was given up.
+            // The last error is more useful than the fact that one more try was given up.
             if !self.answered.load(Ordering::Relaxed) && begun.elapsed() >= patience {
                 return Err(error);
             }
@@ -282,7 +282,7 @@ impl Handle {
         }
     }
 
-    /// The answer to a request. A place that never answered anything is not waited for in silence, nor for long.
+    /// The answer to a request. Waiting for a place that never answered is reported, and short.
     async fn first_answer<T>(
         &self,
         request: impl Future<Output = Result<T, PlaceError>>,
@@ -303,7 +303,7 @@ impl Handle {
         request.await
     }
 
-    /// Many requests wait for the first answer at once: one event tells of them all.
+    /// Many requests wait for the first answer at once: one event covers them all.
     fn tell_asking(&self, begun: Instant) {
         let waited = begun.elapsed();
         let mut told = self.asking_told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -315,7 +315,7 @@ impl Handle {
         self.watcher.event(Event::Asking { side, place, seconds: waited.as_secs() });
     }
 
-    /// Many requests are turned away at once: one event a second tells of them all.
+    /// Many requests are turned away at once: one event a second covers them all.
     fn tell_throttled(&self, wait: Duration) {
         let mut turned_away = self.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
         turned_away.requests += 1;
@@ -353,7 +353,7 @@ mod tests {
         assert!((60..70).contains(&patience(&handle).await));
     }
 
-    /// Whatever the two runs use it as.
+    /// In whichever roles the two runs use it.
     #[tokio::test(start_paused = true)]
     async fn runs_that_were_given_the_same_place_slow_down_together() {
         let place = MemoryPlace::new("shared");

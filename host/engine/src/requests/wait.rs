@@ -1,4 +1,4 @@
-//! Waiting for objects to come into a state, by watch: no polling, and no object is asked for one by one.
+//! Waiting by watch for objects to reach a state: no polling, and no requests for single objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,17 +16,17 @@ use crate::requests::halt::Halter;
 use crate::requests::reports::Reports;
 use crate::requests::side::Handle;
 
-/// How often it is looked whether there is something to report.
+/// How often to check for something to report.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Objects of one kind that are waited for.
+/// The objects of one kind to wait for.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) keys: BTreeSet<Key>,
     pub(crate) enough: Enough,
 }
 
-/// How many of them must be as wanted.
+/// How many of them must be in the wanted state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Enough {
     Each,
@@ -47,11 +47,11 @@ impl Wanted {
     }
 }
 
-/// What an object lacks, in words; none if it is as wanted.
+/// What an object lacks, in words; `None` if it is in the wanted state.
 pub(crate) type Lacks<'a> = dyn Fn(&Object) -> Result<Option<String>, Failure> + Send + Sync + 'a;
 
-/// Waits until no object of the given keys lacks anything, or, where one is enough, one does not. An object that is gone lacks nothing: whether it may be
-/// gone is for the caller to find out.
+/// Waits until no object of the given keys lacks anything or, if one is enough, until one doesn't. An object that is gone lacks
+/// nothing; whether it is allowed to be gone is for the caller to check.
 pub(crate) async fn until(
     handle: &Handle,
     wanted: BTreeMap<Arc<Kind>, Wanted>,
@@ -92,7 +92,7 @@ async fn one_kind(
     let keys = &wanted.keys;
     let namespace = one_namespace(keys);
     let lock = || missing.lock().unwrap_or_else(PoisonError::into_inner);
-    // Where one is enough, one is named.
+    // If one is enough, one is named.
     let note = |key: Key, what: String| {
         let mut missing = lock();
         match wanted.enough {
@@ -123,7 +123,7 @@ async fn one_kind(
             Err(PlaceError::Expired(_)) => continue,
             Err(error) => return Err(handle.failed(format!("watching {}", kind.plural), None, error)),
         };
-        // A watch that ends or fails is begun anew with a list: nothing can slip through between them.
+        // A watch that ends or fails is restarted with a list, so no event is missed in between.
         while let Some(Ok(event)) = events.next().await {
             let (object, what) = match event {
                 Event::Applied(object) if keys.contains(&object.key()) => {
@@ -155,7 +155,7 @@ async fn one_kind(
     }
 }
 
-/// The namespace all keys share, if they do.
+/// The namespace that all keys share, if they do.
 fn one_namespace(keys: &BTreeSet<Key>) -> Option<&str> {
     let mut namespaces = keys.iter().map(|key| key.namespace.as_deref());
     let first = namespaces.next().flatten();

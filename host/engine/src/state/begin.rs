@@ -1,4 +1,4 @@
-//! A move, new or found, made ready to go on: what it needs, and its records.
+//! Preparing a move, new or found, to continue: its surroundings, and its records.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::state::journal::Journal;
 use crate::state::locks::Locks;
 use crate::state::open::Opened;
 
-/// The name space of ids for moves between places that keep no record of them.
+/// The UUID namespace for ids of moves between places that keep no record.
 const IDS: uuid::Uuid = uuid::Uuid::from_u128(0x4c1d_60e7_52b9_4f6e_9a44_0d8b_73c5_e2f1);
 
-/// The id of a new move. One that is written down nowhere gets the same each time it is begun, so that the same command
-/// goes on where the last one stopped.
+/// The id of a new move. A move that isn't recorded anywhere gets the same id each time it is begun, so that the same command
+/// continues where the last one stopped.
 pub(crate) fn new_id(setup: &Setup, opened: &Opened) -> String {
     let written_down = opened.records.source.is_some() || opened.records.target.is_some();
     if written_down {
@@ -33,7 +33,7 @@ pub(crate) fn new_id(setup: &Setup, opened: &Opened) -> String {
     uuid::Uuid::new_v5(&IDS, format!("{} {scope}", opened.anonymous).as_bytes()).to_string()
 }
 
-/// Puts a move together from what was found, or a new one.
+/// Assembles a move from what was found, or a new one.
 pub(crate) fn begin(
     setup: Setup,
     plugins: &[Arc<dyn Hooks>],
@@ -55,7 +55,7 @@ pub(crate) fn begin(
             let found = found.as_ref().is_some_and(|found| found.elsewhere);
             let told = at.target.is_some();
             fits(record, found, told, &identities.target, into_directory, options.target_gone)?;
-            // What the first run was told counts for those that resume.
+            // The first run's options apply to runs that resume.
             options.scope = record.scope.clone();
             record.clone()
         }
@@ -107,7 +107,7 @@ pub(crate) fn begin(
     })
 }
 
-/// Whether the command can be meant for the move that was found.
+/// Whether the command can apply to the move that was found.
 fn fits(
     record: &Record,
     elsewhere: bool,
@@ -124,7 +124,7 @@ fn fits(
              pivot-host-source-{move_id}"
         )));
     }
-    // First of all: what a wrong target knows or does not know says nothing about the move.
+    // Checked first: whether a wrong target has a record says nothing about the move.
     if elsewhere {
         let way = if phase.committed() { "" } else { ", or roll it back first" };
         return Err(Failure::Declined(format!(
@@ -141,13 +141,13 @@ fn fits(
     Ok(())
 }
 
-/// The source says that its move is committed, and the target says nothing of it.
+/// The source says that its move is committed, and the target has no record of it.
 fn forgotten(record: &Record, target: &Option<Uid>) -> Failure {
     let evidence = format!(
         "the source says that move {} is committed, and the target has no record of it",
         record.move_id
     );
-    // Only of the move's own target that is proof. Who may not read its identity may have named another.
+    // This is proof only for the move's own target. Users who can't read its identity may have named another.
     if record.target.is_some() && record.target == *target {
         return Failure::Stale(evidence);
     }

@@ -1,6 +1,6 @@
-//! Whether a lease that somebody holds is that of a dead run.
+//! Whether a held lease belongs to a dead run.
 //!
-//! Judged by watching it stand still for its duration on our own clock, never by comparing clocks of two machines.
+//! Judged by whether it stays unchanged for its duration on our own clock, never by comparing the clocks of two machines.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
 use crate::state::lease::{DURATION, Leases, Seen};
 
-/// The code of a refusal because of another run.
+/// The code of the refusal if another run is active.
 pub(crate) const RUN_ACTIVE: &str = "run-active";
 
-/// Waits until a lease that was seen is free, gone, or has stood still for its duration; then it is given back as it was
-/// seen last. One that moves is held by a run that is alive.
+/// Waits until a lease that was seen is free, gone, or unchanged for its duration; in the last case, returns it as last seen. A
+/// lease that changes is held by a run that is alive.
 pub(crate) async fn wait(
     leases: &Leases,
     seen: &Seen,
     halter: &Halter,
     watcher: &dyn Watcher,
 ) -> Result<Option<Seen>, Failure> {
-    // From now: how long the answer took says nothing of how long it stood still.
+    // Starting now: the time until the answer doesn't show how long the lease was unchanged.
     let still_since = Instant::now();
     let left = DURATION.as_secs();
     watcher.event(leases.event(&seen.name, &seen.holder, LeaseState::Waiting, Some(left)));
@@ -45,7 +45,7 @@ pub(crate) async fn wait(
     }
 }
 
-/// The refusal because of a run that is at work.
+/// The refusal if another run is active.
 pub(crate) fn active(leases: &Leases, seen: &Seen) -> Failure {
     let (holder, lease) = (&seen.holder, leases.key(&seen.name));
     let claim = seen.claim.as_ref().map(|id| format!(" for move {id}")).unwrap_or_default();

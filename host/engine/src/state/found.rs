@@ -1,4 +1,4 @@
-//! Moves under way, as the records of both sides tell of them.
+//! Moves under way, according to the records of both sides.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::state::records::Stored;
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) at: Both<Option<Stored>>,
-    /// The target alone knows of it, and nothing of the source can have been deleted yet. A move that goes on keeps the
-    /// source's record to its end, so this one was rolled back, by a run that could not reach the target.
+    /// Only the target has a record of it, and nothing in the source can have been deleted yet. A move that is still going on
+    /// keeps the source's record to its end, so this one was rolled back by a run that could not reach the target.
     pub(crate) orphaned: bool,
-    /// It goes to another target than the one given.
+    /// Its target differs from the given one.
     pub(crate) elsewhere: bool,
-    /// It was begun from other files than those given.
+    /// It was begun from files other than the given ones.
     pub(crate) other_files: bool,
 }
 
@@ -35,7 +35,7 @@ impl Found {
         }
     }
 
-    /// The same, whose ever it is.
+    /// The same record, without its side.
     pub(crate) fn record(&self) -> Option<&Record> {
         self.deciding().map(|(_, record)| record)
     }
@@ -50,12 +50,12 @@ impl Found {
     }
 }
 
-/// All of them.
+/// All moves under way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moves(pub(crate) Vec<Found>);
 
 impl Moves {
-    /// Puts the records of both sides together. A record in the target that belongs to another source says nothing here.
+    /// Combines the records of both sides. A record in the target that belongs to another source is ignored here.
     pub(crate) fn new(
         records: Both<Vec<Stored>>,
         identities: &Both<Option<Uid>>,
@@ -69,7 +69,7 @@ impl Moves {
         for stored in records.target {
             let from_here = identities.source.is_some() && stored.record.source == identities.source;
             let from_nowhere = identities.source.is_none() && stored.record.source.is_none();
-            // What becomes of them concerns whoever goes on from files into the same target.
+            // Copies made from files matter to every run from files into the same target.
             let files = stored.record.is_of_files() && is_of_files(&identities.source);
             let known = by_id.contains_key(&stored.record.move_id);
             let any = !source_answers && !is_of_files(&identities.source);
@@ -89,7 +89,7 @@ impl Moves {
         all.into_iter().next()
     }
 
-    /// The move that is meant where a command names none, or the one with this id.
+    /// The only move if the command names none, otherwise the move with this id.
     pub(crate) fn meant(&self, id: Option<&str>) -> Result<&Found, Failure> {
         let named = |found: &&Found| id.is_none_or(|id| found.record().is_some_and(|r| r.move_id == id));
         let named: Vec<&Found> = self.0.iter().filter(named).collect();
@@ -104,7 +104,7 @@ impl Moves {
         }
     }
 
-    /// A move that has not ended, works where this scope does, and is another.
+    /// Another move that has not ended and works in this scope.
     pub(crate) fn overlapping(&self, scope: &Scope, move_id: &str) -> Option<&Record> {
         let source = |found: &'_ Found| found.at.source.is_some();
         self.0.iter().filter(|found| source(found)).filter_map(Found::record).find(|record| {
@@ -135,7 +135,7 @@ fn is_of_files(source: &Option<Uid>) -> bool {
     source.as_ref().is_some_and(|source| source.0.starts_with(names::FILES))
 }
 
-/// Whether a move goes to another target than this one.
+/// Whether a move's target is different from this one.
 fn elsewhere(record: &Record, target: &Option<Uid>) -> bool {
     target.is_some() && record.target.is_some() && record.target != *target
 }

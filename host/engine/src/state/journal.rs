@@ -1,8 +1,8 @@
 //! The records of one move, and the order in which they are written.
 //!
-//! Up to the commit the source's record alone counts; with the commit the target's is written, and decides from the
-//! moment the source's says so; at the end the source's goes first. Where the source keeps no state the target's record
-//! is the only one, from the first phase on, and one write to it is the commit.
+//! Before the commit only the source's record counts. The commit writes the target's record, which decides as soon as the
+//! source's says Committed; at the end the source's is removed first. If the source keeps no state, the target's record is the
+//! only one from the first phase on, and one write to it is the commit.
 
 use std::collections::BTreeSet;
 
@@ -15,51 +15,51 @@ use crate::base::Base;
 use crate::outcome::failure::Failure;
 use crate::state::records::{CHUNK, Records, Stored};
 
-/// A record as it is known here, and as it lies on the two sides.
+/// A record as this run knows it, and as it is stored on the two sides.
 pub(crate) struct Journal {
     pub(crate) record: Record,
-    /// None where there is no state to keep: a directory, or a side that is gone.
+    /// `None` if there is no state to keep: a directory, or a side that is gone.
     records: Both<Option<Records>>,
     at: Both<Option<Stored>>,
-    /// How far this run has come, where no side keeps a record.
+    /// How far this run has come, if no side keeps a record.
     entered: Option<Phase>,
 }
 
 impl Journal {
-    /// What was found of a move.
+    /// Starts with what was found of a move.
     pub(crate) fn new(record: Record, records: Both<Option<Records>>, at: Both<Option<Stored>>) -> Self {
         Self { record, records, at, entered: None }
     }
 
-    /// How far the move has come; none where nothing was written down yet.
+    /// How far the move has come; `None` if nothing was recorded yet.
     pub(crate) fn phase(&self) -> Option<Phase> {
         let written = self.at.source.is_some() || self.at.target.is_some();
         if written { Some(self.record.phase) } else { self.entered }
     }
 
-    /// Whether a record of the move is there, for others to go on with.
+    /// Whether the move has a stored record, from which other runs can continue.
     pub(crate) fn is_written(&self) -> bool {
         self.at.source.is_some() || self.at.target.is_some()
     }
 
-    /// When the source's server wrote the first line of the record.
+    /// When the record was created, by the source's clock.
     pub(crate) fn begun(&self) -> Option<&str> {
         self.at.source.as_ref()?.created.as_deref()
     }
 
-    /// Notes what is about to be touched: a rollback must find it.
+    /// Notes what is about to be touched, so that a rollback finds it.
     pub(crate) fn note(&mut self, base: &Base) {
         self.record.kinds.extend(base.plan.steps.iter().map(|step| step.key.group_kind.clone()));
         self.record.touched.extend(base.namespaces());
     }
 
-    /// Notes namespaces that are about to be made, beside those that earlier runs made.
+    /// Notes namespaces that are about to be created, beside those that earlier runs created.
     pub(crate) fn note_namespaces(&mut self, missing: &BTreeSet<String>) {
         let named = std::mem::take(&mut self.record.namespaces).into_iter().chain(missing.iter().cloned());
         self.record.namespaces = named.collect::<BTreeSet<_>>().into_iter().collect();
     }
 
-    /// Which of these namespaces a record names that is written: a rollback finds them.
+    /// Which of these namespaces a stored record names, so that a rollback finds them.
     pub(crate) fn named(&self, namespaces: &BTreeSet<String>) -> BTreeSet<String> {
         let written = self.first().and_then(|side| self.at.of(side).as_ref());
         let written = written.map_or(&[][..], |stored| &stored.record.namespaces);
@@ -75,12 +75,12 @@ impl Journal {
         }
     }
 
-    /// The side whose record decides to the end: the target's, where it keeps any.
+    /// The side whose record decides until the end: the target, if it keeps records.
     fn last(&self) -> Side {
         if self.records.target.is_some() { Side::Target } else { Side::Source }
     }
 
-    /// Writes a phase before the commit; never back to an earlier one.
+    /// Records a phase before the commit; never goes back to an earlier one.
     pub(crate) async fn enter(&mut self, phase: Phase) -> Result<(), Failure> {
         let record = Record { phase: phase.max(self.record.phase), ..self.record.clone() };
         match self.first() {
@@ -106,18 +106,18 @@ impl Journal {
     pub(crate) async fn commit(&mut self, list: &ReleaseList, base: &Base) -> Result<(), Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
         let mut chunks = list.chunks(CHUNK);
-        // One that is short enough lies in the record itself: one write, and never one without the other.
+        // A list that is short enough is stored in the record itself: one write, and never one without the other.
         let inline = if chunks.len() == 1 { chunks.pop() } else { None };
         let mut record =
             Record { phase: Phase::Committed, release_chunks: chunks.len(), ..self.record.clone() };
         record.kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
-        // The target's says Live already: until the source's says Committed it decides nothing, and then that is next.
+        // The target's record already says Live: it decides nothing until the source's says Committed, and then Live is next.
         let live = Record { phase: Phase::Live, ..record.clone() };
         if self.at.target.is_some() {
-            // Of an attempt that got half-way, whose list may have been longer.
+            // Left by an attempt that got half-way; its list may have been longer.
             target.remove_lists(&record.move_id).await?;
         }
-        // The list first: with the source gone the record alone decides, and must not be there without it.
+        // The list first: if the source is gone only the record decides, and it must not exist without its list.
         target.write_list(&chunks, &record.move_id).await?;
         self.write(Side::Target, &live, inline)
             .await
@@ -131,8 +131,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Of the write that commits: whether the server acted is not known, and with it which record decides. Mostly the
-    /// lease is lost first.
+    /// A failure of the write that commits: it is unknown whether the server acted, and so which record decides. In most cases
+    /// the lease is lost first.
     fn undecided(&self, side: Side, failure: Failure) -> Failure {
         let commits = self.first() == Some(side);
         match failure {
@@ -147,7 +147,7 @@ impl Journal {
         }
     }
 
-    /// Writes a phase after the commit into the target's record.
+    /// Records a phase after the commit, in the target's record.
     pub(crate) async fn advance(&mut self, phase: Phase) -> Result<(), Failure> {
         if phase <= self.record.phase {
             return Ok(());
@@ -158,7 +158,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The list of a committed move; none where it is being closed.
+    /// The list of a committed move; `None` if the move is being closed.
     pub(crate) async fn release_list(&self) -> Result<Option<ReleaseList>, Failure> {
         let (Some(target), Some(stored)) = (&self.records.target, &self.at.target) else {
             return Err(no_record());
@@ -170,7 +170,7 @@ impl Journal {
         }
     }
 
-    /// When the target's record was written, by the target's clock. It is written by the commit.
+    /// When the target's record was created, by the target's clock. The commit creates it.
     pub(crate) fn committed_at(&self) -> Result<&str, Failure> {
         self.at.target.as_ref().and_then(|stored| stored.created.as_deref()).ok_or_else(no_record)
     }
@@ -180,13 +180,13 @@ impl Journal {
         self.records.source.is_some() && self.at.source.is_none()
     }
 
-    /// Whether a resume reads the release list from ConfigMaps of its own. Those are removed before the record is, so that one
-    /// of them may be missing only once the record says that nothing is left to release.
+    /// Whether a resume reads the release list from separate ConfigMaps. These are removed before the record is, so one of them
+    /// may be missing only once the record says that nothing is left to release.
     pub(crate) fn has_list_beside(&self) -> bool {
         self.record.release_chunks > 0
     }
 
-    /// Ends a move that is done: everything but the last write.
+    /// Ends a move that is done, except for the last write.
     pub(crate) async fn close(&mut self) -> Result<(), Failure> {
         let last = self.last();
         let list = async {
@@ -212,7 +212,7 @@ impl Journal {
         source.and(list)
     }
 
-    /// The last write: the record that decided to the end turns into what the move leaves behind.
+    /// The last write: the record that decided until the end becomes the summary that the move leaves behind.
     pub(crate) async fn finish(&mut self, finished: &Finished) -> Result<(), Failure> {
         let last = self.last();
         if let (Some(records), Some(stored)) = (self.records.of(last), self.at.of(last)) {
@@ -223,14 +223,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Undoes what a commit that did not happen wrote into the target.
+    /// Undoes what a commit that did not complete wrote into the target.
     pub(crate) async fn forget_target(&mut self) -> Result<(), Failure> {
         if self.at.source.is_none() && self.at.target.is_some() {
-            // The only record there is: it stays until what it speaks of is gone, and decides nothing meanwhile.
+            // The only record: it stays until the objects it covers are gone, and decides nothing meanwhile.
             let copied = Record { phase: Phase::Copied, ..self.record.clone() };
             return self.write(Side::Target, &copied, None).await;
         }
-        // The record first: what it decides must be gone before anything that it speaks of.
+        // The record first: its decision must be gone before any object it covers.
         remove(&self.records.target, &self.at.target).await?;
         self.at.target = None;
         if let Some(target) = &self.records.target {

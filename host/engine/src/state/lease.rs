@@ -1,7 +1,7 @@
-//! One Lease: who holds it, and for which move.
+//! One Lease: its holder, and the move it is for.
 //!
-//! A Lease outlives its run. A run that stops midway leaves its claim on it, the id of the move, so that what it paused is
-//! not taken for somebody else's to pause; a run that dies leaves its name, too.
+//! A Lease outlives its run. A run that stops midway leaves its claim, the move's id, so that no other move pauses what it
+//! paused; a run that dies leaves its name, too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use crate::events::{Event, LeaseState};
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 
-/// How long a lease is good for without renewal.
+/// How long a lease is valid without renewal.
 pub(crate) const DURATION: Duration = Duration::from_secs(15);
-/// Found by this in a list.
+/// The label that selects these Leases in a list.
 const LABEL: &str = "pivot-host.io/lock";
 const CLAIM: &str = "pivot-host.io/claim";
 
@@ -28,14 +28,14 @@ const CLAIM: &str = "pivot-host.io/claim";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) name: String,
-    /// Empty: nobody holds it.
+    /// Empty if nobody holds it.
     pub(crate) holder: String,
-    /// The move it was taken for.
+    /// The move that it was taken for.
     pub(crate) claim: Option<String>,
     pub(crate) resource_version: String,
 }
 
-/// Who takes a Lease, and for which move.
+/// The run that takes a Lease, and the move it is for.
 #[derive(Clone, Debug)]
 pub(crate) struct Taker {
     pub(crate) holder: String,
@@ -59,7 +59,7 @@ impl Leases {
         Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some(&self.namespace), name)
     }
 
-    /// What is told of one.
+    /// The event about a Lease.
     pub(crate) fn event(
         &self,
         name: &str,
@@ -75,13 +75,13 @@ impl Leases {
         Ok(self.handle.get(&self.kind, &self.key(name)).await?.as_ref().map(seen))
     }
 
-    /// All that are there, but for those of the first release, which are found by their name alone.
+    /// All existing Leases, except those of the first release, which can be found only by name.
     pub(crate) async fn all(&self) -> Result<Vec<Seen>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
         Ok(listing.objects.iter().map(seen).collect())
     }
 
-    /// Makes it; none where it is there already.
+    /// Creates the Lease; `None` if it already exists.
     pub(crate) async fn create(&self, name: &str, taker: &Taker) -> Result<Option<String>, Failure> {
         let mut body = json!({
             "apiVersion": self.kind.api_version(), "kind": "Lease",
@@ -96,7 +96,7 @@ impl Leases {
         }
     }
 
-    /// Takes one that is there, as it was seen; none where it has changed since.
+    /// Takes an existing Lease in the state that was seen; `None` if it has changed since.
     pub(crate) async fn take(&self, seen: &Seen, taker: &Taker) -> Result<Option<String>, Failure> {
         let patch = at_version(taken_by(taker), &seen.resource_version);
         match self.handle.patch(&self.kind, &self.key(&seen.name), &patch).await {
@@ -106,8 +106,8 @@ impl Leases {
         }
     }
 
-    /// One renewal, past the retries of [`Handle`]: an attempt that hangs must not outlive the lease. A conflict means
-    /// that someone else has it.
+    /// One renewal, without the retries of [`Handle`]: an attempt that hangs must not outlive the lease. A conflict means that
+    /// another run has it.
     pub(crate) async fn renew(&self, name: &str, version: &str, taker: &Taker) -> Result<String, PlaceError> {
         let key = self.key(name);
         let mut version = version.to_owned();
@@ -117,7 +117,7 @@ impl Leases {
             match self.handle.place.patch(&self.kind, &key, &patch).await {
                 Ok(object) => return Ok(object.meta.resource_version),
                 Err(error @ (PlaceError::Conflict(_) | PlaceError::NotFound(_))) => {
-                    // An earlier attempt may have got through without an answer. That is no renewal: it may be long ago.
+                    // An earlier attempt may have succeeded without an answer; it may be too long ago to count as a renewal.
                     let now = self.handle.place.get(&self.kind, &key).await?.as_ref().map(seen);
                     match now.filter(|now| now.holder == taker.holder && now.resource_version != version) {
                         Some(now) => version = now.resource_version,
@@ -129,15 +129,15 @@ impl Leases {
         }
     }
 
-    /// Releases one that is held: kept where a move claims it, removed otherwise. Only our own: after a take-over it is
-    /// another's. A failure here costs the next run a wait of seconds.
+    /// Releases a Lease that this run holds: keeps it if a move claims it, removes it otherwise. Only our own: after a take-over
+    /// it belongs to another run. A failure here costs the next run a wait of seconds.
     pub(crate) async fn give_back(&self, name: &str, version: &str, holder: &str, claim: Option<&str>) {
         let mut version = version.to_owned();
         for _ in 0..2 {
             let result = match claim {
                 Some(_) => self.free(name, &version, claim).await,
                 None => match self.remove(name, &version).await {
-                    // Who may not delete it can still say that it is free.
+                    // Users without permission to delete it can still mark it as free.
                     Err(PlaceError::Forbidden(_)) => self.free(name, &version, None).await,
                     other => other,
                 },
@@ -153,8 +153,8 @@ impl Leases {
         }
     }
 
-    /// Takes it out of the hands of a run that is thought dead: should that wake up, it must learn of it. False where the
-    /// lease has changed since it was seen.
+    /// Takes the Lease from a run that is believed dead; should that run wake up, it must notice. Returns false if the lease has
+    /// changed since it was seen.
     pub(crate) async fn set_aside(&self, seen: &Seen) -> Result<bool, Failure> {
         match self.free(&seen.name, &seen.resource_version, seen.claim.as_deref()).await {
             Ok(()) => Ok(true),
@@ -185,7 +185,7 @@ fn taken_by(taker: &Taker) -> Value {
     })
 }
 
-/// A patch that holds only for the version that was seen. Not by applying one patch to another: that would drop nulls.
+/// A patch that applies only to the version that was seen. Not made by applying one patch to another: that would drop nulls.
 fn at_version(mut patch: Value, version: &str) -> Value {
     if let Some(metadata) = patch.pointer_mut("/metadata").and_then(Value::as_object_mut) {
         metadata.insert("resourceVersion".to_owned(), version.into());
@@ -213,7 +213,7 @@ fn seen(object: &Object) -> Seen {
     }
 }
 
-/// The refusal for a user who may not write Leases where the records are kept.
+/// The refusal for a user without permission to write Leases in the record namespace.
 pub(crate) fn not_allowed(side: Side, key: &Key, why: &str) -> Failure {
     Failure::refused(Refusal {
         code: "rights-missing",

@@ -1,8 +1,8 @@
-//! Who may pause and delete where: a Lease for each namespace that a run works in, or the one for all.
+//! Which run may pause and delete where: a Lease for each namespace that a run works in, or one for all.
 //!
-//! Moves that share nothing run side by side. Leases are taken by trying: whoever finds one held gives back what it has
-//! and waits with empty hands, so that no two runs wait for each other. A run renews its leases while it lives, and stops
-//! itself when it cannot: before a lease can be taken over, not one more of its writes may be on the way.
+//! Moves that share nothing run side by side. A run takes leases by trying: if it finds one held, it releases those it has before
+//! it waits, so that no two runs wait for each other. A run renews its leases while it lives, and stops if it can't: none of its
+//! writes may still be on the way when a lease can be taken over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,11 +28,11 @@ use crate::state::open::Opened;
 use crate::state::records::Records;
 
 const RENEW: Duration = Duration::from_secs(4);
-/// How soon a failed renewal is tried again.
+/// How soon a failed renewal is retried.
 const RETRY: Duration = Duration::from_millis(500);
 const TAKEN: &str = "another run took it over";
 
-/// What is locked.
+/// What a lock covers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lock {
     /// Everything.
@@ -52,7 +52,7 @@ impl Lock {
         }
     }
 
-    /// Those of a scope, before anything was read.
+    /// The locks of a scope, before anything was read.
     pub(crate) fn of(scope: &Scope) -> BTreeSet<Self> {
         BTreeSet::from([match &scope.namespaces {
             Namespaces::All => Self::All,
@@ -61,12 +61,12 @@ impl Lock {
     }
 }
 
-/// How locks are asked for.
+/// The terms on which a run takes locks.
 pub(crate) struct Asking {
     pub(crate) leases: Leases,
-    /// Says which claims are good: those of moves that have not ended.
+    /// Decides which claims are valid: those of moves that have not ended.
     pub(crate) records: Option<Records>,
-    /// A claim of the move that was begun with this scope keeps nobody out who goes on with it.
+    /// A claim of the move that was begun with this scope doesn't block a run that continues this move.
     pub(crate) scope: Scope,
     pub(crate) move_id: String,
     pub(crate) take_over: bool,
@@ -74,10 +74,10 @@ pub(crate) struct Asking {
     pub(crate) watcher: Arc<dyn Watcher>,
 }
 
-/// What a run leaves of the moves that its locks are for.
+/// The state in which a run leaves its locks' moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// It did nothing: who claimed a lease before still does.
+    /// It did nothing: each lease keeps its earlier claim.
     AsItWas,
     /// Its move stopped midway, and claims what is locked.
     UnderWay,
@@ -88,29 +88,29 @@ pub(crate) enum Left {
 /// Which runs count as dead.
 #[derive(Default)]
 struct Dead {
-    /// Leases that stood still for their duration, and the version at which they did.
+    /// Leases that were unchanged for their duration, and the version at which they were.
     stood_still: BTreeMap<String, String>,
-    /// Whoever ran this move before.
+    /// All earlier runs of this move.
     runs_of_this_move: bool,
-    /// Everybody: somebody said so.
+    /// All runs, because the user said so.
     take_over: bool,
 }
 
-/// Why a lease was not had.
+/// Why a lease could not be taken.
 enum Blocked {
-    /// Somebody holds it.
+    /// Another run holds it.
     Held(Box<Seen>),
     /// A move that has not ended claims it.
     Claimed(Box<Record>),
 }
 
-/// Locks that are held, and renewed.
+/// Locks that this run holds and renews.
 pub(crate) struct Locks {
     shared: Arc<Held>,
     renewal: Renewal,
 }
 
-/// What renews locks until it is dropped.
+/// Renews locks until it is dropped.
 struct Renewal(JoinHandle<()>);
 
 struct Held {
@@ -119,15 +119,15 @@ struct Held {
     claim: Mutex<String>,
     /// The leases, by name.
     each: Mutex<BTreeMap<String, One>>,
-    /// Whether a lease was taken from a run that had not stood still for long enough to be dead.
+    /// Whether a lease was taken from a run before it had been unchanged for long enough to be dead.
     robbed: AtomicBool,
 }
 
 #[derive(Clone)]
 struct One {
-    /// As it was last written.
+    /// The version of the last write.
     version: String,
-    /// Which move claimed it before this run took it.
+    /// The move that claimed it before this run took it.
     before: Option<String>,
 }
 
@@ -135,15 +135,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// This moment, by both clocks.
+/// The current time, by both clocks.
 fn now() -> (std::time::Instant, std::time::SystemTime) {
     (std::time::Instant::now(), std::time::SystemTime::now())
 }
 
 impl Locks {
-    /// Takes all of them, waiting for those of dead runs to expire; none is held meanwhile. Gives the moves under way as the
-    /// records tell of them once the locks are held: what another run wrote before counts. What else is to be read then is
-    /// read beside them; it is lost where they turn out not to be the last word.
+    /// Takes all of them, waiting for those of dead runs to expire, and holding none meanwhile. Returns the moves under way, from
+    /// records read once the locks are held, so that earlier writes of other runs are seen. Anything else that must be read then
+    /// is read at the same time, and discarded if the locks turn out not to be final.
     pub(crate) async fn take<'a, T>(
         asking: Asking,
         wanted: &BTreeSet<Lock>,
@@ -164,7 +164,7 @@ impl Locks {
             let blocked = match held.try_each(wanted, &dead).await.transpose() {
                 Some(blocked) => blocked,
                 None => {
-                    // Reading takes as long as there are objects, and as plugins are compiled.
+                    // Reading takes time for every object, and for compiling plugins.
                     let renewal = Renewal::start(&held, begun);
                     let others =
                         async { held.look_at_other(wanted, &dead).await.transpose().map_or(Ok(()), Err) };
@@ -202,8 +202,8 @@ impl Locks {
         }
     }
 
-    /// A run whose lease was taken writes until it notices, or until it has not renewed for so long that it stops by itself.
-    /// Until then not even the records can be believed.
+    /// A run whose lease was taken writes until it notices, or stops because it has not renewed for too long. Until then even the
+    /// records can't be trusted.
     async fn outlast_the_robbed(&self, halter: &Halter, watcher: &dyn Watcher) -> Result<(), Failure> {
         for name in locked(&self.shared.each).keys() {
             let left = Some(FENCE.as_secs());
@@ -223,10 +223,10 @@ impl Locks {
         }
     }
 
-    /// Takes more. One that a run of the same move held is free: that run held what we hold now, and is dead. Any other that
-    /// somebody holds must stand still for its duration, which one of a run that lives does not: what a dead run left would
-    /// otherwise keep everybody out for ever. The wait is short and bounded, so that two runs that wait for each other both
-    /// give up. Says whether there were any to take.
+    /// Takes more locks. One held by a run of the same move is free: that run held what we hold now, and is dead. Any other held
+    /// one must stay unchanged for its duration, which that of a live run doesn't: otherwise a dead run's leases would block
+    /// everyone for ever. The wait is short and bounded, so that two runs that wait for each other both give up. Returns whether
+    /// there were any to take.
     pub(crate) async fn also(&self, more: &BTreeSet<Lock>) -> Result<bool, Failure> {
         let held: BTreeSet<String> = locked(&self.shared.each).keys().cloned().collect();
         if held.contains(&Lock::All.name()) {
@@ -247,7 +247,7 @@ impl Locks {
         }
     }
 
-    /// Says for which move they are held, where that was found out only after they were taken.
+    /// Claims the locks for a move that became known only after they were taken.
     pub(crate) async fn claim(&self, move_id: &str) -> Result<(), Failure> {
         move_id.clone_into(&mut locked(&self.shared.claim));
         let mut renewed = self.shared.renew_each().await;
@@ -276,7 +276,7 @@ impl Locks {
 }
 
 impl Renewal {
-    /// Of locks that were taken at this moment.
+    /// Renews locks that were taken at this moment.
     fn start(held: &Arc<Held>, taken_at: (std::time::Instant, std::time::SystemTime)) -> Self {
         held.asking.halter.renewed(Some(taken_at));
         Self(tokio::spawn(held.clone().renew().in_current_span()))
@@ -294,7 +294,7 @@ impl Held {
         Taker { holder: self.holder.clone(), claim: locked(&self.claim).clone() }
     }
 
-    /// Takes each, in order; stops at the first that is not to be had.
+    /// Takes each, in order; stops at the first that it can't take.
     async fn try_each(&self, wanted: &BTreeSet<Lock>, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         for lock in wanted {
             if let Some(blocked) = self.try_one(&lock.name(), dead).await? {
@@ -311,7 +311,7 @@ impl Held {
                 Some(version) => Some(version),
                 None => match self.asking.leases.read(name).await? {
                     None => None,
-                    // A first attempt whose answer got lost on the way may have taken it.
+                    // A first attempt whose answer got lost may have taken it.
                     Some(seen) if seen.holder == self.holder => Some(seen.resource_version),
                     Some(seen) => match self.blocked(seen.clone(), dead).await? {
                         Some(blocked) => return Ok(Some(blocked)),
@@ -329,7 +329,7 @@ impl Held {
         }
     }
 
-    /// Whether a lease keeps this run out.
+    /// Whether a lease blocks this run.
     async fn blocked(&self, seen: Seen, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         if !seen.holder.is_empty() && !self.thought_dead(&seen, dead) {
             return Ok(Some(Blocked::Held(Box::new(seen))));
@@ -339,12 +339,12 @@ impl Held {
             return Ok(None);
         }
         let found = records.of_move(claim).await?;
-        // The same scope is this move's only where the cluster has the same part in it.
+        // The same scope means this move only if the cluster has the same role in it.
         let good = found.filter(|(record, same_role)| !same_role || record.scope != self.asking.scope);
         Ok(good.map(|(record, _)| Blocked::Claimed(Box::new(record))))
     }
 
-    /// Whether whoever holds a lease has stood still for long enough, or is known or said to be dead.
+    /// Whether a lease was unchanged for long enough, or its holder is known or declared to be dead.
     fn thought_dead(&self, seen: &Seen, dead: &Dead) -> bool {
         let ours = dead.runs_of_this_move && seen.claim.as_ref() == Some(&*locked(&self.claim));
         let known = ours || dead.stood_still.get(&seen.name) == Some(&seen.resource_version);
@@ -354,8 +354,8 @@ impl Held {
         known || dead.take_over
     }
 
-    /// A run for all and a run for a namespace take different leases: each looks at the other kind once it has its own, so
-    /// that of two that begin at once at least one sees the other.
+    /// A run for all and a run for a namespace take different leases. Each checks the other kind once it has its own, so that if
+    /// two begin at once at least one sees the other.
     async fn look_at_other(&self, wanted: &BTreeSet<Lock>, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         let others = if wanted.contains(&Lock::All) {
             self.asking.leases.all().await?
@@ -373,13 +373,13 @@ impl Held {
         Ok(None)
     }
 
-    /// Leaves everything as it was before this attempt.
+    /// Restores everything to the state before this attempt.
     async fn back_off(&self) {
         self.give_back(|one| one.before.clone()).await;
         self.asking.halter.renewed(None);
     }
 
-    /// Lets go of all, leaving the claim that is given.
+    /// Releases all, leaving the given claim.
     async fn give_back(&self, claim: impl Fn(&One) -> Option<String>) {
         let each = std::mem::take(&mut *locked(&self.each));
         let each =
@@ -417,7 +417,7 @@ impl Held {
         }
     }
 
-    /// Renews all of them once; all or none count.
+    /// Renews all of them once; the renewal counts only if all succeed.
     async fn renew_each(&self) -> Result<(), String> {
         let taker = self.taker();
         let held = locked(&self.each).clone();
@@ -441,7 +441,7 @@ impl Held {
     }
 }
 
-/// The refusal because of a move that stopped midway.
+/// The refusal if a move that stopped midway claims the lock.
 fn claimed(record: &Record) -> Failure {
     Failure::Declined(format!(
         "another move ({}, {}) is under way, with another scope: resume it or roll it back first",

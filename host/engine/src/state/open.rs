@@ -1,4 +1,4 @@
-//! Both sides opened: which kinds they serve, that they are two, and which moves their records tell of.
+//! Opening both sides: the kinds they serve, the check that they are two, and the moves in their records.
 
 use pivot_core::record::Finished;
 use pivot_core::{Both, GroupKind, Side, Uid};
@@ -17,17 +17,17 @@ use crate::state::records::{Records, Stored};
 pub(crate) struct Opened {
     pub(crate) sides: Both<Handle>,
     pub(crate) kinds: Kinds,
-    /// Where the records are; none for a directory, which has no state to keep.
+    /// Where the records are; `None` for a directory, which has no state to keep.
     pub(crate) records: Both<Option<Records>>,
     pub(crate) identities: Both<Option<Uid>>,
-    /// For a move between places that keep no records.
+    /// The id for a move between places that keep no records.
     pub(crate) anonymous: String,
     leases: Option<Leases>,
     source_gone: bool,
 }
 
-/// Opens both sides: which kinds they serve, and that they are two. The records are read apart: who writes must not do it
-/// before it has its locks.
+/// Opens both sides: reads the kinds they serve, and checks that they are two. The records are read separately, because a run
+/// that writes must not read them before it has its locks.
 pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
     let options = &setup.options;
     let handle = |side, place| Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
@@ -58,8 +58,8 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
         let kind = kind.filter(|_| handle.can().keeps_state);
         kind.map(|kind| Records::new(handle, kind, &options.record_namespace))
     };
-    // In the source, which is what has to be guarded. Files need no guard, but what is made of them does; so does what is finished
-    // without its source.
+    // In the source, which must be guarded. Files need no guard, but the target of a move from files does, and so does the target
+    // of a move that is finished without its source.
     let in_source = source.can().has_leases && !options.source_gone;
     let (guarded, gone) = if in_source { (&source, false) } else { (&target, options.target_gone) };
     let leases = kinds.of(guarded.side).get(&GroupKind::new("coordination.k8s.io", "Lease"));
@@ -87,7 +87,7 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
 }
 
 impl Opened {
-    /// Where the Leases are: in the source, or in the target of a move from files; none where there are none.
+    /// Where the Leases are: in the source, or in the target of a move from files; `None` if neither side has any.
     pub(crate) fn leases(&self) -> Option<&Leases> {
         self.leases.as_ref()
     }
@@ -97,7 +97,7 @@ impl Opened {
         self.moves_by(async |records| records.all().await).await
     }
 
-    /// What the last moves left behind, as far as the sides that are asked know.
+    /// The summaries that the last moves left behind, as far as the sides that are asked have them.
     pub(crate) async fn finished(&self) -> Result<Vec<Finished>, Failure> {
         let read = async |records: &Option<Records>| match records {
             Some(records) => records.finished().await,
@@ -109,7 +109,7 @@ impl Opened {
         Ok(all)
     }
 
-    /// The same for a plan: who may not read records may still make one.
+    /// The same for a plan: users without permission to read records can still make one.
     pub(crate) async fn moves_that_may_be_read(&self) -> Result<Moves, Failure> {
         let lenient = async |records: &Records| match records.all().await {
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),

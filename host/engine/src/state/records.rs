@@ -1,8 +1,8 @@
-//! The records of moves on one side: one ConfigMap a move, named by the move's id and found by label.
+//! The records of moves on one side: one ConfigMap per move, named by the move's id and found by label.
 //!
-//! A cluster may be the source of one move and the target of another: each role has a name of its own. Nothing is ever
-//! removed or overwritten that belongs to another move. The first release kept one record a role, without an id in its
-//! name; it is read, and gone on with, where it lies.
+//! A cluster can be the source of one move and the target of another, so each role has a name of its own. Nothing that belongs to
+//! another move is ever removed or overwritten. The first release kept one record per role, without an id in its name; such a
+//! record is read and updated in place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
 
-/// Below the 1 MiB that a ConfigMap may have, with room for its metadata.
+/// Below a ConfigMap's limit of 1 MiB, with room for its metadata.
 pub(crate) const CHUNK: usize = 900_000;
-/// The longest piece that is read: one line may be longer than a piece should be.
+/// The longest piece that is read: a single line may be longer than a piece should be.
 const MOST: usize = 2 * CHUNK;
-/// A record that is under way has it, with its role.
+/// The label of a record that is under way; its value is the role.
 const LABEL: &str = "pivot-host.io/record";
-/// What is left of a move that ended has this instead.
+/// The label of the summary that an ended move leaves instead.
 const FINISHED: &str = "pivot-host.io/finished";
-/// How many of those are kept.
+/// How many summaries are kept.
 const KEPT: usize = 10;
-/// The record, and the list, in a ConfigMap's data.
+/// The keys of the record and the list in a ConfigMap's data.
 const RECORD: &str = "record.json";
 const LIST: &str = "list";
 
@@ -43,15 +43,15 @@ pub(crate) struct Records {
     namespace: String,
 }
 
-/// A record as it lies on a side.
+/// A record as it is stored on a side.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) record: Record,
     name: String,
     resource_version: String,
-    /// When it was first written, by the server's clock.
+    /// When it was created, by the server's clock.
     pub(crate) created: Option<String>,
-    /// The release list, where it lies in the record itself.
+    /// The release list, if it is stored in the record itself.
     pub(crate) list: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl Records {
         })
     }
 
-    /// Every record of this side's role. One that can't be read stops everything: what it says of a move is not known.
+    /// Every record of this side's role. An unreadable record stops everything, because the state of its move is unknown.
     pub(crate) async fn all(&self) -> Result<Vec<Stored>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
         let first_release = format!("pivot-host-{}", self.role());
@@ -109,7 +109,7 @@ impl Records {
         let mut all = Vec::new();
         for object in listing.objects.iter().filter(ours) {
             let stored = self.stored(object)?;
-            // One that does not have its move's name is nobody's, whatever it says.
+            // A record under a name other than its move's is ignored, whatever it says.
             if stored.name == first_release || stored.name == self.name(&stored.record.move_id) {
                 all.push(stored);
             }
@@ -117,7 +117,7 @@ impl Records {
         Ok(all)
     }
 
-    /// The record of a move that is under way, whichever part this cluster has in it; and whether it is the part of this side.
+    /// The record of a move that is under way, in either role of this cluster, and whether the role is this side's.
     pub(crate) async fn of_move(&self, move_id: &str) -> Result<Option<(Record, bool)>, Failure> {
         if let Some(stored) = self.all().await?.into_iter().find(|stored| stored.record.move_id == move_id) {
             return Ok(Some((stored.record, true)));
@@ -159,13 +159,13 @@ impl Records {
         ))
     }
 
-    /// Writes a first record; with it, where it is short enough, the release list.
+    /// Creates a record, including the release list if that is short enough.
     pub(crate) async fn create(&self, record: &Record, list: Option<String>) -> Result<Stored, Failure> {
         let name = self.name(&record.move_id);
         let body = self.body(&name, json!({LABEL: self.role()}), data(record, list.as_deref())?);
         match self.handle.create(&self.kind, &body, Change::Real).await {
             Ok(object) => Ok(Stored::new(record.clone(), list, object.meta)),
-            // Our own write, whose answer got lost; or another run of the same move.
+            // Our own write, whose answer got lost, or another run of the same move.
             Err(PlaceError::AlreadyExists(_)) => match self.read(&name).await? {
                 Some(stored) => self.update(&stored, record, list).await,
                 None => Err(Failure::Record(format!(
@@ -177,7 +177,7 @@ impl Records {
         }
     }
 
-    /// Replaces the record, if it is still as it was last seen.
+    /// Replaces the record if it is still as last seen.
     pub(crate) async fn update(
         &self,
         stored: &Stored,
@@ -218,7 +218,7 @@ impl Records {
         try_join_all(writes).await.map(drop)
     }
 
-    /// Reads the list, in the record or beside it; none where a piece of it is gone.
+    /// Reads the list, in the record or beside it; `None` if a piece of it is gone.
     pub(crate) async fn read_list(&self, stored: &Stored) -> Result<Option<ReleaseList>, Failure> {
         let Record { move_id, release_chunks, .. } = &stored.record;
         if *release_chunks == 0 {
@@ -227,7 +227,7 @@ impl Records {
         let reads = (0..*release_chunks).map(|number| self.read_piece(list_name(move_id, number)).boxed());
         let mut pieces = stream::iter(reads.collect::<Vec<_>>()).buffered(LISTS);
         let mut texts = Vec::new();
-        // Where one is gone the others are not asked for: how many there are is only what somebody wrote.
+        // If one is gone the others are not read: their number is only what someone wrote into the record.
         while let Some(piece) = pieces.try_next().await? {
             let Some(text) = piece else { return Ok(None) };
             texts.push(text);
@@ -236,7 +236,7 @@ impl Records {
         self.list(move_id, &texts).map(Some)
     }
 
-    /// A piece of a list; none where it is gone.
+    /// A piece of a list; `None` if it is gone.
     async fn read_piece(&self, name: String) -> Result<Option<String>, Failure> {
         let Some(object) = self.handle.get(&self.kind, &self.key(&name)).await? else { return Ok(None) };
         match self.text(&object, LIST)? {
@@ -257,14 +257,13 @@ impl Records {
         self.unreadable(&self.name(move_id), &why)
     }
 
-    /// Removes a move's list. It goes before its record: while that is there, the move is not closed.
+    /// Removes a move's list. It is removed before its record: while that exists, the move is not closed.
     pub(crate) async fn remove_list(&self, move_id: &str, chunks: usize) -> Result<(), Failure> {
         let pieces = (0..chunks).map(|number| self.remove_named(list_name(move_id, number)));
         try_join_all(pieces).await.map(drop)
     }
 
-    /// Removes every piece of a list that a commit which did not happen may have written: how many there are is not
-    /// known.
+    /// Removes every piece of a list that an uncompleted commit may have written; their number is unknown.
     pub(crate) async fn remove_lists(&self, move_id: &str) -> Result<(), Failure> {
         let prefix = list_prefix(move_id);
         let metas = self.handle.list_meta(&self.kind, Some(&self.namespace)).await?;
@@ -284,9 +283,8 @@ impl Records {
         }
     }
 
-    /// Removes a move's record as it was last seen, and in no other state: somebody who was told that the source is gone
-    /// may have gone on with the move meanwhile, and its copies must not be taken for those of a move that can be rolled
-    /// back.
+    /// Removes a move's record, but only in the state last seen: a user who was told that the source is gone may have continued
+    /// the move meanwhile, and its copies must not be mistaken for those of a move that can be rolled back.
     pub(crate) async fn remove(&self, stored: &Stored) -> Result<(), Failure> {
         let key = self.key(&stored.name);
         let must = Preconditions { uid: None, resource_version: Some(stored.resource_version.clone()) };
@@ -301,7 +299,7 @@ impl Records {
         Failure::Record(format!("the record in the {} was changed by another run: {why}", self.handle.side))
     }
 
-    /// Turns a move's record into what it leaves behind, in one write: at no moment are there both, or neither.
+    /// Turns a move's record into its summary in one write: at no moment do both exist, or neither.
     pub(crate) async fn finish(&self, stored: &Stored, finished: &Finished) -> Result<(), Failure> {
         let key = self.key(&stored.name);
         let summary = serde_json::to_string_pretty(finished).map_err(|error| unwritable(&error))?;
@@ -314,7 +312,7 @@ impl Records {
         });
         match self.handle.patch(&self.kind, &key, &patch).await {
             Ok(_) => Ok(()),
-            // Our own write, whose answer got lost; or a rollback that was told nothing of this run is removing the copies.
+            // Our own write, whose answer got lost; or a rollback unaware of this run is removing the copies.
             Err(PlaceError::Conflict(why) | PlaceError::NotFound(why)) => {
                 let there = self.handle.get(&self.kind, &key).await?;
                 let finished = there.is_some_and(|there| there.meta.labelled(FINISHED));
@@ -324,7 +322,7 @@ impl Records {
         }
     }
 
-    /// What the last moves left behind, the latest first.
+    /// The summaries that the last moves left behind, the latest first.
     pub(crate) async fn finished(&self) -> Result<Vec<Finished>, Failure> {
         Ok(self.finished_by_name().await?.into_iter().map(|(finished, _)| finished).collect())
     }
@@ -333,7 +331,7 @@ impl Records {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, FINISHED).await?;
         let read = |object: &Object| {
             let text = self.text(object, "finished.json").ok()?;
-            // Of a newer release: it is only told of, so that it may be left out.
+            // A newer release may have written one that is unreadable here; it is only displayed, so it can be left out.
             Some((serde_json::from_str(&text).ok()?, object.meta.name.clone()))
         };
         let mut all: Vec<(Finished, String)> = listing.objects.iter().filter_map(read).collect();
@@ -341,7 +339,7 @@ impl Records {
         Ok(all)
     }
 
-    /// Removes what moves of long ago left behind, to make room for one more.
+    /// Removes the oldest moves' summaries, to make room for one more.
     pub(crate) async fn forget_old(&self) -> Result<(), Failure> {
         let old = self.finished_by_name().await?.into_iter().skip(KEPT - 1);
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
@@ -356,7 +354,7 @@ fn list_prefix(move_id: &str) -> String {
     format!("pivot-host-release-{move_id}-")
 }
 
-/// What a record's ConfigMap holds.
+/// The data of a record's ConfigMap.
 fn data(record: &Record, list: Option<&str>) -> Result<Value, Failure> {
     let text = serde_json::to_string_pretty(record).map_err(|error| unwritable(&error))?;
     Ok(match list {

@@ -1,4 +1,4 @@
-//! What the objects of a wave wait for, reported together.
+//! What the objects of a wave wait for, in one report.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::events::{Awaited, Watcher};
 use crate::requests::reports::Reports;
 
-/// What is waited for now, and until when.
+/// The current waits, with their deadlines.
 pub(super) struct Waits {
     open: Mutex<BTreeMap<Key, (Awaited, Instant)>>,
     reports: Reports,
@@ -20,7 +20,7 @@ impl Waits {
         Self { open: Mutex::default(), reports: Reports::later() }
     }
 
-    /// An object waits.
+    /// An object starts to wait.
     pub(super) fn begin(&self, watcher: &dyn Watcher, object: &Key, awaited: Awaited, deadline: Instant) {
         let (all, deadline) = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,7 +31,7 @@ impl Waits {
         self.reports.tell(watcher, all, deadline);
     }
 
-    /// It waits no more.
+    /// The object stops waiting.
     pub(super) fn end(&self, object: &Key) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(object);
     }

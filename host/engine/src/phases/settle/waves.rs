@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pivot_core::release::{Entry, ReleaseList};
 
 /// The wanted entries, in levels: no entry owns another one of its level, and owners are in an earlier level than their
-/// dependents, also where what is between them isn't wanted.
+/// dependents, even if the objects between them aren't wanted.
 pub(super) fn levels(list: &ReleaseList, wanted: impl Fn(&Entry) -> bool) -> Vec<Vec<&Entry>> {
     let mut depths = vec![0; list.entries.len()];
     let mut levels: Vec<Vec<&Entry>> = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn one_of_each_first<T, G: Ord>(items: &mut Vec<T>, group: impl Fn(&T
     seen.len()
 }
 
-/// How many objects a wave has: one at first, then twice as many as before, up to a limit.
+/// How many objects a wave has: one at first, then twice as many each time, up to a limit.
 #[derive(Debug)]
 pub(super) struct Pace {
     limit: usize,
@@ -43,13 +43,13 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The first wave has one object of each group.
+    /// Starts with one object of each group.
     pub(super) fn new(limit: usize, groups: usize) -> (Self, usize) {
         let limit = limit.max(1);
         (Self { limit, size: 1 }, groups.clamp(1, limit))
     }
 
-    /// The size of the next wave. A wave in which nothing was left to do shows nothing.
+    /// The size of the next wave. A wave in which nothing was left to do proves nothing.
     pub(super) fn next(&mut self, failed: bool, released: bool) -> usize {
         self.size = match (failed, released) {
             (true, _) => 1,
