@@ -18,7 +18,7 @@ use crate::output::{
 use crate::plugins::Loading;
 use crate::signals;
 
-/// Nothing is known about a move under way until the sides are opened.
+/// The program knows nothing about a move under way until both sides are opened.
 const UNTOUCHED: &str =
     "nothing is changed on either side by this command; a move begun earlier is where it was";
 
@@ -96,7 +96,7 @@ impl<'a> Command<'a> {
             Err(stop) => stop,
         };
         let text = self.output.manner().format == OutputFormat::Text;
-        // What was found so far is shown, with every problem; a document says either that or what failed.
+        // The results so far are shown, with every problem; a document has either them or the failure.
         let told = match (progress.plan(), &stop.failure) {
             (Some(plan), Failure::Refused(refusals)) => {
                 show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) });
@@ -114,14 +114,14 @@ impl<'a> Command<'a> {
         self.stopped(&stop, told, &disabled)
     }
 
-    /// The moves that came up while a plan was made.
+    /// The moves under way that were found while the plan was made.
     fn under_way(&self, progress: &Progress) -> Vec<MoveStatus> {
         let missing = matches!(self.choices.ends.target, TargetEnd::None).then_some(Side::Target);
         let moves = progress.under_way();
         moves.into_iter().map(|one| self.placed(MoveStatus { missing, ..one })).collect()
     }
 
-    /// A move into a directory goes elsewhere where a cluster is named, and the other way round.
+    /// If a cluster was given as target, a move into a directory goes elsewhere; and the other way round.
     fn placed(&self, one: MoveStatus) -> MoveStatus {
         let other_end = one.record.into_directory != self.choices.connection.to_directory.is_some();
         MoveStatus { elsewhere: one.elsewhere || (one.missing.is_none() && other_end), ..one }
@@ -222,9 +222,9 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Both sides, to work on; otherwise how the program ends.
+    /// Opens both sides to work on; otherwise returns the exit code.
     async fn opened(&self, plugins: &Loading) -> Result<Opened, u8> {
-        // No directory is made for a move that is refused for its plugins.
+        // Don't create a directory for a move that is refused because of its plugins.
         if matches!(self.choices.ends.target, TargetEnd::Directory(_))
             && let Some(errors) = plugins.refused().await
         {
@@ -236,9 +236,9 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// How the program ends where plugins are refused: whatever else went wrong beside that, it is said.
+    /// The exit code if plugins are refused. It is reported whatever else went wrong.
     async fn plugins_refused(&self, stop: Option<&Stop>, plugins: &Loading) -> Option<u8> {
-        // Nobody waits for them who wants to stop.
+        // A user who stops the run shouldn't have to wait for plugins to load.
         if matches!(stop?.failure, Failure::Halted(_)) {
             return None;
         }
@@ -246,7 +246,7 @@ impl<'a> Command<'a> {
         Some(self.failed(Exit::Plugin, &errors, UNTOUCHED))
     }
 
-    /// Before the engine works there is no safe point to go to: the first signal ends the program.
+    /// Before the engine starts there is no safe point to reach: the first signal ends the program.
     async fn unless_halted<T>(&self, opening: impl Future<Output = Result<T, u8>>) -> Result<T, u8> {
         let halt = tokio::select! {
             opened = opening => return opened,
@@ -279,17 +279,17 @@ impl<'a> Command<'a> {
         if let Some(errors) = plugins.refused().await {
             return self.failed(Exit::Plugin, &errors, UNTOUCHED);
         }
-        // With its sources, each apart from what it was the cause of.
+        // With its sources, each separate from the error that it caused.
         tracing::debug!(error = error as &dyn std::error::Error, "not opened");
         self.failed(Exit::Refused, &error.to_string().into(), UNTOUCHED)
     }
 
-    /// The lines that may be typed next about one of the moves that are under way.
+    /// The command lines that the user can type next about one of the moves under way.
     fn ways(&self, silent: Option<Side>, one: &MoveStatus, several: bool) -> Vec<String> {
         self.lines(ways(silent, one), Some(one.record.move_id.as_str()).filter(|_| several))
     }
 
-    /// Says what went wrong outside the engine.
+    /// Reports a failure outside the engine.
     fn failed(&self, exit: Exit, message: &Text, state: &str) -> u8 {
         if self.output.manner().format != OutputFormat::Text {
             self.output.result(Text::default, &ErrorDocument::other(exit, message, state));
@@ -299,7 +299,7 @@ impl<'a> Command<'a> {
         exit::code(exit)
     }
 
-    /// Says why the engine stopped, in a run in which some plugins took no part.
+    /// Reports why the engine stopped, in a run without some of the installed plugins.
     fn stopped(&self, stop: &Stop, told: Told, disabled: &[String]) -> u8 {
         let next = self.lines(&stop.next, stop.move_id.as_deref());
         if told == Told::Nothing && self.output.manner().format != OutputFormat::Text {
@@ -315,13 +315,13 @@ impl<'a> Command<'a> {
     }
 }
 
-/// A plugin that is there, and takes no part.
+/// A plugin that is installed but takes no part.
 fn switched_off(name: &str) -> Note {
     let message = format!("plugin {name} takes no part: plugins.toml doesn't enable it");
     Note { code: "plugin-disabled", object: None, message }
 }
 
-/// What may be typed next about a move.
+/// The next commands that the user can run on a move.
 fn ways(silent: Option<Side>, one: &MoveStatus) -> &'static [Next] {
     match (silent, one.record.phase.committed()) {
         _ if one.elsewhere || one.missing.is_some() => &[],
@@ -330,7 +330,7 @@ fn ways(silent: Option<Side>, one: &MoveStatus) -> &'static [Next] {
         (None, false) => &[Next::Resume, Next::Rollback],
         (Some(Side::Source), _) => &[Next::ResumeWithoutSource],
         (Some(Side::Target), false) => &[Next::RollbackWithoutTarget],
-        // The target decides, and is not there.
+        // The target's record decides, and the target is missing.
         (Some(Side::Target), true) => &[],
     }
 }

@@ -1,4 +1,4 @@
-//! From what was named to places.
+//! From flags to opened places.
 
 use pivot_core::Side;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::missing_side::MissingSide;
 
 const PANICKED: &str = "the task that reads it panicked; this is a bug in pivot-host, please report it";
 
-/// Both sides, and what was learned on the way to them.
+/// Both sides, and what opening them revealed.
 pub(crate) struct Opened {
     pub(crate) source: Arc<dyn Place>,
     pub(crate) target: Arc<dyn Place>,
@@ -30,7 +30,7 @@ impl Opened {
     }
 }
 
-/// Why a side could not be opened. Nothing has happened yet.
+/// Why a side could not be opened. Nothing has been changed yet.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     Connect(Side, ConnectError),
@@ -54,7 +54,7 @@ impl std::fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {
-    /// The cause of the error that the text is of.
+    /// The cause of the error behind the text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Connect(_, error) => error.source(),
@@ -63,13 +63,13 @@ impl std::error::Error for OpenError {
     }
 }
 
-/// Opens both sides to look at; no directory is made.
+/// Opens both sides read-only; creates no directory.
 pub(crate) async fn to_read(ends: &Ends) -> Result<Opened, OpenError> {
     let (source, namespace) = source(&ends.source).await?;
     Ok(Opened { source, target: target(ends).await?, namespace })
 }
 
-/// The target, to look at.
+/// Opens the target read-only.
 async fn target(ends: &Ends) -> Result<Arc<dyn Place>, OpenError> {
     Ok(match &ends.target {
         TargetEnd::Kube(options) => Arc::new(connect(Side::Target, options).await?),
@@ -79,14 +79,14 @@ async fn target(ends: &Ends) -> Result<Arc<dyn Place>, OpenError> {
     })
 }
 
-/// Both sides, or the one that is given, to ask about moves.
+/// Both sides, or the only one given, to query for moves.
 pub(crate) enum Asked {
     Both(Opened),
     One(Side, Arc<dyn Place>),
 }
 
-/// Opens what is given: a cluster alone is asked about the moves out of it and into it. `source_given` says whether flags
-/// name the source; where none does, and no kubeconfig is found for it, there is the target alone.
+/// Opens the sides that were given: a cluster on its own is queried for moves out of it and into it. `source_given` says whether
+/// flags name the source; if none does, and no kubeconfig is found for it, only the target is opened.
 pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, OpenError> {
     match (source(&ends.source).await, &ends.target) {
         (Ok((place, _)), TargetEnd::None) => Ok(Asked::One(Side::Source, place)),
@@ -102,7 +102,7 @@ pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, Ope
     }
 }
 
-/// Opens both sides to work on.
+/// Opens both sides for writing.
 pub(crate) async fn to_write(ends: &Ends) -> Result<Opened, OpenError> {
     let TargetEnd::Directory(path) = &ends.target else { return to_read(ends).await };
     let (source, namespace) = source(&ends.source).await?;
@@ -128,7 +128,7 @@ async fn connect(side: Side, options: &ConnectOptions) -> Result<KubePlace, Open
     KubePlace::connect(options.clone()).await.map_err(|error| OpenError::Connect(side, error))
 }
 
-/// Opens a directory on a thread of its own: one that is large or slow must not keep a signal waiting.
+/// Opens a directory on a separate thread: a large or slow one must not delay the handling of signals.
 async fn directory(
     side: Side,
     path: &Path,
@@ -136,7 +136,7 @@ async fn directory(
 ) -> Result<DirectoryPlace, OpenError> {
     let (shown, path) = (path.display().to_string(), path.to_owned());
     let opened = tokio::task::spawn_blocking(move || open(&path)).await;
-    // The error's own words quote a panic, which may quote the object at hand.
+    // The join error quotes the panic, which may quote the object being processed.
     let panicked = |_| Err(DirectoryError::Unusable { path: shown, reason: PANICKED.to_owned() });
     opened.unwrap_or_else(panicked).map_err(|error| OpenError::Directory(side, error))
 }

@@ -1,4 +1,4 @@
-//! What the libraries log, and what a panic says. Neither carries data of objects.
+//! Log lines of libraries, and panic messages. Neither contains data of objects.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use crate::args::{Hide, LogFormat, Look};
 use crate::output::{LogLines, Output};
 
-/// Sends log lines to stderr: warnings and what plugins say, and with `-vv` what is asked of servers and plugins.
+/// Sends log lines to stderr: warnings and plugins' messages, and with `-vv` the requests to servers and plugins.
 pub(crate) fn start(look: &Look, output: &Arc<Output>) {
     let output = output.clone();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter(look)))
-        // Colours are made of what is taken out of the words of others.
+        // Colours are escape sequences, which are stripped from other programs' text.
         .with_ansi(false)
         .with_writer(BoxMakeWriter::new(move || LogLines(output.clone())));
     // A second start, as in tests, changes nothing.
@@ -25,7 +25,7 @@ pub(crate) fn start(look: &Look, output: &Arc<Output>) {
     };
 }
 
-/// Only our own rooms say more when asked: libraries below log headers and bodies of requests.
+/// Only our own crates log more at higher verbosity: libraries below them log headers and bodies of requests.
 fn filter(look: &Look) -> String {
     let (others, ours) = match look.verbose {
         0 | 1 => ("warn", "warn"),
@@ -34,13 +34,13 @@ fn filter(look: &Look) -> String {
     };
     let rooms = ["pivot_host", "pivot_core", "pivot_places", "pivot_runtime", "pivot_engine"]
         .map(|room| format!("{room}={ours}"));
-    // What plugins say to the operator.
+    // Plugins' messages to the operator.
     let plugins = match look.verbose {
         0 if look.quiet => "warn",
         0 => "info",
         _ => "debug",
     };
-    // It logs each request through a proxy that fails, as an error; we say it where it matters, with what is asked.
+    // kube_client logs each request that fails through a proxy as an error; we report it where it matters, with the request.
     let mut filter = format!("{others},kube_client=off,plugin={plugins},{}", rooms.join(","));
     if look.hide_api_warnings == Hide::All {
         filter.push_str(",pivot_places::kube::transport=error");
@@ -48,15 +48,15 @@ fn filter(look: &Look) -> String {
     filter
 }
 
-/// A panic says where it happened and nothing else: its message may quote the object at hand.
+/// Limits a panic's output to its location: its message may quote the object being processed.
 pub(crate) fn quiet_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        // It comes back as an error.
+        // The caller gets it as an error.
         if pivot_places::catches_panics() {
             return;
         }
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
-        // Nobody is left to be told that stderr is closed.
+        // If stderr is closed, there is no other place to report that.
         let _ = writeln!(
             std::io::stderr().lock(),
             "error: this is a bug in pivot-host{place}; please report it. Both sides keep their state: `status`, with the flags that name them, shows it and the commands that continue"

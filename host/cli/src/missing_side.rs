@@ -1,7 +1,7 @@
-//! A side that is missing.
+//! A missing side.
 //!
-//! A plan can be made without a target, and a move can finish without its source. The engine needs two places
-//! anyway; this one is empty, and refuses every change.
+//! A plan can be made without a target, and a move can finish without its source. The engine still needs two places; this one is
+//! empty, and refuses every change.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) struct MissingSide {
 }
 
 impl MissingSide {
-    /// In place of a target: like a directory, which accepts everything.
+    /// In place of a target: like a directory, it accepts everything.
     pub(crate) fn target(label: impl Into<String>) -> Self {
         Self { label: label.into(), can: Capabilities::FILES }
     }
@@ -45,7 +45,7 @@ impl Place for MissingSide {
     }
 
     async fn identify(&self) -> Result<Identity> {
-        // No directory has this path.
+        // No directory has an empty path.
         Ok(Identity::Directory { path: String::new(), contents: None })
     }
 

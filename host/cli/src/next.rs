@@ -1,4 +1,4 @@
-//! The command to type next, with the flags that name the same two sides. What could not be typed is not offered.
+//! The command to type next, with the flags that name the same two sides. A command that could not be typed is not offered.
 
 use pivot_core::Side;
 use pivot_core::shell::quoted;
@@ -6,26 +6,27 @@ use pivot_engine::Next;
 
 use super::args::{Choices, Connection, SourceEnd, TargetEnd};
 
-/// How this program was called, and between what it works.
+/// How this program was called, and the two sides it works on.
 #[derive(Clone, Debug)]
 pub(crate) struct Commands {
     program: String,
-    /// The command of this run, for a move that no record is kept of.
+    /// The command line of this run, for a move without a record.
     again: Vec<String>,
-    /// What names the two sides.
+    /// The flags that name the two sides.
     both: Vec<String>,
-    /// What only goes on with a move: a rollback needs no plugins and waits for nobody, nor does a status.
+    /// Flags that only a command that continues the move takes: a rollback needs no plugins and doesn't wait, and neither does a
+    /// status.
     going_on: Vec<String>,
-    /// A directory that is read keeps no records: nothing but the same command goes on.
+    /// A source directory keeps no records: only repeating the same command continues the move.
     no_records: bool,
     /// Whether a target is named, and whether it is a directory.
     target: Option<bool>,
-    /// The side that this run is told is gone for good.
+    /// The side that the user declared gone for good.
     gone: Option<Side>,
 }
 
 impl Commands {
-    /// `again` is what was typed behind the program's name.
+    /// `again` is what the user typed after the program's name.
     pub(crate) fn new(program: &str, choices: &Choices, again: &[String]) -> Self {
         let Choices { connection, ends, with, .. } = choices;
         let mut going_on = Vec::new();
@@ -58,8 +59,7 @@ impl Commands {
         }
     }
 
-    /// The line for one command, about one move where several may be under way. None where what was typed for this run
-    /// doesn't say enough for it.
+    /// The line for one command, about one move if several may be under way. `None` if this run's flags don't say enough for it.
     pub(crate) fn line(&self, next: Next, move_id: Option<&str>) -> Option<String> {
         if self.no_records {
             let goes_on = next == Next::Resume;
@@ -67,7 +67,7 @@ impl Commands {
         }
         let (verb, gone) = match (next, self.gone) {
             (Next::Status, _) => ("status", None),
-            // Its flags say that the source is gone, if it is.
+            // Its flags declare the source gone, if it is.
             (Next::Resume, _) => ("resume", None),
             (Next::ResumeWithoutSource, Some(Side::Source)) => ("resume", None),
             (Next::ResumeWithoutSource, _) => ("resume", Some("--source-gone")),
@@ -115,7 +115,7 @@ fn flags(connection: &Connection) -> Vec<String> {
         record_namespace,
     } = connection;
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    // As whom to act in a target that isn't named makes no sense to other commands.
+    // Other commands reject an identity for a target that isn't named.
     let to_kube = to_kubeconfig.is_some() || to_kubeconfig_context.is_some();
     let one = [
         ("--kubeconfig", path(kubeconfig)),
@@ -135,7 +135,7 @@ fn flags(connection: &Connection) -> Vec<String> {
     one.chain(many).flat_map(|(name, value)| flag(name, &value)).collect()
 }
 
-/// A flag and its value: as one word where the value could be taken for a flag.
+/// A flag and its value: as one word if the value could be mistaken for a flag.
 fn flag(name: &str, value: &str) -> Vec<String> {
     if value.starts_with('-') {
         vec![format!("{name}={value}")]
@@ -154,7 +154,7 @@ pub(crate) mod tests {
     const ALL: [Next; 5] =
         [Next::Status, Next::Resume, Next::Rollback, Next::ResumeWithoutSource, Next::RollbackWithoutTarget];
 
-    /// Fails to compile for one that is new: [`ALL`] needs it, too.
+    /// Fails to compile when a variant is added: [`ALL`] needs it, too.
     fn place(next: Next) -> usize {
         match next {
             Next::Status => 0,
@@ -171,7 +171,7 @@ pub(crate) mod tests {
         (Commands::new("pivot-host", &choices, &words), choices)
     }
 
-    /// What is typed means this, or the test fails.
+    /// Parses a command line, or fails the test.
     pub(crate) fn typed(words: &[String]) -> Task {
         let typed: Vec<_> = ["pivot-host".to_owned()].iter().chain(words).map(Into::into).collect();
         let parsed = args::parse(&typed).unwrap_or_else(|error| panic!("{words:?}: {error}"));
@@ -189,14 +189,14 @@ pub(crate) mod tests {
         }
     }
 
-    /// As a shell takes a line apart.
+    /// Splits a line as a shell does.
     pub(crate) fn by_a_shell(line: &str) -> Vec<String> {
         let output = Command::new("sh").args(["-c", &format!("printf '%s\\n' {line}")]).output().unwrap();
         assert!(output.status.success(), "{line}");
         String::from_utf8(output.stdout).unwrap().lines().skip(1).map(str::to_owned).collect()
     }
 
-    /// Runs of every verb, between ends of every sort.
+    /// Runs of every verb, between all sorts of ends.
     const RUNS: [&[&str]; 22] = [
         &["plan"],
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],

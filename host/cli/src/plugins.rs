@@ -1,4 +1,4 @@
-//! Plugins on the command line: loading them for a move, and what can be done with them outside one.
+//! Plugins on the command line: loading them for a move, and the commands for them outside one.
 
 mod inspection;
 mod loading;
@@ -20,7 +20,7 @@ use inspection::{document, facts};
 pub(crate) use loading::Loading;
 use runtime::runtime;
 
-/// With versions.
+/// Names, with versions.
 fn switched_off(all: &[Disabled]) -> Vec<String> {
     all.iter().map(ToString::to_string).collect()
 }
@@ -40,7 +40,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         PluginVerb::Lock { file, grant } => lock(file, *grant, output).await,
         PluginVerb::Verify { directory } => verify(directory, output).await,
         PluginVerb::Run(trial) => trial::run(trial, output).await,
-        // Done before there are threads.
+        // `run.rs` has handled it before there were threads.
         PluginVerb::TryCompile { .. } => Ok(()),
     };
     match result {
@@ -152,7 +152,7 @@ async fn lock(file: &Path, grant: bool, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// As much of a digest as a person compares.
+/// As much of a digest as people compare.
 fn short(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
@@ -183,7 +183,7 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// As a move loads them, and what was looked at; a fault is worth a line each and exit 6.
+/// Loads plugins as a move does, and lists what was checked; each fault gets a line, and the exit code is 6.
 async fn verify(directory: &Path, output: &Output) -> Result<()> {
     let Loaded { plugins, disabled } = match runtime()?.load(directory, LoadOptions::default()).await {
         Ok(loaded) => loaded,
@@ -218,7 +218,7 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// The plugins that are there and that nobody switched on.
+/// The plugins that are installed but not enabled.
 fn not_called(disabled: &[String]) -> Text {
     let mut text = Text::default();
     if !disabled.is_empty() {

@@ -42,7 +42,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
         log: look.log_format,
         verbose: look.verbose,
         quiet: look.quiet,
-        // Log lines and bars on one terminal would tear each other up.
+        // Log lines and bars would garble each other on a terminal.
         bars: terminal && look.log_format == LogFormat::Text && look.verbose < 2 && !look.quiet,
     };
     let output = output_for(look.color, manner);
@@ -72,7 +72,7 @@ fn output_for(color: Color, manner: Manner) -> Arc<Output> {
     Output::new(manner, Box::new(out), Box::new(err))
 }
 
-/// How we were called, for lines that say what to type.
+/// The name we were called by, for lines that suggest a command.
 fn program(typed: &[OsString]) -> String {
     let called = typed.first().and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str());
     match called {
@@ -112,13 +112,13 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
     let again: Vec<String> = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let commands = Commands::new(program, choices, &again);
     let code = runtime.block_on(until_cut(task, choices, commands, output));
-    // A cut run must not wait for a request that hangs.
+    // An aborted run must not wait for a request that hangs.
     runtime.shutdown_background();
     code
 }
 
 fn plugin(verb: &PluginVerb, program: &str, output: &Arc<Output>) -> u8 {
-    // Before there are threads, whose stacks would count.
+    // Before other threads exist: their stacks would count against the limit.
     if let PluginVerb::TryCompile { memory, seconds, size } = *verb {
         return try_compile(TrialLimits { memory, seconds, size });
     }

@@ -1,7 +1,7 @@
-//! Ctrl-C and SIGTERM: stop where it is safe, not where it happens to be.
+//! Ctrl-C and SIGTERM: stop at a safe point rather than anywhere.
 //!
-//! The first signal asks for a stop at the next safe point, the second says what a third would do, the third ends the
-//! program as a crash would; a move survives that too. A command that only reads ends at the first.
+//! The first signal requests a stop at the next safe point, the second explains what a third would do, and the third ends the
+//! program as a crash would; a move survives that too. A command that only reads ends at the first signal.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ pub(crate) const TERMINATE: u8 = 15;
 /// Why the program ends before its work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Only reading was going on; the signal.
+    /// A command that only reads got this signal.
     Reading(u8),
-    /// It was asked for three times.
+    /// The user sent three signals.
     Forced,
 }
 
-/// Listens from now on. What comes back ends the program at once.
+/// Starts listening. The program ends as soon as the returned receiver yields.
 pub(crate) fn listen(
     halter: Halter,
     output: Arc<Output>,
@@ -52,7 +52,7 @@ pub(crate) fn listen(
                 }
                 _ => Cut::Forced,
             };
-            // Nobody listens any more when the work is done.
+            // The receiver is dropped once the work is done.
             let _ = send.send(cut);
             return;
         }

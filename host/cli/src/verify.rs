@@ -1,4 +1,4 @@
-//! `pivot-host verify DIR`: is a directory what the move that wrote it left? Asked before it is carried elsewhere, and there.
+//! `pivot-host verify DIR`: is a directory still what the move that wrote it left? Run before carrying it elsewhere, and there.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::output::{self, Document, ErrorDocument, Output, Text};
 const NO_MANIFEST: &str = "it has no manifest, so it is not known whether all of it is there";
 const UNTOUCHED: &str = "nothing in the directory is changed";
 
-/// Looks at a directory, and says what it is and what is wrong with it.
+/// Examines a directory, and reports what it is and what is wrong with it.
 pub(crate) async fn run(directory: &Path, output: &Output) -> u8 {
     let path = directory.to_owned();
-    // A whole directory takes its time, which signals must not wait for.
+    // Examining a large directory takes time, which must not delay the handling of signals.
     let examined = tokio::task::spawn_blocking(move || Examined::of(&path)).await;
     let examined = match examined {
         Ok(Ok(examined)) => examined,

@@ -1,11 +1,11 @@
-//! The same address on both sides, claimed by routers that know each other.
+//! Whether both sides have the same address, claimed by routers that know each other.
 
 use pivot_sdk::prelude::*;
 
 use crate::Metal3Endpoints;
 use crate::setup::{Address, Setup};
 
-/// What is wrong with the two sides' addresses.
+/// Problems with the two sides' addresses.
 pub(crate) fn findings(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
     let mut found: Vec<Finding> = [(Side::Source, source), (Side::Target, target)]
         .into_iter()
@@ -36,7 +36,7 @@ pub(crate) fn findings(config: &Metal3Endpoints, source: &Setup, target: &Setup)
     found
 }
 
-/// What one side says that can't be.
+/// Invalid or contradictory settings of one side.
 fn one(side: Side, setup: &Setup) -> Vec<Finding> {
     let side = side.as_str();
     let malformed = [setup.addresses().err(), setup.router().err()].into_iter().flatten();
@@ -73,7 +73,7 @@ fn routers(config: &Metal3Endpoints, same: bool, source: &Setup, target: &Setup)
             )
             .remedy("give both the same KEEPALIVED_VRID: routers of different ids both take the address"),
         ),
-        // Where the addresses are to be the same, that they are not is the whole matter.
+        // If the addresses are meant to be the same, a difference is the only finding needed.
         (false, true) if !config.same_address => Some(
             Finding::warn(
                 "router-shared",

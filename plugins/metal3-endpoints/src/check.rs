@@ -14,7 +14,7 @@ pub(crate) fn check(config: &Metal3Endpoints, point: Point, moving: &Move) -> Re
     }
     let (source, target) = gather::both(config)?;
     let mut found = Vec::new();
-    // Told once: addresses do not change in the middle of a move.
+    // Reported once: addresses don't change during a move.
     if point == Point::BeforePause {
         found.extend(addresses::findings(config, &source, &target));
         found.extend(unknown(config, &source, &target));
@@ -27,7 +27,7 @@ pub(crate) fn check(config: &Metal3Endpoints, point: Point, moving: &Move) -> Re
     Ok(found)
 }
 
-/// A side that nothing is known about.
+/// A side without any known configuration.
 fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
     let places = config.namespaces.join(", ");
     let remedy = "say where the baremetal operator and Ironic are installed: namespaces = [\"…\"] in this plugin's configuration";
@@ -41,7 +41,7 @@ fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Find
         let what = format!("no endpoint of Ironic in {places} of the target: its operator has nobody to ask");
         let finding = match target.ironics.is_empty() {
             true => Finding::stop("no-endpoint", what),
-            // The operator finds a Service of that name by itself; from outside nobody does.
+            // The operator finds Ironic's Service by that name on its own; from outside the target nothing can.
             false => Finding::warn(
                 "no-endpoint",
                 format!("{what}, or its address is known inside the target only"),
@@ -54,7 +54,7 @@ fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Find
     found
 }
 
-/// An operator that asks at another address than Ironic's.
+/// An operator that queries another address than Ironic's.
 fn elsewhere(config: &Metal3Endpoints, target: &Setup) -> Option<Finding> {
     let url = url(config, target)?;
     let asked: std::net::IpAddr = endpoint::host(&url).parse().ok()?;
@@ -75,7 +75,7 @@ fn url(config: &Metal3Endpoints, target: &Setup) -> Option<String> {
     config.endpoint.as_deref().or_else(|| target.get("IRONIC_ENDPOINT")).map(endpoint::normal)
 }
 
-/// Everything is asked side by side.
+/// All queries run side by side.
 fn ask(config: &Metal3Endpoints, target: &Setup) -> Vec<Finding> {
     if config.vantage == Vantage::Nowhere {
         return Vec::new();

@@ -1,31 +1,31 @@
-//! What an operator may configure.
+//! The plugin's configuration.
 
 use pivot_sdk::prelude::*;
 use serde::Deserialize;
 
-/// The plugin, and what an operator may configure.
+/// The plugin, with its configuration.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Metal3Endpoints {
     /// Where the operator and Ironic are installed, on either side.
     pub(crate) namespaces: Vec<String>,
-    /// The ConfigMaps to look at; none: all that have a key of Ironic's.
+    /// The ConfigMaps to read; if empty, all that have a key of Ironic's.
     pub(crate) config_maps: Vec<String>,
-    /// The target's endpoint, where no ConfigMap says it.
+    /// The target's endpoint, if no ConfigMap names it.
     pub(crate) endpoint: Option<String>,
-    /// From where it is asked.
+    /// Where endpoints are queried from.
     pub(crate) vantage: Vantage,
-    /// The Service of the target through which it is asked: `namespace/name`.
+    /// The Service of the target through which the endpoint is queried: `namespace/name`.
     pub(crate) service: Option<String>,
-    /// From when on the target's Ironic has to be up.
+    /// The point from which on the target's Ironic has to be up.
     pub(crate) up: Up,
     /// Whether both sides have the same virtual address.
     pub(crate) same_address: bool,
-    /// The oldest Ironic that the target's operator can do with: the minor number of its API version.
+    /// The oldest Ironic that the target's operator works with: the minor number of its API version.
     pub(crate) min_microversion: u32,
 }
 
-/// From where endpoints are asked.
+/// Where endpoints are queried from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Vantage {
@@ -33,7 +33,7 @@ pub(crate) enum Vantage {
     Here,
     /// Through the target's API server and a Service.
     Target,
-    /// They are not asked.
+    /// They are not queried.
     Nowhere,
 }
 
@@ -57,7 +57,7 @@ impl Default for Metal3Endpoints {
             service: None,
             up: Up::BeforePause,
             same_address: true,
-            // What the operator demanded when this was measured; newer ones want 1.89.
+            // The operator's minimum when this was measured; newer ones want 1.89.
             min_microversion: 81,
         }
     }
@@ -76,7 +76,7 @@ impl Metal3Endpoints {
     }
 }
 
-/// The configuration, if it makes sense.
+/// The configuration, if it is valid.
 pub(crate) fn read() -> Result<Metal3Endpoints> {
     let config: Metal3Endpoints = config::get()?;
     let named = config.service.as_deref().is_some_and(|service| {

@@ -1,4 +1,4 @@
-//! Ironic, asked as the operator asks it: its API version, and its drivers, which only a living conductor lists.
+//! Queries Ironic as the operator does: its API version, and its drivers, which only a live conductor lists.
 
 use pivot_sdk::prelude::*;
 use serde_json::Value;
@@ -6,13 +6,13 @@ use serde_json::Value;
 use crate::Metal3Endpoints;
 use crate::config::Vantage;
 
-/// The endpoint with the version that the operator speaks, and a slash at its end.
+/// The endpoint with the version that the operator speaks, and a trailing slash.
 pub(crate) fn normal(endpoint: &str) -> String {
     let bare = endpoint.trim_end_matches('/');
     if bare.ends_with("/v1") { format!("{bare}/") } else { format!("{bare}/v1/") }
 }
 
-/// A URL, asked from where the configuration says.
+/// The probe of a URL, from the configured vantage.
 pub(crate) fn probe(config: &Metal3Endpoints, url: &str) -> Option<Probe> {
     if config.vantage != Vantage::Target {
         return Some(Probe::get(url));
@@ -38,7 +38,7 @@ pub(crate) fn host(url: &str) -> &str {
     }
 }
 
-/// What an answer to the endpoint itself means.
+/// The finding for an answer from the endpoint itself.
 pub(crate) fn version(config: &Metal3Endpoints, url: &str, answer: &Result<Answer>) -> Option<Finding> {
     let answer = match answer {
         Ok(answer) => answer,
@@ -70,7 +70,7 @@ pub(crate) fn version(config: &Metal3Endpoints, url: &str, answer: &Result<Answe
     }
 }
 
-/// What an answer to the list of drivers means. One that did not come says nothing that the endpoint has not said.
+/// The finding for an answer to the list of drivers. A missing answer adds nothing to the endpoint's own finding.
 pub(crate) fn drivers(url: &str, answer: &Result<Answer>) -> Option<Finding> {
     let Ok(answer) = answer else { return None };
     let listed = || {
@@ -93,7 +93,7 @@ pub(crate) fn drivers(url: &str, answer: &Result<Answer>) -> Option<Finding> {
     }
 }
 
-/// The newest API version: of the document of one version, or of the list of them.
+/// The newest API version, from the document of one version or the list of them.
 fn microversion(body: &str) -> Option<(u32, u32)> {
     let body: Value = serde_json::from_str(body).ok()?;
     let text =
@@ -102,7 +102,7 @@ fn microversion(body: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// An endpoint that gave no answer.
+/// The finding for an endpoint that did not answer.
 pub(crate) fn no_answer(code: &'static str, what: &str, url: &str, error: &Error) -> Finding {
     if error.is_denied() {
         return Finding::stop("probe-not-granted", format!("{url} may not be asked"))

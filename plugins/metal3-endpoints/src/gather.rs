@@ -1,6 +1,6 @@
-//! Reading a side: ConfigMaps, Deployments, and the Ironic objects of ironic-standalone-operator.
+//! Reads a side: ConfigMaps, Deployments, and the Ironic objects of ironic-standalone-operator.
 //!
-//! Names differ from installation to installation (prefixes, hashes); what is in them does not. So whatever has one of the
+//! Names differ from installation to installation (prefixes, hashes); the settings don't. So every object with one of the
 //! settings counts, unless the configuration names the ConfigMaps.
 
 use pivot_sdk::objects::{self, Query};
@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::Metal3Endpoints;
 use crate::setup::{Ironic, KEYS, Setup, State};
 
-/// What makes a move one of Metal3's.
+/// The kind that makes a move concern Metal3.
 pub(crate) const HOST: Kind = Kind::new("metal3.io", "BareMetalHost");
 pub(crate) const CONFIG_MAP: Kind = Kind::core("ConfigMap");
 pub(crate) const DEPLOYMENT: Kind = Kind::new("apps", "Deployment");
 pub(crate) const IRONIC: Kind = Kind::new("ironic.metal3.io", "Ironic");
 
-/// Containers that are Ironic itself.
+/// Containers that run Ironic itself.
 const CONTAINERS: [&str; 3] = ["ironic", "ironic-api", "ironic-conductor"];
 
 /// Both sides, source first.
@@ -25,7 +25,7 @@ pub(crate) fn both(config: &Metal3Endpoints) -> Result<(Setup, Setup)> {
 }
 
 fn side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
-    // The Ironic object first: where there is one, the operator reads nothing else.
+    // The Ironic object comes first: if there is one, the operator reads nothing else.
     let kinds = [IRONIC, CONFIG_MAP, DEPLOYMENT];
     let place = |kind: &Kind, namespace: &String| Query::all(side, kind).in_namespace(namespace);
     let queries: Vec<Query> = kinds
@@ -36,7 +36,7 @@ fn side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
     for (query, answer) in queries.iter().zip(objects::read(&queries)) {
         let found = match answer {
             Ok(found) => found,
-            // The namespace or the kind is not there.
+            // The namespace or the kind doesn't exist.
             Err(error) if error.is_not_found() => continue,
             Err(error) => {
                 return Err(error.context(format!("reading {} of the {}", query.kind, side.as_str())));
@@ -73,7 +73,7 @@ fn deployment(setup: &mut Setup, deployment: &Object) {
         let available =
             deployment.get("/status/availableReplicas").and_then(Value::as_i64).unwrap_or_default();
         let state = match () {
-            // Pods that are on their way out still hold the address.
+            // Terminating Pods still hold the address.
             () if available > 0 => State::Up,
             () if wanted == 0 => State::Off,
             () => State::Starting,

@@ -1,4 +1,4 @@
-//! The images that machines boot to be inspected and provisioned: served before the first host needs them.
+//! The images that machines boot to be inspected and provisioned: they must be served before the first host needs them.
 
 use pivot_sdk::prelude::*;
 
@@ -8,13 +8,13 @@ use crate::setup::Setup;
 /// The settings that name them.
 const IMAGES: [&str; 3] = ["DEPLOY_KERNEL_URL", "DEPLOY_RAMDISK_URL", "DEPLOY_ISO_URL"];
 
-/// The images' URLs. Others than these schemes are files of Ironic's own.
+/// The images' URLs. URLs with other schemes are files inside Ironic.
 pub(crate) fn urls(target: &Setup) -> Vec<String> {
     let urls = IMAGES.iter().filter_map(|key| target.get(key));
     urls.filter(|url| url.starts_with("http://") || url.starts_with("https://")).map(str::to_owned).collect()
 }
 
-/// What an answer to one of them means.
+/// The finding for an answer about one image.
 pub(crate) fn finding(url: &str, answer: &Result<Answer>) -> Option<Finding> {
     match answer {
         Err(error) => Some(no_answer("images-silent", "the image server", url, error)),

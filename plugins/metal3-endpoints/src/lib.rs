@@ -1,9 +1,9 @@
-//! Sees to it that Ironic is served in the target as the baremetal operator will ask for it, and by one side only.
+//! Ensures that the target serves Ironic the way the baremetal operator will query it, and that only one side does.
 //!
-//! A machine's management controller and its installer are told addresses; those are the same before and after the move, or
-//! the machine talks to nobody. With keepalived the address goes to whoever claims it, so that two Ironics at a time mean
-//! that the target's operator talks to the source's. None of it shows until hosts are released. So it is read on both sides
-//! and asked for beforehand, as the operator itself does.
+//! A machine's management controller and its installer are given addresses, which must be the same before and after the move, or
+//! the machine can't reach anything. With keepalived the address goes to the node that claims it, so with two Ironics running the
+//! target's operator may talk to the source's. None of this shows until hosts are released. So the plugin reads it on both sides
+//! and probes beforehand, as the operator itself does.
 
 mod addresses;
 mod check;
@@ -24,7 +24,7 @@ use gather::{CONFIG_MAP, DEPLOYMENT, HOST, IRONIC};
 impl Plugin for Metal3Endpoints {
     fn about() -> About {
         let mut about = pivot_sdk::about!().sees(HOST);
-        // Where the operator and Ironic are installed differs from site to site; the configuration says where to look.
+        // The operator's and Ironic's namespaces differ from site to site; the configuration says where to look.
         for side in Side::BOTH {
             for kind in [CONFIG_MAP, DEPLOYMENT, IRONIC] {
                 about = about.reads_in(side, kind, "*");

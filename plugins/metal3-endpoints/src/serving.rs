@@ -1,8 +1,8 @@
 //! Exactly one side serves.
 //!
 //! The source's Ironic should be gone before hosts are released in the target: it still has their nodes in its database and
-//! drives them, paused operator or not. With the same address it is worse: whoever has the address answers, and the target's
-//! operator registers its hosts with the source's Ironic.
+//! drives them, whether its operator is paused or not. With a shared address it is worse: the side that holds the address
+//! answers, and the target's operator may register its hosts with the source's Ironic.
 
 use pivot_sdk::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::gather::IRONIC;
 use crate::setup::{Ironic, Setup, State};
 use crate::{Metal3Endpoints, addresses};
 
-/// Who serves, and who should.
+/// Which side serves, and which should.
 pub(crate) fn findings(
     config: &Metal3Endpoints,
     point: Point,
@@ -36,7 +36,7 @@ pub(crate) fn findings(
     found
 }
 
-/// Whether an answer at the endpoint can be the target's.
+/// Whether an answer at the endpoint can come from the target.
 pub(crate) fn may_answer(target: &Setup) -> bool {
     target.ironics.is_empty() || target.up().is_some()
 }
@@ -45,7 +45,7 @@ fn still_up(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Fi
     let remedy = format!("take it down once the source is paused: {}", command(ironic, 0));
     let same = addresses::same(source, target);
     let both = same && target.up().is_some();
-    // Until then the source may still need it, and nothing has been decided.
+    // Before that, the source may still need it, and nothing has been decided.
     if both && matches!(point, Point::BeforeCommit | Point::AfterResume) {
         let what =
             format!("both sides serve the same address: the source's Ironic ({}) is still up", ironic.key);

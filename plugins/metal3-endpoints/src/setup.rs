@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use pivot_sdk::Key;
 
-/// The settings that matter, as ConfigMaps and containers call them.
+/// The relevant settings, as ConfigMaps and containers call them.
 pub(crate) const KEYS: [&str; 9] = [
     "DEPLOY_ISO_URL",
     "DEPLOY_KERNEL_URL",
@@ -18,19 +18,19 @@ pub(crate) const KEYS: [&str; 9] = [
     "PROVISIONING_IP",
 ];
 
-/// The router id that keepalived takes where none is given.
+/// keepalived's default router id.
 const DEFAULT_ROUTER: u8 = 1;
 
-/// How an Ironic of a side is doing.
+/// An Ironic of a side, and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ironic {
-    /// What runs it.
+    /// The object that runs it.
     pub(crate) key: Key,
-    /// How it is.
+    /// Its state.
     pub(crate) state: State,
 }
 
-/// How an Ironic is.
+/// The state of an Ironic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Up,
@@ -38,20 +38,20 @@ pub(crate) enum State {
     Off,
 }
 
-/// One side.
+/// The setup of one side.
 #[derive(Debug, Default)]
 pub(crate) struct Setup {
     values: BTreeMap<&'static str, (String, Key)>,
     /// Settings that two objects disagree about.
     pub(crate) conflicts: Vec<(&'static str, Key, Key)>,
-    /// What runs Ironic there.
+    /// The objects that run Ironic there.
     pub(crate) ironics: Vec<Ironic>,
     /// Whether it has keepalived.
     pub(crate) keepalived: bool,
 }
 
 impl Setup {
-    /// Takes down a setting. The first that says it counts.
+    /// Records a setting. The first value counts.
     pub(crate) fn put(&mut self, key: &'static str, value: &str, from: &Key) {
         let value = value.trim();
         if value.is_empty() {
@@ -70,7 +70,7 @@ impl Setup {
         self.values.get(key).map(|(value, _)| value.as_str())
     }
 
-    /// The object that says it.
+    /// The object that a setting was read from.
     pub(crate) fn source_of(&self, key: &str) -> Option<&Key> {
         self.values.get(key).map(|(_, from)| from)
     }
@@ -80,12 +80,12 @@ impl Setup {
         self.values.is_empty() && self.ironics.is_empty()
     }
 
-    /// What runs Ironic and is up.
+    /// An object that runs Ironic and is up.
     pub(crate) fn up(&self) -> Option<&Ironic> {
         self.ironics.iter().find(|ironic| ironic.state == State::Up)
     }
 
-    /// The addresses that keepalived gives to an interface, or the one that Ironic listens on.
+    /// The addresses that keepalived assigns to an interface, or the one that Ironic listens on.
     pub(crate) fn addresses(&self) -> Result<Vec<Address>, String> {
         if let Some(list) = self.get("KEEPALIVED_VIRTUAL_IPS") {
             return list.split_whitespace().map(Address::read).collect();

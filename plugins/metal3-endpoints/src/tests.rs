@@ -1,4 +1,4 @@
-//! The rules, by name; the harness asks everything twice and holds answers against the host's own rules.
+//! The rules, by name; the harness calls every hook twice and checks answers against the host's own rules.
 
 mod asked;
 mod compared;
@@ -83,7 +83,7 @@ impl Host {
         self.0.check(point).unwrap()
     }
 
-    /// What is found before the pause, by weight and code.
+    /// The findings before the pause, by severity and code.
     pub(super) fn found(&mut self) -> Vec<String> {
         self.at(Point::BeforePause)
     }

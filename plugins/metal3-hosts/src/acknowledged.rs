@@ -1,7 +1,7 @@
 //! After the pause: is every host out of its operator's reach?
 //!
-//! The provider writes its pause in one patch with the status annotation, so the pause alone shows that it has acknowledged the
-//! Cluster's. What matters is that there is one, whoever's: from here on the host is copied and then deleted.
+//! The provider writes its pause and the status annotation in one patch, so the pause alone shows that it has acknowledged the
+//! Cluster's. Any pause is enough, whoever set it: from here on the host is copied and then deleted.
 
 use pivot_sdk::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::Metal3Hosts;
 use crate::host::{Host, Pause};
 use crate::names::BLOCK_MOVE;
 
-/// What keeps a paused source's host from being copied.
+/// Reasons not to copy a host of a paused source yet.
 pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     if host.0.annotation(BLOCK_MOVE).is_some() {

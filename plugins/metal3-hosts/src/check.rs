@@ -7,7 +7,7 @@ use crate::names::{COMPONENTS, DATA_IMAGE, HARDWARE, HOST, SECRET, SETTINGS};
 use crate::seen::Seen;
 use crate::{Metal3Hosts, acknowledged, companions, copies, firmware, steady};
 
-/// More than a person reads; the host refuses answers that are longer by far.
+/// More than a person reads; the host rejects only far longer answers.
 const MANY: usize = 200;
 
 pub(crate) fn check(config: &Metal3Hosts, point: Point, moving: &Move) -> Result<Vec<Finding>> {
@@ -46,7 +46,7 @@ fn before_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Once more: between the first look and the pause there was time to begin something.
+/// Checks again: something may have begun between the first check and the pause.
 fn after_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
     let source = Seen::of(Side::Source, &[&HOST, &SETTINGS, &COMPONENTS, &DATA_IMAGE], &[])?;
     let mut found = Vec::new();
@@ -56,7 +56,7 @@ fn after_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
         found.extend(steady::findings(host));
         found.extend(firmware::findings(config, host, &source));
     }
-    // Said before the pause already.
+    // Already reported before the pause.
     found.retain(|finding| finding.severity > Severity::Warn);
     Ok(found)
 }
@@ -70,7 +70,7 @@ fn before_commit(moving: &Move) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// The hosts that move. One that can't be found is not one that is fine.
+/// The hosts that move. One that can't be found must not pass as fine.
 fn hosts<'a>(moving: &Move, source: &'a Seen, found: &mut Vec<Finding>) -> Vec<&'a Object> {
     let mut hosts = Vec::new();
     for key in moving.of_kind(&HOST) {
@@ -86,7 +86,7 @@ fn hosts<'a>(moving: &Move, source: &'a Seen, found: &mut Vec<Finding>) -> Vec<&
     hosts
 }
 
-/// Hosts of the namespaces that are left behind: mostly free ones, where the definition is not labelled.
+/// Hosts left behind in the namespaces that move: mostly free ones, if the definition is not labelled.
 fn staying(moving: &Move, source: &Seen) -> Option<Finding> {
     let names: Vec<String> =
         source.all(&HOST).filter(|host| !moving.has(&host.key())).map(|host| Host(host).name()).collect();

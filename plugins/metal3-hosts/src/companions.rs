@@ -1,4 +1,4 @@
-//! What a host can't do without: the Secrets it names and what its inspection found.
+//! The objects a host needs: the Secrets it names and the results of its inspection.
 
 use pivot_sdk::prelude::*;
 
@@ -27,7 +27,7 @@ fn secret(host: Host<'_>, named: crate::host::Named, source: &Seen) -> Option<Fi
         return None;
     }
     let what = format!("{field} names Secret {namespace}/{}, which does not exist", key.name);
-    // Without credentials the target can't even register the host. The others were used up when it was provisioned.
+    // Without credentials the target can't even register the host. The other Secrets were only needed to provision it.
     Some(if Some(&key) == host.credentials().as_ref() {
         host.stop("secret-missing", &what).remedy("create the Secret, or correct the host's spec")
     } else {
@@ -36,7 +36,7 @@ fn secret(host: Host<'_>, named: crate::host::Named, source: &Seen) -> Option<Fi
     })
 }
 
-/// The addresses that the provider reports for a machine, and those in its network data, come from there.
+/// The addresses that the provider reports for a machine, and those in its network data, come from the inspection.
 fn hardware(host: Host<'_>, source: &Seen) -> Option<Finding> {
     let lacks = host.machine().is_some()
         && host.state() == "provisioned"

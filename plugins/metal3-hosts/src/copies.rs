@@ -1,4 +1,4 @@
-//! The target: is there room for the hosts, and are the copies whole?
+//! Checks on the target: is there room for the hosts, and are the copies complete?
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::machine::{Bmc, Machine, Place};
 use crate::names::{HARDWARE, HOST};
 use crate::seen::Seen;
 
-/// Hosts of the target that are in the way: of the same name, or of the same machine.
+/// Hosts of the target that are in the way: with the same name, or for the same machine.
 pub(crate) fn in_the_way(hosts: &[&Object], target: &Seen) -> Vec<Finding> {
     let known = Known::of(target);
     hosts.iter().flat_map(|host| [named(host, target), known.elsewhere(host)]).flatten().collect()
@@ -33,15 +33,15 @@ fn named(host: &Object, target: &Seen) -> Option<Finding> {
     Some(Host(host).stop("other-machine", what).remedy(remedy))
 }
 
-/// What would settle whether two hosts are one machine.
+/// How to find out whether two hosts are one machine.
 const TELL: &str = "look whether it is the same machine; with spec.bootMACAddress on both it shows";
 
-/// The target's machines, by what they are known by: to compare every host with every host takes too long.
+/// The target's machines, indexed by what identifies them: comparing every host with every host takes too long.
 #[derive(Default)]
 struct Known<'a> {
     by_mac: BTreeMap<String, Vec<&'a Object>>,
     by_bmc: BTreeMap<Place, Vec<(Bmc, &'a Object)>>,
-    /// By whether they have a MAC address, and a management controller.
+    /// By whether they have a MAC address, and whether they have a management controller.
     by_what: BTreeMap<(bool, bool), Vec<&'a Object>>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// Problems with the target's hosts of other names.
+    /// Problems with the target's hosts under other names.
     fn elsewhere(&self, host: &Object) -> Option<Finding> {
         let machine = Machine::of(host);
         let other = |there: &&Object| there.key() != host.key();
@@ -92,7 +92,7 @@ fn same(host: &Object, there: &Object, why: &str) -> Finding {
     Host(host).stop("same-machine", &what).remedy(remedy)
 }
 
-/// Before the point of no return: every copy paused, with the source's status, its credentials and its hardware.
+/// Before the point of no return: every copy must be paused, with the source's status, its credentials and its hardware.
 pub(crate) fn whole(hosts: &[&Object], source: &Seen, target: &Seen) -> Vec<Finding> {
     hosts.iter().flat_map(|host| copy(Host(host), source, target)).collect()
 }

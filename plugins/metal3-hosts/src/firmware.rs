@@ -1,7 +1,7 @@
-//! Changes to firmware and virtual media that wait to be made.
+//! Pending changes to firmware and virtual media.
 //!
-//! The operator makes them when it next prepares or reboots the host. In the middle of a move that is nobody's job; a
-//! change that only waits is carried over, but may then be made by a target that sees the machine for the first time.
+//! The operator makes them when it next prepares or reboots the host. During a move no operator does that. A pending change is
+//! carried over, but may then be made by a target that sees the machine for the first time.
 
 use pivot_sdk::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::names::{COMPONENTS, DATA_IMAGE, SETTINGS};
 use crate::seen::Seen;
 
-/// What is still to be done to a host's firmware and media.
+/// Pending changes to a host's firmware and media.
 pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>, source: &Seen) -> Vec<Finding> {
     let kinds = [SETTINGS, COMPONENTS];
     let firmware = kinds.iter().filter_map(|kind| source.beside(host.0, kind));
@@ -31,7 +31,7 @@ fn pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Option<Fi
             "wait a minute; is the baremetal operator running?",
         ));
     }
-    // A change that is not valid is never made.
+    // The operator never makes an invalid change.
     if !condition.is_true() || !firmware.has_condition("Valid") {
         return None;
     }

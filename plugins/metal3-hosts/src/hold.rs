@@ -1,8 +1,8 @@
-//! Keeping operators away: the source's from the host, the target's from its copy.
+//! Keeps operators away: the source's from the host, the target's from its copy.
 //!
-//! The provider pauses the hosts of its machines itself once their Cluster is paused; that it did is the only sign that it
-//! has noticed. Free hosts nobody pauses, and the source's operator would power them off when they are deleted. A host
-//! that somebody paused stays as it is: their pause keeps the operator away just as well, and goes along.
+//! The provider pauses the hosts of its machines itself once their Cluster is paused; these pauses are the only sign that it has
+//! noticed. Free hosts are paused by no controller, and the source's operator would power them off when they are deleted. A host
+//! that a user paused stays as it is: their pause keeps the operator away just as well, and is copied with the host.
 
 use pivot_sdk::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::host::{Host, Pause};
 use crate::memory::Memory;
 use crate::names::{HOST, OURS, PAUSED, STATUS};
 
-/// Pauses a source host that nobody else pauses.
+/// Pauses a source host that no one else pauses.
 pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
     let host = Host(object);
     let providers = host.machine().is_some() && !config.hold_consumed;
@@ -21,13 +21,13 @@ pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
     object.patch().annotation(PAUSED, OURS)
 }
 
-/// Makes a copy that waits for this plugin.
+/// Makes the copy wait for this plugin.
 ///
-/// - The provider's pause becomes ours. Left as it is, the provider in the target would release all hosts at once the
-///   moment their Clusters run, before anything was released in the source.
+/// - The provider's pause becomes ours. Otherwise the target's provider would release all hosts at once as soon as their
+///   Clusters run, before anything was released in the source.
 /// - The status annotation is dropped. The status itself is restored (see [`crate::restore`]); the annotation would only
-///   give a webhook of the target something to refuse the copy for.
-/// - Hosts are settled in groups by driver: one that does not work in the target then shows on one host.
+///   give a webhook of the target a reason to reject the copy.
+/// - Hosts are settled in groups by driver, so that a driver that doesn't work in the target shows on a single host.
 pub(crate) fn adapt(object: &Object) -> Result<Patch> {
     let host = Host(object);
     if object.kind() != HOST {

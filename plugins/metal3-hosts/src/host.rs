@@ -1,4 +1,4 @@
-//! A BareMetalHost, with names for what the rules ask of it.
+//! A BareMetalHost, with named accessors for what the rules need.
 
 use pivot_sdk::{Finding, Key, Object, Severity};
 
@@ -17,7 +17,7 @@ pub(crate) enum Pause {
     Ours,
     /// The Metal3 provider, because the Cluster is paused.
     Provider,
-    /// A person, or another program: it is theirs to take away.
+    /// A person, or another program: only they may remove it.
     Somebody,
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum Pause {
 pub(crate) struct Named {
     /// The field that names it.
     pub(crate) field: &'static str,
-    /// What it is called.
+    /// The Secret's key.
     pub(crate) key: Key,
 }
 
@@ -43,7 +43,7 @@ const BY_REFERENCE: [(&str, &str); 3] = [
 ];
 
 impl<'a> Host<'a> {
-    /// Where it stands: `provisioned`, `available`, …; empty where the operator has not looked at it.
+    /// Its provisioning state: `provisioned`, `available`, …; empty if the operator has not looked at it.
     pub(crate) fn state(self) -> &'a str {
         state(self.0)
     }
@@ -53,17 +53,17 @@ impl<'a> Host<'a> {
         self.0.text("/status/operationalStatus").unwrap_or_default()
     }
 
-    /// What went wrong; empty where nothing did.
+    /// What went wrong; empty if nothing did.
     pub(crate) fn error(self) -> &'a str {
         self.0.text("/status/errorType").unwrap_or_default()
     }
 
-    /// The Metal3Machine that runs on it. Another kind of consumer is none of the provider's.
+    /// The Metal3Machine that runs on it. Consumers of other kinds don't belong to the provider.
     pub(crate) fn machine(self) -> Option<Key> {
         self.0.reference_at("/spec/consumerRef").filter(|key| key.kind == MACHINE)
     }
 
-    /// What is to be written to it: an image, a way of its own, or both.
+    /// What to write to it: an image, a custom deployment, or both.
     pub(crate) fn image(self) -> Option<String> {
         let wanted = ["/spec/customDeploy/method", "/spec/image/url"].map(|pointer| self.0.text(pointer));
         let wanted: Vec<_> = wanted.into_iter().flatten().filter(|text| !text.is_empty()).collect();
@@ -78,8 +78,8 @@ impl<'a> Host<'a> {
 
     /// Who keeps the operator from it.
     ///
-    /// The provider takes its pause away from the hosts of its machines only; the same value on a free host would stay
-    /// for ever, so there it is somebody's.
+    /// The provider removes its pause only from hosts of its machines; on a free host the same value would stay for ever, so
+    /// there it counts as a user's.
     pub(crate) fn pause(self) -> Pause {
         match self.0.annotation(PAUSED) {
             None => Pause::None,
@@ -89,15 +89,15 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// The driver with which the operator talks to its management controller, by the address; none where it has none. The
-    /// operator takes an address without a scheme for IPMI; `+http` and `+https` say how the same driver connects.
+    /// The driver with which the operator talks to its management controller, derived from the address; none if it has no
+    /// address. The operator treats an address without a scheme as IPMI; `+http` and `+https` say how the same driver connects.
     pub(crate) fn driver(self) -> Option<String> {
         let address = self.0.text("/spec/bmc/address").filter(|address| !address.is_empty())?;
         let scheme = address.split_once("://").map_or("ipmi", |(scheme, _)| scheme);
         Some(scheme.split('+').next().unwrap_or(scheme).to_ascii_lowercase())
     }
 
-    /// The Secret with which its management controller is talked to.
+    /// The Secret with the credentials of its management controller.
     pub(crate) fn credentials(self) -> Option<Key> {
         self.0.named_at(&SECRET, "/spec/bmc/credentialsName")
     }
@@ -115,7 +115,7 @@ impl<'a> Host<'a> {
         by_name.chain(by_reference)
     }
 
-    /// Something that ends by itself: waited for, unless the operator is kept from ending it.
+    /// Something that will finish on its own: worth a wait, unless the operator is kept from finishing it.
     pub(crate) fn unfinished(self, code: &'static str, what: &str, remedy: &str) -> Finding {
         let finding = match self.pause() {
             Pause::None => Finding::wait(code, format!("{}: {what}", self.name())).remedy(remedy),
@@ -135,24 +135,24 @@ impl<'a> Host<'a> {
         self.finding(Severity::Stop, code, what)
     }
 
-    /// Something that a person should look at.
+    /// Something that the user should look at.
     pub(crate) fn warn(self, code: &'static str, what: &str) -> Finding {
         self.finding(Severity::Warn, code, what)
     }
 
-    /// `host metal3/rack1-u01`: messages are shown without the object they are about.
+    /// `host metal3/rack1-u01`: messages are printed without the object that they are about.
     pub(crate) fn name(self) -> String {
         format!("host {}/{}", self.0.namespace().unwrap_or_default(), self.0.name())
     }
 
-    /// For a command to type.
+    /// A command for the user to run.
     pub(crate) fn kubectl(self, verb: &str, rest: &str) -> String {
         let namespace = self.0.namespace().unwrap_or_default();
         format!("kubectl -n {namespace} {verb} baremetalhost {}{rest}", self.0.name())
     }
 }
 
-/// Where a host stands. `ready` is the old name of `available`.
+/// A host's provisioning state. `ready` is the old name of `available`.
 pub(crate) fn state(host: &Object) -> &str {
     match host.text("/status/provisioning/state").unwrap_or_default() {
         "ready" => "available",

@@ -1,10 +1,10 @@
 //! Moves Metal3 hosts.
 //!
-//! A BareMetalHost is a machine. Its copy starts without status, and an operator that finds a host without status
-//! registers, inspects and provisions it: the disk is written again. The operator in the source, for its part,
-//! powers off or wipes what is deleted while it is not paused. So hosts move only while nothing is being done to them,
-//! paused all the way, with the status that they had; and they are released slowly, one of each driver first, each watched
-//! until the target's operator has taken it over as it was.
+//! A BareMetalHost is a machine. Its copy starts without status, and an operator that finds a host without status registers,
+//! inspects and provisions it: it rewrites the disk. The source's operator, for its part, powers off or wipes hosts that are
+//! deleted while they are not paused. So hosts move only while no operation is running on them, paused all the way, with the
+//! status that they had; and they are released slowly, one of each driver first, each watched until the target's operator has
+//! taken it over unchanged.
 
 mod acknowledged;
 mod check;

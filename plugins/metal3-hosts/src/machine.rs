@@ -1,28 +1,27 @@
 //! Whether two hosts are one machine.
 //!
-//! Two operators that each think a machine is theirs work against each other. A machine is known by the MAC address it boots
-//! from, and by the address of its management controller (BMC); either may be missing, and the second can be written
-//! in many ways.
+//! Two operators that each claim a machine work against each other. A machine is identified by the MAC address it boots from, and
+//! by the address of its management controller (BMC); either may be missing, and the second can be written in many ways.
 
 use std::net::IpAddr;
 
 use pivot_sdk::prelude::*;
 
-/// What a machine is known by.
+/// What identifies a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub(crate) mac: Option<String>,
     pub(crate) bmc: Option<Bmc>,
 }
 
-/// Name or address, and the port where it is not the usual one.
+/// Name or address, and the port if it is not the default.
 pub(crate) type Place = (String, Option<u16>);
 
-/// Where a management controller is reached.
+/// The address of a management controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bmc {
     pub(crate) host: Place,
-    /// Which of its machines; empty where it has only one.
+    /// Which of its machines; empty if it has only one.
     system: String,
 }
 
@@ -37,8 +36,8 @@ impl Machine {
 }
 
 impl Bmc {
-    /// Reads `spec.bmc.address`: `redfish-virtualmedia+http://10.0.0.1:8000/redfish/v1/Systems/1`, or only an address, which
-    /// the operator takes for IPMI. The scheme chooses a driver, and each driver can talk to the same controller.
+    /// Parses `spec.bmc.address`: `redfish-virtualmedia+http://10.0.0.1:8000/redfish/v1/Systems/1`, or only an address, which the
+    /// operator treats as IPMI. The scheme selects a driver, and different drivers can talk to the same controller.
     pub(crate) fn at(address: &str) -> Option<Self> {
         let (scheme, rest) = address.trim().split_once("://").unwrap_or(("ipmi", address.trim()));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -55,14 +54,14 @@ impl Bmc {
         (!name.is_empty()).then(|| Self { host: (name, port), system: path.trim_matches('/').to_owned() })
     }
 
-    /// Whether both lead to one machine. Without a system's name a controller must have only one.
+    /// Whether both lead to one machine. A controller addressed without a system's name must have only one.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let any = self.system.is_empty() || other.system.is_empty();
         self.host == other.host && (any || self.system == other.system)
     }
 }
 
-/// Host and port; an IPv6 address with a port stands in brackets.
+/// Host and port; an IPv6 address with a port is in brackets.
 fn split(authority: &str) -> (&str, Option<u16>) {
     if let Some((name, rest)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return (name, rest.strip_prefix(':').and_then(|port| port.parse().ok()));

@@ -1,7 +1,7 @@
-//! What is remembered of a host until it is released, on its copy in the target.
+//! A note of what a host was, kept on its copy in the target until it is released.
 //!
-//! By then the source's host is gone, and what stands in the status is what the target's operator wrote last. Whether
-//! that is what was there before, only a note of before can tell.
+//! By then the source's host is gone, and the status is what the target's operator wrote last. Only a note made before can show
+//! whether that still matches the source.
 
 use pivot_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -12,21 +12,21 @@ use crate::host::{Host, Pause};
 
 /// The name of the note.
 const BEFORE: &str = "before";
-/// The state of a host that nobody has written anything to.
+/// The state of a host that nothing has been written to.
 const FREE: &str = "available";
 
-/// What a host was. A note that an older version of this plugin wrote lacks what is left out here where there is none.
+/// What a host was. Notes of older versions of this plugin lack the fields that are omitted here when empty.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Memory {
-    /// Where it stood.
+    /// Its provisioning state.
     pub(crate) state: String,
-    /// When it was inspected and provisioned. Registering again is harmless, and is what the target does.
+    /// When it was inspected and provisioned. The target registers hosts again, which is harmless.
     inspected: Value,
     provisioned: Value,
-    /// The version of the credentials that were good: the Secret's in the source.
+    /// The version of the credentials that worked: that of the source's Secret.
     credentials: Option<String>,
-    /// Who used it, and with which image.
+    /// Its consumer, and the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     consumer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// What a host is.
+    /// What a host is now.
     pub(crate) fn of(host: Host<'_>) -> Self {
         let past = |operation: &str| {
             let time = |end: &str| {
@@ -46,7 +46,7 @@ impl Memory {
             };
             Value::Array(vec![time("start"), time("end")])
         };
-        // Asked again about the copy that has the note, the pause is ours already.
+        // When the hook is called again for the copy with the note, the pause is already ours.
         let noted = || Self::on(host.0).ok().flatten().is_some_and(|memory| memory.by_provider);
         Self {
             state: host.state().to_owned(),
@@ -59,27 +59,27 @@ impl Memory {
         }
     }
 
-    /// What was noted on a copy; none where it was not copied by this plugin.
+    /// The note on a copy; none if this plugin didn't copy it.
     pub(crate) fn on(copy: &Object) -> Result<Option<Self>> {
         let Some(text) = copy.recall::<Metal3Hosts>(BEFORE) else { return Ok(None) };
         let read = serde_json::from_str(text);
         read.map(Some).map_err(|error| Error::invalid(format!("{}: its note of before: {error}", copy.key())))
     }
 
-    /// Notes it.
+    /// Writes the note.
     pub(crate) fn note(&self, patch: Patch) -> Result<Patch> {
         Ok(patch.remember::<Metal3Hosts>(BEFORE, serde_json::to_string(self)?))
     }
 
-    /// Whether it was inspected or provisioned since, and nobody can have meant it. What was free is provisioned only for
-    /// an image that somebody gave it.
+    /// Whether the host was inspected or provisioned since without anyone intending it. A free host is provisioned only for an
+    /// image that a user or controller set.
     pub(crate) fn touched_since(&self, now: &Self) -> bool {
         let free = self.state == FREE && self.image.is_none();
         self.inspected != now.inspected || (self.provisioned != now.provisioned && !free)
     }
 
-    /// Whether it was free, and the target has put it to use since: a Machine that waited for a host takes one as soon
-    /// as it is released. An operator that takes it for a new host registers or inspects it first.
+    /// Whether the host was free and the target has put it to use since: a Machine that waited for a host takes one as soon as it
+    /// is released. An operator that treats it as a new host registers or inspects it first.
     pub(crate) fn put_to_use(&self, now: &Self) -> bool {
         let given = |before: &Option<String>, now: &Option<String>| now.is_some() && before != now;
         self.state == FREE
@@ -87,12 +87,12 @@ impl Memory {
             && matches!(now.state.as_str(), "preparing" | "provisioning" | "provisioned" | "deprovisioning")
     }
 
-    /// Whether an operator has found other credentials good since: the Secret's version in the target is another.
+    /// Whether an operator has since found other credentials to work: the Secret has another version in the target.
     pub(crate) fn taken_over(&self, now: &Self) -> bool {
         now.credentials.is_some() && self.credentials != now.credentials
     }
 
-    /// Whether those credentials are good that have this version.
+    /// Whether the credentials that work have this version.
     pub(crate) fn good(&self, version: &str) -> bool {
         self.credentials.as_deref() == Some(version)
     }

@@ -1,4 +1,4 @@
-//! What Metal3 and Cluster API call things.
+//! Metal3's and Cluster API's names.
 
 use pivot_sdk::Kind;
 
@@ -15,22 +15,22 @@ pub(crate) const SECRET: Kind = Kind::core("Secret");
 pub(crate) const CLUSTER: Kind = Kind::new("cluster.x-k8s.io", "Cluster");
 pub(crate) const MACHINE: Kind = Kind::new("infrastructure.cluster.x-k8s.io", "Metal3Machine");
 
-/// The label by which a host knows its Cluster.
+/// The label on a host that names its Cluster.
 pub(crate) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
-/// The pause of a Cluster by annotation.
+/// The annotation that pauses a Cluster.
 pub(crate) const CLUSTER_PAUSED: &str = "cluster.x-k8s.io/paused";
 
-/// The operator leaves a host alone that has this annotation, whatever its value.
+/// The operator leaves hosts with this annotation alone, whatever its value.
 pub(crate) const PAUSED: &str = "baremetalhost.metal3.io/paused";
-/// The Metal3 provider's value of it; that one and no other the provider takes away.
+/// The provider's value of it, and the only one that the provider removes.
 pub(crate) const PROVIDER: &str = "metal3.io/capm3";
 /// Our value of it.
 pub(crate) const OURS: &str = "metal3-hosts.pivot-host.io";
-/// A status as text, for a host that has none.
+/// A status as text, for a host without one.
 pub(crate) const STATUS: &str = "baremetalhost.metal3.io/status";
-/// The provider has not let the host go yet.
+/// The provider has not released the host yet.
 pub(crate) const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
-/// A reboot that is asked for; with `/name` behind it, until whoever asked takes it back.
+/// A requested reboot; with `/name` appended, it lasts until the requester removes it.
 pub(crate) const REBOOT: &str = "reboot.metal3.io";
-/// An inspection that is asked for, or `disabled`.
+/// A requested inspection, or `disabled`.
 pub(crate) const INSPECT: &str = "inspect.metal3.io";

@@ -1,7 +1,7 @@
 //! How Metal3's objects belong together.
 //!
-//! A host hangs off nothing by ownership (since provider 1.14), so that neither `--cluster` nor the order of copying
-//! would know of it; its consumer is named in its spec. What hangs off a host is owned by it or only has its name.
+//! No owner reference points from a host to what it belongs to (since provider 1.14), so neither `--cluster` nor the order of
+//! copying would include it; its spec names its consumer. A host's dependents are owned by it or only share its name.
 
 use pivot_sdk::prelude::*;
 
@@ -24,15 +24,15 @@ pub(crate) fn relate(object: &Object) -> Vec<Relation> {
 }
 
 fn host(host: Host<'_>) -> Vec<Relation> {
-    // The consumer is what the provider goes by; the label is its note of it.
+    // The provider relies on the consumer; it only sets the label to match.
     let belongs_to = host.machine().or_else(|| host.cluster()).map(Relation::Link);
-    // What it names in other namespaces others use as well; the check tells of it.
+    // Secrets that it names in other namespaces are used by others as well; the check reports them.
     let ours = |key: &Key| key.namespace.as_deref() == host.0.namespace();
     let secrets = host.secrets().map(|secret| secret.key).filter(ours);
     belongs_to.into_iter().chain(secrets.map(Relation::Need)).collect()
 }
 
-/// Where it is owned the owner reference says the same, and is followed anyway.
+/// If the object is owned, the owner reference says the same, and is followed anyway.
 fn of_a_host(object: &Object) -> Vec<Relation> {
     if object.owners().any(|owner| owner.kind == HOST) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a check looks at: whole lists, one per kind and side, because a question per host would be thousands.
+//! The objects a check looks at, read as whole lists, one per kind and side: a query per host would mean thousands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,35 +13,35 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Everything of some kinds in the namespaces that move; of others whether it is there.
+    /// Whole objects of some kinds in the namespaces that move; of others only whether they exist.
     ///
     /// A kind that is not served has no objects: older operators lack some.
     pub(crate) fn of(side: Side, kinds: &[&Kind], only_names: &[&Kind]) -> Result<Self> {
         let mut seen = Self::default();
         seen.objects.extend(read(side, kinds)?.into_iter().map(|object| (object.key(), object)));
-        // One after the other: what a thousand inspections found is not needed all at once, or at all.
+        // One after the other: the inspection results of a thousand hosts are not needed all at once, if at all.
         for kind in only_names {
             seen.names.extend(read(side, &[kind])?.iter().map(Object::key));
         }
         Ok(seen)
     }
 
-    /// The object of that name.
+    /// The object with that name.
     pub(crate) fn get(&self, key: &Key) -> Option<&Object> {
         self.objects.get(key)
     }
 
-    /// Whether there is an object of that name.
+    /// Whether an object with that name exists.
     pub(crate) fn has(&self, key: &Key) -> bool {
         self.names.contains(key) || self.objects.contains_key(key)
     }
 
-    /// The object of a kind that has a host's name: firmware settings and the like.
+    /// The object of a kind that shares a host's name: firmware settings and the like.
     pub(crate) fn beside(&self, host: &Object, kind: &Kind) -> Option<&Object> {
         self.get(&kind.named(host.namespace()?, host.name()))
     }
 
-    /// All of a kind.
+    /// All objects of a kind.
     pub(crate) fn all<'a>(&'a self, kind: &Kind) -> impl Iterator<Item = &'a Object> + use<'a> {
         let kind = kind.clone();
         self.objects.iter().filter(move |(key, _)| key.kind == kind).map(|(_, object)| object)

@@ -1,20 +1,20 @@
-//! What an operator may set.
+//! The plugin's configuration.
 
 use pivot_sdk::Severity;
 use serde::Deserialize;
 
-/// The plugin, and what an operator may configure.
+/// The plugin, with its configuration.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Metal3Hosts {
-    /// Hosts of machines are held by this plugin, too, instead of waiting until the Metal3 provider pauses them: where
-    /// that provider does not run any more.
+    /// This plugin holds hosts of machines too, instead of waiting for the Metal3 provider to pause them: for sources where that
+    /// provider no longer runs.
     pub(crate) hold_consumed: bool,
-    /// How much a firmware change weighs that waits for the next provisioning or reboot.
+    /// The severity of a firmware change that waits for the next provisioning or reboot.
     pub(crate) pending_firmware: Weight,
 }
 
-/// How much something weighs.
+/// The severity of a finding.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Weight {

@@ -1,9 +1,9 @@
-//! Letting go of a host in the target, and watching its operator take it over.
+//! Releases a host in the target, and watches its operator take it over.
 //!
-//! Before: its status, its credentials and its hardware must be there; an operator that finds them missing registers or
-//! inspects the host. After: it must come to be as it was, with no inspection and no provisioning in between. What
-//! went wrong shows on one host then, and not on all of them. A free host that the target puts to use meanwhile is the
-//! target's: to pause it would only leave its Machine without a disk.
+//! Before the release, its status, its credentials and its hardware must be there; an operator that finds them missing registers
+//! or inspects the host. After it, the host must return to its previous state, with no inspection and no provisioning in between.
+//! A problem then shows on one host and not on all of them. A free host that the target puts to use meanwhile belongs to the
+//! target: pausing it would only leave its Machine without a disk.
 
 use pivot_sdk::objects::{self, Query};
 use pivot_sdk::prelude::*;
@@ -14,11 +14,11 @@ use crate::names::{CLUSTER_PAUSED, HARDWARE, HOST, PAUSED, PROVIDER, STATUS};
 
 pub(crate) fn settle(object: &Object) -> Result<Settlement> {
     let host = Host(object);
-    // Without a note it is none of this move's copies.
+    // A host without a note is not a copy made by this move.
     let (true, Some(before)) = (object.kind() == HOST, Memory::on(object)?) else {
         return Ok(Settlement::Done);
     };
-    // What this plugin still holds nobody can have put to use.
+    // A host that this plugin still holds can't have been put to use.
     if host.pause() != Pause::Ours && before.put_to_use(&Memory::of(host)) {
         return Ok(Settlement::Done);
     }
@@ -53,21 +53,21 @@ fn let_go(host: Host<'_>, before: &Memory) -> Result<Settlement> {
             "create it from a backup of the source; the host stays paused until then",
         ));
     }
-    // A Cluster that its user had paused stays paused, and so do its hosts: by the provider, who ends that with it.
+    // A Cluster that its user had paused stays paused, and so do its hosts: the provider holds them, and unpauses them with it.
     if before.by_provider && cluster_is_paused(host)? {
         return Ok(host.0.patch().annotation(PAUSED, PROVIDER).into());
     }
     Ok(host.0.patch().remove_annotation(PAUSED).into())
 }
 
-/// What an operator needs and the target does not have.
+/// Objects that an operator needs and that the target lacks.
 fn missing(host: Host<'_>) -> Result<Vec<String>> {
     let hardware = host.0.namespace().map(|namespace| HARDWARE.named(namespace, host.0.name()));
     let keys: Vec<Key> = host.credentials().into_iter().collect();
     let there = objects::get_all(Side::Target, &keys)?;
     let absent = keys.iter().zip(there).filter(|(_, object)| object.is_none());
     let mut missing: Vec<String> = absent.map(|(key, _)| key.to_string()).collect();
-    // What inspection found may also stand in the status, which the operator takes as well.
+    // The inspection results may also be in the status, which the operator accepts as well.
     if let Some(key) =
         hardware.filter(|_| host.machine().is_some() && host.0.get("/status/hardware").is_none())
         && objects::get(Side::Target, &key)?.is_none()
@@ -86,7 +86,7 @@ fn cluster_is_paused(host: Host<'_>) -> Result<bool> {
     }))
 }
 
-/// Something that may not be: the host is on its way to lose its disk, or was.
+/// A change that must not happen: the host is about to lose its disk, or already has.
 fn changed(host: Host<'_>, before: &Memory) -> Option<Finding> {
     let now = Memory::of(host);
     let remedy = format!(
@@ -107,7 +107,7 @@ fn word(state: &str) -> &str {
     if state.is_empty() { "without a status" } else { state }
 }
 
-/// What is still to be seen of an operator that has the host now; none where it has taken it over.
+/// What is still missing to show that an operator has taken over the host; none if it has.
 fn taken_over(host: Host<'_>, before: &Memory) -> Result<Option<Finding>> {
     let look = host.kubectl("describe", " in the target says more");
     let wait = |code, what: &str| Some(finding(host, code, what, &look));
@@ -120,8 +120,8 @@ fn taken_over(host: Host<'_>, before: &Memory) -> Result<Option<Finding>> {
     if host.0.annotation(STATUS).is_some() {
         return Ok(wait("not-reconciled", "the target's operator has not taken its status annotation away"));
     }
-    // Without an operator everything looks as it was restored. One that is there registers the host with the
-    // target's Secret and writes that down; a host that it does not manage, or that is detached, it leaves alone.
+    // Without an operator everything looks as it was restored. A running operator registers the host with the target's Secret and
+    // records that; it leaves alone hosts that it does not manage, or that are detached.
     let registered = host.operational() == "OK" && host.credentials().is_some();
     if registered && !before.taken_over(&Memory::of(host)) && !same_version(host, before)? {
         let what = "the target's operator has not registered it";
@@ -130,7 +130,7 @@ fn taken_over(host: Host<'_>, before: &Memory) -> Result<Option<Finding>> {
     Ok(None)
 }
 
-/// Whether the Secret's version happens to be the same on both sides: then there is nothing to be written down.
+/// Whether the Secret happens to have the same version on both sides: then the operator records nothing new.
 fn same_version(host: Host<'_>, before: &Memory) -> Result<bool> {
     let Some(key) = host.credentials() else { return Ok(false) };
     let answers = objects::read(&[Query::one(Side::Target, &key)]);

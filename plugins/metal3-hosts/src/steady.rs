@@ -1,19 +1,19 @@
 //! Hosts at rest.
 //!
-//! What an operator and its Ironic are doing to a machine they do from their own database and their own network:
-//! nobody can take that over half-way. What a steady host would do next, once an operator looks at it again, counts as
-//! well: an image that differs from the one that was written is a wiped disk.
+//! An operator and its Ironic work on a machine from their own database and over their own network: another operator can't take
+//! such work over half-way. What a steady host would do next, once an operator looks at it again, counts as well: if the wanted
+//! image differs from the written one, the disk gets wiped.
 
 use pivot_sdk::prelude::*;
 
 use crate::host::{Host, Pause};
 use crate::names::{INSPECT, REBOOT};
 
-/// The rules, each on its own: a person fixes everything in one go.
+/// The rules, each independent: users should see all problems at once.
 const RULES: [fn(Host<'_>) -> Option<Finding>; 8] =
     [deleted, state, operational, progressing, image, next, reboot, inspection];
 
-/// What keeps a host from being moved.
+/// Reasons not to move a host.
 pub(crate) fn findings(host: Host<'_>) -> impl Iterator<Item = Finding> {
     RULES.into_iter().filter_map(move |rule| rule(host))
 }
@@ -78,7 +78,7 @@ fn progressing(host: Host<'_>) -> Option<Finding> {
     })
 }
 
-/// The operator's own rule for taking a provisioned host to pieces again.
+/// The operator's own rule for deprovisioning a provisioned host.
 fn image(host: Host<'_>) -> Option<Finding> {
     let text = |pointer: &str| host.0.text(pointer).unwrap_or_default();
     let (wanted, written) = (text("/spec/image/url"), text("/status/provisioning/image/url"));
@@ -96,13 +96,13 @@ fn image(host: Host<'_>) -> Option<Finding> {
     let what = "its image in spec is not the one that was written to it: an operator that looks at it wipes the disk";
     let remedy = "make spec.image (or spec.customDeploy) what status.provisioning says, and keep GitOps from changing it";
     differs.then(|| match host.pause() {
-        // It stays paused in the target as it is in the source.
+        // It stays paused in the target, as it is in the source.
         Pause::Somebody => host.warn("image-differs", what).remedy(remedy),
         _ => host.stop("image-differs", what).remedy(remedy),
     })
 }
 
-/// Steady now, but with something to do that the operator has not begun.
+/// Steady now, but with something to do that the operator has not started.
 fn next(host: Host<'_>) -> Option<Finding> {
     let text = |pointer: &str| host.0.text(pointer).unwrap_or_default();
     let external = host.0.is_true("/spec/externallyProvisioned");

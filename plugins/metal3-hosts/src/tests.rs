@@ -1,4 +1,4 @@
-//! The rules, by name; the harness asks everything twice and holds answers against the host's own rules.
+//! The rules, by name; the harness calls every hook twice and checks answers against the host's own rules.
 
 mod carried;
 mod firmware;
@@ -18,7 +18,7 @@ pub(super) type Host = Harness<Metal3Hosts>;
 
 const IMAGE: &str = "http://172.22.0.1/images/node.raw";
 
-/// A provisioned host with a machine of Cluster `edge`, as the example's.
+/// A provisioned host with a machine of Cluster `edge`, like the example's.
 pub(super) fn consumed() -> Value {
     let mut host = free();
     merge(
@@ -45,7 +45,7 @@ pub(super) fn consumed() -> Value {
     host
 }
 
-/// A host that nobody uses.
+/// A host without a consumer.
 pub(super) fn free() -> Value {
     json!({
         "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
@@ -68,7 +68,7 @@ pub(super) fn free() -> Value {
     })
 }
 
-/// What a host has beside it, and the Secrets it names.
+/// The objects beside a host, and the Secrets it names.
 pub(super) fn companions(host: &Value) -> Vec<Value> {
     let object = pivot_sdk::Object::from(host);
     let beside = |kind: &str| {
@@ -98,7 +98,7 @@ pub(super) fn source(host: &Value) -> Host {
     harness
 }
 
-/// The object with changes merged in; null takes away.
+/// The object with changes merged in; null removes.
 pub(super) fn with(mut object: Value, change: Value) -> Value {
     merge(&mut object, change);
     object

@@ -1,12 +1,12 @@
-//! What an entry may not patch: what is out of the host's bounds for `adapt`, and what doesn't belong in a configuration.
+//! What an entry may not patch: fields outside the host's bounds for `adapt`, and fields that don't belong in a configuration.
 //!
-//! The host checks every answer anyway. What is refused here is refused before any object is looked at.
+//! The host checks every answer anyway. A problem found here is reported before any object is looked at.
 
 use pivot_sdk::{Hook, Kind, bounds};
 use serde_json::{Map, Value};
 
-/// What entries can name. A plugin declares what it changes before it knows its configuration, so this is wide: what Cluster
-/// API's contract makes providers use, what the host moves besides, and the hosts of bare metal.
+/// The kinds that entries can name. A plugin declares what it changes before it knows its configuration, so the list is wide: the
+/// kinds that Cluster API's contract makes providers use, those that the host moves besides, and bare-metal hosts.
 pub const KINDS: [Kind; 9] = [
     Kind::new("cluster.x-k8s.io", "*"),
     Kind::new("controlplane.cluster.x-k8s.io", "*"),
@@ -19,12 +19,12 @@ pub const KINDS: [Kind; 9] = [
     Kind::core("Secret"),
 ];
 
-/// Why a patch can't be made; none if it can.
+/// Why a patch can't be made; `None` if it can.
 pub(crate) fn refusal(kind: &Kind, patch: &Value) -> Option<String> {
     if let Some(found) = bounds::violation(env!("CARGO_PKG_NAME"), Hook::Adapt, patch) {
         return Some(format!("{} can't be patched: {}", found.touched, found.why));
     }
-    // The host's rule lets a name be empty; a server does not. Mostly it is a pointer with a slash too many.
+    // The host's rule accepts an empty name; a server does not. It usually comes from a pointer with one slash too many.
     let nameless = |map: &&str| patch.pointer(&format!("/metadata/{map}/")).is_some();
     if let Some(map) = ["labels", "annotations"].into_iter().find(|map| nameless(map)) {
         return Some(format!("/metadata/{map}/ can't be patched: {map} are changed one by one, by name"));
@@ -36,7 +36,7 @@ pub(crate) fn refusal(kind: &Kind, patch: &Value) -> Option<String> {
     ))
 }
 
-/// The patch that takes away what a JSON pointer names.
+/// The patch that removes what a JSON pointer names.
 pub(crate) fn removal(pointer: &str) -> Value {
     pointer.strip_prefix('/').unwrap_or(pointer).rsplit('/').fold(Value::Null, |below, word| {
         let word = word.replace("~1", "/").replace("~0", "~");

@@ -6,28 +6,28 @@ use serde_json::{Map, Value};
 
 use crate::bounds::{self, KINDS};
 
-/// A change, and the objects it is made on.
+/// A change, and the objects it applies to.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// What messages call it.
+    /// Its name in messages.
     #[serde(default)]
     pub name: String,
     /// The kind of the objects.
     pub kind: Kind,
-    /// Which of them; all where nothing is said.
+    /// Which of them; all if not set.
     #[serde(default, rename = "match")]
     pub chosen: Selector,
     /// What is merged into them.
     #[serde(default)]
     pub merge: Map<String, Value>,
-    /// JSON pointers of what is taken away: TOML has no null to say it with.
+    /// JSON pointers of what to remove: TOML has no null to express it.
     #[serde(default)]
     pub remove: Vec<String>,
 }
 
 impl Entry {
-    /// What messages call it: its name, or its place.
+    /// Its name in messages: the one it was given, or its position.
     pub(crate) fn called(&self, index: usize) -> String {
         if self.name.is_empty() {
             format!("patch[{index}]")
@@ -36,7 +36,7 @@ impl Entry {
         }
     }
 
-    /// What is wrong with it.
+    /// The problem with it, if there is one.
     pub(crate) fn make_sense(&self) -> Result<(), String> {
         if !KINDS.iter().any(|known| known.covers(&self.kind)) {
             let known: Vec<String> = KINDS.iter().map(Kind::to_string).collect();
@@ -62,21 +62,21 @@ impl Entry {
         }
     }
 
-    /// Whether it means an object.
+    /// Whether it applies to an object.
     pub(crate) fn means(&self, object: &Object) -> bool {
         self.kind.covers(&object.kind()) && self.chosen.matches(object)
     }
 
-    /// The patch with its changes.
+    /// The patch with the entry's changes added.
     pub(crate) fn apply(&self, patch: Patch) -> Patch {
-        // Merging nothing would still make of a list, or of nothing, a map.
+        // Merging nothing would still turn a list, or a missing value, into a map.
         let patch =
             if self.merge.is_empty() { patch } else { patch.merge("", &Value::Object(self.merge.clone())) };
         self.remove.iter().fold(patch, |patch, pointer| patch.remove(pointer))
     }
 }
 
-/// RFC 6901: a tilde is always ~0 or ~1.
+/// RFC 6901: a tilde is always part of ~0 or ~1.
 fn is_pointer(text: &str) -> bool {
     let escapes = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
     text.starts_with('/') && text.len() > 1 && escapes

@@ -1,12 +1,12 @@
-//! Changes that an operator wants made on objects as they arrive: labels, annotations, fields.
+//! Changes that an operator wants on objects as they arrive: labels, annotations, fields.
 //!
-//! Distributions change their objects after a move (TKG marks its management Cluster anew, a site points its clusters to
-//! another registry). Done afterwards, by hand or by a script, there is a time in which the target's controllers act on what is
+//! Distributions change their objects after a move (TKG relabels its management Cluster, a site points its clusters to another
+//! registry). If that is done afterwards, by hand or by a script, the target's controllers act for a while on objects that are
 //! not right yet. Done here, an object is right from its first moment, the server's dry run has seen it before anything was
 //! paused, and the move can be repeated.
 //!
-//! There is nothing in it but configuration. What may not be patched is refused when the configuration is read, with the
-//! entry's name, not when the object is about to be created.
+//! The plugin contains nothing but configuration. Forbidden patches are refused when the configuration is read, with the entry's
+//! name, and not only when the object is about to be created.
 
 mod bounds;
 mod entry;
@@ -46,7 +46,7 @@ impl Plugin for Patches {
         if patch.is_empty() {
             return Ok(patch);
         }
-        // The host asks again about the object as it will be, and then wants no more changes.
+        // The host calls the hook again with the patched object, and then expects no further changes.
         let after = patch.applied();
         if self.applied(&after).is_empty() {
             return Ok(patch);
@@ -62,8 +62,8 @@ impl Plugin for Patches {
         ))
     }
 
-    /// A configuration that can't be understood shows here at the latest, and an entry that means nothing, which mostly is
-    /// one with a typing error.
+    /// An invalid configuration is reported here at the latest, and so is an entry that applies to no object, which usually has a
+    /// typo.
     fn check(&self, point: Point, moving: &Move) -> Result<Vec<Finding>> {
         if point != Point::BeforePause {
             return Ok(Vec::new());
@@ -82,12 +82,12 @@ impl Plugin for Patches {
 }
 
 impl Patches {
-    /// The entries that mean an object.
+    /// The entries that apply to an object.
     fn meant(&self, object: &Object) -> impl Iterator<Item = (usize, &Entry)> {
         self.patch.iter().enumerate().filter(|(_, entry)| entry.means(object))
     }
 
-    /// What all entries that mean the object change, one after the other.
+    /// The changes of all entries that apply to the object, in order.
     fn applied(&self, object: &Object) -> Patch {
         self.meant(object).fold(object.patch(), |patch, (_, entry)| entry.apply(patch))
     }

@@ -1,6 +1,6 @@
-//! ClusterResourceSets: whether what they apply to Clusters is applied.
+//! ClusterResourceSets: whether their resources are applied to Clusters.
 //!
-//! One that is half done applies the rest from the other side, perhaps twice.
+//! A set that is half applied continues from the other side, perhaps applying resources twice.
 
 use pivot_sdk::{Finding, Object};
 use serde_json::Value;
@@ -10,10 +10,10 @@ use crate::settings::Area;
 use crate::status;
 
 const GROUP: &str = "addons.cluster.x-k8s.io";
-/// Reasons that do not pass: somebody has to change the set or what it names.
+/// Reasons that don't go away: a user has to change the set or the resources it names.
 const LASTING: [&str; 2] = ["WrongSecretType", "InvalidResource"];
 
-/// Judges an object that is one.
+/// Checks an object if it is one.
 pub(crate) fn check(object: &Object, report: &mut Report<'_>) {
     let kind = object.kind();
     if kind.group != GROUP {

@@ -1,7 +1,7 @@
-//! The definitions (CRDs) of what moves, in the target.
+//! The target's definitions (CRDs) of the kinds that move.
 //!
-//! That a kind is there and served, the host checks. What is written on its definition decides more: Cluster API finds a
-//! provider's objects only by the labels that name the contract, and the next move takes along only what is labelled for it.
+//! The host checks that a kind exists and is served. The labels on its definition decide more: Cluster API finds a provider's
+//! objects only by the labels that name the contract, and the next move includes only objects whose kinds are labelled for it.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +20,9 @@ const FOR_MOVES: [&str; 3] = [
     "clusterctl.cluster.x-k8s.io/move",
     "clusterctl.cluster.x-k8s.io/move-hierarchy",
 ];
-/// What names a contract: `cluster.x-k8s.io/v1beta1: v1alpha1_v1beta1`.
+/// The prefix of labels that name a contract: `cluster.x-k8s.io/v1beta1: v1alpha1_v1beta1`.
 const CONTRACT: &str = "cluster.x-k8s.io/v1";
-/// A definition may have half a megabyte: not all are in memory at once.
+/// A definition may be half a megabyte: don't keep all in memory at once.
 const AT_ONCE: usize = 4;
 
 /// Compares the target's with the source's.
@@ -99,13 +99,13 @@ fn judge(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Rep
     }
 }
 
-/// What the definition of a kind may be called: Cluster API wants its plural to be the regular one, and the rest is as common.
+/// Possible names of a kind's definition: Cluster API requires regular plurals, and the other forms are as common.
 fn names(kind: &Kind) -> impl Iterator<Item = String> {
     let one = kind.kind.to_lowercase();
     let es = one.ends_with(['s', 'x']) || one.ends_with("ch") || one.ends_with("sh");
     let mut plurals = vec![if es { format!("{one}es") } else { format!("{one}s") }];
     plurals.extend(one.strip_suffix('y').map(|stem| format!("{stem}ies")));
-    // Data, settings.
+    // Kinds that are plural already: Data, Settings.
     plurals.push(one);
     let group = kind.group.clone();
     plurals.into_iter().map(move |plural| format!("{plural}.{group}"))

@@ -4,7 +4,7 @@ use pivot_sdk::Kind;
 
 /// Cluster API's core group.
 pub(crate) const CORE: &str = "cluster.x-k8s.io";
-/// The groups whose objects can be judged. A plugin declares what it reads before it knows its configuration.
+/// The groups whose objects can be checked. A plugin declares what it reads before it knows its configuration.
 pub const GROUPS: [Kind; 6] = [
     Kind::new(CORE, "*"),
     Kind::new("controlplane.cluster.x-k8s.io", "*"),

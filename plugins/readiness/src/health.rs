@@ -1,4 +1,4 @@
-//! Clusters, control planes and machines: what their conditions say.
+//! The conditions of Clusters, control planes and machines.
 
 use pivot_sdk::{Finding, Object, Point};
 
@@ -7,7 +7,7 @@ use crate::report::Report;
 use crate::settings::Area;
 use crate::status;
 
-/// Conditions of both contracts that are true of what is healthy. One that an object does not report is not asked for.
+/// Conditions of both contracts that are true on healthy objects. A condition that an object does not report is not required.
 const CLUSTER: [&str; 8] = [
     "Available",
     "Ready",
@@ -39,7 +39,7 @@ const MACHINE: [&str; 9] = [
     "HealthCheckSucceeded",
     "OwnerRemediated",
 ];
-/// Where a controller says that it has given up.
+/// Where controllers record that they have given up.
 const FAILURES: [&str; 4] = [
     "/status/failureReason",
     "/status/failureMessage",
@@ -47,7 +47,7 @@ const FAILURES: [&str; 4] = [
     "/status/deprecated/v1beta1/failureMessage",
 ];
 
-/// Judges an object that is one of these.
+/// Checks an object if it is one of these.
 pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     let kind = object.kind();
     let (area, types, speaks): (Area, &[&str], bool) = match &*kind.kind {
@@ -66,7 +66,7 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
             .add(area, finding.on(object).remedy(format!("fix or replace it; {}", status::look_at(object))));
         return;
     }
-    // A copy arrives without a status; one that stays without has no controller.
+    // A copy arrives without a status; if it stays without, no controller looks after it.
     if point == Point::AfterResume && speaks && status::is_silent(object) {
         let finding = Finding::wait("no-status", "no controller of the target has written a status yet");
         report

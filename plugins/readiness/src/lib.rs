@@ -1,13 +1,12 @@
-//! Whether both sides are fit for a move: providers run, nothing is being rolled out, what moves is healthy.
+//! Whether both sides are ready for a move: providers run, no rollout is in progress, and what moves is healthy.
 //!
-//! The host checks what must never be otherwise (provisioned, not paused, not being deleted) and waits, at the end, for what
-//! was true in the source to be true again in the target. This plugin knows Cluster API's providers: which Deployments they
-//! are, how a roll-out shows in each contract, which conditions say that something is wrong. It looks at the source before
-//! the pause, where it costs nothing to wait, and at the target's providers too, because a controller that is not running
-//! there shows otherwise only when the source is paused already. And it looks at the target after the resume, before
-//! anything is deleted.
+//! The host checks what must always hold (provisioned, not paused, not being deleted) and, at the end, waits until what was true
+//! in the source is true again in the target. This plugin knows Cluster API's providers: which Deployments run them, how a
+//! rollout shows in each contract, which conditions indicate a problem. It checks the source before the pause, when waiting costs
+//! nothing, and the target's providers too, because a controller that isn't running there would otherwise show only when the
+//! source is already paused. And it checks the target after the resume, before anything is deleted.
 //!
-//! What time cures is a wait; what it does not cure is a stop. A paused Cluster is not judged: nobody updates what it says.
+//! Problems that pass with time are waits; others are stops. A paused Cluster is not checked: no controller updates its status.
 
 mod addons;
 mod definitions;
@@ -83,7 +82,7 @@ impl Plugin for Readiness {
 }
 
 impl Readiness {
-    /// What the operator wants to be true besides.
+    /// Checks the operator's additional conditions.
     fn check_extra(&self, object: &Object, report: &mut Report<'_>) {
         for extra in self.extra.iter().filter(|extra| extra.kind.covers(&object.kind())) {
             let wanted: Vec<&str> = extra.conditions.iter().map(String::as_str).collect();

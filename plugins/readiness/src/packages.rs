@@ -1,6 +1,6 @@
 //! PackageInstalls of a management cluster that has them (Carvel; TKG): whether they are reconciled.
 //!
-//! Providers and add-ons come as packages there. One that is being installed changes controllers under the move.
+//! There, providers and add-ons are installed as packages. An installation in progress changes controllers during the move.
 
 use pivot_sdk::{Finding, Glob, Kind, Object, Result, Side, objects};
 
@@ -8,10 +8,10 @@ use crate::report::Report;
 use crate::settings::Area;
 use crate::{providers, status};
 
-/// A package, installed.
+/// An installed package.
 pub(crate) const PACKAGE: Kind = Kind::new("packaging.carvel.dev", "PackageInstall");
 
-/// Judges all of a side.
+/// Checks all packages of a side.
 pub(crate) fn check(side: Side, namespaces: &[Glob], report: &mut Report<'_>) -> Result<()> {
     let answer = objects::list_in(side, &PACKAGE, "*");
     let mut packages = providers::readable(answer, Area::Packages, side, &PACKAGE, report)?;
@@ -19,7 +19,7 @@ pub(crate) fn check(side: Side, namespaces: &[Glob], report: &mut Report<'_>) ->
     let counts = |package: &Object| {
         let namespace = package.namespace().unwrap_or_default();
         let chosen = namespaces.is_empty() || namespaces.iter().any(|glob| glob.matches(namespace));
-        // Whoever paused it does not want it reconciled.
+        // The user who paused it does not want it reconciled.
         chosen && !package.is_true("/spec/paused") && !package.is_true("/spec/canceled")
     };
     for package in packages.iter().filter(|package| counts(package)) {
@@ -34,7 +34,7 @@ fn judge(package: &Object) -> Option<Finding> {
     if package.is_being_deleted() {
         return Some(Finding::wait("package-not-reconciled", "the package is being removed"));
     }
-    // Tried again and again, so that time may cure it.
+    // It is retried, so time may fix it.
     if status::of(package, "ReconcileFailed") == "True" {
         let why = package.text("/status/usefulErrorMessage").unwrap_or("it does not say why");
         return Some(Finding::wait("package-failed", format!("the package could not be reconciled: {why}")));

@@ -1,4 +1,4 @@
-//! The Deployments of providers, found by the label that clusterctl and every provider's manifests carry.
+//! Providers' Deployments, found by the label that clusterctl and every provider's manifests set.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use crate::report::Report;
 use crate::settings::Area;
 use crate::status;
 
-/// What runs a provider.
+/// The kind that runs a provider.
 pub(crate) const DEPLOYMENT: Kind = Kind::new("apps", "Deployment");
 const PROVIDER: &str = "cluster.x-k8s.io/provider";
 
-/// Judges the target's at each point, and the source's as long as they have something to do.
+/// Checks the target's at each point, and the source's for as long as they have work to do.
 pub(crate) fn check(point: Point, report: &mut Report<'_>) -> Result<()> {
     let sides: &[Side] = if point == Point::BeforePause { &Side::BOTH } else { &[Side::Target] };
     let queries: Vec<Query> = sides.iter().map(|side| Query::all(*side, &DEPLOYMENT).everywhere()).collect();
@@ -78,7 +78,7 @@ fn judge(deployment: &Object, side: Side) -> Option<Finding> {
     None
 }
 
-/// What was read. A kind that a side does not have has no objects; what may not be read is not checked, and said to be so.
+/// What was read. A kind that a side does not have has no objects; a kind that may not be read is skipped, and a finding says so.
 pub(crate) fn readable(
     answer: Result<Vec<Object>>,
     area: Area,

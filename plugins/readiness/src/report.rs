@@ -1,4 +1,4 @@
-//! What is found, weighed as the operator wants it, and no more of one sort than a person reads.
+//! Collects findings, with the severity that the operator wants, and no more of one sort than a person reads.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use pivot_sdk::{Finding, Severity};
 
 use crate::settings::{Area, Readiness};
 
-/// How many findings of one sort are told one by one. The host takes a thousand in all, and a provider that is away is one
-/// cause with as many findings as there are machines.
+/// How many findings of one sort are reported one by one. The host accepts a thousand in all, and a single cause, a provider that
+/// is down, yields as many findings as there are machines.
 const MOST: usize = 20;
 
-/// Findings, as they come.
+/// The findings so far.
 pub(crate) struct Report<'a> {
     settings: &'a Readiness,
     found: Vec<Finding>,
@@ -27,14 +27,14 @@ impl<'a> Report<'a> {
             if let Some(weight) = self.settings.severity.get(&area) {
                 finding.severity = Severity::from(*weight);
             }
-            // What is about no object can be found many times over: that nothing of a kind may be read.
+            // A finding without an object can occur many times: for example, that objects of a kind may not be read.
             if !finding.objects.is_empty() || !self.found.contains(&finding) {
                 self.found.push(finding);
             }
         }
     }
 
-    /// What was found, the rest of each sort in one line.
+    /// The findings, with the rest of each sort summed up in one line.
     pub(crate) fn findings(self) -> Vec<Finding> {
         let mut sorts: BTreeMap<(Severity, String, String), Vec<Finding>> = BTreeMap::new();
         for finding in self.found {
@@ -42,7 +42,7 @@ impl<'a> Report<'a> {
             sorts.entry((finding.severity, finding.code.to_string(), kind)).or_default().push(finding);
         }
         let mut findings = Vec::new();
-        // What weighs most first.
+        // The most severe first.
         for ((severity, code, kind), mut found) in sorts.into_iter().rev() {
             let more = found.len().saturating_sub(MOST);
             let remedy = found.first().map(|finding| finding.remedy.clone()).unwrap_or_default();

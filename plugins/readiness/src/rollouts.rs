@@ -1,8 +1,8 @@
-//! Whether machines are being replaced or their number changes.
+//! Whether machines are being replaced or scaled.
 //!
-//! A machine that is half made when its owner moves is made once more by the other side, or by both. After the resume it is the
-//! other way round: a roll-out that begins there was caused by the move, and is told, but not waited for, since on bare metal
-//! it takes hours.
+//! If its owner moves while a machine is half created, the other side creates it once more, or both do. After the resume it is
+//! the other way round: a rollout that begins there was caused by the move, and is reported, but not waited for, since it takes
+//! hours on bare metal.
 
 use pivot_sdk::{Finding, Kind, Object, Point};
 
@@ -11,12 +11,12 @@ use crate::report::Report;
 use crate::settings::Area;
 use crate::status;
 
-/// True while something goes on (v1beta2).
+/// True during an operation (v1beta2).
 const GOING_ON: [&str; 5] = ["RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Updating"];
-/// Not true while something goes on (v1beta1).
+/// Not true during an operation (v1beta1).
 const AT_REST: [&str; 2] = ["MachinesSpecUpToDate", "Resized"];
 
-/// Judges an object that has machines, or is one.
+/// Checks an object that has machines, or is one.
 pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     let kind = object.kind();
     let scales = scales(&kind);
@@ -71,7 +71,7 @@ fn scales(kind: &Kind) -> bool {
         || (kind.group == CORE && matches!(&*kind.kind, "MachineDeployment" | "MachinePool" | "MachineSet"))
 }
 
-/// What the numbers of replicas say, and how many are out of date.
+/// What the replica counts show, and how many replicas are outdated.
 fn counts(object: &Object, kind: &Kind) -> (Vec<String>, Option<String>) {
     let Some(wanted) = status::number(object, &["/spec/replicas"]) else { return (Vec::new(), None) };
     let there = status::number(object, &["/status/replicas"]);
@@ -89,13 +89,13 @@ fn counts(object: &Object, kind: &Kind) -> (Vec<String>, Option<String>) {
         .collect();
     let ready = few(status::number(object, &["/status/readyReplicas"]));
     signs.extend(ready.map(|ready| format!("{ready} of {wanted} machines are ready")));
-    // The sets of a deployment stand for its revisions: an old one is never up to date.
+    // The sets of a deployment are its revisions: an old one is never up to date.
     let judged = kind.kind != "MachineSet";
     let outdated = few(status::number(object, &current)).filter(|_| judged);
     (signs, outdated.map(|current| format!("{current} of {wanted} machines are up to date")))
 }
 
-/// Whether machines are replaced only when somebody deletes them: then being out of date is a state, not a process.
+/// Whether machines are replaced only when a user deletes them: then being outdated is a state, not a process.
 fn replaced_by_hand(object: &Object) -> bool {
     ["/spec/rollout/strategy/type", "/spec/strategy/type"]
         .iter()

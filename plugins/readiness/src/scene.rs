@@ -1,4 +1,4 @@
-//! The objects that are judged: what moves, as a side has it now.
+//! The objects to check: those that move, in their current state on a side.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::groups::CORE;
 use crate::settings::Readiness;
 use crate::status;
 
-/// Kinds that are always judged.
+/// Kinds that are always checked.
 const JUDGED: [Kind; 7] = [
     Kind::new(CORE, "Cluster"),
     Kind::new(CORE, "Machine"),
@@ -20,7 +20,7 @@ const JUDGED: [Kind; 7] = [
     Kind::new("addons.cluster.x-k8s.io", "ClusterResourceSetBinding"),
 ];
 
-/// What moves.
+/// The objects that move.
 pub(crate) struct Scene {
     objects: Vec<Object>,
     /// Clusters that are paused.
@@ -28,7 +28,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Reads kind by kind, not object by object: a question for each machine would be too many.
+    /// Reads kind by kind, not object by object: one query per machine would be too many.
     pub(crate) fn read(side: Side, moving: &Move, settings: &Readiness) -> Result<Self> {
         let keys: BTreeSet<&Key> = moving.objects.iter().collect();
         let kinds: BTreeSet<&Kind> =
@@ -38,7 +38,7 @@ impl Scene {
         for (kind, answer) in kinds.iter().zip(objects::read(&queries)) {
             let all =
                 answer.map_err(|error| error.context(format!("reading {kind} of the {}", side.as_str())))?;
-            // The namespace may hold others that stay.
+            // The namespace may also hold objects that stay.
             found.extend(all.into_iter().filter(|object| keys.contains(&object.key())));
         }
         found.sort_by_key(Object::key);
@@ -46,7 +46,7 @@ impl Scene {
         Ok(Self { objects: found, paused })
     }
 
-    /// Those that somebody keeps up to date.
+    /// Those that a controller keeps up to date.
     pub(crate) fn judged(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(|object| {
             let cluster = object.text("/spec/clusterName").or(object.label("cluster.x-k8s.io/cluster-name"));

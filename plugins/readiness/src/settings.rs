@@ -1,4 +1,4 @@
-//! What an operator may set.
+//! The plugin's configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,30 +7,30 @@ use serde::Deserialize;
 
 use crate::groups::GROUPS;
 
-/// What is looked at.
+/// An area of checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Area {
     /// The Deployments of providers.
     Providers,
-    /// The definitions of what moves.
+    /// The definitions of the kinds that move.
     Definitions,
     /// Clusters and their control planes.
     Clusters,
-    /// Machines and what makes them.
+    /// Machines and the objects that create them.
     Machines,
-    /// Whether machines are being replaced or their number changes.
+    /// Whether machines are being replaced or scaled.
     Rollouts,
     /// ClusterResourceSets.
     Addons,
     /// PackageInstalls.
     Packages,
-    /// What the operator added.
+    /// The operator's additional conditions.
     #[serde(skip)]
     Extra,
 }
 
-/// How much a finding weighs.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
@@ -41,7 +41,7 @@ pub enum Weight {
     /// Not yet.
     #[default]
     Wait,
-    /// The move may not go on.
+    /// The move must not continue.
     Stop,
 }
 
@@ -56,7 +56,7 @@ impl From<Weight> for Severity {
     }
 }
 
-/// Conditions that have to be true of objects of a kind.
+/// Conditions that must be true on objects of a kind.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extra {
@@ -64,7 +64,7 @@ pub struct Extra {
     pub kind: Kind,
     /// The conditions' types.
     pub conditions: Vec<String>,
-    /// What it is if one is not true.
+    /// The severity if one is not true.
     #[serde(default)]
     pub severity: Weight,
 }
@@ -73,23 +73,23 @@ pub struct Extra {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Readiness {
-    /// What is not looked at.
+    /// The areas to skip.
     pub skip: BTreeSet<Area>,
-    /// How much all findings of an area weigh, instead of what each would by itself.
+    /// The severity of all findings of an area, instead of their own.
     pub severity: BTreeMap<Area, Weight>,
-    /// The namespaces of the PackageInstalls that count; all where nothing is said.
+    /// The namespaces of the PackageInstalls that count; all if not set.
     pub package_namespaces: Vec<Glob>,
-    /// More conditions.
+    /// Additional conditions.
     pub extra: Vec<Extra>,
 }
 
 impl Readiness {
-    /// Whether an area is looked at.
+    /// Whether an area is checked.
     pub(crate) fn looks(&self, area: Area) -> bool {
         !self.skip.contains(&area)
     }
 
-    /// What parsing can't see.
+    /// Checks what parsing can't.
     pub(crate) fn make_sense(&self) -> Result<()> {
         for (index, Extra { kind, conditions, .. }) in self.extra.iter().enumerate() {
             let wrong = |why: String| Err(Error::invalid(format!("configuration: extra[{index}]: {why}")));

@@ -1,11 +1,11 @@
-//! What a status says, whichever contract it was written for.
+//! Reads a status, whichever contract it was written for.
 //!
-//! The newest contract decides as a whole: an object that speaks v1beta2 is not judged by what it repeats for old clients.
+//! The newest contract decides as a whole: if an object reports v1beta2, the fields that it repeats for old clients are ignored.
 
 use pivot_sdk::{Kind, Object};
 use serde_json::Value;
 
-/// Where conditions stand, the newest contract first.
+/// Where conditions are, the newest contract first.
 const PLACES: [&str; 3] =
     ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
 
@@ -19,23 +19,22 @@ fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
     condition.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether anybody wrote conditions.
+/// Whether no controller has written any conditions.
 pub(crate) fn is_silent(object: &Object) -> bool {
     conditions(object).next().is_none()
 }
 
-/// A condition's status; empty where there is none.
+/// A condition's status; empty if the condition is missing.
 pub(crate) fn of<'a>(object: &'a Object, kind: &str) -> &'a str {
     conditions(object).find(|condition| text(condition, "type") == kind).map_or("", |c| text(c, "status"))
 }
 
-/// A condition's reason; empty where there is none.
+/// A condition's reason; empty if the condition is missing.
 pub(crate) fn reason<'a>(object: &'a Object, kind: &str) -> &'a str {
     conditions(object).find(|condition| text(condition, "type") == kind).map_or("", |c| text(c, "reason"))
 }
 
-/// The conditions of these types that are there and not true, with their reasons; where they must be there, also those that
-/// are not.
+/// The conditions of these types that are present but not true, with their reasons; if `must_be_there`, also the missing ones.
 pub(crate) fn open(object: &Object, types: &[&str], must_be_there: bool) -> Vec<String> {
     let words = |kind: &&str| {
         let Some(condition) = conditions(object).find(|condition| text(condition, "type") == *kind) else {
@@ -51,23 +50,23 @@ pub(crate) fn open(object: &Object, types: &[&str], must_be_there: bool) -> Vec<
     types.iter().filter_map(words).collect()
 }
 
-/// A number of a status or spec.
+/// A number in a status or spec.
 pub(crate) fn number(object: &Object, pointers: &[&str]) -> Option<i64> {
     pointers.iter().find_map(|pointer| object.get(pointer)?.as_i64())
 }
 
-/// Whether its controller has still to look at the object's last change.
+/// Whether its controller has yet to observe the object's last change.
 pub(crate) fn lags(object: &Object) -> bool {
     let seen = number(object, &["/status/observedGeneration"]);
     seen.zip(number(object, &["/metadata/generation"])).is_some_and(|(seen, now)| seen < now)
 }
 
-/// Whether it is a control plane: `KubeadmControlPlane`, `RKE2ControlPlane`, …, and not a template of one.
+/// Whether it is a control plane: `KubeadmControlPlane`, `RKE2ControlPlane`, …, and not a template for one.
 pub(crate) fn is_control_plane(kind: &Kind) -> bool {
     kind.group == "controlplane.cluster.x-k8s.io" && kind.kind.ends_with("ControlPlane")
 }
 
-/// What a person types to see more.
+/// The command that shows the user more.
 pub(crate) fn look_at(object: &Object) -> String {
     let namespace = object.namespace().map(|namespace| format!("-n {namespace} ")).unwrap_or_default();
     format!("see `kubectl {namespace}describe {} {}`", object.kind(), object.name())

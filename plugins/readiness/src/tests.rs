@@ -1,4 +1,4 @@
-//! By the harness: every rule, as the host would ask.
+//! Tests every rule with the harness, which calls hooks as the host does.
 
 use pivot_sdk::test::{Harness, codes};
 use pivot_sdk::{Finding, Object, Point};
@@ -14,7 +14,7 @@ mod packages;
 mod providers;
 mod rollouts;
 
-/// An object of a group's kind in the namespace that moves.
+/// An object of a group's kind, in the namespace that moves.
 fn object(group: &str, kind: &str, name: &str, rest: Value) -> Object {
     let mut object = json!({
         "apiVersion": format!("{group}/v1beta2"), "kind": kind, "metadata": {"name": name, "namespace": "metal3"},
@@ -48,7 +48,7 @@ fn conditions(list: &[(&str, &str)]) -> Value {
     json!(list.iter().map(one).collect::<Vec<_>>())
 }
 
-/// What is found before the pause, of what moves.
+/// The findings before the pause, for what moves.
 fn before(objects: &[Object]) -> Vec<Finding> {
     let mut harness = Harness::<Readiness>::new();
     for object in objects {
@@ -57,7 +57,7 @@ fn before(objects: &[Object]) -> Vec<Finding> {
     harness.check(Point::BeforePause).unwrap()
 }
 
-/// What is found after the resume, of the copies.
+/// The findings after the resume, for the copies.
 fn after(objects: &[Object]) -> Vec<Finding> {
     let mut harness = Harness::<Readiness>::new();
     for object in objects {

@@ -1,13 +1,12 @@
-//! Which Secrets stay behind, and why; and which go along though nothing says that they belong to a Cluster.
+//! Which Secrets stay behind, and why; and which move although nothing links them to a Cluster.
 //!
-//! The host already moves the Secrets that a Cluster owns or that are named after it, and says of all others that they are
-//! "not linked with any Cluster". What it can't know is what those others are for. This plugin says it of Secrets that serve
-//! the management cluster itself, so that nobody has to wonder whether one was forgotten; and it lets an operator overrule
-//! both.
+//! The host already moves the Secrets that a Cluster owns or that are named after it, and reports all others as "not linked with
+//! any Cluster". It can't know what those others are for. This plugin explains Secrets that serve the management cluster itself,
+//! so that users needn't wonder whether one was forgotten; and it lets an operator override both.
 //!
-//! A plugin's "leave" outweighs everything, also another plugin's "need" (credentials of a host that no controller adopted yet
-//! look like any other Secret). So nothing is left here only because nothing is known about it, and nothing is that shows
-//! any sign of use.
+//! A plugin's "leave" outweighs everything, also another plugin's "need" (credentials of a host that no controller has adopted
+//! yet look like any other Secret). So this plugin never leaves a Secret merely because nothing is known about it, nor one that
+//! shows any sign of use.
 
 mod operator;
 mod rules;
@@ -32,7 +31,7 @@ impl Plugin for Secrets {
         Ok(this)
     }
 
-    /// The operator's words first: what they leave stays, what they take goes, and only then do the rules count.
+    /// The operator's entries come first: Secrets they leave stay, those they take move, and the rules apply only to the rest.
     fn relate(&self, secret: &Object) -> Result<Vec<Relation>> {
         if let Some(leave) = self.leave.iter().find(|leave| leave.means(secret)) {
             return Ok(vec![Relation::leave(leave.reason())]);

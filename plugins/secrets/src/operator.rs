@@ -1,4 +1,4 @@
-//! What an operator says about Secrets, and whether it makes sense.
+//! The operator's entries for Secrets, and whether they are valid.
 
 use pivot_sdk::{Error, Glob, Key, Kind, Object, Result, Selector};
 use serde::Deserialize;
@@ -6,18 +6,18 @@ use serde::Deserialize;
 use crate::rules::Rule;
 
 const CLUSTER: Kind = Kind::new("cluster.x-k8s.io", "Cluster");
-/// The label with which Cluster API says which Cluster something belongs to.
+/// The label with which Cluster API marks an object's Cluster.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
 /// The plugin, with its configuration.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Secrets {
-    /// The built-in rules that count; all where nothing is said.
+    /// The built-in rules in use; all if not set.
     pub rules: Vec<Rule>,
-    /// What else stays.
+    /// More Secrets that stay.
     pub leave: Vec<Leave>,
-    /// What moves with a Cluster.
+    /// Secrets that move with a Cluster.
     pub take: Vec<Take>,
 }
 
@@ -27,17 +27,17 @@ impl Default for Secrets {
     }
 }
 
-/// Secrets that stay, whatever else is known about them.
+/// Secrets that stay, regardless of what else is known about them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Leave {
-    /// Which.
+    /// Which Secrets.
     #[serde(rename = "match")]
     pub chosen: Selector,
-    /// Of which type.
+    /// Their type.
     #[serde(rename = "type")]
     pub of_type: Option<Glob>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
 }
 
@@ -45,15 +45,15 @@ pub struct Leave {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Take {
-    /// Which.
+    /// Which Secrets.
     #[serde(rename = "match")]
     pub chosen: Selector,
-    /// Of which type.
+    /// Their type.
     #[serde(rename = "type")]
     pub of_type: Option<Glob>,
-    /// With this Cluster: `name`, or `namespace/name`.
+    /// The Cluster that they move with: `name`, or `namespace/name`.
     pub cluster: Option<String>,
-    /// With the Cluster of the same namespace that this label names.
+    /// The label that names that Cluster, in the same namespace.
     pub cluster_label: Option<String>,
 }
 
@@ -72,8 +72,8 @@ impl Take {
         means(&self.chosen, self.of_type.as_ref(), secret)
     }
 
-    /// The Cluster it moves with. An operator who selects a Secret wants it to move: one that does not say with which
-    /// Cluster must not stay behind in silence.
+    /// The Cluster it moves with. An operator who selects a Secret wants it to move: one without a Cluster must not stay behind
+    /// silently.
     pub(crate) fn cluster_of(&self, index: usize, secret: &Object) -> Result<Key> {
         let namespace = secret.namespace().unwrap_or_default();
         if let Some(cluster) = &self.cluster {
@@ -92,13 +92,13 @@ impl Take {
 }
 
 fn means(chosen: &Selector, of_type: Option<&Glob>, secret: &Object) -> bool {
-    // A Secret without a type is an Opaque one.
+    // A Secret without a type is Opaque.
     let is = secret.text("/type").unwrap_or("Opaque");
     chosen.matches(secret) && of_type.is_none_or(|wanted| wanted.matches(is))
 }
 
 impl Secrets {
-    /// What parsing can't see. Asked before each call, so that a mistake shows in the first one.
+    /// Checks what parsing can't. Runs before each call, so that a mistake shows in the first one.
     pub(crate) fn make_sense(&self) -> Result<()> {
         for (index, leave) in self.leave.iter().enumerate() {
             if leave.chosen.is_empty() && leave.of_type.is_none() {

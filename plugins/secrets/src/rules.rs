@@ -1,17 +1,17 @@
-//! What Secrets of a management cluster are for, told by what their makers put on them.
+//! Recognizes what Secrets of a management cluster are for, by what their creators set on them.
 //!
-//! Types and labels first; names only where a type goes with them. No data is looked at: the plugin does not ask for it.
+//! Types and labels come first; names count only together with a type. Data is not looked at: the plugin does not ask for it.
 
 use pivot_sdk::{Glob, Object};
 
-/// Annotations of certificates that cert-manager keeps up to date.
+/// The prefix of cert-manager's annotations on certificates that it renews.
 const CERT_MANAGER: &str = "cert-manager.io/";
-/// What clusterctl labels everything that belongs to a provider with.
+/// The label that clusterctl puts on everything that belongs to a provider.
 const PROVIDER: &str = "cluster.x-k8s.io/provider";
-/// What a Secret of a Cluster is called after the Cluster's name and a dash, as in the host.
+/// The suffixes of a Cluster's Secrets, after the Cluster's name and a dash, as in the host.
 const PURPOSES: [&str; 6] = ["apiserver-etcd-client", "kubeconfig", "proxy", "etcd", "ca", "sa"];
-/// Labels that tie a Secret to something that may move: an operator's own, Cluster API's, and that of the BareMetal
-/// operator on what a host refers to.
+/// Labels that tie a Secret to something that may move: an operator's own, Cluster API's, and the one that the BareMetal operator
+/// puts on objects that a host refers to.
 const TIES: [&str; 4] = [
     "clusterctl.cluster.x-k8s.io/move",
     "clusterctl.cluster.x-k8s.io/move-hierarchy",
@@ -25,7 +25,7 @@ const TIES: [&str; 4] = [
 pub enum Rule {
     /// Tokens of service accounts.
     ServiceAccountTokens,
-    /// Tokens with which nodes join.
+    /// Tokens that nodes join with.
     BootstrapTokens,
     /// Helm's records of releases.
     HelmReleases,
@@ -33,14 +33,14 @@ pub enum Rule {
     WebhookCertificates,
     /// Other certificates of cert-manager.
     CertManager,
-    /// What came with a provider's installation.
+    /// Secrets from a provider's installation.
     ProviderComponents,
     /// Credentials for pulling images.
     PullSecrets,
 }
 
 impl Rule {
-    /// All of them, the more telling first.
+    /// All of them, the most specific first.
     pub const ALL: [Self; 7] = [
         Self::ServiceAccountTokens,
         Self::BootstrapTokens,
@@ -51,7 +51,7 @@ impl Rule {
         Self::PullSecrets,
     ];
 
-    /// Why the Secret stays; none where the rule is not about it.
+    /// Why the Secret stays; `None` if the rule doesn't apply to it.
     pub fn reason(self, secret: &Object) -> Option<String> {
         let of_type = secret.text("/type").unwrap_or_default();
         let (applies, why) = match self {
@@ -90,8 +90,8 @@ impl Rule {
     }
 }
 
-/// Whether anything says that the Secret may belong to something that moves. Then the host decides, which knows
-/// what there is; a controller's finalizer is such a sign as well.
+/// Whether anything suggests that the Secret may belong to something that moves. Then the host decides, which knows what exists;
+/// a controller's finalizer is such a sign as well.
 pub(crate) fn shows_use(secret: &Object) -> bool {
     let named = |purpose: &str| {
         secret

@@ -1,4 +1,4 @@
-//! By the harness: every rule, as the host would ask.
+//! Tests every rule with the harness, which calls hooks as the host does.
 
 mod configuration;
 mod rules;

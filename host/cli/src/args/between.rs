@@ -1,4 +1,4 @@
-//! Between what a move goes: which flags say so, and which of them exclude each other.
+//! The two ends of a move: which flags name them, and which of those exclude each other.
 
 use pivot_core::Side;
 use std::path::PathBuf;
@@ -20,22 +20,22 @@ pub(crate) struct Ends {
 pub(crate) enum SourceEnd {
     Kube(ConnectOptions),
     Directory(PathBuf),
-    /// It can't be reached any more.
+    /// The source can't be reached any more.
     Gone,
 }
 
-/// Where they go.
+/// Where the objects go.
 #[derive(Clone, Debug)]
 pub(crate) enum TargetEnd {
     Kube(ConnectOptions),
     Directory(PathBuf),
-    /// Not said; enough to look at the source.
+    /// No target given; a source is enough for commands that only look.
     None,
-    /// It can't be reached any more.
+    /// The target can't be reached any more.
     Gone,
 }
 
-/// From the flags of both sides.
+/// Resolves both ends from their flags.
 pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> {
     let Connection {
         kubeconfig,
@@ -89,7 +89,7 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
         }
         Some(directory) => TargetEnd::Directory(directory.clone()),
         None if to_kube => {
-            // A context alone is one of the file that the source is in.
+            // A context given without a kubeconfig belongs to the source's file.
             let file = if to_kubeconfig.is_some() { to_kubeconfig } else { kubeconfig };
             TargetEnd::Kube(kube(file, to_kubeconfig_context, to_as, to_as_group))
         }

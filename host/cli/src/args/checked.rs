@@ -1,6 +1,6 @@
-//! What was typed, checked and resolved as far as it can be without asking anyone.
+//! The command line, checked and resolved as far as possible without contacting a server.
 //!
-//! Every flag is named where it is taken apart, so that a new one can't be forgotten.
+//! Every flag is named where it is destructured, so that a new one can't be forgotten.
 
 use std::path::PathBuf;
 
@@ -30,10 +30,10 @@ pub(crate) enum Task {
     Completion(Shell),
 }
 
-/// What a task that has to do with a move was told.
+/// The choices for a task that concerns a move.
 #[derive(Clone, Debug)]
 pub(crate) struct Choices {
-    /// As typed, for the lines that say what to type next.
+    /// As typed, for the lines that suggest the next command.
     pub(crate) connection: Connection,
     pub(crate) ends: Ends,
     pub(crate) allow_empty: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Choices {
     options: Options,
 }
 
-/// Which namespace, as far as it is known before the kubeconfig is read.
+/// The namespace, as far as it is known before the kubeconfig is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
     All,
@@ -54,7 +54,7 @@ pub(crate) enum Namespace {
 }
 
 impl Choices {
-    /// The engine's options, now that the context's namespace is known.
+    /// The engine's options, once the context's namespace is known.
     pub(crate) fn options(&self, of_context: Option<&str>) -> Options {
         let mut options = Options { operator: operator(), ..self.options.clone() };
         options.scope.namespaces = match &self.namespace {
@@ -65,7 +65,7 @@ impl Choices {
         options
     }
 
-    /// The flags of this run without which one that continues its move would stop, or wait, where this one did not.
+    /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
     pub(crate) fn decided(&self) -> Vec<String> {
         let Options { use_existing, assume_paused, no_wait, accept_plugin_change, source_gone, .. } =
             self.options;
@@ -86,7 +86,7 @@ impl Choices {
     }
 }
 
-/// Who types this, as far as the system says: it goes into the record of a move, for whoever finds that.
+/// The user who runs this, as far as the system knows: the move's record names them to anyone who finds it.
 fn operator() -> String {
     let user = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
@@ -100,9 +100,9 @@ fn operator() -> String {
     words::line(&name, 100)
 }
 
-/// Turns what was typed into what is meant.
+/// Turns flags into a task.
 pub(crate) fn check(typed: Cli) -> Result<Task> {
-    // How it looks is read before what it means, so that errors look right, too.
+    // Output flags are read before the rest, so that errors are formatted as asked, too.
     let Cli { look: _, verb } = typed;
     Ok(match verb {
         Verb::Plan(typed) => {
@@ -160,11 +160,11 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         (Some(_), true, _) => return usage("--namespace and --all-namespaces exclude each other"),
         (Some(name), false, _) => Namespace::Named(name),
         (None, true, _) => Namespace::All,
-        // A directory has no context, and was made to be taken whole.
+        // A directory has no context, and was made to be moved as a whole.
         (None, false, SourceEnd::Directory(_)) => Namespace::All,
         (None, false, _) => Namespace::OfContext,
     };
-    // The namespace takes its place when the kubeconfig is read.
+    // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {
         format: Default::default(),
         namespaces: Namespaces::All,
@@ -197,7 +197,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
     Ok(Choices { options: waiting(options, &waits)?, with, ..choices })
 }
 
-/// What is said about a move that is under way: its record knows the rest.
+/// The choices for commands about a move under way: its record has the rest.
 fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>) -> Result<Choices> {
     let ends = ends(&connection, gone)?;
     if matches!(

@@ -1,4 +1,4 @@
-//! The command as clap sees it: the flags, and what is the same for all of them.
+//! The command as clap sees it: the flags, and what all of them share.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::flags::Cli;
 const MORE: &str = "Use --help for every flag and examples.";
 const ENVIRONMENT: &str =
     "Every flag can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
-/// The commands with so many flags that `-h` shows the usual ones only, and which those are.
+/// The commands with so many flags that `-h` shows only the usual ones, and those flags.
 const LONG: [&str; 5] = ["plan", "move", "status", "resume", "rollback"];
 const USUAL: [&str; 12] = [
     "kubeconfig",
@@ -28,14 +28,14 @@ const USUAL: [&str; 12] = [
     "move",
     "plugins",
 ];
-/// Flags of every command that `-h` does not show.
+/// Flags of every command that `-h` hides.
 const RARE: [&str; 3] = ["log-format", "color", "hide-api-warnings"];
-/// How long the line of an example may be.
+/// The longest line of an example.
 const WIDTH: usize = 76;
-/// More than anybody means by a level.
+/// More than any log level that users mean.
 const MOST_VERBOSE: usize = 9;
 
-/// The whole command, named as it was called: `kubectl-pivot` reads `kubectl pivot` in usage texts.
+/// The whole command, under the name it was called by: `kubectl-pivot` shows as `kubectl pivot` in usage texts.
 pub(crate) fn command(called: Option<&str>) -> Command {
     let host = called.and_then(host_of);
     let name = host.map_or("pivot-host".to_owned(), |host| format!("{host} pivot"));
@@ -43,13 +43,13 @@ pub(crate) fn command(called: Option<&str>) -> Command {
     if host.is_some() { command.bin_name(name) } else { command }
 }
 
-/// `-h` is a page at most; `--help` has all flags, and examples.
+/// `-h` is at most a page; `--help` has all flags, and examples.
 fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
     let mut more = String::new();
     for (what, line) in examples::of(of) {
         let head = if more.is_empty() { "Examples:\n" } else { "\n" };
         let line = line.replacen("pivot-host", name, 1);
-        // Wrapped by a terminal it could not be pasted.
+        // A line that the terminal wraps could not be pasted.
         let line = if line.len() > WIDTH {
             line.replacen(" --to-kubeconfig ", " \\\n    --to-kubeconfig ", 1)
         } else {
@@ -72,7 +72,7 @@ fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
     })
 }
 
-/// Reads a command line.
+/// Parses a command line.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
     let called = typed.first().and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str());
     let mut command = command(called);
@@ -80,11 +80,11 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// clusterctl takes a number for a level (`-v 5`, `--v=5`): as many `-v`.
+/// clusterctl takes a number as log level (`-v 5`, `--v=5`): turn it into as many `-v`.
 fn levels_as_flags(typed: &[OsString]) -> Vec<OsString> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-        // One that is too long to read is more than enough.
+        // A number too long to parse is more than enough.
         digits.then(|| text.parse().unwrap_or(MOST_VERBOSE).min(MOST_VERBOSE))
     };
     let mut words = Vec::with_capacity(typed.len());
@@ -117,7 +117,7 @@ fn levels_as_flags(typed: &[OsString]) -> Vec<OsString> {
     words
 }
 
-/// The command that we are a plugin of, by our name.
+/// The command that runs us as a plugin, derived from our name.
 fn host_of(called: &str) -> Option<&'static str> {
     match called {
         "kubectl-pivot" => Some("kubectl"),
@@ -126,7 +126,7 @@ fn host_of(called: &str) -> Option<&'static str> {
     }
 }
 
-/// Gives each flag its variable, so that none can be forgotten.
+/// Gives each flag its environment variable, so that none can be forgotten.
 fn with_environment(command: Command) -> Command {
     command
         .mut_args(|arg| {
@@ -137,7 +137,7 @@ fn with_environment(command: Command) -> Command {
                     arg.env(variable).hide_env(true).value_parser(BoolishValueParser::new())
                 }
                 ArgAction::Set | ArgAction::Count => arg.env(variable).hide_env(true),
-                // Several values in one variable are separated as in a list of groups.
+                // A variable with several values separates them as a list of groups does.
                 ArgAction::Append => arg.env(variable).hide_env(true).value_delimiter(','),
                 _ => arg,
             }

@@ -1,9 +1,9 @@
-//! The examples that `--help` ends with. A test types each of them.
+//! The examples at the end of `--help`. A test parses each of them.
 
-/// What is done, and the line.
+/// What the example does, and its command line.
 type Example = (&'static str, &'static str);
 
-/// The examples of a command; of the program itself where none is named.
+/// The examples of a command; those of the program itself if no command is named.
 pub(super) fn of(command: Option<&str>) -> &'static [Example] {
     match command {
         None => &[

@@ -1,7 +1,7 @@
 //! The command line, in two stages: what was typed ([`flags`]), and what it means ([`checked`]).
 //!
-//! Nothing behind this module sees a raw flag. Names are clusterctl's where clusterctl has the flag, kubectl's
-//! otherwise, so that a line in a script goes on working with another word in front.
+//! Code outside this module never sees a raw flag. Flags are named as in clusterctl if it has them, otherwise as in kubectl, so
+//! that a line in a script keeps working when only its first word is replaced.
 
 mod between;
 mod checked;

@@ -1,4 +1,4 @@
-//! What is typed and what is meant.
+//! Command lines, and the tasks they turn into.
 
 use std::time::Duration;
 
@@ -150,7 +150,7 @@ fn waiting_is_said_as_people_say_it() {
         "pivot-host move --to-kubeconfig b --pause-timeout 90 --gate-timeout 1h30m --timeout 2m \
          --assume-paused --no-wait --settle-concurrency 1 --accept-unverified A.g,B.g",
     );
-    // A run that takes it up is told the same.
+    // A run that resumes the move gets the same flags.
     let decided = [
         "--assume-paused",
         "--no-wait",
@@ -301,7 +301,7 @@ fn a_level_of_verbosity_may_be_a_number() {
     }
 }
 
-/// The commands, by name; none is the program itself.
+/// The commands, by name; `None` is the program itself.
 fn commands_of_moves() -> [Option<&'static str>; 7] {
     [None, Some("plan"), Some("move"), Some("status"), Some("resume"), Some("rollback"), Some("plugin")]
 }

@@ -1,6 +1,6 @@
-//! The error of a command line that makes no sense.
+//! Errors for invalid command lines.
 
-/// Why a command line makes no sense.
+/// Why a command line is invalid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UsageError(pub(crate) String);
 

@@ -1,4 +1,4 @@
-//! Values that need more than clap to be read.
+//! Values that clap can't parse on its own.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use pivot_core::GroupKind;
 
 use super::usage::{Result, usage};
 
-/// How long: `90`, `90s`, `5m`, `1h30m`.
+/// A duration: `90`, `90s`, `5m`, `1h30m`.
 pub(super) fn duration(flag: &str, text: &str) -> Result<Duration> {
     if let Ok(seconds) = text.parse::<u32>() {
         return Ok(Duration::from_secs(seconds.into()));
@@ -19,7 +19,7 @@ pub(super) fn duration(flag: &str, text: &str) -> Result<Duration> {
     }
 }
 
-/// Kinds as manifests have them; a small letter in front is a resource, or a slip.
+/// Kinds as manifests spell them; a lower-case first letter means a resource name, or a typo.
 pub(super) fn kinds(flag: &str, typed: &[String]) -> Result<BTreeSet<GroupKind>> {
     let one = |text: &String| {
         let Ok(kind) = text.parse::<GroupKind>();

@@ -1,4 +1,4 @@
-//! A plan by Clusters: how many objects of which kinds, how many hosts, how many problems.
+//! A plan by Cluster: how many objects of which kinds, how many hosts, how many problems.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,12 +10,12 @@ use pivot_core::{GroupKind, Key};
 use super::lines;
 use super::text::Text;
 
-/// As many Clusters as a person reads at once.
+/// How many Clusters a person reads at once.
 const CLUSTERS: usize = 40;
-/// As many kinds as fit beside a Cluster.
+/// How many kinds fit beside a Cluster.
 const KINDS: usize = 4;
 
-/// What moves with one Cluster, or with none.
+/// What moves with one Cluster, or without any.
 #[derive(Default)]
 struct Row<'a> {
     kinds: BTreeMap<&'a GroupKind, usize>,
@@ -29,7 +29,7 @@ impl Row<'_> {
             Some(Key { name, .. }) => name.clone(),
             None => "(none)".to_owned(),
         };
-        // No provider is known here; those that have hosts call them so.
+        // This code knows no provider; by convention, kinds of hosts end in `Host`.
         let hosts = self.kinds.iter().filter(|(kind, _)| kind.kind.ends_with("Host"));
         let [objects, hosts] = [self.kinds.values().sum(), hosts.map(|(_, number)| *number).sum()];
         let numbers = [objects, hosts, self.problems].map(thousands);
@@ -41,7 +41,7 @@ impl Row<'_> {
         let mut kinds: Vec<(&GroupKind, usize)> =
             self.kinds.iter().map(|(kind, number)| (*kind, *number)).collect();
         kinds.sort_by_key(|(_, number)| Reverse(*number));
-        // One more kind is as short as the words that there is one more.
+        // Another kind is no longer than "and 1 more kind".
         let shown = if all || kinds.len() <= KINDS + 1 { kinds.len() } else { KINDS };
         let words = |(kind, number): &(&GroupKind, usize)| {
             let name = if *number == 1 { kind.kind.clone() } else { plural(&kind.kind) };
@@ -55,7 +55,7 @@ impl Row<'_> {
     }
 }
 
-/// A row for each Cluster, by name, then one for what belongs to none.
+/// A row for each Cluster, by name, then one for objects without a Cluster.
 pub(super) fn clusters(plan: &Plan, all: bool) -> Text {
     let mut rows: BTreeMap<Option<&Key>, Row<'_>> = BTreeMap::new();
     for step in &plan.steps {
@@ -72,7 +72,7 @@ pub(super) fn clusters(plan: &Plan, all: bool) -> Text {
     }
     let none = rows.remove(&None);
     let more = if all { 0 } else { rows.len().saturating_sub(CLUSTERS) };
-    // Where not all are shown, those with problems are.
+    // If not all fit, those with problems come first.
     let mut named: Vec<_> = rows.into_iter().collect();
     named.sort_by_key(|(_, row)| more > 0 && row.problems == 0);
     named.truncate(named.len() - more);

@@ -1,4 +1,4 @@
-//! Results for programs. Each says its version and kind first, as Kubernetes objects do, so that it can change.
+//! Results for programs. Each begins with its version and kind, as Kubernetes objects do, so that it can evolve.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct Document<T> {
     kind: &'static str,
     #[serde(flatten)]
     content: T,
-    /// Plugins that were there, and took no part because nobody enabled them.
+    /// Plugins that were installed but took no part because they are not enabled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     disabled_plugins: Vec<String>,
 }
@@ -39,13 +39,13 @@ impl<T> Document<T> {
         Self { api_version: API_VERSION, kind, content, disabled_plugins: Vec::new() }
     }
 
-    /// The same of a run in which these plugins took no part.
+    /// The same document, for a run in which these plugins took no part.
     pub(crate) fn without(self, disabled: &[String]) -> Self {
         Self { disabled_plugins: disabled.to_vec(), ..self }
     }
 }
 
-/// A plan, and between what.
+/// A plan, and its two sides.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PlanDocument<'a> {
@@ -57,12 +57,12 @@ pub(crate) struct PlanDocument<'a> {
     pub(crate) stays: &'a [Stay],
     pub(crate) notes: &'a [Note],
     refusals: Vec<Refused>,
-    /// The moves under way that the two sides know of.
+    /// The moves under way on the two sides.
     moves: Vec<MoveDocument<'a>>,
 }
 
 impl<'a> PlanDocument<'a> {
-    /// `moves` are those under way, each with the commands that may be typed next.
+    /// `moves` are the moves under way, each with the commands that the user can run next.
     pub(crate) fn new(
         plan: &'a Plan,
         source: &'a str,
@@ -86,7 +86,7 @@ struct Refused {
     side: Side,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<Key>,
-    /// All of them, where several are meant.
+    /// All objects, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     objects: Vec<Key>,
     message: String,
@@ -102,7 +102,7 @@ impl From<&Refusal> for Refused {
     }
 }
 
-/// What a move, or a rollback, did.
+/// The result of a move or a rollback.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReportDocument {
@@ -114,7 +114,7 @@ pub(crate) struct ReportDocument {
     target: String,
     moved: BTreeMap<String, usize>,
     kept: BTreeMap<String, usize>,
-    /// Kinds that nobody saw a controller of the target take over.
+    /// Kinds for which no target controller was seen taking over.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unverified: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,13 +140,13 @@ fn phase_times(times: &[(Phase, Duration)]) -> Vec<PhaseTime> {
     times.iter().map(time).collect()
 }
 
-/// Counts of kinds as users write them.
+/// Counts by kind, in the spelling of users.
 fn named(counts: &BTreeMap<GroupKind, usize>) -> BTreeMap<String, usize> {
     counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect()
 }
 
 impl ReportDocument {
-    /// A move, or a copy into a directory, that came to its end.
+    /// A finished move, or copy into a directory.
     pub(crate) fn done(
         outcome: &'static str,
         report: &Report,
@@ -179,7 +179,7 @@ impl ReportDocument {
         Document::new("Report", content)
     }
 
-    /// There was nothing to move, and that is fine.
+    /// There was nothing to move, and the user allowed that.
     pub(crate) fn nothing((source, target): (&str, &str)) -> Document<Self> {
         Document::new("Report", Self { outcome: "NothingToMove", ..Self::between(source, target) })
     }
@@ -189,7 +189,7 @@ impl ReportDocument {
     }
 }
 
-/// Where moves stand.
+/// The state of moves.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusDocument<'a> {
@@ -200,29 +200,29 @@ pub(crate) struct StatusDocument<'a> {
     under_way: bool,
     moves: Vec<MoveDocument<'a>>,
     locks: &'a [LockStatus],
-    /// The side that does not answer.
+    /// The side that doesn't answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent: Option<Side>,
-    /// Why: what came instead of an answer.
+    /// The error that came instead of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_because: Option<&'a str>,
     finished: &'a [Finished],
-    /// What would be lost with the source.
+    /// What would be lost if the source were deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<&'a Leftover>,
 }
 
-/// Where one move stands.
+/// The state of one move.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MoveDocument<'a> {
     decides: Side,
     record: &'a Record,
-    /// The move goes to another target than the one given.
+    /// The move's target is not the one given.
     elsewhere: bool,
-    /// It was rolled back without its target, which has a record of it still.
+    /// It was rolled back without its target, which still has a record of it.
     orphaned: bool,
-    /// The side of the move that was not given: no command can name it.
+    /// The side of the move that was not given: no command can be offered that names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<Side>,
     next: &'a [String],
@@ -259,7 +259,7 @@ impl<'a> StatusDocument<'a> {
     }
 }
 
-/// Why a run did not get to its end.
+/// Why a run did not finish.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ErrorDocument {
@@ -273,7 +273,7 @@ pub(crate) struct ErrorDocument {
     state: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<Found>,
-    /// What was waited for when the time was over.
+    /// What the run was waiting for when it timed out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     awaited: Vec<Awaited>,
     /// Objects that could not be released.
@@ -290,7 +290,7 @@ pub(crate) struct ErrorDocument {
     phases: Vec<PhaseTime>,
 }
 
-/// What a plugin's check found that stopped the move.
+/// A plugin check's finding that stopped the move.
 #[derive(Debug, Serialize)]
 struct Found {
     plugin: String,
@@ -298,7 +298,7 @@ struct Found {
     finding: Finding,
 }
 
-/// One way out, and what it is in words.
+/// One remedy, and its text.
 #[derive(Debug, Serialize)]
 struct Way {
     #[serde(flatten)]
@@ -307,7 +307,7 @@ struct Way {
 }
 
 impl ErrorDocument {
-    /// Of a stop of the engine.
+    /// The document for a stop of the engine.
     pub(crate) fn stop(stop: &Stop, next: Vec<String>) -> Document<Self> {
         let Stop { failure, phase, exit, standing, next: _, move_id: _, times, done } = stop;
         let (mut findings, mut awaited, mut held) = (Vec::new(), Vec::new(), Vec::new());
@@ -337,7 +337,7 @@ impl ErrorDocument {
         Document::new("Error", content)
     }
 
-    /// Of what went wrong outside the engine.
+    /// The document for a failure outside the engine.
     pub(crate) fn other(exit: Exit, message: &Text, state: &str) -> Document<Self> {
         let content = Self {
             exit_code: crate::exit::code(exit),

@@ -1,5 +1,5 @@
-//! Events as lines: for people, and as JSON for programs. What an engine event says in words, and which flag
-//! accepts a danger, is known here alone.
+//! Events as lines: for people, and as JSON for programs. Only this module knows how an event is worded, and which flag accepts a
+//! danger.
 
 use jiff::Timestamp;
 use pivot_core::Key;
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 use super::lines::count;
 use super::result::what;
 
-/// How many things that are waited for a line names.
+/// How many of the awaited things a line names.
 const WAITS: usize = 3;
 
-/// How much attention a line asks for.
+/// How much attention a line needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Info,
@@ -34,7 +34,7 @@ impl Level {
     }
 }
 
-/// The attention that an event asks for.
+/// The attention that an event needs.
 pub(super) fn level(event: &Event) -> Level {
     match event {
         Event::Warning { .. } | Event::Retrying { .. } => Level::Warn,
@@ -44,7 +44,7 @@ pub(super) fn level(event: &Event) -> Level {
     }
 }
 
-/// Whether people see an event. What stopped a move is the error at its end.
+/// Whether people see an event. The one that stopped the move is left to the error at the end.
 pub(super) fn shown(event: &Event, verbose: bool) -> bool {
     match event {
         Event::Finding { severity: Severity::Stop, .. } => false,
@@ -55,7 +55,7 @@ pub(super) fn shown(event: &Event, verbose: bool) -> bool {
     }
 }
 
-/// An event in words. What is a warning is not called one: that is for those who write it.
+/// The text of an event. It doesn't label a warning as such: the functions that write it do.
 pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
     match event {
         Event::Looking { side } => format!("reading the {side}"),
@@ -116,7 +116,7 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
     }
 }
 
-/// Notes, warnings and findings, a line for all that say the same of objects of one kind.
+/// Notes, warnings and findings: one line for all that say the same about objects of one kind.
 pub(super) fn said_together<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<(&'a Event, String)> {
     let groups = groups(events, |event| {
         let Said { head, object, text, remedy } = said(event);
@@ -130,7 +130,7 @@ pub(super) fn said_together<'a>(events: impl IntoIterator<Item = &'a Event>) -> 
     groups.into_iter().map(line).collect()
 }
 
-/// What it is about, in a word.
+/// The code of what it is about.
 pub(super) fn code(event: &Event) -> &str {
     match event {
         Event::Finding { code, .. } | Event::Note { code, .. } | Event::Warning { code, .. } => code,
@@ -138,7 +138,7 @@ pub(super) fn code(event: &Event) -> &str {
     }
 }
 
-/// What a note, a warning or a finding says.
+/// The text of a note, a warning or a finding.
 struct Said<'a> {
     head: String,
     object: Option<&'a Key>,
@@ -158,16 +158,16 @@ fn said(event: &Event) -> Said<'_> {
         Event::Warning { object, text, .. } => {
             Said { head: String::new(), object: object.as_ref(), text, remedy: "" }
         }
-        // Nothing else says anything.
+        // No other event carries a text.
         _ => Said { head: String::new(), object: None, text: "", remedy: "" },
     }
 }
 
-/// An event for programs: its fields, when, and what people would read.
+/// An event for programs: its fields, its time, and the message for people.
 pub(super) fn json(event: &Event, message: &str) -> String {
     let fields = match serde_json::to_value(event) {
         Ok(Value::Object(fields)) => fields,
-        // Its keys are strings and its values plain: there is nothing that JSON can't hold.
+        // Events have string keys and plain values, all of which JSON can hold.
         _ => Map::new(),
     };
     let option = match event {
@@ -178,7 +178,7 @@ pub(super) fn json(event: &Event, message: &str) -> String {
     json_line(level(event), fields.collect(), message)
 }
 
-/// A line that is no engine event: the program's own words.
+/// A line that is not an engine event: the program's own message.
 pub(super) fn json_words(level: Level, message: &str) -> String {
     let fields = Map::from_iter([("event".to_owned(), json!("message"))]);
     json_line(level, fields, message)
@@ -191,7 +191,7 @@ fn json_line(level: Level, mut fields: Map<String, Value>, message: &str) -> Str
     Value::Object(fields).to_string()
 }
 
-/// One sentence: how many objects, of them Clusters and ClusterClasses, from where to where.
+/// One sentence: how many objects, how many of them Clusters and ClusterClasses, from where to where.
 pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
     let Summary { objects, kept, clusters, cluster_classes, .. } = *summary;
     let mut of_them = Vec::new();
@@ -205,7 +205,7 @@ pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
     format!("{}{of_them}{kept}, from {source} to {target}", count(objects, "object"))
 }
 
-/// A line of the table that phases make.
+/// A line of the table of phases.
 pub(super) fn headed(head: &str, text: &str) -> String {
     format!("{:<10} {text}", format!("{head}:"))
 }
@@ -242,7 +242,7 @@ pub(super) fn done(verb: Verb) -> &'static str {
     }
 }
 
-/// The flag that accepts a danger, and what it means.
+/// The flag that accepts a danger, and its meaning.
 pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
     match danger {
         Danger::OwnersDropped => ("--drop-owner", "copies may lack owners that do not move"),

@@ -1,13 +1,13 @@
-//! Small shapes of text: columns and counts.
+//! Text helpers: columns and counts.
 
 use pivot_core::grouped::thousands;
 
 use super::text::{Text, one_line};
 
-/// Rows under a head, columns as wide as they need to be, two blanks between them.
+/// Rows under a head, columns as wide as needed, separated by two blanks.
 pub(super) fn columns(head: &[&str], rows: &[Vec<String>]) -> Text {
     let head = head.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
-    // As they are going to be seen: escapes take room.
+    // In the form that is shown: escapes take room.
     let rows: Vec<Vec<String>> =
         [&head].into_iter().chain(rows).map(|row| row.iter().map(|cell| one_line(cell)).collect()).collect();
     let mut widths: Vec<usize> = Vec::new();

@@ -1,7 +1,7 @@
-//! The one place that writes: results to stdout, everything for people to stderr.
+//! The one place that writes: results go to stdout, everything for people to stderr.
 //!
-//! Words of others are in all of it: [`text`] makes them harmless. Made from two writers, so that a test reads what a user would. A reader that goes away (`| head`) is no error: the
-//! work goes on and what is written to it is dropped.
+//! All output contains text from other sources: [`text`] makes it harmless. The output is built on two writers, so that tests
+//! read what a user would. A reader that goes away (`| head`) is no error: the work goes on and further output is dropped.
 
 mod clusters;
 mod document;
@@ -47,9 +47,9 @@ pub(crate) struct Manner {
     pub(crate) format: OutputFormat,
     pub(crate) log: LogFormat,
     pub(crate) verbose: u8,
-    /// Nothing but what stops, what warns and the result.
+    /// Only errors, warnings and the result.
     pub(crate) quiet: bool,
-    /// Whether stderr is a terminal that can take bars.
+    /// Whether stderr is a terminal that can show bars.
     pub(crate) bars: bool,
 }
 
@@ -70,7 +70,7 @@ impl Output {
         self.manner
     }
 
-    /// A result: the text for people, or the document for programs.
+    /// Writes a result: the text for people, or the document for programs.
     pub(crate) fn result(&self, text: impl FnOnce() -> Text, document: &impl Serialize) {
         let text = match self.manner.format {
             OutputFormat::Text => text().to_string(),
@@ -86,29 +86,29 @@ impl Output {
         self.own(&text);
     }
 
-    /// Text to stdout as it is: nothing in it is anybody else's.
+    /// Writes text to stdout unchanged: all of it is our own.
     pub(crate) fn own(&self, text: &str) {
         let mut out = lock(&self.out);
-        // Whoever read us has gone.
+        // An error means that the reader has gone away.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
-    /// A line of progress, or a note.
+    /// Writes a line of progress, or a note.
     pub(crate) fn say(&self, text: impl Into<Text>) {
         self.line(Level::Info, text);
     }
 
-    /// A line worth attention.
+    /// Writes a line that needs attention.
     pub(crate) fn warn(&self, text: impl Into<Text>) {
         self.line(Level::Warn, text);
     }
 
-    /// What went wrong.
+    /// Writes an error.
     pub(crate) fn fail(&self, text: impl Into<Text>) {
         self.line(Level::Error, text);
     }
 
-    /// A message of the command line's parser: help has colours, an error what was typed.
+    /// Writes a message of the command line's parser: help has colours, an error quotes what was typed.
     pub(crate) fn usage(&self, error: clap::Error) {
         if !error.use_stderr() {
             return self.own(&error.render().ansi().to_string());
@@ -117,7 +117,7 @@ impl Output {
         self.fail(Text::ours(text.strip_prefix("error: ").unwrap_or(&text)));
     }
 
-    /// An event for programs.
+    /// Writes an event for programs.
     fn json_event(&self, event: &Event, message: &str) {
         self.above_bars(&text::json(&events::json(event, &Text::from(message).message())));
     }
@@ -134,7 +134,7 @@ impl Output {
         }
     }
 
-    /// A line of a library's log.
+    /// Writes a line of a library's log.
     fn logged(&self, line: &str) {
         match self.manner.log {
             LogFormat::Json => self.above_bars(&text::json(line)),
@@ -142,18 +142,18 @@ impl Output {
         }
     }
 
-    /// Lines to stderr that are harmless already, without tearing a bar up.
+    /// Writes lines that are already harmless to stderr, without garbling a bar.
     fn above_bars(&self, lines: &str) {
         let write = || {
             let mut err = lock(&self.err);
-            // There is no third place to say that the second is closed.
+            // If stderr is closed, there is no third place to report that.
             let _ = err.write_all(format!("{lines}\n").as_bytes()).and_then(|()| err.flush());
         };
         if self.manner.bars { self.bars.suspend(write) } else { write() }
     }
 }
 
-/// Takes log lines to where everything for people goes.
+/// Sends log lines where all output for people goes.
 pub(crate) struct LogLines(pub(crate) Arc<Output>);
 
 impl Write for LogLines {
@@ -179,7 +179,7 @@ pub(crate) mod testing {
 
     use super::*;
 
-    /// What was written.
+    /// Collects what was written.
     #[derive(Clone, Default)]
     pub(crate) struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -200,12 +200,12 @@ pub(crate) mod testing {
         }
     }
 
-    /// An output, and what goes to stdout and stderr.
+    /// An output, and what it wrote to stdout and stderr.
     pub(crate) fn output(verbose: u8, log: LogFormat) -> (Arc<Output>, Written, Written) {
         written(Manner { format: OutputFormat::Text, log, verbose, quiet: false, bars: false })
     }
 
-    /// The same in any manner.
+    /// The same, in a given manner.
     pub(crate) fn written(manner: Manner) -> (Arc<Output>, Written, Written) {
         let (out, err) = (Written::default(), Written::default());
         (Output::new(manner, Box::new(out.clone()), Box::new(err.clone())), out, err)

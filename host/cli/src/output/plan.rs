@@ -1,5 +1,5 @@
-//! A plan for people: how much of which Clusters, what stays and why, and the problems. Each object, in the order of
-//! creation, for who asks for the tree.
+//! A plan for people: how much of which Clusters moves, what stays and why, and the problems. With `--tree` also each object, in
+//! the order of creation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ use super::stop::refusal_lines;
 use super::text::Text;
 use super::{Document, events};
 
-/// How many notes of one sort are shown.
+/// How many notes with the same code are shown.
 pub(super) const NOTES: usize = 10;
-/// How many reasons are shown for which objects stay, or are kept.
+/// How many reasons are shown for objects that stay, or are kept.
 const REASONS: usize = 10;
 
 impl Document<PlanDocument<'_>> {
-    /// As people read it. With `tree` each object that moves has a line of its own, with `all` each one that stays too.
+    /// The text for people. With `tree`, each object that moves has its own line; with `all`, each one that stays does too.
     pub(crate) fn text(plan: &Plan, (source, target): (&str, &str), tree: bool, all: bool) -> Text {
         let mut text = Text::default();
         text.strong("Plan:", events::head(&plan.into(), source, target));
@@ -52,7 +52,7 @@ impl Document<PlanDocument<'_>> {
     }
 }
 
-/// The notes: what is said of several objects once, of each sort the first few. A plugin can cause one for each pair of objects.
+/// The notes: one line for objects that share it, the first few of each code. A plugin can cause one for each pair of objects.
 pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
     if all {
         let each = plan.notes.iter().map(|note| match &note.object {
@@ -78,7 +78,7 @@ pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
     lines
 }
 
-/// How many notes of a sort were not shown.
+/// How many notes with this code were not shown.
 pub(super) fn more_notes(code: &str, seen: usize) -> Option<String> {
     let more = seen.checked_sub(NOTES).filter(|more| *more > 0)?;
     Some(format!("and {more} more like it ({code}); -v shows them"))
@@ -93,7 +93,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<String> {
     kinds.into_iter().map(|(kind, number)| format!("{number:>6}  {kind}")).collect()
 }
 
-/// What is copied, and stays in the source too.
+/// Objects that are copied and also stay in the source.
 fn kept(plan: &Plan) -> Text {
     let mut text = Text::default();
     let reason = |step: &Step| match &step.fate {
@@ -122,14 +122,14 @@ fn more_reasons(reasons: usize) -> Text {
     text
 }
 
-/// Each step below the last of those that it comes after: that is its nearest owner.
+/// Places each step below its latest predecessor, which is its nearest owner.
 fn objects(steps: &[Step]) -> Text {
     let mut below: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (index, step) in steps.iter().enumerate() {
         below.entry(step.after.iter().copied().max()).or_default().push(index);
     }
     let mut text = Text::default();
-    // Depth first, without recursion: a chain of owners may be long.
+    // Depth first, without recursion: a chain of owners can be long.
     let mut open: Vec<(usize, usize)> = Vec::new();
     let push = |open: &mut Vec<(usize, usize)>, parent: Option<usize>, depth: usize| {
         open.extend(below.get(&parent).into_iter().flatten().rev().map(|index| (*index, depth)));

@@ -1,5 +1,5 @@
-//! What is shown while a run is under way. One stream of events, three readers: a bar per phase on a terminal, in a pipe two
-//! lines per phase, and a line per event as JSON. With `-v` people see each event, with `-q` what warns alone.
+//! What a run shows while it is under way. One stream of events, three forms: a bar per phase on a terminal, two lines per phase
+//! in a pipe, and a line per event as JSON. With `-v` people see each event, with `-q` only warnings.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,12 +17,12 @@ use super::tally::{self, Tally};
 use super::{Output, events, lock, plan, text};
 use crate::args::LogFormat;
 
-/// Shows events as they come, and keeps the plan for who wants it afterwards.
+/// Shows events as they arrive, and keeps the plan for later use.
 pub(crate) struct Progress {
     output: Arc<Output>,
     source: String,
     target: String,
-    /// Whether the plan itself is the result, and needs no mention here.
+    /// Whether the plan is the result, and so needs no mention here.
     planning: bool,
     plan: Mutex<Option<Arc<Plan>>>,
     /// Moves that are under way while a plan is made.
@@ -30,7 +30,7 @@ pub(crate) struct Progress {
     /// The phase under way.
     phase: Mutex<Option<Tally>>,
     bar: Mutex<Option<ProgressBar>>,
-    /// What was done while no phase was under way.
+    /// What was done outside any phase.
     undone: Mutex<BTreeMap<Verb, usize>>,
     said: Mutex<Said>,
 }
@@ -51,17 +51,17 @@ impl Progress {
         })
     }
 
-    /// The plan, if it came so far.
+    /// The plan, if the run got that far.
     pub(crate) fn plan(&self) -> Option<Arc<Plan>> {
         lock(&self.plan).clone()
     }
 
-    /// The moves under way that came up so far.
+    /// The moves under way found so far.
     pub(crate) fn under_way(&self) -> Vec<MoveStatus> {
         lock(&self.under_way).clone()
     }
 
-    /// Nothing more comes: takes the bar away, and says how far a phase came that was not done.
+    /// No more events come: removes the bar, and reports how far an unfinished phase got.
     pub(crate) fn end(&self) {
         if self.output.manner().log == LogFormat::Json {
             return;
@@ -76,7 +76,7 @@ impl Progress {
         }
     }
 
-    /// What is written beside the bar.
+    /// What is written next to the bar.
     #[cfg(test)]
     pub(super) fn on_the_bar(&self) -> Option<String> {
         lock(&self.bar).as_ref().map(ProgressBar::message)
@@ -96,7 +96,7 @@ impl Progress {
         self.output.manner().verbose > 0
     }
 
-    /// What is left out where nobody wants to know how it goes.
+    /// Writes a line that `-q` leaves out.
     fn info(&self, line: impl Into<String>) {
         self.write(Level::Info, line.into());
     }
@@ -107,21 +107,21 @@ impl Progress {
         }
     }
 
-    /// For people.
+    /// Shows an event to people.
     fn show(&self, event: &Event) {
         if let Event::Note { .. } | Event::Warning { .. } | Event::Finding { .. } = event {
             return self.say(event);
         }
         self.say_together();
         match event {
-            // The plan shows both.
+            // The plan's own text shows both.
             Event::Planned { .. } | Event::UnderWay { .. } if self.planning => {}
             Event::Planned { plan, .. } => self.planned(event, plan),
             Event::PhaseBegun { phase, objects } => self.phase_begun(event, *phase, *objects),
             Event::PhaseDone { milliseconds, .. } => self.phase_done(*milliseconds),
             Event::Object { verb, .. } => self.object(event, *verb),
             Event::Waiting { .. } => self.on_bar(event),
-            // Of each namespace there is one that says the same.
+            // Every namespace has such an event, and they all say the same.
             Event::Lease { state: LeaseState::Waiting, .. } => {
                 let line = self.line(event);
                 if lock(&self.said).is_new(&line) {
@@ -135,7 +135,7 @@ impl Progress {
         }
     }
 
-    /// A note, a warning or a finding: with those that say the same, once something else happens.
+    /// Collects a note, a warning or a finding; those that say the same are shown together once another event comes.
     fn say(&self, event: &Event) {
         match event {
             Event::Note { .. } if self.planning => {}
@@ -150,7 +150,7 @@ impl Progress {
         lines.into_iter().for_each(|(level, line)| self.write(level, line));
     }
 
-    /// On the bar, where there is one.
+    /// Shows an event on the bar, if there is one.
     fn on_bar(&self, event: &Event) {
         let line = self.line(event);
         match &*lock(&self.bar) {
@@ -159,7 +159,7 @@ impl Progress {
         }
     }
 
-    /// Thousands of objects have no lines of their own, unless they were asked for.
+    /// Thousands of objects get no line each, except with `-v`.
     fn object(&self, event: &Event, verb: Verb) {
         let far = match &mut *lock(&self.phase) {
             Some(tally) => tally.count(verb),
@@ -233,7 +233,7 @@ impl Watcher for Progress {
     }
 }
 
-/// The templates are our own and tested; a broken one would fall back to the default.
+/// The templates are ours and tested; a broken one would fall back to the default.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

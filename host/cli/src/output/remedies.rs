@@ -1,4 +1,4 @@
-//! Remedies in words, with the flags, commands and settings that they take.
+//! The text of remedies, with the flags, commands and settings that they need.
 
 use pivot_core::GroupKind;
 use pivot_core::names::PAUSED;
@@ -9,14 +9,14 @@ use pivot_engine::Danger;
 
 use super::events::accepted;
 
-/// All ways out in one sentence. Where one that is followed by others has commas of its own, semicolons are between them.
+/// All remedies in one sentence. They are separated by semicolons if one other than the last contains commas.
 pub(super) fn sentence(remedies: &[Remedy]) -> String {
     let ways: Vec<String> = remedies.iter().map(text).collect();
     let commas = ways.split_last().is_some_and(|(_, before)| before.iter().any(|way| way.contains(',')));
     ways.join(if commas { "; or " } else { ", or " })
 }
 
-/// One way out.
+/// One remedy.
 pub(super) fn text(remedy: &Remedy) -> String {
     match remedy {
         Remedy::ByHand { what } => what.clone(),
@@ -125,7 +125,7 @@ fn flag(danger: Danger) -> &'static str {
     accepted(danger).0
 }
 
-/// The same for each kind: `--accept-loss Secret`.
+/// The flag repeated for each kind: `--accept-loss Secret`.
 fn flags<'a>(danger: Danger, kinds: impl IntoIterator<Item = &'a GroupKind>) -> Vec<String> {
     let flag = flag(danger);
     kinds.into_iter().map(|kind| format!("{flag} {}", quoted(&kind.to_string()))).collect()
@@ -135,7 +135,7 @@ fn switch_off(plugin: &str) -> String {
     format!("enabled = false below [plugins.{plugin}] in plugins.toml")
 }
 
-/// How clusterctl is told which provider is meant.
+/// The clusterctl arguments that name a provider.
 fn clusterctl(provider: &Installation) -> String {
     let flag = match provider.kind_of.as_str() {
         "CoreProvider" => "--core",
@@ -224,7 +224,7 @@ mod tests {
         );
     }
 
-    /// One of each.
+    /// One of each variant.
     fn all() -> Vec<Remedy> {
         let kind = || GroupKind::new("g.io", "A");
         let plugin = || "hosts".to_owned();
@@ -267,7 +267,7 @@ mod tests {
         ]
     }
 
-    /// Fails to compile for one that is new: [`all`] needs it, too.
+    /// Fails to compile when a variant is added: [`all`] needs it, too.
     fn place(remedy: &Remedy) -> usize {
         match remedy {
             Remedy::ByHand { .. } => 0,
@@ -312,7 +312,7 @@ mod tests {
             assert_eq!(place(remedy), index);
             let text = text(remedy);
             assert!(!text.contains("`pivot-host"), "a command lacks the flags of this run: {text}");
-            // Between backticks are commands of others; and this one is about flags of controllers.
+            // Backticks quote other programs' commands; and this remedy is about flags of controllers.
             if *remedy == Remedy::WatchAllNamespaces {
                 continue;
             }

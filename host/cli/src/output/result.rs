@@ -1,4 +1,4 @@
-//! What a run did, for people.
+//! The result of a run, for people.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::lines;
 use super::lines::count;
 use super::text::Text;
 
-/// As many kinds as a person reads at once.
+/// How many kinds a person reads at once.
 const KINDS: usize = 30;
 
-/// A move that came to its end.
+/// A finished move.
 pub(crate) fn moved(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
     let Report { move_id, done, times: _ } = report;
     let kept: usize = done.kept.values().sum();
@@ -69,7 +69,7 @@ fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>, 
     rows_of_kinds(&["MOVED", "KEPT", "KIND"], both.into_iter().map(row).collect(), all)
 }
 
-/// A row for each kind, with its number of objects; of very many kinds those with the most objects, unless all are asked for.
+/// A row for each kind, with its number of objects; without `all`, only the kinds with the most objects if there are many.
 pub(super) fn rows_of_kinds(head: &[&str], mut rows: Vec<(usize, Vec<String>)>, all: bool) -> Text {
     let more = if all { 0 } else { rows.len().saturating_sub(KINDS) };
     if more > 0 {
@@ -103,7 +103,7 @@ pub(crate) fn taken_back(taken: &TakenBack, (source, target): (&str, &str)) -> T
     text
 }
 
-/// Where moves stand. `next` are whole commands, for each move.
+/// The state of moves. `next` are whole commands, for each move.
 pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Vec<String>]) -> Text {
     let mut text = Text::default();
     if status.moves.is_empty() {
@@ -123,12 +123,12 @@ pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Ve
     text
 }
 
-/// An object where its kind is said already.
+/// An object whose kind the context names.
 fn path(key: &Key) -> String {
     key.namespace.iter().map(|namespace| format!("{namespace}/")).chain([key.name.clone()]).collect()
 }
 
-/// Whether the source may be deleted, or what would be lost with it.
+/// Whether the source can be deleted, or what would be lost with it.
 fn leftover(left: &Leftover, source: &str) -> Text {
     let Leftover { may_be_deleted, only_here, with_finalizers, on_both, provider_secrets, unread } = left;
     let both = match on_both {
@@ -210,7 +210,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
         ("plugins", plugins),
         ("lease", lease(status, &record.move_id)),
     ] {
-        // Locks are in the source.
+        // The locks are in the source.
         if name == "lease" && one.missing == Some(Side::Source) {
             continue;
         }
@@ -237,7 +237,7 @@ fn phase(one: &MoveStatus) -> String {
     }
 }
 
-/// What a move is of.
+/// What a move covers.
 pub(super) fn what(scope: &Scope) -> String {
     match &scope.namespaces {
         Namespaces::All => "all namespaces".to_owned(),
@@ -245,7 +245,7 @@ pub(super) fn what(scope: &Scope) -> String {
     }
 }
 
-/// Moves that are under way while a plan is made. `next` are whole commands, for each move.
+/// Moves under way, found while a plan is made. `next` are whole commands, for each move.
 pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
     let mut text = Text::default();
     if moves.is_empty() {
@@ -271,7 +271,7 @@ fn started(record: &Record) -> String {
     if record.by.is_empty() { record.started.clone() } else { format!("{} by {}", record.started, record.by) }
 }
 
-/// Who holds the move's locks.
+/// The holder of the move's locks.
 fn lease(status: &Status, move_id: &str) -> String {
     let ours = |lock: &&LockStatus| lock.move_id.as_deref() == Some(move_id) && !lock.holder.is_empty();
     let held: Vec<String> = status
@@ -283,7 +283,7 @@ fn lease(status: &Status, move_id: &str) -> String {
     if held.is_empty() { "free".to_owned() } else { some_of(&held, 3) }
 }
 
-/// What has to be known before one of the next commands is typed.
+/// What the user has to know before running one of the next commands.
 fn note(status: &Status, one: &MoveStatus) -> Option<String> {
     if let Some(note) = one_sided(one) {
         return Some(note);
@@ -298,7 +298,7 @@ fn note(status: &Status, one: &MoveStatus) -> Option<String> {
     Some(format!("the {side} does not answer ({why}); {way}"))
 }
 
-/// The same, as far as the move and the sides that were given say it.
+/// The same, derived from the move and the given sides.
 fn one_sided(one: &MoveStatus) -> Option<String> {
     let note = match one.missing {
         Some(Side::Target) if one.record.into_directory => {

@@ -1,5 +1,5 @@
-//! Notes, warnings and findings on their way to people: what says the same of many objects is one line, and what was said before
-//! is not said again.
+//! Notes, warnings and findings for people: those that say the same about many objects become one line, and a line that was
+//! already printed is not repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use pivot_engine::Event;
 use super::events::{self, Level};
 use super::plan;
 
-/// Those that came one after another, and what was written of earlier ones.
+/// Consecutive notes, warnings and findings, and the lines written for earlier ones.
 #[derive(Default)]
 pub(super) struct Said {
     open: Vec<Event>,
@@ -16,7 +16,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// One more.
+    /// Adds one.
     pub(super) fn add(&mut self, event: &Event) {
         self.open.push(event.clone());
     }
@@ -26,7 +26,7 @@ impl Said {
         self.written.insert(line.to_owned())
     }
 
-    /// Lines for those that came, of each sort the first few.
+    /// The lines for those collected, only the first few of each code.
     pub(super) fn take(&mut self) -> Vec<(Level, String)> {
         let open = std::mem::take(&mut self.open);
         let mut sorts: BTreeMap<(Level, &str), usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A run that did not get to its end: what failed, what state both sides are in, what to type.
+//! A run that did not finish: what failed, what state both sides are in, what to type.
 
 use pivot_core::Key;
 use pivot_core::grouped::{NAMES, counted, thousands};
@@ -8,10 +8,10 @@ use pivot_engine::{Failure, Lines, Stop};
 use super::text::Text;
 use super::{Output, remedies};
 
-/// As many refusals as a person reads at once.
+/// How many refusals a person reads at once.
 const REFUSALS: usize = 20;
 
-/// How much of it has been told already.
+/// How much was already printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// Nothing.
@@ -22,7 +22,7 @@ pub(crate) enum Told {
     Plan,
 }
 
-/// The refusals of a failure, if it is one of those.
+/// The refusals of a failure, if it has any.
 pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
     match failure {
         Failure::Refused(refusals) => refusals,
@@ -30,11 +30,11 @@ pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
     }
 }
 
-/// Where people find what is left out of a list. A document has all of it.
+/// Points to the rest of a shortened list. A document has all of it.
 const ALL: &str = "; -v shows them";
 
-/// What failed, in words, and what has to be typed to go on; refusals are counted here and listed apart. With `all`, each object is
-/// named; else `way` says where the rest is.
+/// What failed, in words, and what to type to continue; refusals are only counted here and listed separately. With `all`, each
+/// object is named; otherwise `way` says where to find the rest.
 pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
     let text = |Lines { lines, more }: Lines| {
         let mut text: Text = lines.into_iter().collect();
@@ -64,8 +64,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
     }
 }
 
-/// What is wrong, then what to do about it; what is wrong with several objects in the same way is said once. With `all`, each
-/// of them is named.
+/// What is wrong, then how to fix it; several objects with the same problem share a line. With `all`, each of them is named.
 pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
     let (most, names) = if all { (usize::MAX, usize::MAX) } else { (REFUSALS, NAMES) };
     let groups = Refusal::grouped(refusals);
@@ -101,7 +100,7 @@ fn more(others: &[&Key], names: usize) -> String {
 }
 
 impl Output {
-    /// Tells people about a stop; `next` are whole commands.
+    /// Reports a stop to people; `next` are whole commands.
     pub(crate) fn stopped(&self, stop: &Stop, told: Told, next: &[String]) {
         let all = self.manner.verbose > 0;
         let mut text = failure_text(stop, all, ALL);
@@ -113,13 +112,13 @@ impl Output {
         self.standing(&stop.standing, next);
     }
 
-    /// What state both sides are in, and what to type.
+    /// Prints what state both sides are in, and what to type.
     pub(crate) fn standing(&self, standing: &str, next: &[String]) {
         self.say(format!("state: {standing}"));
         self.alternatives("next:", next.iter().cloned());
     }
 
-    /// A line for each of them.
+    /// Prints one line for each alternative.
     fn alternatives(&self, head: &str, ways: impl Iterator<Item = String>) {
         for (index, way) in ways.enumerate() {
             let word = if index == 0 { head } else { "   or" };

@@ -1,4 +1,4 @@
-//! How far a phase is, and what it came to: `Copied:    1,032 objects in 2.1 s, 490/s`.
+//! How far a phase is, and its result: `Copied:    1,032 objects in 2.1 s, 490/s`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use pivot_engine::Verb;
 use super::events::{done, headed};
 use super::lines::count;
 
-/// How long nothing is said of a phase that does something all the time.
+/// How often a busy phase prints a line.
 const SILENCE: Duration = Duration::from_secs(10);
-/// From how many objects on a rate says anything.
+/// The number of objects from which a rate is meaningful.
 const RATED: usize = 10;
 
 /// A phase under way.
 pub(super) struct Tally {
     phase: Phase,
-    /// How many objects are concerned.
+    /// How many objects the phase concerns.
     objects: usize,
     done: BTreeMap<Verb, usize>,
     told: Instant,
@@ -29,7 +29,7 @@ impl Tally {
         Self { phase, objects, done: BTreeMap::new(), told: Instant::now() }
     }
 
-    /// Counts something that was done; gives a line if there was none for some time.
+    /// Counts something done; returns a line if the last one was long enough ago.
     pub(super) fn count(&mut self, verb: Verb) -> Option<String> {
         *self.done.entry(verb).or_default() += 1;
         if self.told.elapsed() < SILENCE {
@@ -46,7 +46,7 @@ impl Tally {
         Some(headed(&self.phase.to_string(), &text))
     }
 
-    /// What came of it.
+    /// The result of a finished phase.
     pub(super) fn ended(&self, milliseconds: u64) -> String {
         let time = Duration::from_millis(milliseconds).as_secs_f64();
         let own = own(self.phase).and_then(|verb| self.done.get(&verb)).copied().unwrap_or_default();
@@ -69,7 +69,7 @@ impl Tally {
         (!self.done.is_empty()).then(|| headed(&self.phase.to_string(), &text()))
     }
 
-    /// `1,030 objects, 2 left as found`. `looked` at are those of a phase that does nothing to objects as a rule.
+    /// `1,030 objects, 2 left as found`. `looked` is the number of objects in a phase that normally changes none.
     fn what(&self, looked: Option<usize>) -> String {
         let own = own(self.phase);
         let number =
@@ -89,7 +89,7 @@ impl Tally {
     }
 }
 
-/// What the name of a phase says was done.
+/// The verb that the name of a phase stands for.
 fn own(phase: Phase) -> Option<Verb> {
     Some(match phase {
         Phase::Checked | Phase::Committed => return None,

@@ -1,4 +1,4 @@
-//! What people read, word for word: plans and progress.
+//! Golden texts for people: plans and progress.
 
 mod documents;
 mod results;
@@ -46,7 +46,7 @@ fn with_edge(step: Step) -> Step {
     Step { cluster: Some(capi("Cluster", "edge")), ..step }
 }
 
-/// A class that others use, a cluster of it with a machine and its secret, a bystander.
+/// A class that others use, a cluster of it with a machine and its secret, and a bystander.
 fn small_plan() -> Plan {
     let class = capi("ClusterClass", "standard");
     let keep = KeepReason::SharedClass { class: class.clone(), used_by: Some(capi("Cluster", "other")) };
@@ -214,7 +214,7 @@ fn finding(severity: Severity) -> Event {
     }
 }
 
-/// One of each kind.
+/// One of each variant.
 fn events() -> Vec<Event> {
     let awaited = Awaited {
         object: Some(capi("Machine", "edge-1")),
@@ -359,7 +359,7 @@ fn lines_of_a_json_log_have_the_fields_of_their_events() {
             assert_eq!(&line[name], value, "{line}");
         }
         let message = line["message"].as_str().unwrap();
-        // In text it has what was counted since its phase began.
+        // As text, it has what was counted since its phase began.
         if events::shown(&event, true) && !matches!(event, Event::PhaseDone { .. }) {
             assert!(text.contains(message), "{line}");
         }

@@ -1,8 +1,8 @@
-//! What leaves the program: text for people, and documents for programs.
+//! The program's output: text for people, and documents for programs.
 //!
-//! Names, paths and messages of others are in all of it, and each of them may hold a line break and what looks like a line of
-//! ours behind it, or characters that drive a terminal. So a text is made of lines, not of characters: only we begin one. Each
-//! line is made harmless here, where it is written, whatever it was made of.
+//! All output contains names, paths and messages from other sources. Each of them may hold a line break followed by what looks
+//! like one of our lines, or characters that drive a terminal. So a text consists of lines, not of characters: only our code
+//! begins a line. Each line is made harmless here, where it is written, whatever its parts are.
 
 use anstyle::Style;
 use pivot_core::words::{hidden, shown};
@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde_saphyr::SerializerOptions;
 
 const STRONG: Style = Style::new().bold();
-/// No line is longer.
+/// The longest line.
 const LINE: usize = 2_000;
-/// Where a message ends, whatever comes after it. Results have no end: they were asked for.
+/// The longest message; the rest is cut. Results are not cut: the user asked for them.
 const MESSAGE: usize = 20_000;
 
 /// Lines for people.
@@ -23,23 +23,23 @@ pub(crate) struct Text {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
-    /// A word of ours that stands out.
+    /// A highlighted word of ours.
     head: &'static str,
     words: String,
 }
 
 impl Text {
-    /// One more line.
+    /// Adds a line.
     pub(crate) fn line(&mut self, words: impl Into<String>) {
         self.lines.push(Line { head: "", words: words.into() });
     }
 
-    /// One more line, with a word of ours that stands out before it.
+    /// Adds a line that begins with a highlighted word of ours.
     pub(crate) fn strong(&mut self, head: &'static str, words: impl Into<String>) {
         self.lines.push(Line { head, words: words.into() });
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     pub(crate) fn gap(&mut self) {
         self.line("");
     }
@@ -48,7 +48,7 @@ impl Text {
         self.lines.extend(other.into().lines);
     }
 
-    /// Each line as a text of its own.
+    /// Splits it into one text per line.
     pub(crate) fn split(self) -> Vec<Self> {
         self.lines.into_iter().map(|line| Self { lines: vec![line] }).collect()
     }
@@ -58,7 +58,7 @@ impl Text {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// As a message without colours: in a log, in a document.
+    /// As a message without colours: for a log or a document.
     pub(crate) fn message(&self) -> String {
         let mut lines = Vec::new();
         let mut room = MESSAGE;
@@ -113,12 +113,12 @@ impl FromIterator<String> for Text {
     }
 }
 
-/// One line: of a log, on a bar, in a cell.
+/// Text as one line: of a log, on a bar, in a cell.
 pub(super) fn one_line(words: &str) -> String {
     shown(words, LINE)
 }
 
-/// JSON with escapes in place of all that is hidden. It means what it meant.
+/// Replaces all hidden characters in JSON by escapes, which doesn't change its meaning.
 pub(super) fn json(json: &str) -> String {
     escaped(json, |c, out| {
         let mut units = [0; 2];
@@ -129,13 +129,13 @@ pub(super) fn json(json: &str) -> String {
 /// A document as YAML.
 pub(super) fn yaml(document: &impl Serialize) -> Result<String, String> {
     let mut options = SerializerOptions::default();
-    // A block would show the lines of a string as lines of the document.
+    // A block scalar would show a string's lines as lines of the document.
     options.prefer_block_scalars = false;
     let yaml = serde_saphyr::to_string_with_options(document, options).map_err(|error| error.to_string())?;
     if !yaml.contains(concealed) {
         return Ok(yaml);
     }
-    // Only quoted strings can have escapes. In JSON, which is YAML too, all are.
+    // Only quoted strings can have escapes. In JSON, which is also YAML, all strings are quoted.
     let json = serde_json::to_string_pretty(document).map_err(|error| error.to_string())?;
     Ok(escaped(&json, |c, out| out.push_str(&format!("\\U{:08X}", u32::from(c)))) + "\n")
 }
@@ -148,7 +148,7 @@ fn escaped(text: &str, escape: impl Fn(char, &mut String)) -> String {
     out
 }
 
-/// What is hidden in a document, whose lines are ours: in its strings they are escaped already.
+/// The hidden characters of a document. Its line breaks are ours: those in strings are escaped already.
 fn concealed(c: char) -> bool {
     c != '\n' && hidden(c)
 }

@@ -1,11 +1,11 @@
-//! Errors of the command line's parser. They quote what was typed, or what a variable holds, as it is.
+//! Errors of the command line's parser. They quote what was typed, or a variable's value, verbatim.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 
 use super::text::one_line;
 
-/// The same error, with what it quotes on one line each.
+/// The same error, with each quotation on one line.
 pub(super) fn quoting_harmlessly(mut error: clap::Error) -> clap::Error {
     let quoted: Vec<(ContextKind, ContextValue)> =
         error.context().filter_map(|(kind, value)| Some((kind, harmless(value)?))).collect();
@@ -15,19 +15,19 @@ pub(super) fn quoting_harmlessly(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// None where nothing is quoted.
+/// `None` if nothing is quoted.
 fn harmless(value: &ContextValue) -> Option<ContextValue> {
     match value {
         ContextValue::String(one) => Some(ContextValue::String(one_line(one))),
         ContextValue::Strings(many) => {
             Some(ContextValue::Strings(many.iter().map(|one| one_line(one)).collect()))
         }
-        // Advice, each a sentence.
+        // Advice, one sentence each.
         ContextValue::StyledStrs(many) => {
             let one = |text: &StyledStr| StyledStr::from(one_line(&text.to_string()));
             Some(ContextValue::StyledStrs(many.iter().map(one).collect()))
         }
-        // How the command is used, in lines of ours.
+        // The usage text, in lines of ours.
         _ => None,
     }
 }

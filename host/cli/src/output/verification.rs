@@ -1,4 +1,4 @@
-//! What a directory is, for people.
+//! The result of verifying a directory, for people.
 
 use pivot_core::refusal::some_of;
 use pivot_places::{Examined, Manifest};
@@ -8,10 +8,10 @@ use super::result::rows_of_kinds;
 use super::text::Text;
 use pivot_core::grouped::thousands;
 
-/// As many names of files as a person reads at once.
+/// How many file names a person reads at once.
 const NAMES: usize = 8;
 
-/// What was found.
+/// What verifying found.
 pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
     let Examined { path, manifest, objects, changed, added, .. } = examined;
     let number = count(objects.values().sum(), "object");
@@ -36,7 +36,7 @@ pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
     text
 }
 
-/// What somebody did to it.
+/// What was changed in it since.
 pub(crate) fn altered(examined: &Examined) -> Text {
     let mut text = Text::from(format!("{} is not as it was written", examined.path));
     for (what, files) in [("changed", &examined.changed), ("added", &examined.added)] {
@@ -48,7 +48,7 @@ pub(crate) fn altered(examined: &Examined) -> Text {
     text
 }
 
-/// Who can read what should be private.
+/// Who can read files that should be private.
 pub(crate) fn exposed(files: &[String]) -> Text {
     let names: Vec<&String> = files.iter().collect();
     Text::from(format!("others can read the data of Secrets: chmod 600 {}", some_of(&names, NAMES)))

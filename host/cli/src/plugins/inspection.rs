@@ -1,4 +1,4 @@
-//! What a component is, for whoever decides about it: what it could do at worst comes first, and the vendor's words are
+//! What a component is, for the operator who decides about it: the worst it could do comes first, and the vendor's words are
 //! quoted as the vendor's.
 
 use pivot_core::reach::{EVERYWHERE, Reach};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::output::Text;
 
-/// In a few lines, the worst within the first ten.
+/// A few lines, with the worst among the first ten.
 pub(super) fn facts(inspection: &Inspection) -> Text {
     let Inspection { digest, size, declaration, hooks, imports, inert, worst, as_granted, section: _ } =
         inspection;
@@ -57,7 +57,7 @@ fn reached(reach: &Reach) -> String {
     format!("{} (source: {place}; {then})", reach.kind)
 }
 
-/// How far it reads belongs to what it reads.
+/// A kind that the plugin reads is shown together with how far it reads.
 fn read(read: &Read) -> String {
     let place = match read.namespace.as_deref() {
         None => "namespaces that move".to_owned(),
@@ -67,7 +67,7 @@ fn read(read: &Read) -> String {
     format!("{} ({}, {place})", read.kind, read.side)
 }
 
-/// The same for programs.
+/// The same as a document for programs.
 pub(super) fn document(inspection: &Inspection) -> Value {
     let Inspection { digest, size, declaration, hooks, imports, inert, section, worst, as_granted } =
         inspection;

@@ -1,5 +1,5 @@
-//! The plugins of a move, loaded while its two sides are opened and read: compiling them takes longer than most of what the
-//! servers are asked meanwhile.
+//! Loads the plugins of a move while its two sides are opened and read: compiling them takes longer than most of the requests to
+//! servers made meanwhile.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::output::Text;
 /// The plugins of a move.
 #[derive(Default)]
 struct Found {
-    /// Those that take part.
+    /// The plugins that take part.
     called: Vec<Arc<dyn Hooks>>,
-    /// Those that are there and not enabled, each with its version.
+    /// The plugins that are installed but not enabled, each with its version.
     disabled: Vec<String>,
 }
 
-/// Plugins that are being loaded.
+/// Plugins that are still loading.
 pub(crate) struct Loading(Shared<BoxFuture<'static, Result<Arc<Found>, Text>>>);
 
 impl Loading {
-    /// Begins to load those of the directory that is named; none where none is.
+    /// Starts loading the plugins of the given directory; without one there are none.
     pub(crate) fn begin(with: &With) -> Self {
         let Some(directory) = with.plugins.clone() else { return Self::none() };
         let unlocked = with.unlocked;
@@ -41,7 +41,7 @@ impl Loading {
         Self(future::ready(Ok(Arc::default())).boxed().shared())
     }
 
-    /// Those that take part, for the engine to wait for; those that don't are told once they are known.
+    /// The plugins that take part, for the engine to wait for; the others are passed to `tell` once they are known.
     pub(crate) fn called(&self, tell: impl FnOnce(&[String]) + Send + 'static) -> Plugins {
         let loading = self.0.clone();
         Plugins::loading(async move {
@@ -51,13 +51,13 @@ impl Loading {
         })
     }
 
-    /// Those that are there and take no part, each with its version, as far as that is known.
+    /// The plugins that are installed but take no part, each with its version, as far as known yet.
     pub(crate) fn disabled(&self) -> Vec<String> {
         let found = self.0.peek().and_then(|loaded| loaded.as_ref().ok());
         found.map(|found| found.disabled.clone()).unwrap_or_default()
     }
 
-    /// Everything that is wrong with them, if anything is.
+    /// All problems with the plugins, if there are any.
     pub(crate) async fn refused(&self) -> Option<Text> {
         self.0.clone().await.err()
     }

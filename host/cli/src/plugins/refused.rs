@@ -1,7 +1,7 @@
-//! What is wrong with plugins, for people and for programs.
+//! Problems with plugins, for people and for programs.
 //!
-//! What an operator has to write comes one grant a line, with the command that shows the text to write: a sentence of a
-//! dozen grants is not read.
+//! The grants that an operator has to write are listed one a line, with the command that prints the text to write: nobody reads a
+//! sentence of a dozen grants.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::output::Text;
 
-/// All that is wrong with the plugins of a directory.
+/// All problems with the plugins of a directory.
 pub(super) fn told(directory: &Path, errors: &[LoadError]) -> Text {
     match errors {
         [one] => words(one, &directory.join(&one.who.file)).collect(),
@@ -27,7 +27,7 @@ pub(super) fn told(directory: &Path, errors: &[LoadError]) -> Text {
     }
 }
 
-/// What is wrong with the plugin in a file, in lines.
+/// The problems with the plugin in a file, as lines.
 pub(super) fn words(error: &LoadError, file: &Path) -> impl Iterator<Item = String> {
     let lines = match &*error.reason {
         Refused::NotGranted { name, missing } => {
@@ -44,7 +44,7 @@ pub(super) fn words(error: &LoadError, file: &Path) -> impl Iterator<Item = Stri
     lines.into_iter()
 }
 
-/// One a line.
+/// One item a line.
 pub(super) fn lines(items: &[String]) -> impl Iterator<Item = String> {
     items.iter().map(|item| format!("  - {item}"))
 }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::next::tests::{by_a_shell, typed};
 
-    /// Types each command that a text offers.
+    /// Runs each command that a text offers.
     fn type_commands(text: &str) -> usize {
         let commands: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
         commands.iter().for_each(|line| drop(typed(&by_a_shell(line))));

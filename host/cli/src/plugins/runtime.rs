@@ -1,11 +1,11 @@
-//! The runtime of this program, which starts this very program to compile what nobody vetted.
+//! This program's plugin runtime, which starts this same program to compile components that nobody vetted.
 
 use pivot_engine::Exit;
 use pivot_runtime::{Runtime, TrialProgram};
 
 use crate::exit::Result;
 
-/// The hidden verb of a program that compiles on trial.
+/// The hidden verb of the process that tries to compile a component.
 const TRY_COMPILE: &str = "try-compile";
 
 pub(super) fn runtime() -> Result<Runtime> {

@@ -1,7 +1,7 @@
 //! `pivot-host plugin run`: one hook on objects from a file.
 //!
-//! What a vendor sees here is what a move would do: the same sandbox, the same questions to the host, the same bounds. A patch
-//! is applied and the hook asked again, because a move gives up on a plugin that is never content.
+//! Vendors see here what a move would do: the same sandbox, the same host functions, the same bounds. A patch is applied and the
+//! hook called again, because a move gives up on a plugin that always wants another patch.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::args::Trial;
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};
 
-/// What came of one call.
+/// The result of one call.
 struct Call {
     about: Option<Object>,
     answer: std::result::Result<Answer, String>,
@@ -37,7 +37,7 @@ enum Answer {
 }
 
 impl Call {
-    /// Whether a move would end here: by a failure, or because the plugin says so. One that waits is asked again.
+    /// Whether a move would stop here: the call failed, or the plugin says so. A plugin that waits is called again.
     fn stops(&self) -> bool {
         match &self.answer {
             Ok(Answer::Findings(all)) => all.iter().any(|found| found.severity == Severity::Stop),
@@ -116,7 +116,7 @@ async fn check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
     Call { about: None, answer, used: plugin.take_used() }
 }
 
-/// Once for each object that a move would show it.
+/// Calls the hook for each object that a move would pass to it.
 async fn each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -> Result<Vec<Call>> {
     let scene = Arc::new(scene);
     let settles = hook == Hook::Settle && !scene.target.is_empty();
@@ -161,7 +161,7 @@ async fn ask(
     })
 }
 
-/// The copy in the target; where the file has none, as it is right after it was created: without a status.
+/// The copy in the target; if the file has none, the object as it is right after it was created: without a status.
 fn created(object: &Object, scene: &Scene) -> Object {
     if let Some(there) = scene.target.iter().find(|there| there.key() == object.key()) {
         return there.clone();
@@ -175,7 +175,7 @@ fn changed(object: &Object, patch: &Value) -> Option<Object> {
     Object::from_value(object.kind.clone(), &value).ok()
 }
 
-/// Whether a patch is within its bounds, and leaves nothing to be patched.
+/// Whether a patch is within its bounds, and the hook returns none once it is applied.
 async fn content(
     plugin: &Plugin,
     hook: Hook,

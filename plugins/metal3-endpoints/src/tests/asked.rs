@@ -1,4 +1,4 @@
-//! The endpoint and the images, asked as the operator asks.
+//! Querying the endpoint and the images as the operator does.
 
 use pivot_sdk::endpoints::{Answer, Probe};
 use pivot_sdk::test::codes;

@@ -1,4 +1,4 @@
-//! The grants that are shipped.
+//! The shipped grants.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The copy: paused by us, with the status of the source.
+//! The copy: paused by us, with the source's status.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Firmware and media that are still to be changed.
+//! Pending changes to firmware and media.
 
 use pivot_sdk::Point;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Keeping operators away, and seeing to it that they are.
+//! Keeping operators away, and checking that they are.
 
 use pivot_sdk::test::codes;
 use pivot_sdk::{Patch, Point};

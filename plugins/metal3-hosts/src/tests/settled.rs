@@ -8,7 +8,7 @@ use super::{Host, companions, consumed, free, paused, with};
 const PAUSED: &str = "baremetalhost.metal3.io/paused";
 const OURS: &str = "metal3-hosts.pivot-host.io";
 
-/// A target with the copy of a host as it is before it is released.
+/// A target with the copy of a host, in its state before the release.
 fn target(host: &Value) -> (Host, Value) {
     let mut harness = Host::new();
     harness.namespaces(["metal3"]);
@@ -32,7 +32,7 @@ fn answer(harness: &mut Host, host: &Value) -> String {
     }
 }
 
-/// What the target's operator makes of a host that it takes over: other credentials are good, and it was registered.
+/// The host after the target's operator took it over: other credentials work, and it was registered.
 fn taken_over(host: Value) -> Value {
     let status = json!({"status": {
         "goodCredentials": {"credentialsVersion": "9000"},
@@ -110,7 +110,7 @@ fn hosts_of_a_cluster_that_its_user_had_paused_stay_paused_by_the_provider() {
     assert_eq!(answer(&mut harness, &copy), "paused by metal3.io/capm3");
     let back = paused(copy, "metal3.io/capm3");
     assert_eq!(answer(&mut harness, &back), "done");
-    // Resumed in the meantime: the provider takes it from there.
+    // Resumed in the meantime: from there on it is the provider's.
     harness.target(with(cluster, json!({"spec": {"paused": false}})));
     assert_eq!(answer(&mut harness, &back), "wait provider-pause");
 }
@@ -209,7 +209,7 @@ fn the_providers_own_pause_is_waited_for_where_it_was_left_in_place() {
 
 const BEFORE: &str = "metal3-hosts.pivot-host.io/before";
 
-/// What a Machine of the target makes of a free host: it waited for one.
+/// A free host after a Machine of the target took it: the Machine had waited for one.
 fn taken(copy: &Value, state: &str) -> Value {
     let used = json!({
         "spec": {
@@ -232,15 +232,15 @@ fn a_free_host_that_the_target_puts_to_use_is_settled() {
     let (mut harness, copy) = target(&paused(free(), OURS));
     for state in ["preparing", "provisioning", "provisioned", "deprovisioning"] {
         assert_eq!(answer(&mut harness, &taken(&copy, state)), "done", "{state}");
-        // Given an image by hand, without a Machine; or by a Machine whose bootstrap data are still to come.
+        // A user gave it an image by hand, without a Machine; or a Machine took it whose bootstrap data are still missing.
         let by_hand = with(taken(&copy, state), json!({"spec": {"consumerRef": null}}));
         assert_eq!(answer(&mut harness, &by_hand), "done", "{state}");
         let no_image = with(taken(&copy, state), json!({"spec": {"image": null}}));
         assert_eq!(answer(&mut harness, &no_image), "done", "{state}");
     }
-    // Whoever paused it since, perhaps because an older version said so.
+    // Paused since, by anyone, perhaps on the advice of an older version.
     assert_eq!(answer(&mut harness, &paused(taken(&copy, "provisioning"), "stop")), "done");
-    // And given back.
+    // And released by its Machine again.
     let free_again = with(taken(&copy, "available"), json!({"spec": {"consumerRef": null, "image": null}}));
     assert_eq!(answer(&mut harness, &free_again), "done");
 }
@@ -252,7 +252,7 @@ fn a_free_host_that_nobody_gave_anything_to_do_may_not_change() {
         let unused = with(taken(&copy, state), json!({"spec": {"consumerRef": null, "image": null}}));
         assert_eq!(answer(&mut harness, &unused), "stop state-changed", "{state}");
     }
-    // An operator that begins with this has taken it for a new one, and will do so with the next.
+    // An operator that starts like this takes it for a new host, and will do the same with the next.
     for state in ["registering", "inspecting"] {
         assert_eq!(answer(&mut harness, &taken(&copy, state)), "stop state-changed", "{state}");
     }
@@ -268,7 +268,7 @@ fn what_a_host_was_to_do_already_is_no_new_use() {
         with(taken(&free(), "available"), json!({"status": {"operationHistory": {"provision": null}}}));
     let (mut harness, copy) = target(&paused(waiting, OURS));
     assert_eq!(answer(&mut harness, &taken(&copy, "provisioning")), "stop state-changed");
-    // A machine's host has an image that is written: another one wipes it, whoever wants that.
+    // The host of a machine has a written image: another image wipes it, whoever set it.
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     assert_eq!(answer(&mut harness, &taken(&copy, "deprovisioning")), "stop state-changed");
 }

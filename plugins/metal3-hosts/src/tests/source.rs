@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Host, companions, consumed, free, paused, source, with};
 
-/// What is found about a host before the pause, by weight and code.
+/// The findings about a host before the pause, by severity and code.
 fn found(host: &Value) -> Vec<String> {
     let findings = source(host).check(Point::BeforePause).unwrap();
     findings.iter().map(|found| format!("{} {}", found.severity.as_str(), found.code)).collect()
@@ -100,7 +100,7 @@ fn an_image_that_is_not_the_one_written_stops_the_move() {
     ] {
         assert_eq!(found(&host), ["stop image-differs"], "{host}");
     }
-    // Somebody's pause keeps it from happening, there as here.
+    // A user's pause prevents it, there as here.
     assert_eq!(found(&paused(url(json!("http://other")), "me")), ["warn image-differs"]);
     // A custom deployment needs no image.
     let custom = json!({

@@ -1,4 +1,4 @@
-//! The target: who is in the way, and whether the copies are whole.
+//! The target: hosts in the way, and whether the copies are complete.
 
 use pivot_sdk::test::codes;
 use pivot_sdk::{Point, Side};

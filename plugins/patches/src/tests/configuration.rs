@@ -1,11 +1,11 @@
-//! What is refused before anything moves, and in which words.
+//! What is refused before anything moves, and with which message.
 
 use crate::Patches;
 use pivot_sdk::Point;
 use pivot_sdk::test::Harness;
 use serde_json::{Value, json};
 
-/// The check is asked of every plugin before the pause, whatever moves.
+/// The host calls every plugin's check before the pause, whatever moves.
 fn refused(config: Value) -> String {
     let mut harness = Harness::<Patches>::new();
     harness.config(config.clone());

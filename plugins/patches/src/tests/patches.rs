@@ -1,4 +1,4 @@
-//! What is changed, on what.
+//! What is changed, and on which objects.
 
 use crate::Patches;
 use pivot_sdk::test::{Harness, codes};
@@ -31,7 +31,7 @@ fn without_a_configuration_nothing_is_changed() {
     assert!(Harness::<Patches>::new().adapt(cluster("edge", json!({}))).unwrap().is_empty());
 }
 
-/// As TKG does after a move: a label that says what the Cluster is now, an annotation of the old one gone.
+/// As TKG does after a move: a label that says what the Cluster is now, and an old annotation removed.
 #[test]
 fn labels_and_annotations_are_set_and_removed() {
     let entries = json!([{
@@ -88,7 +88,7 @@ fn later_entries_outweigh_earlier_ones() {
     assert_eq!(adapted(entries, &cluster("edge", json!({}))), Some(json!({"spec": {"v": "2"}})));
 }
 
-/// The harness asks again about the patched object, as the host does.
+/// The harness calls the hook again with the patched object, as the host does.
 #[test]
 fn a_label_may_be_both_selected_by_and_removed() {
     let entries = json!([{
@@ -106,7 +106,7 @@ fn what_would_never_come_to_rest_is_an_error() {
             "merge": {"metadata": {"labels": {"x": to}}},
         })
     };
-    // The second entry selects what the first one changes, but comes too early to see it.
+    // The second entry selects what the first one changes, but is matched too early to see it.
     let error =
         with(json!([step("2", "3"), step("1", "2")])).adapt(cluster("edge", json!({"labels": {"x": "1"}})));
     let error = error.unwrap_err();

@@ -139,7 +139,7 @@ fn a_wait_ends_when_the_condition_is_true() {
     assert_eq!(harness.check(Point::AfterResume).unwrap(), []);
 }
 
-/// The host takes a thousand findings, a person fewer.
+/// The host accepts a thousand findings, a person fewer.
 #[test]
 fn many_of_a_sort_are_told_in_one_line() {
     let status = json!({"status": {"conditions": conditions(&[("Ready", "False")])}});

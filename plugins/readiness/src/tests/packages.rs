@@ -53,7 +53,7 @@ fn a_paused_package_and_one_of_another_namespace_do_not_count() {
     assert_eq!(found(config, package("tkg-system", json!({}), json!({}))).len(), 1);
 }
 
-/// Most clusters have never heard of the kind.
+/// Most clusters don't have the kind.
 #[test]
 fn a_side_without_the_kind_is_fine() {
     let mut harness = Harness::<Readiness>::new();

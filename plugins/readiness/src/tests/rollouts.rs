@@ -96,7 +96,7 @@ fn what_is_replaced_by_hand_only_is_no_rollout() {
     }
 }
 
-/// On bare metal it takes hours, and waiting would not undo it.
+/// It takes hours on bare metal, and waiting would not undo it.
 #[test]
 fn a_rollout_that_begins_in_the_target_is_told_and_not_waited_for() {
     let rolling = core(

@@ -1,4 +1,4 @@
-//! What an operator may say, and what is answered where it makes no sense.
+//! Valid configurations, and the errors for invalid ones.
 
 use crate::Secrets;
 use pivot_sdk::test::Harness;

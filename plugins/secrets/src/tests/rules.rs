@@ -76,8 +76,8 @@ fn pull_secrets_stay() {
     left("registry-old", "kubernetes.io/dockercfg", json!({}), "credentials for pulling images");
 }
 
-/// The host says "not linked with any Cluster" of these by itself; a "leave" would outweigh what other plugins know,
-/// such as credentials that only a host's spec refers to.
+/// The host already reports these as "not linked with any Cluster"; a "leave" would outweigh what other plugins know, such as
+/// credentials that only a host's spec refers to.
 #[test]
 fn nothing_is_said_of_what_may_be_anything() {
     for (name, of_type) in

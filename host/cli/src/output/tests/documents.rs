@@ -1,4 +1,4 @@
-//! Documents and events, each with all its fields, are what the schemas in `docs/schemas` say.
+//! Documents and events, each with all fields, match the schemas in `docs/schemas`.
 
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::remedy::Remedy;
@@ -15,7 +15,7 @@ fn check(document: &impl Serialize) {
     schemas::check(&serde_json::to_value(document).unwrap());
 }
 
-/// A plan with each reason there is.
+/// A plan with every reason that exists.
 fn many_reasons() -> Plan {
     let mut plan = Plan { refusals: refusals(), ..small_plan() };
     let (some, plugin, reason) = (|| capi("Cluster", "edge"), || "hosts".to_owned(), || "why".to_owned());
@@ -131,7 +131,7 @@ fn events_are_as_their_schema_says() {
         .filter(|line| line.starts_with('{'))
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    // One of each kind: the engine's tests see to that.
+    // One of each variant: the engine's tests ensure that.
     assert!(examples.len() > 10, "{}", examples.len());
     examples.iter().for_each(schemas::check);
     let (output, _, err) = output(0, LogFormat::Json);

@@ -1,4 +1,4 @@
-//! How runs end, word for word.
+//! Golden texts: how runs end.
 
 use std::time::Duration;
 
@@ -104,7 +104,7 @@ fn what_is_left_out_of_a_list_is_counted_and_shown_with_a_flag_that_is_named() {
     let (output, _, err) = output(1, LogFormat::Text);
     output.stopped(&stop(failure()), Told::Nothing, &[]);
     assert!(err.text().contains("Host ns/h24") && !err.text().contains(" more"), "{}", err.text());
-    // A document has all of them, and programs no flags.
+    // A document lists all of them, and programs get no hint at flags.
     let document = serde_json::to_value(ErrorDocument::stop(&stop(failure()), Vec::new())).unwrap();
     assert_eq!(document["held"].as_array().unwrap().len(), 25);
     assert!(document["message"].as_str().unwrap().ends_with("and 5 more"), "{document}");

@@ -1,4 +1,4 @@
-//! What people read of a move and of a plan of 1,032 objects: a page, with what they need on it.
+//! What people see of a move and of a plan of 1,032 objects: one page, with what they need on it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use pivot_engine::Report;
 use super::*;
 
 const CLUSTERS: usize = 24;
-/// What belongs to each Cluster: 43 objects.
+/// The dependents of each Cluster: 43 objects.
 const KINDS: [(&str, &str, usize); 8] = [
     ("cluster.x-k8s.io", "Cluster", 1),
     ("infra.io", "InfraCluster", 1),
@@ -47,7 +47,7 @@ fn phase(phase: Phase, verb: Verb, side: Side, objects: &[Key], milliseconds: u6
     [begun].into_iter().chain(objects.iter().map(done)).chain([end]).collect()
 }
 
-/// Half a minute of waiting, in which one object after the other is ready.
+/// Half a minute of waiting, in which one object after another becomes ready.
 fn waits(objects: &[Key], what: &str) -> Vec<Event> {
     let awaited = |object: &Key| Awaited {
         object: Some(object.clone()),
@@ -64,7 +64,7 @@ fn waits(objects: &[Key], what: &str) -> Vec<Event> {
     (0..6).zip((5..).step_by(5)).map(wait).collect()
 }
 
-/// All that a move reports.
+/// Every event of a move.
 fn events() -> Vec<Event> {
     let plan = fleet();
     let all: Vec<Key> = plan.steps.iter().map(|step| step.key.clone()).collect();
@@ -107,7 +107,7 @@ fn events() -> Vec<Event> {
     events
 }
 
-/// What a move writes to both: progress, then its result.
+/// What a move writes to stdout and stderr: progress, then its result.
 fn written(verbose: u8, quiet: bool, log: LogFormat) -> String {
     let manner = Manner { format: OutputFormat::Text, log, verbose, quiet, bars: false };
     let (output, out, err) = super::super::testing::written(manner);
@@ -227,7 +227,7 @@ fn a_plan_of_a_thousand_objects_is_a_row_for_each_cluster() {
     assert_eq!(document["refusals"].as_array().unwrap().len(), 150);
 }
 
-/// Many Clusters are no page either: those with problems come first.
+/// Many Clusters must not fill more than a page either: those with problems come first.
 #[test]
 fn of_very_many_clusters_those_with_problems_are_shown() {
     let clusters: Vec<Key> = (0..500).map(|n| capi("Cluster", &format!("c{n:03}"))).collect();

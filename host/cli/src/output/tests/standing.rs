@@ -1,4 +1,4 @@
-//! How moves stand, word for word.
+//! Golden texts: the state of moves.
 
 use pivot_core::record::{Finished, Pin, Record};
 use pivot_core::scope::{Namespaces, Scope};
@@ -30,7 +30,7 @@ pub(super) fn one(phase: Phase, decides: Side) -> MoveStatus {
     MoveStatus { decides, record: record(phase), elsewhere: false, orphaned: false, missing: None }
 }
 
-/// A move under way, a lock, and one that ended.
+/// A move under way, a lock, and a finished move.
 pub(super) fn full_status() -> Status {
     Status {
         moves: vec![one(Phase::Copied, Side::Source)],
