@@ -1,4 +1,4 @@
-//! What would be lost if the source were deleted: objects that no move took along and that the target doesn't have.
+//! What would be lost if the source were deleted: objects of which no move made a copy in the target.
 //!
 //! Reads metadata only, and only if no move is under way: while one is, neither side should be deleted.
 
@@ -20,11 +20,11 @@ use crate::state::open::Opened;
 pub struct Leftover {
     /// Whether nothing would be lost, as far as the user has permission to see.
     pub may_be_deleted: bool,
-    /// Objects of Cluster API and its providers, and their Secrets, that the target doesn't have.
+    /// Objects of Cluster API and its providers, and their Secrets, of which no move made a copy in the target.
     pub only_here: Vec<Key>,
     /// How many of these have finalizers: the resources they represent would be left without a controller.
     pub with_finalizers: usize,
-    /// How many objects are on both sides.
+    /// How many objects a move copied to the target and kept.
     pub on_both: usize,
     /// Secrets in providers' namespaces that the target doesn't have: credentials, mostly.
     pub provider_secrets: Vec<Key>,
@@ -38,7 +38,7 @@ pub(crate) async fn look(opened: &Opened) -> Result<Option<Leftover>, Failure> {
     if !(source.can().has_controllers && target.can().has_controllers) {
         return Ok(None);
     }
-    let mut left = Leftover::default();
+    let mut left = Leftover { unread: unlabelled(opened), ..Leftover::default() };
     let (there, here) = tokio::try_join!(read(source, opened), read(target, opened))?;
     let (mut there, here) = (there.known(&mut left.unread), here.known(&mut left.unread));
     let provider_namespaces: BTreeSet<String> = there
@@ -54,19 +54,26 @@ pub(crate) async fn look(opened: &Opened) -> Result<Option<Leftover>, Failure> {
             || meta.owner_references.iter().any(|owner| uids.contains(&owner.uid))
             || meta.labels.contains_key(names::LABEL_CLUSTER);
         let of_a_provider = key.namespace.as_ref().is_some_and(|name| provider_namespaces.contains(name));
-        match (of_theirs, here.contains_key(&key)) {
-            (true, true) => left.on_both += 1,
-            (true, false) => {
-                left.with_finalizers += usize::from(!meta.finalizers.is_empty());
-                left.only_here.push(key);
-            }
-            (false, false) if of_a_provider => left.provider_secrets.push(key),
-            (false, _) => {}
+        // The target may have a different object of the same name.
+        let copied = here.get(&key).is_some_and(|copy| copy.annotations.contains_key(names::MARK));
+        if of_theirs && copied {
+            left.on_both += 1;
+        } else if of_theirs {
+            left.with_finalizers += usize::from(!meta.finalizers.is_empty());
+            left.only_here.push(key);
+        } else if of_a_provider && !here.contains_key(&key) {
+            left.provider_secrets.push(key);
         }
     }
     left.may_be_deleted =
         left.only_here.is_empty() && left.provider_secrets.is_empty() && left.unread.is_empty();
     Ok(Some(left))
+}
+
+/// Kinds whose definitions the user can't read: their labels might say that objects of them matter.
+fn unlabelled(opened: &Opened) -> BTreeSet<GroupKind> {
+    let unread = opened.kinds.source.values().filter(|kind| kind.labels.unread);
+    unread.map(|kind| kind.group_kind.clone()).collect()
 }
 
 fn is_secret(key: &Key) -> bool {
@@ -92,7 +99,9 @@ impl Read {
 async fn read(handle: &Handle, opened: &Opened) -> Result<Read, Failure> {
     // The source's definitions decide: the target has no objects of a kind that it lacks.
     let wanted = |kind: &&Arc<Kind>| {
+        // Cluster API's definitions have no labels if clusterctl didn't install them.
         kind.labels.discover
+            || kind.group_kind.group.ends_with(names::GROUP_CLUSTER)
             || kind.group_kind.is_secret()
             || kind.group_kind.is(names::GROUP_CLUSTERCTL, "Provider")
     };

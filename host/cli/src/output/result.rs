@@ -134,7 +134,10 @@ fn leftover(left: &Leftover, source: &str) -> Text {
     let both = match on_both {
         0 => "no objects of Cluster API are left in it".to_owned(),
         number => {
-            format!("what is left of Cluster API in it, {}, is in the target too", count(*number, "object"))
+            format!(
+                "of what is left of Cluster API in it, {}, the target has copies",
+                count(*number, "object")
+            )
         }
     };
     if *may_be_deleted {
@@ -147,7 +150,11 @@ fn leftover(left: &Leftover, source: &str) -> Text {
     }
     for (kind, keys) in kinds {
         let names: Vec<String> = keys.iter().copied().map(path).collect();
-        text.line(format!("  only there: {} {kind}: {}", thousands(keys.len()), some_of(&names, 3)));
+        text.line(format!(
+            "  no copy in the target: {} {kind}: {}",
+            thousands(keys.len()),
+            some_of(&names, 3)
+        ));
     }
     if *with_finalizers > 0 {
         text.line(format!(

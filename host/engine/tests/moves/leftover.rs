@@ -1,12 +1,12 @@
 //! Whether a source may be deleted once its moves have ended.
 
-use pivot_core::Side;
+use pivot_core::{KindLabels, Side};
 use pivot_engine::{Leftover, run};
 use pivot_places::PlaceError;
 use pivot_places::memory::Fault;
 use serde_json::json;
 
-use crate::stage::{CLUSTERS, INFRA, Stage, body};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, kind};
 
 async fn left(stage: &Stage) -> Option<Leftover> {
     run::status(stage.setup()).await.unwrap().left
@@ -65,4 +65,30 @@ async fn nothing_is_said_while_a_move_is_under_way_or_a_side_is_missing() {
     assert_eq!(left(&stage).await, None);
     let alone = run::status_of_one(Stage::new().setup(), Side::Source).await.unwrap();
     assert_eq!(alone.left, None);
+}
+
+/// An object of that name in the target may be somebody else's.
+#[tokio::test(start_paused = true)]
+async fn another_object_of_the_same_name_is_no_copy() {
+    let stage = Stage::new();
+    stage.target.add_namespace("ns");
+    stage.target.insert(body(CLUSTERS, "Cluster", "c", None)).unwrap();
+    let left = left(&stage).await.unwrap();
+    assert!(names(&left).contains(&"Cluster ns/c".to_owned()) && !left.may_be_deleted, "{left:?}");
+    assert_eq!(left.on_both, 0);
+}
+
+/// Cluster API's definitions are not labelled where clusterctl didn't install them, or may not be read.
+#[tokio::test(start_paused = true)]
+async fn what_no_label_marks_is_not_said_to_be_nothing() {
+    for unread in [false, true] {
+        let stage = Stage::new();
+        for (group, name, plural) in [(CLUSTERS, "Cluster", "clusters"), (CLUSTERS, "Machine", "machines")] {
+            let labels = KindLabels { unread, ..KindLabels::default() };
+            stage.source.add_kind(kind(group, name, plural, labels));
+        }
+        let left = left(&stage).await.unwrap();
+        assert!(!left.may_be_deleted && names(&left).contains(&"Machine ns/m0".to_owned()), "{left:?}");
+        assert_eq!(left.unread.len(), if unread { 2 } else { 0 });
+    }
 }

@@ -77,22 +77,22 @@ fn a_status_says_whether_the_source_may_be_deleted() {
     check(
         crate::output::status(&status(true), SIDES, &[]),
         &expect![[r#"
-        No move is under way from kind-boot to prod.
+            No move is under way from kind-boot to prod.
 
-        The source, kind-boot, may be deleted: what is left of Cluster API in it, 2 objects, is in the target too.
-    "#]],
+            The source, kind-boot, may be deleted: of what is left of Cluster API in it, 2 objects, the target has copies.
+        "#]],
     );
     check(
         crate::output::status(&status(false), SIDES, &[]),
         &expect![[r#"
-        No move is under way from kind-boot to prod.
+            No move is under way from kind-boot to prod.
 
-        The source, kind-boot, should not be deleted yet:
-          only there: 4 Machine.cluster.x-k8s.io: ns/a, ns/b, ns/c and 1 more
-          4 of these have finalizers: machines or networks that they stand for would be left without a controller
-          Secrets of providers that the target has none of: ns/credentials
-          not known, because they may not be listed: Identity.infra.io
-    "#]],
+            The source, kind-boot, should not be deleted yet:
+              no copy in the target: 4 Machine.cluster.x-k8s.io: ns/a, ns/b, ns/c and 1 more
+              4 of these have finalizers: machines or networks that they stand for would be left without a controller
+              Secrets of providers that the target has none of: ns/credentials
+              not known, because they may not be listed: Identity.infra.io
+        "#]],
     );
 }
 
