@@ -286,7 +286,9 @@ impl<'a> Command<'a> {
 
     /// The command lines that the user can type next about one of the moves under way.
     fn ways(&self, silent: Option<Side>, one: &MoveStatus, several: bool) -> Vec<String> {
-        self.lines(ways(silent, one), Some(one.record.move_id.as_str()).filter(|_| several))
+        // From other files than the move's, it has to be named.
+        let named = several || one.record.is_of_files();
+        self.lines(ways(silent, one), Some(one.record.move_id.as_str()).filter(|_| named))
     }
 
     /// Reports a failure outside the engine.

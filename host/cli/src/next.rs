@@ -74,7 +74,8 @@ impl Commands {
             (Next::Rollback, Some(Side::Target)) | (Next::RollbackWithoutTarget, _) => {
                 ("rollback", Some("--target-gone"))
             }
-            (Next::Rollback, _) => ("rollback", None),
+            (Next::Rollback, Some(Side::Source)) => ("rollback", Some("--source-gone")),
+            (Next::Rollback, None) => ("rollback", None),
         };
         let typable = match (next, self.target) {
             (Next::Status, _) => true,
@@ -197,7 +198,7 @@ pub(crate) mod tests {
     }
 
     /// Runs of every verb, between all sorts of ends.
-    const RUNS: [&[&str]; 22] = [
+    const RUNS: [&[&str]; 25] = [
         &["plan"],
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
         &["plan", "--from-directory", "d"],
@@ -242,6 +243,9 @@ pub(crate) mod tests {
         &["resume", "--source-gone", "--to-kubeconfig", "b", "--no-wait"],
         &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b"],
         &["rollback", "--target-gone", "--kubeconfig", "a", "--to-as", "j"],
+        &["rollback", "--source-gone", "--to-kubeconfig", "b"],
+        &["move", "--from-directory", "d", "--to-kubeconfig", "b", "--source-is-off"],
+        &["status", "--from-directory", "d", "--to-kubeconfig", "b"],
     ];
 
     #[test]
@@ -258,7 +262,9 @@ pub(crate) mod tests {
                     let (after, same) = (choices(&task), line.ends_with(&run.join(" ")));
                     let meant = match (&task, next) {
                         (Task::Status(_), Next::Status) | (Task::Resume(_), Next::Resume) => true,
-                        (Task::Rollback(_), Next::Rollback) => true,
+                        (Task::Rollback(_), Next::Rollback) => {
+                            after.options(None).source_gone == before.options(None).source_gone
+                        }
                         (Task::Resume(_), Next::ResumeWithoutSource) => after.options(None).source_gone,
                         (Task::Rollback(_), Next::RollbackWithoutTarget) => after.options(None).target_gone,
                         (Task::Move(_) | Task::Plan(_), Next::Resume) => commands.no_records || same,

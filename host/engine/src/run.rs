@@ -33,7 +33,7 @@ use crate::status;
 /// What would move, and any problems that prevent it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
-        let opened = opened(&setup).await?;
+        let opened = open(&setup).await?;
         let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_look(&setup, &opened));
         let moves = moves?;
         for under_way in status::moves_of(&moves, None) {
@@ -88,21 +88,6 @@ pub async fn status(setup: Setup) -> Result<Status, Stop> {
 /// The same for only one given cluster, as source and as target: moves out of it, and into it.
 pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
     status::of_one(&setup, given).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
-}
-
-/// Opens both sides. Refused plugins end that at once, however long a side takes to answer.
-async fn opened(setup: &Setup) -> Result<Opened, Failure> {
-    let refused = async {
-        match setup.loaded().await {
-            Ok(_) => future::pending().await,
-            Err(failure) => failure,
-        }
-    };
-    tokio::select! {
-        biased;
-        failure = refused => Err(failure),
-        opened = open(setup) => opened,
-    }
 }
 
 /// Reads the source with the requested scope.
@@ -195,6 +180,15 @@ fn may_go_on(active: &ActiveMove) -> Result<(), Failure> {
             active.job.source.place.label()
         )));
     }
+    if active.job.options.source_gone
+        && !active.journal.record.phase.committed()
+        && active.journal.record.is_of_files()
+    {
+        return Err(Failure::Declined(format!(
+            "move {} is not committed, and needs the files that it was begun from",
+            active.journal.record.move_id
+        )));
+    }
     same_plugins(active)
 }
 
@@ -227,7 +221,7 @@ async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
 
 /// The same without the span: takes the locks, and uses the records as they are then.
 async fn under_locks(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
-    let opened = opened(&setup).await.map_err(|failure| verb.before(failure))?;
+    let opened = open(&setup).await.map_err(|failure| verb.before(failure))?;
     let id = new_id(&setup, &opened);
     let taken = take_locks(&setup, &opened, verb, &id).await.map_err(|failure| verb.before(failure))?;
     let (locks, moves, first) = match taken {

@@ -26,6 +26,14 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Ends if the plugins are refused.
+    pub(crate) async fn refused(&self) -> Failure {
+        match self.loaded().await {
+            Ok(_) => std::future::pending().await,
+            Err(failure) => failure,
+        }
+    }
+
     /// The plugins, as soon as they are loaded.
     pub(crate) async fn loaded(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
         tokio::select! {

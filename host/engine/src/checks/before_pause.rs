@@ -29,6 +29,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::evidence;
 use crate::phases::namespaces::{self, Labels, Namespaces};
+use crate::phases::reading;
 use crate::plugins::calls;
 use crate::requests::listing::{self, Listed};
 use crate::requests::side_by_side::EMPTY_LISTS;
@@ -64,6 +65,7 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     }
     refusals.extend(evidence::possible(job, base)?);
     refusals.extend(lives_on(job));
+    refusals.extend(reading::blocked(job, base)?);
     // If objects can't be created at all, the other checks are meaningless.
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));

@@ -43,7 +43,8 @@ fn untouched(failure: Failure) -> Stop {
 /// A command that can't apply to the move under way: it changed nothing, and the move is in the same state as before.
 fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     let exit = exit_untouched(&failure);
-    let next = match (phase.committed(), active.other_files) {
+    let without_files = active.other_files || (active.job.options.source_gone && !phase.committed());
+    let next = match (phase.committed(), without_files) {
         (true, false) => vec![Next::Resume],
         (false, false) => vec![Next::Resume, Next::Rollback],
         // Resuming needs the files that the move was begun from.

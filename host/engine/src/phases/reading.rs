@@ -14,7 +14,10 @@ use crate::outcome::failure::Failure;
 use crate::phases::pausing;
 
 /// Refuses objects that their provider had not finished when the files were copied: no controller is left to finish them.
-fn blocked(base: &Base) -> Result<(), Failure> {
+pub(crate) fn blocked(job: &Job, base: &Base) -> Result<Option<Refusal>, Failure> {
+    if job.source.can().has_controllers || !job.target.can().has_controllers {
+        return Ok(None);
+    }
     let mut blocked = Vec::new();
     for step in &base.plan.steps {
         let pending = pauses::pending(base.object(step)?, true)
@@ -23,7 +26,7 @@ fn blocked(base: &Base) -> Result<(), Failure> {
             blocked.push(step.key.clone());
         }
     }
-    let Some(first) = blocked.first() else { return Ok(()) };
+    let Some(first) = blocked.first() else { return Ok(None) };
     let message = format!(
         "{} were copied while their providers blocked a move ({})",
         some_of(&blocked.iter().collect::<Vec<_>>(), 3),
@@ -31,12 +34,11 @@ fn blocked(base: &Base) -> Result<(), Failure> {
     );
     let way = "copy them again once the providers are done; if the cluster is lost and they were, remove the annotation from the files";
     let others = blocked.iter().skip(1).cloned().collect();
-    Err(Failure::refused(Refusal { others, ..Refusal::source("block-move", first.clone(), message, way) }))
+    Ok(Some(Refusal { others, ..Refusal::source("block-move", first.clone(), message, way) }))
 }
 
 /// The same reading, with everything paused and held that would be in a writable source.
 pub(crate) async fn pause(job: &Job, base: Base) -> Result<Base, Failure> {
-    blocked(&base)?;
     let unreadable = |error| Failure::Object(Side::Source, error);
     let mut objects: Vec<Object> = base.inventory.objects().to_vec();
     for step in base.plan.steps.iter().filter(|step| pausing::works_on(job, step)) {

@@ -47,11 +47,20 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
         let identity = handle.retry(|| handle.place.identify()).await;
         identity.map_err(|error| handle.failed("identifying the cluster", None, error))
     };
-    let (kinds, there, here) = tokio::try_join!(
-        ask_kinds,
-        identify(&source, !options.source_gone),
-        identify(&target, !options.target_gone)
-    )?;
+    let read = async {
+        tokio::try_join!(
+            ask_kinds,
+            identify(&source, !options.source_gone),
+            identify(&target, !options.target_gone)
+        )
+    };
+    // Refused plugins end the reading at once, however long a side takes to answer. Telling the two sides apart may write, and is
+    // never cut short.
+    let (kinds, there, here) = tokio::select! {
+        biased;
+        refusal = setup.refused() => return Err(refusal),
+        read = read => read?,
+    };
     same_cluster::two_places(&source, &target, &kinds, options, &there, &here).await?;
     let records = |handle: &Handle| {
         let kind = kinds.of(handle.side).get(&GroupKind::new("", "ConfigMap"));

@@ -1,21 +1,21 @@
 //! From a directory into a cluster: as safe and as resumable as between clusters, with lock and record in the target.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{GroupKind, Object, Side, names};
+use pivot_core::{GroupKind, KindLabels, Object, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, Failure, Setup, run};
+use pivot_engine::{Event, Exit, Failure, Next, Setup, Watcher, run};
 use pivot_places::{DirectoryPlace, MemoryPlace};
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, nothing_of_ours, revive};
-use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
 /// What a stage's source holds, in a directory.
 async fn exported(stage: &Stage) -> tempfile::TempDir {
@@ -189,6 +189,9 @@ async fn without_its_files_it_is_rolled_back() {
     revive(&stage);
     let mut gone = stage.setup();
     gone.options.source_gone = true;
+    let stop = run::resume(gone.clone()).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
+    assert_eq!(stop.next, [Next::Rollback]);
     run::rollback(gone).await.unwrap();
     assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
     assert!(nothing_of_ours(&stage.target));
@@ -387,4 +390,45 @@ async fn what_blocked_a_move_is_not_restored() {
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
     assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["block-move"]);
     assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
+}
+
+/// Nothing converts what is in files: each of their versions has to be served.
+#[tokio::test(start_paused = true)]
+async fn each_version_in_files_has_to_be_served() {
+    let dir = exported(&Stage::new()).await;
+    change(dir.path(), |body| {
+        let group = body["apiVersion"].as_str().unwrap().split('/').next().unwrap().to_owned();
+        body["apiVersion"] = json!(format!("{group}/v1alpha4"));
+    });
+    let stage = Stage::empty();
+    let stop = run::start(importing(&stage, dir.path())).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["version-not-served"]);
+    assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
+}
+
+#[derive(Default)]
+struct Warnings(Mutex<Vec<String>>);
+
+impl Watcher for Warnings {
+    fn event(&self, event: Event) {
+        if let Event::Warning { code, text, .. } = event {
+            self.0.lock().unwrap().push(format!("{code}: {text}"));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_definition_in_the_target_labels_is_named_and_left() {
+    let dir = exported(&Stage::new()).await;
+    let widget = json!({"apiVersion": "example.org/v1beta2", "kind": "Widget", "metadata": {"name": "w", "namespace": "ns",
+        "labels": {"clusterctl.cluster.x-k8s.io/move": ""}}});
+    std::fs::write(dir.path().join("widget.json"), widget.to_string()).unwrap();
+    let stage = Stage::empty();
+    stage.target.add_kind(kind("example.org", "Widget", "widgets", KindLabels::default()));
+    let warnings = Arc::new(Warnings::default());
+    run::start(Setup { watcher: warnings.clone(), ..importing(&stage, dir.path()) }).await.unwrap();
+    let said = warnings.0.lock().unwrap().join("\n");
+    assert!(said.contains("left-in-files") && said.contains("1 Widget.example.org"), "{said}");
+    assert!(stage.target.keys().iter().all(|key| key.group_kind.kind != "Widget"));
 }

@@ -85,3 +85,49 @@ impl Contents {
             .map(|(_, entry)| &entry.object)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::DirectoryPlace;
+
+    const CLUSTER: &str = "{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: c, namespace: ns}, spec: {paused: true}}";
+    const SECRET: &str =
+        "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns}, data: {a: eA==}}";
+
+    fn read(files: &[(&str, &str)]) -> DirectoryPlace {
+        let dir = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, text)| fs::write(dir.path().join(name), text).unwrap());
+        DirectoryPlace::to_read(dir.path()).unwrap()
+    }
+
+    #[test]
+    fn files_are_known_by_what_is_in_them_but_for_the_data_of_secrets() {
+        let digest = |files: &[(&str, &str)]| read(files).shared.contents().digest().0;
+        let all = digest(&[("a.yaml", CLUSTER), ("b.yaml", SECRET)]);
+        assert_eq!(digest(&[("all.yaml", &format!("{SECRET}\n---\n{CLUSTER}"))]), all);
+        assert_eq!(digest(&[("a.yaml", CLUSTER), ("b.yaml", &SECRET.replace("eA==", "eQ=="))]), all);
+        assert_ne!(digest(&[("a.yaml", &CLUSTER.replace("true", "false")), ("b.yaml", SECRET)]), all);
+        assert_ne!(digest(&[("a.yaml", CLUSTER)]), all);
+    }
+
+    /// It pauses every Cluster and leaves no note; what a site adds beside its files changes nothing about that.
+    #[test]
+    fn clusterctls_pauses_are_undone_and_nobody_elses() {
+        let paused = |files: &[(&str, &str)]| {
+            let place = read(files);
+            let contents = place.shared.contents();
+            let text: String = contents
+                .entries
+                .values()
+                .map(|entry| String::from_utf8_lossy(entry.object.raw()).into_owned())
+                .collect();
+            text.contains("\"paused\":true")
+        };
+        assert!(!paused(&[("Cluster_ns_c.yaml", CLUSTER), ("note.yaml", SECRET)]));
+        assert!(paused(&[("my-cluster.yaml", CLUSTER)]));
+        let running = CLUSTER.replace("name: c", "name: d").replace("true", "false");
+        assert!(paused(&[("Cluster_ns_c.yaml", CLUSTER), ("Cluster_ns_d.yaml", &running)]));
+    }
+}
