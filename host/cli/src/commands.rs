@@ -13,7 +13,8 @@ use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::Commands;
 use crate::output::{
-    self, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument, StatusDocument, Text, Told,
+    self, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument,
+    StatusDocument, Text,
 };
 use crate::plugins::Loading;
 use crate::signals;
@@ -23,7 +24,7 @@ const UNTOUCHED: &str =
     "nothing is changed on either side by this command; a move begun earlier is where it was";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Going {
+pub(crate) enum MoveOrResume {
     Move,
     Resume,
 }
@@ -78,7 +79,7 @@ impl<'a> Command<'a> {
         let show = |plan: &Plan| {
             let notes = switched_off.iter().chain(&plan.notes).cloned().collect();
             let plan = &Plan { notes, ..plan.clone() };
-            let all = self.output.manner().verbose > 0;
+            let all = self.output.settings().verbose > 0;
             let tree = all || self.choices.tree;
             let document = PlanDocument::new(plan, source, target, &scope, (&moves, &next));
             let text = || {
@@ -95,23 +96,23 @@ impl<'a> Command<'a> {
             }
             Err(stop) => stop,
         };
-        let text = self.output.manner().format == OutputFormat::Text;
+        let text = self.output.settings().format == OutputFormat::Text;
         // The results so far are shown, with every problem; a document has either them or the failure.
-        let told = match (progress.plan(), &stop.failure) {
+        let shown = match (progress.plan(), &stop.failure) {
             (Some(plan), Failure::Refused(refusals)) => {
                 show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) });
-                Told::Refusals
+                AlreadyShown::Refusals
             }
             (Some(plan), failure) if text || matches!(failure, Failure::Empty(_)) => {
                 show(&plan);
-                Told::Plan
+                AlreadyShown::Plan
             }
             _ => {
                 output::under_way(&moves, &next).split().into_iter().for_each(|line| self.output.say(line));
-                Told::Nothing
+                AlreadyShown::Nothing
             }
         };
-        self.stopped(&stop, told, &disabled)
+        self.stopped(&stop, shown, &disabled)
     }
 
     /// The moves under way that were found while the plan was made.
@@ -127,7 +128,7 @@ impl<'a> Command<'a> {
         MoveStatus { elsewhere: one.elsewhere || (one.missing.is_none() && other_end), ..one }
     }
 
-    pub(crate) async fn go(&self, going: Going) -> u8 {
+    pub(crate) async fn move_or_resume(&self, command: MoveOrResume) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
         let opened = match self.unless_halted(self.opened(&plugins)).await {
             Ok(opened) => opened,
@@ -137,9 +138,9 @@ impl<'a> Command<'a> {
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let setup = self.setup(&opened, options, &progress, &plugins);
-        let result = match going {
-            Going::Move => run::start(setup).await,
-            Going::Resume => run::resume(setup).await,
+        let result = match command {
+            MoveOrResume::Move => run::start(setup).await,
+            MoveOrResume::Resume => run::resume(setup).await,
         };
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
@@ -154,13 +155,13 @@ impl<'a> Command<'a> {
                     self.output.result(|| stop.to_string().into(), &document);
                     return exit::DONE;
                 }
-                return self.stopped(&stop, Told::Nothing, &disabled);
+                return self.stopped(&stop, AlreadyShown::Nothing, &disabled);
             }
         };
         let Ends { source, target } = &self.choices.ends;
         let copied = matches!(source, SourceEnd::Directory(_)) || matches!(target, TargetEnd::Directory(_));
         let outcome = if copied { "Copied" } else { "Moved" };
-        let all = self.output.manner().verbose > 0;
+        let all = self.output.settings().verbose > 0;
         let text = || {
             if copied { output::copied(&report, labels, all) } else { output::moved(&report, labels, all) }
         };
@@ -180,12 +181,12 @@ impl<'a> Command<'a> {
         let result = run::rollback(self.setup(&opened, options, &progress, &plugins)).await;
         progress.end();
         match result {
-            Ok(taken) => {
-                let document = ReportDocument::taken_back(&taken, labels);
-                self.output.result(|| output::taken_back(&taken, labels), &document);
+            Ok(rolled_back) => {
+                let document = ReportDocument::rolled_back(&rolled_back, labels);
+                self.output.result(|| output::rolled_back(&rolled_back, labels), &document);
                 exit::DONE
             }
-            Err(stop) => self.stopped(&stop, Told::Nothing, &[]),
+            Err(stop) => self.stopped(&stop, AlreadyShown::Nothing, &[]),
         }
     }
 
@@ -218,7 +219,7 @@ impl<'a> Command<'a> {
                 self.output.result(text, &StatusDocument::new(&status, labels, &next));
                 exit::DONE
             }
-            Err(stop) => self.stopped(&stop, Told::Nothing, &[]),
+            Err(stop) => self.stopped(&stop, AlreadyShown::Nothing, &[]),
         }
     }
 
@@ -293,25 +294,25 @@ impl<'a> Command<'a> {
 
     /// Reports a failure outside the engine.
     fn failed(&self, exit: Exit, message: &Text, state: &str) -> u8 {
-        if self.output.manner().format != OutputFormat::Text {
+        if self.output.settings().format != OutputFormat::Text {
             self.output.result(Text::default, &ErrorDocument::other(exit, message, state));
         }
         self.output.fail(message.clone());
-        self.output.standing(state, &[]);
+        self.output.state(state, &[]);
         exit::code(exit)
     }
 
     /// Reports why the engine stopped, in a run without some of the installed plugins.
-    fn stopped(&self, stop: &Stop, told: Told, disabled: &[String]) -> u8 {
+    fn stopped(&self, stop: &Stop, shown: AlreadyShown, disabled: &[String]) -> u8 {
         let next = self.lines(&stop.next, stop.move_id.as_deref());
-        if told == Told::Nothing && self.output.manner().format != OutputFormat::Text {
+        if shown == AlreadyShown::Nothing && self.output.settings().format != OutputFormat::Text {
             self.output.result(Text::default, &ErrorDocument::stop(stop, next.clone()).without(disabled));
         }
         let code = exit::of(stop, self.choices.allow_empty);
         if code == exit::DONE {
             self.output.say(stop.to_string());
         } else {
-            self.output.stopped(stop, told, &next);
+            self.output.stopped(stop, shown, &next);
         }
         code
     }

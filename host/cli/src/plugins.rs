@@ -3,8 +3,8 @@
 mod inspection;
 mod loading;
 mod refused;
+mod run_hook;
 mod runtime;
-mod trial;
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ fn switched_off(all: &[Disabled]) -> Vec<String> {
 async fn read(directory: &Path, unlocked: bool) -> Result<Loaded, Text> {
     let options = LoadOptions { unlocked };
     let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
-    loaded.map_err(|errors| refused::told(directory, &errors))
+    loaded.map_err(|errors| refused::text(directory, &errors))
 }
 
 /// `pivot-host plugin …`.
@@ -39,7 +39,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         PluginVerb::List { with } => list(with, output).await,
         PluginVerb::Lock { file, grant } => lock(file, *grant, output).await,
         PluginVerb::Verify { directory } => verify(directory, output).await,
-        PluginVerb::Run(trial) => trial::run(trial, output).await,
+        PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.
         PluginVerb::TryCompile { .. } => Ok(()),
     };
@@ -191,7 +191,7 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
             let faults: Vec<Value> = errors.iter().map(refused::fault).collect();
             let document = Document::new("PluginVerification", json!({"admitted": false, "faults": faults}));
             output.result(Text::default, &document);
-            return Err((Exit::Plugin, refused::told(directory, &errors)));
+            return Err((Exit::Plugin, refused::text(directory, &errors)));
         }
     };
     let called = |plugin: &Plugin| {

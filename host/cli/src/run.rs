@@ -12,10 +12,10 @@ use pivot_runtime::{TrialLimits, try_compile};
 use serde_json::json;
 
 use crate::args::{self, Choices, Color, LogFormat, OutputFormat, PluginVerb, Task};
-use crate::commands::{Command, Going};
+use crate::commands::{Command, MoveOrResume};
 use crate::next::Commands;
-use crate::output::{Document, Manner, Output};
-use crate::signals::{self, Cut};
+use crate::output::{Document, Output, OutputSettings};
+use crate::signals::{self, Interrupted};
 use crate::{exit, logging, plugins, verify};
 
 /// Runs the program.
@@ -37,7 +37,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
     let look = cli.look.clone();
     let terminal =
         std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-    let manner = Manner {
+    let settings = OutputSettings {
         format: look.output,
         log: look.log_format,
         verbose: look.verbose,
@@ -45,7 +45,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
         // Log lines and bars would garble each other on a terminal.
         bars: terminal && look.log_format == LogFormat::Text && look.verbose < 2 && !look.quiet,
     };
-    let output = output_for(look.color, manner);
+    let output = output_for(look.color, settings);
     logging::start(&look, &output);
     match args::check(cli) {
         Ok(task) => dispatch(&task, typed, &output),
@@ -57,11 +57,11 @@ fn run_typed(typed: &[OsString]) -> u8 {
     }
 }
 
-fn plain() -> Manner {
-    Manner { format: OutputFormat::Text, log: LogFormat::Text, verbose: 0, quiet: false, bars: false }
+fn plain() -> OutputSettings {
+    OutputSettings { format: OutputFormat::Text, log: LogFormat::Text, verbose: 0, quiet: false, bars: false }
 }
 
-fn output_for(color: Color, manner: Manner) -> Arc<Output> {
+fn output_for(color: Color, settings: OutputSettings) -> Arc<Output> {
     let choice = match color {
         Color::Auto => ColorChoice::Auto,
         Color::Always => ColorChoice::Always,
@@ -69,7 +69,7 @@ fn output_for(color: Color, manner: Manner) -> Arc<Output> {
     };
     let out = AutoStream::new(std::io::stdout(), choice);
     let err = AutoStream::new(std::io::stderr(), choice);
-    Output::new(manner, Box::new(out), Box::new(err))
+    Output::new(settings, Box::new(out), Box::new(err))
 }
 
 /// The name we were called by, for lines that suggest a command.
@@ -111,7 +111,7 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
     let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
     let again: Vec<String> = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let commands = Commands::new(program, choices, &again);
-    let code = runtime.block_on(until_cut(task, choices, commands, output));
+    let code = runtime.block_on(until_interrupted(task, choices, commands, output));
     // An aborted run must not wait for a request that hangs.
     runtime.shutdown_background();
     code
@@ -136,11 +136,11 @@ fn threads(output: &Output) -> Option<tokio::runtime::Runtime> {
     }
 }
 
-async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &Arc<Output>) -> u8 {
+async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, output: &Arc<Output>) -> u8 {
     let changes = matches!(task, Task::Move(_) | Task::Resume(_) | Task::Rollback(_));
     let halter = Halter::default();
-    let cut = match signals::listen(halter.clone(), output.clone(), changes) {
-        Ok(cut) => cut,
+    let interrupted = match signals::listen(halter.clone(), output.clone(), changes) {
+        Ok(interrupted) => interrupted,
         Err(error) => {
             output.fail(format!("can't listen for signals: {error}"));
             return exit::code(Exit::Unexpected);
@@ -150,8 +150,8 @@ async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &
     let work = async {
         match task {
             Task::Plan(_) => command.plan().await,
-            Task::Move(_) => command.go(Going::Move).await,
-            Task::Resume(_) => command.go(Going::Resume).await,
+            Task::Move(_) => command.move_or_resume(MoveOrResume::Move).await,
+            Task::Resume(_) => command.move_or_resume(MoveOrResume::Resume).await,
             Task::Rollback(_) => command.roll_back().await,
             Task::Status(_) => command.status().await,
             Task::Verify(_) | Task::Plugin(_) | Task::Version | Task::Completion(_) => exit::DONE,
@@ -159,11 +159,11 @@ async fn until_cut(task: &Task, choices: &Choices, commands: Commands, output: &
     };
     tokio::select! {
         code = work => code,
-        Ok(cut) = cut => match cut {
-            Cut::Reading(signal) => 128 + signal,
-            Cut::Forced => {
+        Ok(interrupted) = interrupted => match interrupted {
+            Interrupted::Reading(signal) => 128 + signal,
+            Interrupted::Forced => {
                 output.fail("exited at once, as requested");
-                output.standing("not known", &command.lines(&[Next::Status, Next::Resume], None));
+                output.state("not known", &command.lines(&[Next::Status, Next::Resume], None));
                 exit::code(Exit::Unexpected)
             }
         },

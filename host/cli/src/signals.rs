@@ -16,7 +16,7 @@ pub(crate) const TERMINATE: u8 = 15;
 
 /// Why the program ends before its work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum Interrupted {
     /// A command that only reads got this signal.
     Reading(u8),
     /// The user sent three signals.
@@ -28,7 +28,7 @@ pub(crate) fn listen(
     halter: Halter,
     output: Arc<Output>,
     changes: bool,
-) -> std::io::Result<oneshot::Receiver<Cut>> {
+) -> std::io::Result<oneshot::Receiver<Interrupted>> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (send, receive) = oneshot::channel();
     tokio::spawn(async move {
@@ -37,8 +37,8 @@ pub(crate) fn listen(
                 _ = interrupt.recv() => INTERRUPT,
                 _ = terminate.recv() => TERMINATE,
             };
-            let cut = match count {
-                _ if !changes => Cut::Reading(number),
+            let interrupted = match count {
+                _ if !changes => Interrupted::Reading(number),
                 1 => {
                     output.say("stopping at the next safe point; requests in progress are finished first");
                     halter.halt(Halt::Signal(number));
@@ -50,10 +50,10 @@ pub(crate) fn listen(
                     );
                     continue;
                 }
-                _ => Cut::Forced,
+                _ => Interrupted::Forced,
             };
             // The receiver is dropped once the work is done.
-            let _ = send.send(cut);
+            let _ = send.send(interrupted);
             return;
         }
     });

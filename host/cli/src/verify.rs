@@ -39,7 +39,7 @@ pub(crate) async fn run(directory: &Path, output: &Output) -> u8 {
         "added": added,
         "exposed": exposed,
     });
-    let all = output.manner().verbose > 0;
+    let all = output.settings().verbose > 0;
     output.result(|| output::verified(&examined, all), &Document::new("Verification", content));
     if !exposed.is_empty() {
         output.warn(output::exposed(exposed));
@@ -52,7 +52,7 @@ pub(crate) async fn run(directory: &Path, output: &Output) -> u8 {
 }
 
 fn refused(message: Text, output: &Output) -> u8 {
-    if output.manner().format != crate::args::OutputFormat::Text {
+    if output.settings().format != crate::args::OutputFormat::Text {
         output.result(Text::default, &ErrorDocument::other(Exit::Refused, &message, UNTOUCHED));
     }
     output.fail(message);

@@ -1,6 +1,6 @@
 //! Reads a side, and makes a plan from that.
 
-pub(crate) mod first_look;
+pub(crate) mod first_reading;
 pub(crate) mod kinds;
 pub(crate) mod nothing;
 pub(crate) mod objects;

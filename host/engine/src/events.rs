@@ -223,8 +223,8 @@ pub trait Watcher: Send + Sync + 'static {
 
 /// Ignores all events.
 #[derive(Debug, Default)]
-pub struct Nobody;
+pub struct NoWatcher;
 
-impl Watcher for Nobody {
+impl Watcher for NoWatcher {
     fn event(&self, _event: Event) {}
 }

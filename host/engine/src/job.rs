@@ -9,10 +9,10 @@ use pivot_core::{GroupKind, Key, Kind, Object, Side};
 use crate::discovery::kinds::Kinds;
 use crate::events::{self, Event, Verb, Watcher};
 use crate::options::Options;
+use crate::outcome::change_counts::ChangeCounts;
 use crate::outcome::failure::Failure;
-use crate::outcome::tally::Tally;
 use crate::plugins::hooks::Hooks;
-use crate::plugins::services::Answers;
+use crate::plugins::services::PluginServices;
 use crate::requests::halt::Halter;
 use crate::requests::limiter::Limiter;
 use crate::requests::side::Handle;
@@ -24,7 +24,7 @@ pub(crate) struct Job {
     pub(crate) target: Handle,
     pub(crate) kinds: Arc<Kinds>,
     /// Answers plugins' service calls.
-    pub(crate) services: Arc<Answers>,
+    pub(crate) services: Arc<PluginServices>,
     pub(crate) options: Options,
     pub(crate) plugins: Vec<Arc<dyn Hooks>>,
     pub(crate) halter: Halter,
@@ -33,7 +33,7 @@ pub(crate) struct Job {
     /// Held from the beginning to the end; none if the source has no Leases.
     pub(crate) locks: Option<Arc<Locks>>,
     /// Changes counted so far.
-    pub(crate) tally: Tally,
+    pub(crate) change_counts: ChangeCounts,
 }
 
 impl Job {
@@ -74,19 +74,19 @@ impl Job {
         Limiter::new(self.handle(side).throttled.clone())
     }
 
-    pub(crate) fn tell(&self, event: Event) {
-        self.tally.note(&event);
+    pub(crate) fn report(&self, event: Event) {
+        self.change_counts.note(&event);
         self.watcher.event(event);
     }
 
     /// Reports a change to an object.
-    pub(crate) fn tell_object(&self, phase: Phase, verb: Verb, object: &Key, side: Side) {
-        self.tell(Event::Object { verb, object: object.clone(), side, phase });
+    pub(crate) fn report_object(&self, phase: Phase, verb: Verb, object: &Key, side: Side) {
+        self.report(Event::Object { verb, object: object.clone(), side, phase });
     }
 
     /// Reports the dangers that the user accepted.
-    pub(crate) fn tell_accepted(&self) {
-        events::accepted(&self.options).into_iter().for_each(|event| self.tell(event));
+    pub(crate) fn report_accepted(&self) {
+        events::accepted(&self.options).into_iter().for_each(|event| self.report(event));
     }
 
     /// Obeys a request to stop, at points where stopping is safe.

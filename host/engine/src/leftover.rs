@@ -33,7 +33,7 @@ pub struct Leftover {
 }
 
 /// Looks at both sides; `None` if one of them is not a management cluster.
-pub(crate) async fn look(opened: &Opened) -> Result<Option<Leftover>, Failure> {
+pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
     let Both { source, target } = &opened.sides;
     if !(source.can().has_controllers && target.can().has_controllers) {
         return Ok(None);

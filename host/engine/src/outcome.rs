@@ -1,9 +1,9 @@
 //! How a run ended, and how that is reported.
 
+pub(crate) mod change_counts;
 pub(crate) mod failure;
 pub(crate) mod remedies;
 pub(crate) mod report;
 pub(crate) mod stop;
 pub(crate) mod stopping;
-pub(crate) mod tally;
 pub(crate) mod under_way;

@@ -4,5 +4,5 @@ pub(crate) mod bounds;
 pub(crate) mod calls;
 pub mod hooks;
 pub(crate) mod loading;
-pub(crate) mod scene;
 pub(crate) mod services;
+pub(crate) mod view;

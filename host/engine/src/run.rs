@@ -14,19 +14,19 @@ use pivot_core::{Both, Side};
 use tracing::{Instrument, Span, field, info_span};
 
 use crate::checks::before_pause;
-use crate::discovery::first_look::FirstLook;
+use crate::discovery::first_reading::FirstReading;
 use crate::discovery::{nothing, planning};
 use crate::events::Event;
 use crate::outcome::failure::Failure;
 use crate::outcome::report::{Report, Status};
 use crate::outcome::stop::Stop;
 use crate::outcome::stopping::{stopped, unknown, unread};
-use crate::phases::rollback::TakenBack;
-use crate::phases::sequence::{ActiveMove, Done, look};
+use crate::phases::rollback::RolledBack;
+use crate::phases::sequence::{ActiveMove, Done, first_snapshot};
 use crate::setup::Setup;
 use crate::state::begin::{begin, new_id};
-use crate::state::found::{Found, Moves};
-use crate::state::locks::{Asking, Left, Lock, Locks};
+use crate::state::locks::{Lock, LockRequest, Locks, MoveLeft};
+use crate::state::moves::{FoundMove, Moves};
 use crate::state::open::{Opened, open};
 use crate::status;
 
@@ -34,7 +34,7 @@ use crate::status;
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
         let opened = open(&setup).await?;
-        let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_look(&setup, &opened));
+        let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_reading(&setup, &opened));
         let moves = moves?;
         for under_way in status::moves_of(&moves, None) {
             setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
@@ -44,38 +44,38 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         let id = new_id(&setup, &opened);
         let plugins = setup.loaded().await?;
         let active = begin(setup, &plugins, opened, found, id, None)?;
-        active.job.tell_accepted();
-        let (base, providers) = match look(&active.job, Some(first?)).await {
+        active.job.report_accepted();
+        let (snapshot, providers) = match first_snapshot(&active.job, Some(first?)).await {
             Ok(seen) => seen,
             Err(failure) => return Err(nothing::explained(&active.job, failure).await),
         };
-        before_pause::all(&active.job, &base, &providers).await?;
-        Ok(base.plan)
+        before_pause::all(&active.job, &snapshot, &providers).await?;
+        Ok(snapshot.plan)
     };
     result.await.map_err(unknown)
 }
 
 /// Moves. If a move with the same scope between the same clusters was begun, it is resumed where it stopped.
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
-    match locked(setup, Verb::Start).await? {
-        (active, Did::Moved(done)) => Ok(report(&active, done)),
-        (_, Did::RolledBack(_)) => Err(unexpected()),
+    match locked(setup, Command::Start).await? {
+        (active, Outcome::Moved(done)) => Ok(report(&active, done)),
+        (_, Outcome::RolledBack(_)) => Err(unexpected()),
     }
 }
 
 /// Resumes a move where it stopped.
 pub async fn resume(setup: Setup) -> Result<Report, Stop> {
-    match locked(setup, Verb::Resume).await? {
-        (active, Did::Moved(done)) => Ok(report(&active, done)),
-        (_, Did::RolledBack(_)) => Err(unexpected()),
+    match locked(setup, Command::Resume).await? {
+        (active, Outcome::Moved(done)) => Ok(report(&active, done)),
+        (_, Outcome::RolledBack(_)) => Err(unexpected()),
     }
 }
 
 /// Rolls a move back.
-pub async fn rollback(setup: Setup) -> Result<TakenBack, Stop> {
-    match locked(setup, Verb::Rollback).await? {
-        (_, Did::RolledBack(taken)) => Ok(taken),
-        (_, Did::Moved(_)) => Err(unexpected()),
+pub async fn rollback(setup: Setup) -> Result<RolledBack, Stop> {
+    match locked(setup, Command::Rollback).await? {
+        (_, Outcome::RolledBack(taken)) => Ok(taken),
+        (_, Outcome::Moved(_)) => Err(unexpected()),
     }
 }
 
@@ -91,11 +91,11 @@ pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
 }
 
 /// Reads the source with the requested scope.
-async fn first_look(setup: &Setup, opened: &Opened) -> Result<FirstLook, Failure> {
+async fn first_reading(setup: &Setup, opened: &Opened) -> Result<FirstReading, Failure> {
     setup.watcher.event(Event::Looking { side: Side::Source });
     let wishes = async { Ok(planning::wishes(&setup.loaded().await?)) };
     let sides = Both::new(&opened.sides.source, &opened.sides.target);
-    FirstLook::take(sides, &opened.kinds, &setup.options.scope, wishes).await
+    FirstReading::take(sides, &opened.kinds, &setup.options.scope, wishes).await
 }
 
 fn report(active: &ActiveMove, done: Done) -> Report {
@@ -108,43 +108,43 @@ fn unexpected() -> Stop {
 
 /// What to do under the locks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verb {
+enum Command {
     Start,
     Resume,
     Rollback,
 }
 
 /// What was done.
-enum Did {
+enum Outcome {
     Moved(Done),
-    RolledBack(TakenBack),
+    RolledBack(RolledBack),
 }
 
-impl Verb {
+impl Command {
     /// A failure before any move is known.
     fn before(self, failure: Failure) -> Stop {
         if self == Self::Start { unknown(failure) } else { unread(failure) }
     }
 
     /// The move that the command is about, if there is one.
-    fn choose(self, setup: &Setup, moves: &Moves) -> Result<Option<Found>, Failure> {
+    fn choose(self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
         match self {
             Self::Start => Ok(moves.of_scope(&setup.options.scope).cloned()),
             Self::Resume | Self::Rollback => {
-                let meant = moves.meant(setup.options.which.as_deref())?;
+                let selected = moves.selected(setup.options.which.as_deref())?;
                 // Without this, a rollback could undo a move that the user didn't think of.
-                if meant.other_files && setup.options.which.is_none() {
+                if selected.other_files && setup.options.which.is_none() {
                     return Err(Failure::Declined(format!(
                         "move {} was begun from other files than those given: if that is the one, name it by its id",
-                        meant.described()
+                        selected.described()
                     )));
                 }
-                Ok(Some(meant.clone()))
+                Ok(Some(selected.clone()))
             }
         }
     }
 
-    async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Did, Failure> {
+    async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
         if self == Self::Rollback {
             let record = &active.journal.record;
             if record.phase.committed() && !active.orphaned {
@@ -159,17 +159,17 @@ impl Verb {
                     record.move_id
                 )));
             }
-            return active.take_back().await.map(Did::RolledBack);
+            return active.roll_back().await.map(Outcome::RolledBack);
         }
         if begun {
-            may_go_on(active)?;
+            check_may_continue(active)?;
         }
-        active.forward().await.map(Did::Moved)
+        active.forward().await.map(Outcome::Moved)
     }
 }
 
 /// Whether this run may continue the move that was found.
-fn may_go_on(active: &ActiveMove) -> Result<(), Failure> {
+fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     if active.orphaned {
         return Err(Failure::Orphan(active.journal.record.move_id.clone()));
     }
@@ -215,33 +215,33 @@ fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
 }
 
 /// Runs a command that writes. Everything it does, in any task, is in one span; the move's id is added once it is known.
-async fn locked(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
-    under_locks(setup, verb).instrument(info_span!("move", id = field::Empty)).await
+async fn locked(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
+    under_locks(setup, command).instrument(info_span!("move", id = field::Empty)).await
 }
 
 /// The same without the span: takes the locks, and uses the records as they are then.
-async fn under_locks(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop> {
-    let opened = open(&setup).await.map_err(|failure| verb.before(failure))?;
+async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
+    let opened = open(&setup).await.map_err(|failure| command.before(failure))?;
     let id = new_id(&setup, &opened);
-    let taken = take_locks(&setup, &opened, verb, &id).await.map_err(|failure| verb.before(failure))?;
+    let taken = take_locks(&setup, &opened, command, &id).await.map_err(|failure| command.before(failure))?;
     let (locks, moves, first) = match taken {
         Some((locks, moves, first)) => (Some(Arc::new(locks)), Some(moves), first),
         None => (None, None, None),
     };
-    let (result, left) = match ready(setup, opened, verb, id, (locks.clone(), moves)).await {
-        Err(failure) => (Err(verb.before(failure)), Left::AsItWas),
+    let (result, left) = match ready(setup, opened, command, id, (locks.clone(), moves)).await {
+        Err(failure) => (Err(command.before(failure)), MoveLeft::AsItWas),
         Ok((mut active, begun)) => {
             active.first = first;
-            active.job.tell_accepted();
-            let result = match verb.work(&mut active, begun).await {
-                Ok(did) => Ok(did),
+            active.job.report_accepted();
+            let result = match command.work(&mut active, begun).await {
+                Ok(outcome) => Ok(outcome),
                 Err(failure) => {
                     let failure = nothing::explained(&active.job, failure).await;
                     Err(stopped(&mut active, failure).await)
                 }
             };
-            let left = if active.journal.is_written() { Left::UnderWay } else { Left::Nothing };
-            (result.map(|did| (active, did)), left)
+            let left = if active.journal.is_written() { MoveLeft::UnderWay } else { MoveLeft::Nothing };
+            (result.map(|outcome| (active, outcome)), left)
         }
     };
     if let Some(locks) = locks {
@@ -254,7 +254,7 @@ async fn under_locks(setup: Setup, verb: Verb) -> Result<(ActiveMove, Did), Stop
 async fn ready(
     setup: Setup,
     opened: Opened,
-    verb: Verb,
+    command: Command,
     id: String,
     (locks, moves): (Option<Arc<Locks>>, Option<Moves>),
 ) -> Result<(ActiveMove, bool), Failure> {
@@ -262,24 +262,24 @@ async fn ready(
         Some(moves) => moves,
         None => opened.moves().await?,
     };
-    let mut found = verb.choose(&setup, &moves)?;
-    let move_id = found.as_ref().and_then(Found::record).map_or(&id, |record| &record.move_id);
+    let mut found = command.choose(&setup, &moves)?;
+    let move_id = found.as_ref().and_then(FoundMove::record).map_or(&id, |record| &record.move_id);
     Span::current().record("id", field::display(move_id));
-    if let (Some(locks), Some(record)) = (&locks, found.as_ref().and_then(Found::record)) {
-        if verb == Verb::Start {
+    if let (Some(locks), Some(record)) = (&locks, found.as_ref().and_then(FoundMove::record)) {
+        if command == Command::Start {
             locks.claim(&record.move_id).await?;
         }
         // An earlier run of the move may have worked in more namespaces than the scope's; once those are locked too, the records
         // are read again.
         let touched = touched(record, &opened);
-        if locks.also(&touched).await? {
+        if locks.take_more(&touched).await? {
             moves = opened.moves().await?;
-            found = verb.choose(&setup, &moves)?;
+            found = command.choose(&setup, &moves)?;
         }
     }
-    let begun = found.as_ref().and_then(Found::record).map(|record| record.move_id.clone());
+    let begun = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
     let overlapping = moves.overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));
-    if let (Verb::Start, Some(other)) = (verb, overlapping) {
+    if let (Command::Start, Some(other)) = (command, overlapping) {
         return Err(Failure::Declined(format!(
             "another move ({}, {}) is under way, with another scope: resume it or roll it back first",
             other.move_id, other.phase
@@ -301,24 +301,29 @@ fn touched(record: &Record, opened: &Opened) -> BTreeSet<Lock> {
 }
 
 /// The locks that a run holds, and what it read under them: the moves, and the source.
-type Taken = (Locks, Moves, Option<Result<FirstLook, Failure>>);
+type ReadUnderLocks = (Locks, Moves, Option<Result<FirstReading, Failure>>);
 
 /// Takes the locks of the scope: the requested scope, or that of the selected move.
-async fn take_locks(setup: &Setup, opened: &Opened, verb: Verb, id: &str) -> Result<Option<Taken>, Failure> {
+async fn take_locks(
+    setup: &Setup,
+    opened: &Opened,
+    command: Command,
+    id: &str,
+) -> Result<Option<ReadUnderLocks>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(None) };
-    let (scope, move_id) = match verb {
-        Verb::Start => (setup.options.scope.clone(), id.to_owned()),
-        Verb::Resume | Verb::Rollback => {
+    let (scope, move_id) = match command {
+        Command::Start => (setup.options.scope.clone(), id.to_owned()),
+        Command::Resume | Command::Rollback => {
             let moves = opened.moves().await?;
-            let meant = verb.choose(setup, &moves)?;
-            let Some((_, record)) = meant.as_ref().and_then(Found::deciding) else {
+            let selected = command.choose(setup, &moves)?;
+            let Some((_, record)) = selected.as_ref().and_then(FoundMove::deciding) else {
                 return Err(Failure::NoMove);
             };
             (record.scope.clone(), record.move_id.clone())
         }
     };
     let wanted = Lock::of(&scope);
-    let asking = Asking {
+    let request = LockRequest {
         leases: leases.clone(),
         records: opened.records.of(leases.handle.side).clone(),
         scope,
@@ -327,11 +332,11 @@ async fn take_locks(setup: &Setup, opened: &Opened, verb: Verb, id: &str) -> Res
         halter: setup.halter.clone(),
         watcher: setup.watcher.clone(),
     };
-    let look = || match verb {
-        Verb::Start => first_look(setup, opened).map(Some).boxed(),
-        Verb::Resume | Verb::Rollback => future::ready(None).boxed(),
+    let read = || match command {
+        Command::Start => first_reading(setup, opened).map(Some).boxed(),
+        Command::Resume | Command::Rollback => future::ready(None).boxed(),
     };
-    Locks::take(asking, &wanted, opened, look).await.map(Some)
+    Locks::take(request, &wanted, opened, read).await.map(Some)
 }
 
 /// Commands can run on any thread, and one process can run many.

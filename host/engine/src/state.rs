@@ -2,9 +2,9 @@
 
 pub(crate) mod begin;
 pub(crate) mod expiry;
-pub(crate) mod found;
 pub(crate) mod journal;
 pub(crate) mod lease;
 pub(crate) mod locks;
+pub(crate) mod moves;
 pub(crate) mod open;
 pub(crate) mod records;

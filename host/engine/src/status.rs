@@ -12,7 +12,7 @@ use crate::outcome::failure::Failure;
 use crate::outcome::report::{LockStatus, Status};
 use crate::outcome::under_way::MoveStatus;
 use crate::setup::Setup;
-use crate::state::found::{Found, Moves};
+use crate::state::moves::{FoundMove, Moves};
 use crate::state::open::{Opened, open};
 
 /// The code of the refusal if the same cluster is given twice.
@@ -33,7 +33,7 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
     let (opened, moves) = read;
     let moves = moves_of(&moves, None);
     let left = if moves.is_empty() && silent.is_none() {
-        let left = leftover::look(&opened).await;
+        let left = leftover::find(&opened).await;
         // The state of moves is worth reporting without it.
         left.inspect_err(|failure| tracing::debug!(%failure, "what is left in the source is not known"))
             .unwrap_or_default()
@@ -100,7 +100,7 @@ pub(crate) fn moves_of(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> 
     moves.0.iter().filter_map(|found| move_status(found, missing)).collect()
 }
 
-fn move_status(found: &Found, missing: Option<Side>) -> Option<MoveStatus> {
+fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
     let (decides, record) = found.deciding()?;
     let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
     Some(MoveStatus { decides, record: record.clone(), elsewhere, orphaned, missing })

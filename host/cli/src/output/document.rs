@@ -166,14 +166,14 @@ impl ReportDocument {
     }
 
     /// A move that was rolled back.
-    pub(crate) fn taken_back(
-        taken: &pivot_engine::TakenBack,
+    pub(crate) fn rolled_back(
+        rolled_back: &pivot_engine::RolledBack,
         (source, target): (&str, &str),
     ) -> Document<Self> {
         let content = Self {
             outcome: "RolledBack",
-            removed_from_target: Some(taken.removed),
-            resumed_in_source: Some(taken.resumed),
+            removed_from_target: Some(rolled_back.removed),
+            resumed_in_source: Some(rolled_back.resumed),
             ..Self::between(source, target)
         };
         Document::new("Report", content)
@@ -309,7 +309,7 @@ struct Way {
 impl ErrorDocument {
     /// The document for a stop of the engine.
     pub(crate) fn stop(stop: &Stop, next: Vec<String>) -> Document<Self> {
-        let Stop { failure, phase, exit, standing, next: _, move_id: _, times, done } = stop;
+        let Stop { failure, phase, exit, state, next: _, move_id: _, times, done } = stop;
         let (mut findings, mut awaited, mut held) = (Vec::new(), Vec::new(), Vec::new());
         match failure {
             Failure::Gate(found) => findings.clone_from(found),
@@ -325,7 +325,7 @@ impl ErrorDocument {
             message: failure_text(stop, false, "").message(),
             refusals: refusals(failure).iter().map(Refused::from).collect(),
             phase: *phase,
-            state: standing.clone(),
+            state: state.clone(),
             findings: findings.into_iter().map(found).collect(),
             awaited,
             held,

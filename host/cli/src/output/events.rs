@@ -78,7 +78,7 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
         }
         Event::Object { verb, object, side, .. } => format!("{} {object} in the {side}", done(*verb)),
         Event::Finding { .. } | Event::Note { .. } | Event::Warning { .. } => {
-            said_together([event]).into_iter().map(|(_, line)| line).collect()
+            grouped_lines([event]).into_iter().map(|(_, line)| line).collect()
         }
         Event::Waiting { awaited, more, seconds_left } => {
             let mut lines = Awaited::lines(awaited, NAMES);
@@ -117,13 +117,13 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
 }
 
 /// Notes, warnings and findings: one line for all that say the same about objects of one kind.
-pub(super) fn said_together<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<(&'a Event, String)> {
+pub(super) fn grouped_lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<(&'a Event, String)> {
     let groups = groups(events, |event| {
-        let Said { head, object, text, remedy } = said(event);
+        let MessageParts { head, object, text, remedy } = message_parts(event);
         (object, vec![head, text.to_owned(), remedy.to_owned()])
     });
     let line = |group: Group<'a, Event>| {
-        let Said { head, text, remedy, .. } = said(group.first);
+        let MessageParts { head, text, remedy, .. } = message_parts(group.first);
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
         (group.first, format!("{head}{}{remedy}", group.line(text, NAMES)))
     };
@@ -139,27 +139,27 @@ pub(super) fn code(event: &Event) -> &str {
 }
 
 /// The text of a note, a warning or a finding.
-struct Said<'a> {
+struct MessageParts<'a> {
     head: String,
     object: Option<&'a Key>,
     text: &'a str,
     remedy: &'a str,
 }
 
-fn said(event: &Event) -> Said<'_> {
+fn message_parts(event: &Event) -> MessageParts<'_> {
     match event {
         Event::Finding { plugin, severity, object, text, remedy, .. } => {
             let note = if *severity == Severity::Note { "note: " } else { "" };
-            Said { head: format!("{note}{plugin}: "), object: object.as_ref(), text, remedy }
+            MessageParts { head: format!("{note}{plugin}: "), object: object.as_ref(), text, remedy }
         }
         Event::Note { object, text, .. } => {
-            Said { head: "note: ".to_owned(), object: object.as_ref(), text, remedy: "" }
+            MessageParts { head: "note: ".to_owned(), object: object.as_ref(), text, remedy: "" }
         }
         Event::Warning { object, text, .. } => {
-            Said { head: String::new(), object: object.as_ref(), text, remedy: "" }
+            MessageParts { head: String::new(), object: object.as_ref(), text, remedy: "" }
         }
         // No other event carries a text.
-        _ => Said { head: String::new(), object: None, text: "", remedy: "" },
+        _ => MessageParts { head: String::new(), object: None, text: "", remedy: "" },
     }
 }
 

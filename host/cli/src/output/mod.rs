@@ -7,13 +7,13 @@ mod clusters;
 mod document;
 mod events;
 mod lines;
+mod messages;
+mod phase_progress;
 mod plan;
 mod progress;
 mod remedies;
 mod result;
-mod said;
 mod stop;
-mod tally;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -30,8 +30,8 @@ use serde::Serialize;
 
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
 pub(crate) use progress::Progress;
-pub(crate) use result::{copied, moved, status, taken_back, under_way};
-pub(crate) use stop::Told;
+pub(crate) use result::{copied, moved, rolled_back, status, under_way};
+pub(crate) use stop::AlreadyShown;
 pub(crate) use text::Text;
 pub(crate) use verification::{altered, exposed, verified};
 
@@ -43,7 +43,7 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct OutputSettings {
     pub(crate) format: OutputFormat,
     pub(crate) log: LogFormat,
     pub(crate) verbose: u8,
@@ -55,24 +55,28 @@ pub(crate) struct Manner {
 
 /// stdout and stderr.
 pub(crate) struct Output {
-    manner: Manner,
+    settings: OutputSettings,
     out: Mutex<Box<dyn Write + Send>>,
     err: Mutex<Box<dyn Write + Send>>,
     bars: MultiProgress,
 }
 
 impl Output {
-    pub(crate) fn new(manner: Manner, out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Arc<Self> {
-        Arc::new(Self { manner, out: Mutex::new(out), err: Mutex::new(err), bars: MultiProgress::new() })
+    pub(crate) fn new(
+        settings: OutputSettings,
+        out: Box<dyn Write + Send>,
+        err: Box<dyn Write + Send>,
+    ) -> Arc<Self> {
+        Arc::new(Self { settings, out: Mutex::new(out), err: Mutex::new(err), bars: MultiProgress::new() })
     }
 
-    pub(crate) fn manner(&self) -> Manner {
-        self.manner
+    pub(crate) fn settings(&self) -> OutputSettings {
+        self.settings
     }
 
     /// Writes a result: the text for people, or the document for programs.
     pub(crate) fn result(&self, text: impl FnOnce() -> Text, document: &impl Serialize) {
-        let text = match self.manner.format {
+        let text = match self.settings.format {
             OutputFormat::Text => text().to_string(),
             OutputFormat::Json => match serde_json::to_string_pretty(document) {
                 Ok(json) => text::json(&json) + "\n",
@@ -124,7 +128,7 @@ impl Output {
 
     fn line(&self, level: Level, text: impl Into<Text>) {
         let message = text.into().message();
-        match (self.manner.log, level) {
+        match (self.settings.log, level) {
             (LogFormat::Json, _) => self.above_bars(&text::json(&events::json_words(level, &message))),
             (LogFormat::Text, Level::Info) => self.above_bars(&message),
             (LogFormat::Text, Level::Warn) => {
@@ -136,7 +140,7 @@ impl Output {
 
     /// Writes a line of a library's log.
     fn logged(&self, line: &str) {
-        match self.manner.log {
+        match self.settings.log {
             LogFormat::Json => self.above_bars(&text::json(line)),
             LogFormat::Text => self.above_bars(&text::one_line(line)),
         }
@@ -149,7 +153,7 @@ impl Output {
             // If stderr is closed, there is no third place to report that.
             let _ = err.write_all(format!("{lines}\n").as_bytes()).and_then(|()| err.flush());
         };
-        if self.manner.bars { self.bars.suspend(write) } else { write() }
+        if self.settings.bars { self.bars.suspend(write) } else { write() }
     }
 }
 
@@ -202,12 +206,12 @@ pub(crate) mod testing {
 
     /// An output, and what it wrote to stdout and stderr.
     pub(crate) fn output(verbose: u8, log: LogFormat) -> (Arc<Output>, Written, Written) {
-        written(Manner { format: OutputFormat::Text, log, verbose, quiet: false, bars: false })
+        written(OutputSettings { format: OutputFormat::Text, log, verbose, quiet: false, bars: false })
     }
 
-    /// The same, in a given manner.
-    pub(crate) fn written(manner: Manner) -> (Arc<Output>, Written, Written) {
+    /// The same, with the given settings.
+    pub(crate) fn written(settings: OutputSettings) -> (Arc<Output>, Written, Written) {
         let (out, err) = (Written::default(), Written::default());
-        (Output::new(manner, Box::new(out.clone()), Box::new(err.clone())), out, err)
+        (Output::new(settings, Box::new(out.clone()), Box::new(err.clone())), out, err)
     }
 }

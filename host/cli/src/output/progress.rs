@@ -12,8 +12,8 @@ use pivot_core::record::Phase;
 use pivot_engine::{Event, LeaseState, MoveStatus, Verb, Watcher};
 
 use super::events::Level;
-use super::said::Said;
-use super::tally::{self, Tally};
+use super::messages::Messages;
+use super::phase_progress::{self, PhaseProgress};
 use super::{Output, events, lock, plan, text};
 use crate::args::LogFormat;
 
@@ -28,11 +28,11 @@ pub(crate) struct Progress {
     /// Moves that are under way while a plan is made.
     under_way: Mutex<Vec<MoveStatus>>,
     /// The phase under way.
-    phase: Mutex<Option<Tally>>,
+    phase: Mutex<Option<PhaseProgress>>,
     bar: Mutex<Option<ProgressBar>>,
     /// What was done outside any phase.
     undone: Mutex<BTreeMap<Verb, usize>>,
-    said: Mutex<Said>,
+    messages: Mutex<Messages>,
 }
 
 impl Progress {
@@ -47,7 +47,7 @@ impl Progress {
             phase: Mutex::default(),
             bar: Mutex::default(),
             undone: Mutex::default(),
-            said: Mutex::default(),
+            messages: Mutex::default(),
         })
     }
 
@@ -63,16 +63,16 @@ impl Progress {
 
     /// No more events come: removes the bar, and reports how far an unfinished phase got.
     pub(crate) fn end(&self) {
-        if self.output.manner().log == LogFormat::Json {
+        if self.output.settings().log == LogFormat::Json {
             return;
         }
         self.say_together();
         self.lower_bar();
-        let stopped = lock(&self.phase).take().and_then(|tally| tally.stopped());
+        let stopped = lock(&self.phase).take().and_then(|progress| progress.stopped());
         stopped.into_iter().for_each(|line| self.info(line));
         let undone = std::mem::take(&mut *lock(&self.undone));
         if !undone.is_empty() {
-            self.info(events::headed("Objects", &tally::in_words(undone).join(", ")));
+            self.info(events::headed("Objects", &phase_progress::in_words(undone).join(", ")));
         }
     }
 
@@ -93,7 +93,7 @@ impl Progress {
     }
 
     fn verbose(&self) -> bool {
-        self.output.manner().verbose > 0
+        self.output.settings().verbose > 0
     }
 
     /// Writes a line that `-q` leaves out.
@@ -102,7 +102,7 @@ impl Progress {
     }
 
     fn write(&self, level: Level, line: String) {
-        if level != Level::Info || !self.output.manner().quiet {
+        if level != Level::Info || !self.output.settings().quiet {
             self.output.line(level, line);
         }
     }
@@ -124,7 +124,7 @@ impl Progress {
             // Every namespace has such an event, and they all say the same.
             Event::Lease { state: LeaseState::Waiting, .. } => {
                 let line = self.line(event);
-                if lock(&self.said).is_new(&line) {
+                if lock(&self.messages).is_new(&line) {
                     self.info(line);
                 }
             }
@@ -141,12 +141,12 @@ impl Progress {
             Event::Note { .. } if self.planning => {}
             Event::Finding { severity: Severity::Stop, .. } => {}
             _ if self.verbose() => self.write(events::level(event), self.line(event)),
-            _ => lock(&self.said).add(event),
+            _ => lock(&self.messages).add(event),
         }
     }
 
     fn say_together(&self) {
-        let lines = lock(&self.said).take();
+        let lines = lock(&self.messages).take();
         lines.into_iter().for_each(|(level, line)| self.write(level, line));
     }
 
@@ -162,7 +162,7 @@ impl Progress {
     /// Thousands of objects get no line each, except with `-v`.
     fn object(&self, event: &Event, verb: Verb) {
         let far = match &mut *lock(&self.phase) {
-            Some(tally) => tally.count(verb),
+            Some(progress) => progress.count(verb),
             None => {
                 *lock(&self.undone).entry(verb).or_default() += 1;
                 None
@@ -180,8 +180,8 @@ impl Progress {
     }
 
     fn phase_begun(&self, event: &Event, phase: Phase, objects: usize) {
-        *lock(&self.phase) = Some(Tally::new(phase, objects));
-        if self.output.manner().bars {
+        *lock(&self.phase) = Some(PhaseProgress::new(phase, objects));
+        if self.output.settings().bars {
             self.raise_bar(phase, objects);
         } else {
             self.info(self.line(event));
@@ -206,7 +206,7 @@ impl Progress {
 
     fn phase_done(&self, milliseconds: u64) {
         self.lower_bar();
-        let done = lock(&self.phase).take().map(|tally| tally.ended(milliseconds));
+        let done = lock(&self.phase).take().map(|progress| progress.ended(milliseconds));
         done.into_iter().for_each(|line| self.info(line));
     }
 
@@ -226,7 +226,7 @@ impl Watcher for Progress {
             Event::UnderWay { status } => lock(&self.under_way).push(MoveStatus::clone(status)),
             _ => {}
         }
-        match self.output.manner().log {
+        match self.output.settings().log {
             LogFormat::Json => self.output.json_event(&event, &self.line(&event)),
             LogFormat::Text => self.show(&event),
         }

@@ -7,7 +7,7 @@ use pivot_core::record::{Finished, Record};
 use pivot_core::refusal::some_of;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Side};
-use pivot_engine::TakenBack;
+use pivot_engine::RolledBack;
 use pivot_engine::{Leftover, LockStatus, MoveStatus, Report, Status};
 
 use super::lines;
@@ -96,9 +96,9 @@ fn phases(report: &Report) -> Text {
 }
 
 /// A move that was rolled back.
-pub(crate) fn taken_back(taken: &TakenBack, (source, target): (&str, &str)) -> Text {
+pub(crate) fn rolled_back(rolled_back: &RolledBack, (source, target): (&str, &str)) -> Text {
     let mut text = Text::default();
-    let (resumed, removed) = (count(taken.resumed, "object"), count(taken.removed, "object"));
+    let (resumed, removed) = (count(rolled_back.resumed, "object"), count(rolled_back.removed, "object"));
     text.strong("Rolled back:", format!("{resumed} resumed in {source}, {removed} removed from {target}"));
     text
 }

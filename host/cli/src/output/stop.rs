@@ -13,7 +13,7 @@ const REFUSALS: usize = 20;
 
 /// How much was already printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum AlreadyShown {
     /// Nothing.
     Nothing,
     /// The refusals, as part of the plan.
@@ -101,20 +101,20 @@ fn more(others: &[&Key], names: usize) -> String {
 
 impl Output {
     /// Reports a stop to people; `next` are whole commands.
-    pub(crate) fn stopped(&self, stop: &Stop, told: Told, next: &[String]) {
-        let all = self.manner.verbose > 0;
+    pub(crate) fn stopped(&self, stop: &Stop, shown: AlreadyShown, next: &[String]) {
+        let all = self.settings.verbose > 0;
         let mut text = failure_text(stop, all, ALL);
-        if told != Told::Refusals {
+        if shown != AlreadyShown::Refusals {
             text.append(refusal_lines(refusals(&stop.failure), all));
         }
         self.fail(text);
         self.alternatives("fix: ", stop.remedies().iter().map(remedies::text));
-        self.standing(&stop.standing, next);
+        self.state(&stop.state, next);
     }
 
     /// Prints what state both sides are in, and what to type.
-    pub(crate) fn standing(&self, standing: &str, next: &[String]) {
-        self.say(format!("state: {standing}"));
+    pub(crate) fn state(&self, state: &str, next: &[String]) {
+        self.say(format!("state: {state}"));
         self.alternatives("next:", next.iter().cloned());
     }
 

@@ -5,7 +5,7 @@ mod results;
 #[path = "../../tests/schemas/mod.rs"]
 mod schemas;
 mod size;
-mod standing;
+mod status;
 
 use expect_test::{Expect, expect};
 use pivot_core::hooks::Severity;
@@ -416,14 +416,14 @@ fn nor_in_what_stopped_a_move() {
             failure,
             phase: None,
             exit: Exit::PartWay,
-            standing: text.into(),
+            state: text.into(),
             next: Vec::new(),
             move_id: None,
             times: Vec::new(),
             done: Default::default(),
         };
         let (output, _, err) = output(0, LogFormat::Text);
-        output.stopped(&stop, Told::Nothing, &[text.into()]);
+        output.stopped(&stop, AlreadyShown::Nothing, &[text.into()]);
         let document = serde_json::to_value(ErrorDocument::stop(&stop, Vec::new())).unwrap();
         (err.text(), document["message"].as_str().unwrap().to_owned())
     };
@@ -467,9 +467,14 @@ fn nor_in_what_stopped_a_move() {
 #[test]
 fn nor_on_a_bar() {
     let (out, err) = (testing::Written::default(), testing::Written::default());
-    let manner =
-        Manner { format: OutputFormat::Text, log: LogFormat::Text, verbose: 0, quiet: false, bars: true };
-    let output = Output::new(manner, Box::new(out), Box::new(err));
+    let settings = OutputSettings {
+        format: OutputFormat::Text,
+        log: LogFormat::Text,
+        verbose: 0,
+        quiet: false,
+        bars: true,
+    };
+    let output = Output::new(settings, Box::new(out), Box::new(err));
     let progress = Progress::new(output, SIDES, false);
     progress.event(Event::PhaseBegun { phase: Phase::Copied, objects: 1 });
     let (verb, side, phase) = (Verb::Created, Side::Target, Phase::Copied);

@@ -13,7 +13,7 @@ use crate::output::Text;
 
 /// The plugins of a move.
 #[derive(Default)]
-struct Found {
+struct LoadedPlugins {
     /// The plugins that take part.
     called: Vec<Arc<dyn Hooks>>,
     /// The plugins that are installed but not enabled, each with its version.
@@ -21,7 +21,7 @@ struct Found {
 }
 
 /// Plugins that are still loading.
-pub(crate) struct Loading(Shared<BoxFuture<'static, Result<Arc<Found>, Text>>>);
+pub(crate) struct Loading(Shared<BoxFuture<'static, Result<Arc<LoadedPlugins>, Text>>>);
 
 impl Loading {
     /// Starts loading the plugins of the given directory; without one there are none.
@@ -31,7 +31,7 @@ impl Loading {
         let task = tokio::spawn(async move {
             let loaded = read(&directory, unlocked).await?;
             let called = loaded.plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>);
-            Ok(Arc::new(Found { called: called.collect(), disabled: switched_off(&loaded.disabled) }))
+            Ok(Arc::new(LoadedPlugins { called: called.collect(), disabled: switched_off(&loaded.disabled) }))
         });
         let panicked = "the task that loads plugins panicked; this is a bug in pivot-host, please report it";
         Self(task.map(|ended| ended.unwrap_or_else(|_| Err(panicked.into()))).boxed().shared())
@@ -41,12 +41,12 @@ impl Loading {
         Self(future::ready(Ok(Arc::default())).boxed().shared())
     }
 
-    /// The plugins that take part, for the engine to wait for; the others are passed to `tell` once they are known.
-    pub(crate) fn called(&self, tell: impl FnOnce(&[String]) + Send + 'static) -> Plugins {
+    /// The plugins that take part, for the engine to wait for; the others are passed to `report_disabled` once they are known.
+    pub(crate) fn called(&self, report_disabled: impl FnOnce(&[String]) + Send + 'static) -> Plugins {
         let loading = self.0.clone();
         Plugins::loading(async move {
             let found = loading.await.ok()?;
-            tell(&found.disabled);
+            report_disabled(&found.disabled);
             Some(found.called.clone())
         })
     }

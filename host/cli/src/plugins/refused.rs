@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::output::Text;
 
 /// All problems with the plugins of a directory.
-pub(super) fn told(directory: &Path, errors: &[LoadError]) -> Text {
+pub(super) fn text(directory: &Path, errors: &[LoadError]) -> Text {
     match errors {
         [one] => words(one, &directory.join(&one.who.file)).collect(),
         many => {
@@ -90,8 +90,8 @@ mod tests {
               - the hook check
               - to probe any of *:6385
             `pivot-host plugin inspect 'my plugins/hosts.wasm'` shows a section that grants it"]]
-        .assert_eq(&told(Path::new("my plugins"), std::slice::from_ref(&hosts)).message());
-        assert_eq!(type_commands(&told(Path::new("it's mine"), &[hosts]).message()), 1);
+        .assert_eq(&text(Path::new("my plugins"), std::slice::from_ref(&hosts)).message());
+        assert_eq!(type_commands(&text(Path::new("it's mine"), &[hosts]).message()), 1);
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
         let command = "pivot-host plugin lock --grant 'my plugins/hosts.wasm'".to_owned();
         let named =
             |locked| Refused::NameGranted { name: "hosts".to_owned(), locked, command: command.clone() };
-        let told = |locked| told(Path::new("my plugins"), &[error("hosts", named(locked))]).message();
+        let told = |locked| text(Path::new("my plugins"), &[error("hosts", named(locked))]).message();
         let other = told(Some("ab".repeat(32)));
         expect!["plugin hosts (hosts.wasm): calls itself hosts, and plugins.toml enables [plugins.hosts] for the file that was locked as sha256 abababababab…; nothing was written. Inspect the file; if it is to have those grants, `pivot-host plugin lock --grant 'my plugins/hosts.wasm'`"]
         .assert_eq(&other);
@@ -122,6 +122,6 @@ mod tests {
                   - the hook check
                 `pivot-host plugin inspect d/hosts.wasm` shows a section that grants it
               - plugin gone (gone.wasm): is named in plugins.lock, but no file is this plugin; restore it, or remove it from plugins.lock"#]]
-        .assert_eq(&told(Path::new("d"), &[hosts, gone]).message());
+        .assert_eq(&text(Path::new("d"), &[hosts, gone]).message());
     }
 }

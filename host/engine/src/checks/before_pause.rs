@@ -18,7 +18,6 @@ use pivot_core::{GroupKind, Key, Kind, Side, names};
 use pivot_places::PlaceError;
 use serde::Deserialize;
 
-use crate::base::Base;
 use crate::checks::dry_run;
 use crate::checks::existing::{self, Used};
 use crate::checks::rights;
@@ -29,13 +28,14 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::evidence;
 use crate::phases::namespaces::{self, Labels, Namespaces};
-use crate::phases::reading;
+use crate::phases::read_only_source;
 use crate::plugins::calls;
 use crate::requests::listing::{self, Listed};
 use crate::requests::side_by_side::EMPTY_LISTS;
+use crate::snapshot::Snapshot;
 
 /// What the checks learned about the target.
-pub(crate) struct Ahead {
+pub(crate) struct TargetState {
     /// Objects that need not be created.
     pub(crate) used: Used,
     pub(crate) namespaces: Namespaces,
@@ -44,7 +44,7 @@ pub(crate) struct Ahead {
 }
 
 /// What the first reading of the source returned beside the plan.
-pub(crate) struct Beside {
+pub(crate) struct FirstReads {
     /// The source's providers.
     pub(crate) providers: Vec<Provider>,
     /// Namespaces of the target, looked up at the same time.
@@ -52,41 +52,51 @@ pub(crate) struct Beside {
 }
 
 /// Runs all checks.
-pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead, Failure> {
-    let mut refusals = base.plan.refusals.clone();
-    let handled = cared_for(job, base);
-    refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
-    refusals.extend(unusable(&base.inventory, &base.plan));
+pub(crate) async fn all(
+    job: &Job,
+    snapshot: &Snapshot,
+    first_reads: &FirstReads,
+) -> Result<TargetState, Failure> {
+    let mut refusals = snapshot.plan.refusals.clone();
+    let handled = handled_kinds(job, snapshot);
+    refusals.extend(preflight(
+        &snapshot.inventory,
+        &snapshot.plan,
+        &job.options.scope,
+        Some(&job.move_id),
+        &handled,
+    ));
+    refusals.extend(unusable(&snapshot.inventory, &snapshot.plan));
     if job.target.can().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
-        refusals.extend(served_versions(&base.plan, &base.inventory, &target_kinds));
+        refusals.extend(served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
     } else {
-        refusals.extend(same_file(&base.plan));
+        refusals.extend(same_file(&snapshot.plan));
     }
-    refusals.extend(evidence::possible(job, base)?);
-    refusals.extend(lives_on(job));
-    refusals.extend(reading::blocked(job, base)?);
+    refusals.extend(evidence::possible(job, snapshot)?);
+    refusals.extend(source_may_be_running(job));
+    refusals.extend(read_only_source::blocked(job, snapshot)?);
     // If objects can't be created at all, the other checks are meaningless.
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
     }
     let nothing_known = BTreeSet::new();
     let target = async {
-        let mut namespaces = beside.namespaces.clone();
-        namespaces.look(job, base).await?;
+        let mut namespaces = first_reads.namespaces.clone();
+        namespaces.look_up(job, snapshot).await?;
         let missing = namespaces.missing();
         let (rights, unfit, labels) = tokio::try_join!(
-            rights::missing(job, base, !missing.is_empty()),
-            dry_run::ask(job, base, &nothing_known, &missing),
+            rights::missing(job, snapshot, !missing.is_empty()),
+            dry_run::ask(job, snapshot, &nothing_known, &missing),
             async { Ok(namespaces::labels(job, &missing).await) }
         )?;
         Ok((namespaces, labels, rights, unfit))
     };
     let (providers, bystanders, (namespaces, labels, rights, unfit), (used, foreign), node) = tokio::try_join!(
-        target_providers(job, base, &beside.providers),
-        bystanders(job, base),
+        target_providers(job, snapshot, &first_reads.providers),
+        bystanders(job, snapshot),
         target,
-        existing::look(job, base),
+        existing::find(job, snapshot),
         schedulable_node(job),
     )?;
     refusals.extend(providers);
@@ -94,7 +104,7 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     refusals.extend(rights);
     refusals.extend(foreign);
     if let Some(warning) = node {
-        job.tell(warning);
+        job.report(warning);
     }
     // A refusal by the target's server mostly follows from the others: an older provider, a missing right.
     if refusals.is_empty() && used.is_empty() {
@@ -102,17 +112,17 @@ pub(crate) async fn all(job: &Job, base: &Base, beside: &Beside) -> Result<Ahead
     } else if refusals.is_empty() {
         // Objects used unchanged are not created: the dry run asks about others of their kind.
         let known = used.keys().cloned().collect();
-        refusals.extend(dry_run::ask(job, base, &known, &namespaces.missing()).await?);
+        refusals.extend(dry_run::ask(job, snapshot, &known, &namespaces.missing()).await?);
     }
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
     }
-    calls::gate(job, &base.scene(), Point::BeforePause).await?;
-    Ok(Ahead { used, namespaces, labels })
+    calls::gate(job, &snapshot.plugin_view(), Point::BeforePause).await?;
+    Ok(TargetState { used, namespaces, labels })
 }
 
 /// Refuses to run clusters that may still be running elsewhere.
-fn lives_on(job: &Job) -> Option<Refusal> {
+fn source_may_be_running(job: &Job) -> Option<Refusal> {
     let danger = job.source.can().may_live_on && job.target.can().has_controllers;
     (danger && !job.options.scope.source_is_off).then(|| Refusal {
         code: "source-may-live-on",
@@ -129,37 +139,51 @@ fn lives_on(job: &Job) -> Option<Refusal> {
 
 /// The kinds that can move safely. In a directory nothing acts on a copy, which keeps its status, and the source stays in
 /// service, so no kind is at risk.
-fn cared_for(job: &Job, base: &Base) -> BTreeSet<GroupKind> {
-    let kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone());
+fn handled_kinds(job: &Job, snapshot: &Snapshot) -> BTreeSet<GroupKind> {
+    let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone());
     if job.target.can().has_controllers { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
 }
 
 /// The same checks for objects that appeared between the first list and the one after the pause.
-pub(crate) async fn newcomers(job: &Job, base: &Base, known: &BTreeSet<Key>) -> Result<(), Failure> {
-    let mut refusals = base.plan.refusals.clone();
-    let handled = cared_for(job, base);
-    refusals.extend(preflight(&base.inventory, &base.plan, &job.options.scope, Some(&job.move_id), &handled));
-    refusals.extend(unusable(&base.inventory, &base.plan));
-    if refusals.is_empty() && base.plan.steps.iter().any(|step| !known.contains(&step.key)) {
+pub(crate) async fn check_new_objects(
+    job: &Job,
+    snapshot: &Snapshot,
+    known: &BTreeSet<Key>,
+) -> Result<(), Failure> {
+    let mut refusals = snapshot.plan.refusals.clone();
+    let handled = handled_kinds(job, snapshot);
+    refusals.extend(preflight(
+        &snapshot.inventory,
+        &snapshot.plan,
+        &job.options.scope,
+        Some(&job.move_id),
+        &handled,
+    ));
+    refusals.extend(unusable(&snapshot.inventory, &snapshot.plan));
+    if refusals.is_empty() && snapshot.plan.steps.iter().any(|step| !known.contains(&step.key)) {
         let unfit = async {
-            let missing = Namespaces::of(job, base).await?.missing();
-            dry_run::ask(job, base, known, &missing).await
+            let missing = Namespaces::of(job, snapshot).await?.missing();
+            dry_run::ask(job, snapshot, known, &missing).await
         };
-        let ((_, foreign), unfit) = tokio::try_join!(existing::look(job, base), unfit)?;
+        let ((_, foreign), unfit) = tokio::try_join!(existing::find(job, snapshot), unfit)?;
         refusals.extend(foreign);
         refusals.extend(unfit);
     }
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
-async fn target_providers(job: &Job, base: &Base, source: &[Provider]) -> Result<Vec<Refusal>, Failure> {
+async fn target_providers(
+    job: &Job,
+    snapshot: &Snapshot,
+    source: &[Provider],
+) -> Result<Vec<Refusal>, Failure> {
     let Some(kind) = job.kinds.target.get(&GroupKind::new(names::GROUP_CLUSTERCTL, "Provider")) else {
-        return Ok(check_or_nothing(job, source, &[], base));
+        return Ok(check_or_nothing(job, source, &[], snapshot));
     };
     let listing = match job.target.list(kind, None).await {
         Ok(listing) => listing,
         Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
-            job.tell(Event::warning(
+            job.report(Event::warning(
                 "providers-unreadable",
                 format!("the target's providers can't be listed, so they are not checked: {why}"),
             ));
@@ -171,36 +195,41 @@ async fn target_providers(job: &Job, base: &Base, source: &[Provider]) -> Result
     for object in &listing.objects {
         providers.push(Provider::from_object(object).map_err(|error| Failure::Object(Side::Target, error))?);
     }
-    Ok(check_or_nothing(job, source, &providers, base))
+    Ok(check_or_nothing(job, source, &providers, snapshot))
 }
 
-fn check_or_nothing(job: &Job, source: &[Provider], target: &[Provider], base: &Base) -> Vec<Refusal> {
+fn check_or_nothing(
+    job: &Job,
+    source: &[Provider],
+    target: &[Provider],
+    snapshot: &Snapshot,
+) -> Vec<Refusal> {
     if job.target.can().has_controllers {
-        check_providers(source, target, &base.namespaces())
+        check_providers(source, target, &snapshot.namespaces())
     } else {
         Vec::new()
     }
 }
 
 /// Checks once more, right before the point of no return, whether anything would be garbage-collected.
-pub(crate) async fn nobody_lost(job: &Job, base: &Base) -> Result<(), Failure> {
-    let refusals = bystanders(job, base).await?;
+pub(crate) async fn check_no_dependents_lost(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+    let refusals = bystanders(job, snapshot).await?;
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
 /// Everything else in the source that could be garbage-collected with the deleted objects.
-async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
+async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
     // Nothing is deleted from a directory, nor from a source that is copied into one.
     if !job.hands_over() {
         return Ok(Vec::new());
     }
-    let moved = base.plan.steps.iter().filter(|step| step.fate == Fate::Move);
+    let moved = snapshot.plan.steps.iter().filter(|step| step.fate == Fate::Move);
     let namespaces: BTreeSet<String> = moved.filter_map(|step| step.key.namespace.clone()).collect();
     // Other namespaces, from which a plugin may have brought objects, were not read completely.
     let (inside, outside): (BTreeSet<String>, BTreeSet<String>) =
         namespaces.into_iter().partition(|namespace| job.options.scope.includes(Some(namespace)));
     let wishes = planning::wishes(&job.plugins);
-    let there: BTreeSet<&GroupKind> = base.inventory.keys().iter().map(|key| &key.group_kind).collect();
+    let there: BTreeSet<&GroupKind> = snapshot.inventory.keys().iter().map(|key| &key.group_kind).collect();
     let known = |kind: &Kind| there.contains(&kind.group_kind) && is_read(kind, &wishes);
     let kinds = || job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
     let mut wanted = listing::collections(kinds().filter(|kind| !known(kind)), &inside);
@@ -212,14 +241,14 @@ async fn bystanders(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
             let text = format!(
                 "{gk} can't be listed in namespace {namespace} of the source, so it is not known whether any depend on what is deleted"
             );
-            job.tell(Event::warning("dependents-unreadable", text));
+            job.report(Event::warning("dependents-unreadable", text));
         }
         found.extend(listed.known().into_iter().map(|meta| Bystander { kind: kind.clone(), meta }));
     }
     let read =
-        base.inventory.objects().iter().map(|o| Bystander { kind: o.kind.clone(), meta: o.meta.clone() });
+        snapshot.inventory.objects().iter().map(|o| Bystander { kind: o.kind.clone(), meta: o.meta.clone() });
     let all: Vec<Bystander> = read.chain(found).collect();
-    Ok(collateral(&base.plan, &job.options.scope, &base.relations, &all))
+    Ok(collateral(&snapshot.plan, &job.options.scope, &snapshot.relations, &all))
 }
 
 /// A cluster without a node that accepts Pods can't run the controllers that the moved objects need.

@@ -13,26 +13,26 @@ use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::{Key, Side, body};
 use pivot_places::{Change, PlaceError};
 
-use crate::base::Base;
 use crate::job::Job;
 use crate::options::DryRun;
 use crate::outcome::failure::Failure;
 use crate::phases::copy;
 use crate::plugins::calls;
 use crate::requests::side_by_side::{self, DRY_RUNS};
+use crate::snapshot::Snapshot;
 
 /// The namespace to ask in for objects whose own doesn't exist yet.
-const ELSEWHERE: &str = "default";
+const STAND_IN_NAMESPACE: &str = "default";
 
 /// Asks about the plan's objects except those in `known`; `missing` are the namespaces that the target lacks.
 pub(crate) async fn ask(
     job: &Job,
-    base: &Base,
+    snapshot: &Snapshot,
     known: &BTreeSet<Key>,
     missing: &BTreeSet<String>,
 ) -> Result<Vec<Refusal>, Failure> {
-    let new = || base.plan.steps.iter().filter(|step| !known.contains(&step.key));
-    let adapted = rehearse(job, base, new()).await?;
+    let new = || snapshot.plan.steps.iter().filter(|step| !known.contains(&step.key));
+    let adapted = call_pure_hooks(job, snapshot, new()).await?;
     if !job.target.can().judges {
         return Ok(Vec::new());
     }
@@ -41,7 +41,7 @@ pub(crate) async fn ask(
     let asked: Vec<&Step> = new()
         .filter(|step| kinds.insert(&step.key.group_kind) || every || adapted.contains(&step.key))
         .collect();
-    let answers = asked.into_iter().map(|step| ask_one(job, base, step, missing).boxed());
+    let answers = asked.into_iter().map(|step| ask_one(job, snapshot, step, missing).boxed());
     let refusals = side_by_side::all(DRY_RUNS, answers.collect()).await?;
     let mut refusals: Vec<Refusal> = refusals.into_iter().flatten().collect();
     refusals.sort_by(|a, b| a.object.cmp(&b.object));
@@ -50,14 +50,14 @@ pub(crate) async fn ask(
 
 /// Calls plugins' pure hooks once for every object, so that a conflict or a patch out of bounds shows before the pause. Returns
 /// the objects that some plugin changes; for a plugin that sees every object, any object may be one.
-async fn rehearse<'a>(
+async fn call_pure_hooks<'a>(
     job: &Job,
-    base: &Base,
+    snapshot: &Snapshot,
     steps: impl Iterator<Item = &'a Step>,
 ) -> Result<BTreeSet<&'a Key>, Failure> {
     let mut adapted = BTreeSet::new();
     for step in steps {
-        let object = base.object(step)?;
+        let object = snapshot.object(step)?;
         calls::patch(&job.plugins, Hook::Hold, object, None).await?;
         if calls::patch(&job.plugins, Hook::Adapt, object, None).await?.is_some() {
             adapted.insert(&step.key);
@@ -68,11 +68,11 @@ async fn rehearse<'a>(
 
 async fn ask_one(
     job: &Job,
-    base: &Base,
+    snapshot: &Snapshot,
     step: &Step,
     missing: &BTreeSet<String>,
 ) -> Result<Option<Refusal>, Failure> {
-    let object = base.object(step)?;
+    let object = snapshot.object(step)?;
     let kind = &job.kind_of_copy(object)?;
     // Owners don't exist yet; only the references' shape matters here.
     let owners: Vec<_> = object.meta.owner_references.clone();
@@ -80,7 +80,7 @@ async fn ask_one(
     if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
         && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
     {
-        *namespace = ELSEWHERE.into();
+        *namespace = STAND_IN_NAMESPACE.into();
     }
     let refusal = |code, message: String, remedy: &str| {
         let (message, remedy) = match &adapted {

@@ -14,25 +14,25 @@ use pivot_core::shell::kubectl;
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{Key, Meta, Object, Side, Uid, body};
 
-use crate::base::Base;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::requests::listing;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
+use crate::snapshot::Snapshot;
 
 /// Objects that need not be created: they exist and stay unchanged.
 pub(crate) type Used = BTreeMap<Key, Uid>;
 
 /// Looks up every name that is to be created.
-pub(crate) async fn look(job: &Job, base: &Base) -> Result<(Used, Vec<Refusal>), Failure> {
-    let there = metas(job, base, Side::Target).await?;
+pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<(Used, Vec<Refusal>), Failure> {
+    let there = metas(job, snapshot, Side::Target).await?;
     let (mut used, mut refusals) = (Used::new(), Vec::new());
-    let taken = base.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
+    let taken = snapshot.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
     let theirs = taken.filter(|(_, meta)| !meta.marked(&job.move_id));
     let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, Verdict)> {
         async move {
-            let verdict = if shareable(base, step) {
-                judge(job, base, step).await?
+            let verdict = if shareable(snapshot, step) {
+                judge(job, snapshot, step).await?
             } else {
                 Verdict::Foreign(foreign(&step.key, meta))
             };
@@ -62,11 +62,11 @@ pub(crate) enum Verdict {
 }
 
 /// What to do about an object in the target that this move did not create.
-pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict, Failure> {
-    let kind = &job.kind_of_copy(base.object(step)?)?;
+pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result<Verdict, Failure> {
+    let kind = &job.kind_of_copy(snapshot.object(step)?)?;
     let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
-    if shareable(base, step) {
-        let differs = differences(base.object(step)?, &there)?;
+    if shareable(snapshot, step) {
+        let differs = differences(snapshot.object(step)?, &there)?;
         if differs.is_empty() || job.options.use_existing {
             return Ok(Verdict::Use(there.meta.uid));
         }
@@ -84,10 +84,10 @@ pub(crate) async fn judge(job: &Job, base: &Base, step: &Step) -> Result<Verdict
 
 /// Whether one object can serve several moves: objects kept in the source because others need them, and classes with their
 /// templates, which many Clusters use.
-fn shareable(base: &Base, step: &Step) -> bool {
+fn shareable(snapshot: &Snapshot, step: &Step) -> bool {
     let class = |key: &Key| is_cluster_class(&key.group_kind);
     let below_class =
-        || step.after.iter().filter_map(|&owner| base.plan.steps.get(owner)).any(|s| class(&s.key));
+        || step.after.iter().filter_map(|&owner| snapshot.plan.steps.get(owner)).any(|s| class(&s.key));
     let template = || !is_cluster(&step.key.group_kind) && below_class();
     matches!(step.fate, Fate::Keep(_)) || class(&step.key) || template()
 }
@@ -124,9 +124,13 @@ fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> 
 }
 
 /// The metadata of every object on a side with a name, kind and namespace of the plan.
-pub(crate) async fn metas(job: &Job, base: &Base, side: Side) -> Result<BTreeMap<Key, Meta>, Failure> {
+pub(crate) async fn metas(
+    job: &Job,
+    snapshot: &Snapshot,
+    side: Side,
+) -> Result<BTreeMap<Key, Meta>, Failure> {
     let mut wanted = Vec::new();
-    for (gk, namespaces) in base.places() {
+    for (gk, namespaces) in snapshot.places() {
         let kind = job.kind(side, &gk)?;
         wanted.extend(namespaces.into_iter().map(|namespace| (kind.clone(), namespace)));
     }

@@ -8,15 +8,19 @@ use pivot_core::plan::Fate;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_places::Access;
 
-use crate::base::Base;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::snapshot::Snapshot;
 
 /// Asks both API servers about everything that the run will do.
-pub(crate) async fn missing(job: &Job, base: &Base, makes_namespaces: bool) -> Result<Vec<Refusal>, Failure> {
+pub(crate) async fn missing(
+    job: &Job,
+    snapshot: &Snapshot,
+    makes_namespaces: bool,
+) -> Result<Vec<Refusal>, Failure> {
     let mut asked: [BTreeSet<Access>; 2] = Default::default();
     let [source, target] = &mut asked;
-    for step in &base.plan.steps {
+    for step in &snapshot.plan.steps {
         let namespace = step.key.namespace.clone();
         let there = job.kind(Side::Source, &step.key.group_kind)?;
         let here = job.kind(Side::Target, &step.key.group_kind)?;

@@ -22,7 +22,7 @@ use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS, Work};
 
 /// Everything that was read from the source.
-pub(crate) struct Sight {
+pub(crate) struct SourceObjects {
     pub(crate) inventory: Inventory,
     /// Clusters of namespaces that don't move: they may share classes with Clusters that do.
     pub(crate) elsewhere: Vec<Object>,
@@ -37,7 +37,7 @@ pub(crate) async fn discover(
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     scope: &Scope,
     wishes: impl Future<Output = Result<Wishes, Failure>>,
-) -> Result<Sight, Failure> {
+) -> Result<SourceObjects, Failure> {
     let namespace = match &scope.namespaces {
         Namespaces::All => None,
         Namespaces::One(one) => Some(one.as_str()),
@@ -75,7 +75,7 @@ pub(crate) async fn discover(
     let inventory = Inventory::with_reached(objects, reached);
     let caution = caution.map(|text| ("classes-unreadable", text));
     let left = left_in_files(handle, kinds, &all, namespace).await?;
-    Ok(Sight { inventory, elsewhere, providers, cautions: caution.into_iter().chain(left).collect() })
+    Ok(SourceObjects { inventory, elsewhere, providers, cautions: caution.into_iter().chain(left).collect() })
 }
 
 /// Objects in files whose kinds the move doesn't read. A cluster may have such objects; files were copied to be moved.

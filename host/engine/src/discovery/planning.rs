@@ -10,7 +10,7 @@ use pivot_core::reach::{Wishes, is_shown};
 use pivot_core::relations::{Link, Need, Relations, Said};
 use pivot_core::scope::Scope;
 
-use crate::discovery::objects::Sight;
+use crate::discovery::objects::SourceObjects;
 use crate::outcome::failure::Failure;
 use crate::plugins::hooks::Hooks;
 
@@ -36,7 +36,7 @@ pub(crate) fn handled(
 
 /// Calls every plugin for every object that it wants to see and is allowed to see.
 pub(crate) async fn relate(
-    sight: &Sight,
+    source_objects: &SourceObjects,
     scope: &Scope,
     plugins: &[Arc<dyn Hooks>],
 ) -> Result<Relations, Failure> {
@@ -45,7 +45,7 @@ pub(crate) async fn relate(
         let description = plugin.describe();
         let name = &description.name;
         relations.reaches.insert(name.clone(), description.reach.clone());
-        for object in sight.inventory.objects() {
+        for object in source_objects.inventory.objects() {
             let wants = description.wants(Hook::Relate, &object.kind.group_kind);
             if !wants || !is_shown(object, scope, &description.reach) {
                 continue;
@@ -80,10 +80,10 @@ pub(crate) async fn relate(
 
 /// Makes the plan, and returns it with plugins' statements.
 pub(crate) async fn make(
-    sight: &Sight,
+    source_objects: &SourceObjects,
     scope: &Scope,
     plugins: &[Arc<dyn Hooks>],
 ) -> Result<(Plan, Relations), Failure> {
-    let relations = relate(sight, scope, plugins).await?;
-    Ok((plan(&sight.inventory, scope, &relations, &sight.elsewhere), relations))
+    let relations = relate(source_objects, scope, plugins).await?;
+    Ok((plan(&source_objects.inventory, scope, &relations, &source_objects.elsewhere), relations))
 }

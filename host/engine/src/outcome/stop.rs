@@ -7,9 +7,9 @@ use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
+use crate::outcome::change_counts::Counts;
 use crate::outcome::failure::{Exit, Failure};
 use crate::outcome::remedies;
-use crate::outcome::tally::Counts;
 
 /// A command that makes sense after a stop, for the same two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Stop {
     /// The exit code.
     pub exit: Exit,
     /// The state of both sides now.
-    pub standing: String,
+    pub state: String,
     /// The commands that make sense now, best first.
     pub next: Vec<Next>,
     /// The move that these commands are about; `None` if no move is under way.

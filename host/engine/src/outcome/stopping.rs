@@ -18,12 +18,12 @@ const ORPHAN: &str = "this command changed nothing; the source is authoritative 
 /// A failure before any move under way is known: the report can vouch only for this command.
 pub(crate) fn unknown(failure: Failure) -> Stop {
     let (exit, next) = (exit_untouched(&failure), next_untouched(&failure));
-    let standing = match failure {
+    let state = match failure {
         Failure::Stale(_) => STALE,
         Failure::Orphan(_) => ORPHAN,
         _ => "nothing is changed on either side by this command; a move begun earlier is where it was",
     };
-    stop_with(failure, None, exit, standing, next)
+    stop_with(failure, None, exit, state, next)
 }
 
 /// The same for a command about a move.
@@ -37,7 +37,7 @@ pub(crate) fn unread(failure: Failure) -> Stop {
 
 /// A failure while no move is under way, before one was begun.
 fn untouched(failure: Failure) -> Stop {
-    Stop { standing: "nothing is changed on either side".to_owned(), ..unknown(failure) }
+    Stop { state: "nothing is changed on either side".to_owned(), ..unknown(failure) }
 }
 
 /// A command that can't apply to the move under way: it changed nothing, and the move is in the same state as before.
@@ -51,9 +51,9 @@ fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
         (true, true) => vec![Next::ResumeWithoutSource],
         (false, true) => vec![Next::Rollback],
     };
-    let (move_id, standing) = (&active.journal.record.move_id, standing(active, phase));
-    let standing = format!("this command changed nothing; move {move_id} is in phase {phase}: {standing}");
-    stop_with(failure, Some(phase), exit, standing, next)
+    let (move_id, state) = (&active.journal.record.move_id, state_of_sides(active, phase));
+    let state = format!("this command changed nothing; move {move_id} is in phase {phase}: {state}");
+    stop_with(failure, Some(phase), exit, state, next)
 }
 
 /// Between places without records, only the target shows what was written, and the same command continues from there.
@@ -62,8 +62,8 @@ fn unwritten(failure: Failure, phase: Phase) -> Stop {
         Exit::Refused | Exit::Unexpected => Exit::PartWay,
         other => other,
     };
-    let standing = "the source is as it was; the target holds a partial copy: run the same command again to continue, or delete it";
-    stop_with(failure, Some(phase), exit, standing.to_owned(), Vec::new())
+    let state = "the source is as it was; the target holds a partial copy: run the same command again to continue, or delete it";
+    stop_with(failure, Some(phase), exit, state.to_owned(), Vec::new())
 }
 
 fn next_untouched(failure: &Failure) -> Vec<Next> {
@@ -84,7 +84,7 @@ fn next_untouched(failure: &Failure) -> Vec<Next> {
 }
 
 /// The state of both sides, by phase.
-fn standing(active: &ActiveMove, phase: Phase) -> &'static str {
+fn state_of_sides(active: &ActiveMove, phase: Phase) -> &'static str {
     if active.journal.record.is_of_files() {
         return match phase {
             Phase::Checked | Phase::Paused => "nothing is changed on either side",
@@ -131,7 +131,7 @@ fn exit_untouched(failure: &Failure) -> Exit {
 pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
     let stop = undone(active, failure).await;
     let move_id = active.journal.is_written().then(|| active.job.move_id.clone());
-    Stop { times: active.times.clone(), done: active.job.tally.counts(), move_id, ..stop }
+    Stop { times: active.times.clone(), done: active.job.change_counts.counts(), move_id, ..stop }
 }
 
 async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
@@ -155,12 +155,12 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         return unknown(failure);
     }
     if matches!(failure, Failure::Undecided(_)) {
-        let standing = if active.journal.record.is_of_files() {
+        let state = if active.journal.record.is_of_files() {
             "it is not known whether the move is committed; the files are as they were; the target is complete, and paused"
         } else {
             "it is not known whether the move is committed; both sides are complete, and paused by this move"
         };
-        return stop_with(failure, Some(phase), Exit::PastCommit, standing, vec![Next::Resume]);
+        return stop_with(failure, Some(phase), Exit::PastCommit, state, vec![Next::Resume]);
     }
     // A refused command about a move is not a stop of that move.
     if matches!(
@@ -174,7 +174,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
             failure,
             Some(phase),
             signal.unwrap_or(Exit::PastCommit),
-            standing(active, phase),
+            state_of_sides(active, phase),
             vec![Next::Resume],
         );
     }
@@ -184,7 +184,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
             failure,
             Some(phase),
             signal.unwrap_or(Exit::PartWay),
-            standing(active, phase),
+            state_of_sides(active, phase),
             next,
         );
     }
@@ -193,22 +193,22 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
             failure,
             Some(phase),
             Exit::PartWay,
-            standing(active, phase),
+            state_of_sides(active, phase),
             vec![Next::Status, Next::Resume, Next::Rollback],
         );
     }
-    match active.take_back().await {
+    match active.roll_back().await {
         Ok(_) => {
             let timed_out = matches!(failure, Failure::TimedOut(_));
             let exit = signal.unwrap_or(if timed_out { Exit::Timeout } else { Exit::Refused });
-            let standing = "the source was paused and is un-paused again; nothing is in the target";
-            stop_with(failure, Some(phase), exit, standing, Vec::new())
+            let state = "the source was paused and is un-paused again; nothing is in the target";
+            stop_with(failure, Some(phase), exit, state, Vec::new())
         }
         Err(trouble) => {
-            let standing = format!(
+            let state = format!(
                 "the source is complete, and part of it is still paused: un-pausing it failed too ({trouble}); nothing is in the target"
             );
-            stop_with(failure, Some(phase), Exit::PartWay, standing, vec![Next::Rollback, Next::Resume])
+            stop_with(failure, Some(phase), Exit::PartWay, state, vec![Next::Rollback, Next::Resume])
         }
     }
 }
@@ -218,10 +218,10 @@ fn stop_with(
     failure: Failure,
     phase: Option<Phase>,
     exit: Exit,
-    standing: impl Into<String>,
+    state: impl Into<String>,
     next: Vec<Next>,
 ) -> Stop {
-    let standing = standing.into();
+    let state = state.into();
     let (times, done, move_id) = (Vec::new(), Default::default(), None);
-    Stop { failure, phase, exit, standing, next, move_id, times, done }
+    Stop { failure, phase, exit, state, next, move_id, times, done }
 }

@@ -13,7 +13,6 @@ use pivot_core::{Key, Meta, Object, Side, Uid};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::json;
 
-use crate::base::Base;
 use crate::checks::before_pause;
 use crate::checks::existing::{self, Used};
 use crate::events::Verb;
@@ -21,28 +20,31 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::copy::{self, Copied, Copies};
 use crate::phases::pausing;
+use crate::snapshot::Snapshot;
 
 /// What one comparison of both sides found.
-pub(crate) enum Look {
+pub(crate) enum Comparison {
     /// The copy is complete and matches the source.
     Same,
     /// The source has changed.
-    Moved,
+    Changed,
 }
 
 /// Compares both sides with what was copied.
-pub(crate) async fn look(job: &Job, copies: &Copies) -> Result<Look, Failure> {
-    let base = &copies.base;
-    let (source, target) =
-        tokio::try_join!(existing::metas(job, base, Side::Source), existing::metas(job, base, Side::Target))?;
-    whole(copies, &target)?;
-    Ok(if unchanged(job, base, &source)? { Look::Same } else { Look::Moved })
+pub(crate) async fn compare(job: &Job, copies: &Copies) -> Result<Comparison, Failure> {
+    let snapshot = &copies.snapshot;
+    let (source, target) = tokio::try_join!(
+        existing::metas(job, snapshot, Side::Source),
+        existing::metas(job, snapshot, Side::Target)
+    )?;
+    check_complete(copies, &target)?;
+    Ok(if unchanged(job, snapshot, &source)? { Comparison::Same } else { Comparison::Changed })
 }
 
 /// Whether every copy exists, is the object that was created, is not being deleted, and has owners that exist.
-fn whole(copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
+fn check_complete(copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
     let uids: BTreeSet<&Uid> = here.values().map(|meta| &meta.uid).collect();
-    for step in &copies.base.plan.steps {
+    for step in &copies.snapshot.plan.steps {
         let copied = copies.made(step)?;
         let lost = |what: &str| Failure::Lost { object: step.key.clone(), fields: vec![what.to_owned()] };
         match here.get(&step.key) {
@@ -66,9 +68,9 @@ fn whole(copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
 }
 
 /// Whether exactly the copied objects are in the source, still in the state that was copied.
-fn unchanged(job: &Job, base: &Base, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
-    for step in &base.plan.steps {
-        let copied = &base.object(step)?.meta;
+fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
+    for step in &snapshot.plan.steps {
+        let copied = &snapshot.object(step)?.meta;
         let same = there
             .get(&step.key)
             .is_some_and(|now| now.uid == copied.uid && now.resource_version == copied.resource_version);
@@ -78,50 +80,51 @@ fn unchanged(job: &Job, base: &Base, there: &BTreeMap<Key, Meta>) -> Result<bool
     }
     // In namespaces that don't move, only referenced objects were read.
     let asked_for = |key: &&Key| job.options.scope.includes(key.namespace.as_deref());
-    Ok(there.keys().filter(asked_for).all(|key| base.inventory.by_key(key).is_some()))
+    Ok(there.keys().filter(asked_for).all(|key| snapshot.inventory.by_key(key).is_some()))
 }
 
 /// Brings the copies of an old reading of the source up to date with a new one. Returns whether anything other than versions had
 /// changed.
-pub(crate) async fn again(
+pub(crate) async fn bring_up_to_date(
     job: &Arc<Job>,
     old: &Copies,
-    base: &Arc<Base>,
+    snapshot: &Arc<Snapshot>,
 ) -> Result<(Arc<Copies>, bool), Failure> {
-    let known: BTreeSet<Key> = old.base.plan.steps.iter().map(|step| step.key.clone()).collect();
-    before_pause::newcomers(job, base, &known).await?;
+    let known: BTreeSet<Key> = old.snapshot.plan.steps.iter().map(|step| step.key.clone()).collect();
+    before_pause::check_new_objects(job, snapshot, &known).await?;
 
-    let kept: BTreeSet<&Uid> = base.plan.steps.iter().map(|step| &step.uid).collect();
+    let kept: BTreeSet<&Uid> = snapshot.plan.steps.iter().map(|step| &step.uid).collect();
     // Objects gone from the source are removed from the copy, dependents first.
     let mut changed = false;
-    for step in old.base.plan.steps.iter().rev().filter(|step| !kept.contains(&step.uid)) {
+    for step in old.snapshot.plan.steps.iter().rev().filter(|step| !kept.contains(&step.uid)) {
         if let Some(copied) = old.of(&step.uid).filter(|copied| !copied.used) {
             remove(job, &step.key, &copied.uid).await?;
-            job.tell_object(Phase::Copied, Verb::Removed, &step.key, Side::Target);
+            job.report_object(Phase::Copied, Verb::Removed, &step.key, Side::Target);
             changed = true;
         }
     }
-    let before: BTreeMap<&Uid, &Step> = old.base.plan.steps.iter().map(|step| (&step.uid, step)).collect();
+    let before: BTreeMap<&Uid, &Step> =
+        old.snapshot.plan.steps.iter().map(|step| (&step.uid, step)).collect();
     let mut still = BTreeMap::new();
     let mut used = Used::new();
-    for step in &base.plan.steps {
+    for step in &snapshot.plan.steps {
         let (Some(then), Some(copied)) = (before.get(&step.uid), old.of(&step.uid)) else { continue };
         if copied.used {
             used.insert(step.key.clone(), copied.uid.clone());
         }
-        if copied.used || !content_changed((&old.base, then), (base, step), copied)? {
+        if copied.used || !content_changed((&old.snapshot, then), (snapshot, step), copied)? {
             still.insert(step.uid.clone(), copied.clone());
         }
     }
-    let fresh = Arc::new(Copies::new(base, still));
+    let fresh = Arc::new(Copies::new(snapshot, still));
     changed |= fresh.incomplete();
     copy::all(job, &fresh, &Arc::new(used)).await?;
     Ok((fresh, changed))
 }
 
 fn content_changed(
-    (old, then): (&Base, &Step),
-    (new, step): (&Base, &Step),
+    (old, then): (&Snapshot, &Step),
+    (new, step): (&Snapshot, &Step),
     copied: &Copied,
 ) -> Result<bool, Failure> {
     let (before, now) = (old.object(then)?, new.object(step)?);
@@ -165,19 +168,19 @@ pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failur
 
 /// The objects to release, with their states, in order.
 pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Failure> {
-    let base = &copies.base;
-    let last = base.plan.steps.len().saturating_sub(1);
-    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); base.plan.steps.len()];
-    for (index, step) in base.plan.steps.iter().enumerate() {
+    let snapshot = &copies.snapshot;
+    let last = snapshot.plan.steps.len().saturating_sub(1);
+    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); snapshot.plan.steps.len()];
+    for (index, step) in snapshot.plan.steps.iter().enumerate() {
         for &owner in &step.after {
             if let Some(list) = dependents.get_mut(owner) {
                 list.push(last - index);
             }
         }
     }
-    let steps = base.plan.steps.iter().zip(dependents).rev();
+    let steps = snapshot.plan.steps.iter().zip(dependents).rev();
     let entries = steps.map(|(step, mut after)| {
-        let object = base.object(step)?;
+        let object = snapshot.object(step)?;
         let kind = job.kind(Side::Source, &step.key.group_kind)?;
         let copied = copies.made(step)?;
         let with_status = copied.restored;
@@ -199,7 +202,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             used: copied.used,
             no_finalizers: object.meta.finalizers.is_empty(),
             brought: step.is_brought(),
-            elsewhere: base.plan.is_elsewhere(step),
+            elsewhere: snapshot.plan.is_elsewhere(step),
             after,
         })
     });

@@ -12,7 +12,6 @@ use pivot_core::{Object, OwnerReference, Side, Uid, body, merge, pause};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
-use crate::base::Base;
 use crate::checks::existing::{self, Used, Verdict};
 use crate::events::Verb;
 use crate::job::Job;
@@ -20,6 +19,7 @@ use crate::outcome::failure::Failure;
 use crate::phases::pausing;
 use crate::plugins::calls::{self, Authors};
 use crate::requests::{ROUNDS, dataflow};
+use crate::snapshot::Snapshot;
 
 /// The result of copying an object.
 #[derive(Clone, Debug)]
@@ -34,17 +34,17 @@ pub(crate) struct Copied {
 
 /// One reading of the source, and the copies of its objects in the target.
 pub(crate) struct Copies {
-    pub(crate) base: Arc<Base>,
+    pub(crate) snapshot: Arc<Snapshot>,
     /// By the source's UIDs: a dependent's owner reference leads to the owner's copy.
     made: BTreeMap<Uid, OnceLock<Copied>>,
 }
 
 impl Copies {
     /// The copies of a reading, including those that are already made.
-    pub(crate) fn new(base: &Arc<Base>, mut known: BTreeMap<Uid, Copied>) -> Self {
+    pub(crate) fn new(snapshot: &Arc<Snapshot>, mut known: BTreeMap<Uid, Copied>) -> Self {
         let mut slot = |uid: &Uid| known.remove(uid).map_or_else(OnceLock::new, OnceLock::from);
-        let made = base.plan.steps.iter().map(|step| (step.uid.clone(), slot(&step.uid))).collect();
-        Self { base: base.clone(), made }
+        let made = snapshot.plan.steps.iter().map(|step| (step.uid.clone(), slot(&step.uid))).collect();
+        Self { snapshot: snapshot.clone(), made }
     }
 
     /// The copy of a step's object, or of any object that was read with it.
@@ -95,19 +95,19 @@ fn undo_in_files(job: &Job, object: &Object) -> Option<Value> {
 
 /// Copies every step of the plan that is not copied yet.
 pub(crate) async fn all(job: &Arc<Job>, copies: &Arc<Copies>, used: &Arc<Used>) -> Result<(), Failure> {
-    let after: Vec<Vec<usize>> = copies.base.plan.steps.iter().map(|step| step.after.clone()).collect();
+    let after: Vec<Vec<usize>> = copies.snapshot.plan.steps.iter().map(|step| step.after.clone()).collect();
     dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
         let (job, used, copies) = (job.clone(), used.clone(), copies.clone());
         async move {
             let bug = || Failure::Bug(format!("no step {index}"));
-            let step = copies.base.plan.steps.get(index).ok_or_else(bug)?;
+            let step = copies.snapshot.plan.steps.get(index).ok_or_else(bug)?;
             if copies.of(&step.uid).is_some() {
                 return Ok(());
             }
             let owners = owners(&job, step, &copies)?;
             let (copied, verb) = one(&job, step, &owners, &copies, &used).await?;
             copies.made.get(&step.uid).ok_or_else(bug)?.get_or_init(|| copied);
-            job.tell_object(Phase::Copied, verb, &step.key, Side::Target);
+            job.report_object(Phase::Copied, verb, &step.key, Side::Target);
             Ok(())
         }
     })
@@ -116,7 +116,7 @@ pub(crate) async fn all(job: &Arc<Job>, copies: &Arc<Copies>, used: &Arc<Used>) 
 
 /// The owner references of a copy: the source's, with the target's UIDs. Owners outside the set are left out.
 fn owners(job: &Job, step: &Step, copies: &Copies) -> Result<Vec<OwnerReference>, Failure> {
-    let object = copies.base.object(step)?;
+    let object = copies.snapshot.object(step)?;
     let mut owners = Vec::new();
     for reference in &object.meta.owner_references {
         let dropped = step.dropped_owners.iter().any(|owner| owner.uid == reference.uid);
@@ -146,7 +146,7 @@ async fn one(
     if let Some(uid) = used.get(&step.key) {
         return Ok((Copied { uid: uid.clone(), restored: false, used: true }, Verb::Used));
     }
-    let object = copies.base.object(step)?;
+    let object = copies.snapshot.object(step)?;
     let kind = &job.kind_of_copy(object)?;
     let (body, adapted) = body_of(job, object, owners).await?;
     let creating =
@@ -191,7 +191,7 @@ async fn over_existing(
     copies: &Copies,
     quoting: &impl Fn(PlaceError) -> PlaceError,
 ) -> Result<Existing, Failure> {
-    let kind = &job.kind_of_copy(copies.base.object(step)?)?;
+    let kind = &job.kind_of_copy(copies.snapshot.object(step)?)?;
     for _ in 0..ROUNDS {
         let Some(there) = job.target.get(kind, &step.key).await? else {
             match job.target.create(kind, body, Change::Real).await {
@@ -211,7 +211,7 @@ async fn over_existing(
             there.meta.owner_references.iter().any(|owner| ours(&owner.uid))
         };
         if !there.meta.marked(&job.move_id) && !below_ours() {
-            return match existing::judge(job, &copies.base, step).await? {
+            return match existing::judge(job, &copies.snapshot, step).await? {
                 Verdict::Use(uid) => Ok(Existing::Used(uid)),
                 Verdict::Gone => continue,
                 Verdict::Foreign(refusal) => Err(Failure::refused(refusal)),

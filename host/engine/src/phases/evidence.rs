@@ -16,7 +16,6 @@ use pivot_core::release::{Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
 
-use crate::base::Base;
 use crate::events::{Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -24,15 +23,16 @@ use crate::phases::live::Known;
 use crate::phases::{pausing, release};
 use crate::requests::side_by_side::{self, OBJECTS};
 use crate::requests::wait::{self, Enough, Wanted};
+use crate::snapshot::Snapshot;
 
 /// Refuses objects that could be deleted without any evidence that a controller took over.
-pub(crate) fn possible(job: &Job, base: &Base) -> Result<Vec<Refusal>, Failure> {
+pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
     if !job.hands_over() || job.options.no_wait {
         return Ok(Vec::new());
     }
     let mut moved = Vec::new();
-    for step in base.plan.steps.iter().filter(|step| step.fate == PlanFate::Move) {
-        let object = base.object(step)?;
+    for step in snapshot.plan.steps.iter().filter(|step| step.fate == PlanFate::Move) {
+        let object = snapshot.object(step)?;
         let asleep = asleep(job, object)?;
         moved.push(Moved { key: &step.key, object, asleep, held: pausing::holds(job, step) });
     }
@@ -74,7 +74,7 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
             "nobody waited for the target's controllers to take over {}",
             some_of(&unverified.iter().collect::<Vec<_>>(), 20)
         );
-        job.tell(Event::warning("unverified", text));
+        job.report(Event::warning("unverified", text));
     }
     if job.options.no_wait {
         return Ok(());
@@ -111,7 +111,7 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
         Err(Failure::TimedOut(missing)) if !deletes => {
             let missing = Awaited::lines(&missing, NAMES);
             let text = format!("the target's controllers have not taken over: {}", some_of(&missing, 3));
-            job.tell(Event::warning("unverified", text));
+            job.report(Event::warning("unverified", text));
             Ok(())
         }
         Err(Failure::TimedOut(missing)) => Err(Failure::NotTakenOver(missing)),

@@ -32,7 +32,7 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
                 // The copy carries the undo annotation that the source had when it was copied.
                 let known = copied.and_then(|copied| copied.get(&entry.key));
                 if pausing::resume(job, &job.target, kind, entry, known).await? {
-                    job.tell_object(Phase::Live, Verb::Resumed, &entry.key, Side::Target);
+                    job.report_object(Phase::Live, Verb::Resumed, &entry.key, Side::Target);
                 }
                 Ok(())
             }
@@ -45,7 +45,7 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
 
 /// Makes sure, before anything is deleted, that every copy still exists: no source object is given up for a copy that is gone, or
 /// for another object of its name.
-pub(crate) async fn copies_stand(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+pub(crate) async fn check_copies(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let released = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
         released().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();

@@ -12,13 +12,13 @@ use pivot_core::{GroupKind, Key, Kind, Side, names};
 use pivot_places::{Change, PlaceError};
 use serde_json::json;
 
-use crate::base::Base;
 use crate::discovery::kinds::Kinds;
 use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, NAMESPACES, Work};
+use crate::snapshot::Snapshot;
 
 /// The namespaces that were looked up, and whether they exist.
 #[derive(Clone, Debug, Default)]
@@ -55,19 +55,19 @@ impl Namespaces {
     }
 
     /// The namespaces of a plan.
-    pub(crate) async fn of(job: &Job, base: &Base) -> Result<Self, Failure> {
+    pub(crate) async fn of(job: &Job, snapshot: &Snapshot) -> Result<Self, Failure> {
         let mut all = Self::default();
-        all.look(job, base).await?;
+        all.look_up(job, snapshot).await?;
         Ok(all)
     }
 
     /// Looks up the plan's namespaces that were not looked up yet.
-    pub(crate) async fn look(&mut self, job: &Job, base: &Base) -> Result<(), Failure> {
+    pub(crate) async fn look_up(&mut self, job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
         if !job.target.can().judges {
             return Ok(());
         }
         let kind = job.core_kind(Side::Target, "", "Namespace")?;
-        let unknown = base.namespaces().into_iter().filter(|name| !self.looked_at.contains_key(name));
+        let unknown = snapshot.namespaces().into_iter().filter(|name| !self.looked_at.contains_key(name));
         if self.complete {
             let absent: Vec<_> = unknown.map(|name| (name, false)).collect();
             self.looked_at.extend(absent);
@@ -119,7 +119,7 @@ async fn labels_of(job: &Job, name: &str) -> BTreeMap<String, String> {
         Err(failure) => {
             let text =
                 format!("namespace {name} is made without the labels that it has in the source: {failure}");
-            job.tell(Event::warning("namespace-labels", text));
+            job.report(Event::warning("namespace-labels", text));
             BTreeMap::new()
         }
     }

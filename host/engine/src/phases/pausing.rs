@@ -20,7 +20,6 @@ use pivot_core::{GroupKind, Key, Kind, Object, Side, Uid, merge, names};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
-use crate::base::Base;
 use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -30,6 +29,7 @@ use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::requests::wait::{self, Wanted};
 use crate::requests::{ROUNDS, listing};
+use crate::snapshot::Snapshot;
 
 /// Whether an object gets a pause of its own.
 pub(crate) fn pauses(step: &Step) -> bool {
@@ -60,15 +60,15 @@ pub(crate) fn state(job: &Job, object: &Object) -> Pausing {
 }
 
 /// Pauses and holds what the plan says; returns how many objects that changed.
-pub(crate) async fn pause_all(job: &Job, base: &Base) -> Result<usize, Failure> {
+pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<usize, Failure> {
     let mut changed = 0;
     for held in [false, true] {
-        let steps = base
+        let steps = snapshot
             .plan
             .steps
             .iter()
             .filter(|step| if held { holds(job, step) } else { !holds(job, step) && pauses(step) });
-        let work = steps.map(|step| pause_one(job, base, step, pauses(step)).boxed());
+        let work = steps.map(|step| pause_one(job, snapshot, step, pauses(step)).boxed());
         let done = side_by_side::all(OBJECTS, work.collect()).await?;
         changed += done.into_iter().filter(|changed| *changed).count();
         job.safe_point()?;
@@ -106,9 +106,9 @@ pub(crate) async fn change(job: &Job, object: &Object, pauses: bool) -> Result<O
     Ok(Some(Change { patch: pause::with_undo(&before, change, &job.move_id), by }))
 }
 
-async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<bool, Failure> {
+async fn pause_one(job: &Job, snapshot: &Snapshot, step: &Step, pauses: bool) -> Result<bool, Failure> {
     let kind = job.kind(Side::Source, &step.key.group_kind)?;
-    let mut object = base.object(step)?.clone();
+    let mut object = snapshot.object(step)?.clone();
     for _ in 0..ROUNDS {
         let Some(Change { mut patch, by }) = change(job, &object, pauses).await? else { return Ok(false) };
         // The inverse is valid for this state only.
@@ -116,7 +116,7 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
         match job.source.patch(kind, &step.key, &patch).await {
             Ok(_) => {
                 let verb = if by.is_some() { Verb::Held } else { Verb::Paused };
-                job.tell_object(Phase::Paused, verb, &step.key, Side::Source);
+                job.report_object(Phase::Paused, verb, &step.key, Side::Source);
                 return Ok(true);
             }
             Err(PlaceError::Conflict(_)) => match job.source.get(kind, &step.key).await? {
@@ -139,13 +139,14 @@ async fn pause_one(job: &Job, base: &Base, step: &Step, pauses: bool) -> Result<
 }
 
 /// Waits until providers no longer block the plan's objects and controllers have acknowledged the pause.
-pub(crate) async fn acknowledged(job: &Job, base: &Base, left: Duration) -> Result<bool, Failure> {
+pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration) -> Result<bool, Failure> {
     let assume = job.options.assume_paused;
     let lacks = |object: &Object| {
         let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
         Ok(pending.map(|pending| pending.to_string()))
     };
-    let waiting = base.keys_by_kind(job, Side::Source, |step| Ok(lacks(base.object(step)?)?.is_some()))?;
+    let waiting =
+        snapshot.keys_by_kind(job, Side::Source, |step| Ok(lacks(snapshot.object(step)?)?.is_some()))?;
     if waiting.is_empty() {
         return Ok(true);
     }
@@ -164,13 +165,13 @@ pub(crate) async fn acknowledged(job: &Job, base: &Base, left: Duration) -> Resu
 }
 
 /// Un-pauses objects that this move paused and that have left the plan since.
-pub(crate) async fn let_leavers_go(job: &Job, base: &Base) -> Result<(), Failure> {
-    let wanted: BTreeSet<&Uid> = base.plan.steps.iter().map(|step| &step.uid).collect();
-    for object in base.inventory.objects() {
+pub(crate) async fn unpause_departed(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+    let wanted: BTreeSet<&Uid> = snapshot.plan.steps.iter().map(|step| &step.uid).collect();
+    for object in snapshot.inventory.objects() {
         if pause::is_ours(&object.meta, &job.move_id) && !wanted.contains(&object.meta.uid) {
             let key = object.key();
-            if take_back(&job.source, &object.kind, &key, &job.move_id, Some(object)).await? {
-                job.tell_object(Phase::Paused, Verb::Resumed, &key, Side::Source);
+            if undo(&job.source, &object.kind, &key, &job.move_id, Some(object)).await? {
+                job.report_object(Phase::Paused, Verb::Resumed, &key, Side::Source);
             }
         }
     }
@@ -234,7 +235,7 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
 }
 
 /// Undoes what this move did to an object; returns whether there was anything to undo.
-pub(crate) async fn take_back(
+pub(crate) async fn undo(
     handle: &Handle,
     kind: &Arc<Kind>,
     key: &Key,
@@ -267,21 +268,21 @@ pub(crate) async fn resume(
     entry: &Entry,
     known: Option<&Object>,
 ) -> Result<bool, Failure> {
-    if take_back(handle, kind, &entry.key, &job.move_id, known).await? {
+    if undo(handle, kind, &entry.key, &job.move_id, known).await? {
         return Ok(true);
     }
     if entry.pausing == Pausing::Paused
         && let Some(now) = handle.get(kind, &entry.key).await?
         && pause::is_paused(&now).map_err(|error| Failure::Object(handle.side, error))?
     {
-        tell_undo_lost(job, &entry.key, handle.side);
+        report_undo_lost(job, &entry.key, handle.side);
     }
     Ok(false)
 }
 
-fn tell_undo_lost(job: &Job, key: &Key, side: Side) {
+fn report_undo_lost(job: &Job, key: &Key, side: Side) {
     let note = names::UNDO;
-    job.tell(Event::Warning {
+    job.report(Event::Warning {
         code: "undo-lost".into(),
         object: Some(key.clone()),
         text: format!(
@@ -292,7 +293,7 @@ fn tell_undo_lost(job: &Job, key: &Key, side: Side) {
 
 /// Reports the Clusters that are still paused, with no annotation of any move. If a move takes only running Clusters, none was
 /// paused before it: this move paused them, and its undo annotation is gone.
-async fn tell_forgotten(job: &Job, record: &Record) -> Result<(), Failure> {
+async fn report_forgotten_pauses(job: &Job, record: &Record) -> Result<(), Failure> {
     let cluster = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.source.get(gk));
     let Some(cluster) = cluster.filter(|_| !record.scope.move_paused) else { return Ok(()) };
     let lists = record.touched.iter().map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
@@ -300,7 +301,7 @@ async fn tell_forgotten(job: &Job, record: &Record) -> Result<(), Failure> {
         for object in listing.objects {
             let paused = pause::is_paused(&object).map_err(|error| Failure::Object(Side::Source, error))?;
             if paused && !pause::has_undo(&object.meta) {
-                tell_undo_lost(job, &object.key(), Side::Source);
+                report_undo_lost(job, &object.key(), Side::Source);
             }
         }
     }
@@ -312,7 +313,7 @@ type Named = (Arc<Kind>, Key);
 
 /// Undoes everything this move did in the source: on every object with its undo annotation, of the kinds and in the namespaces
 /// that it touched. A failure does not keep the rest from being un-paused.
-pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, Failure> {
+pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<usize, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
     let lists = listing::collections(kinds, &record.touched).into_iter().map(
         |(kind, namespace)| -> Work<'_, Vec<Named>> {
@@ -339,9 +340,9 @@ pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, F
     for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {
         let work = wave.iter().map(|(kind, key)| -> Work<'_, bool> {
             async move {
-                let done = take_back(&job.source, kind, key, &job.move_id, None).await?;
+                let done = undo(&job.source, kind, key, &job.move_id, None).await?;
                 if done {
-                    job.tell_object(Phase::Paused, Verb::Resumed, key, Side::Source);
+                    job.report_object(Phase::Paused, Verb::Resumed, key, Side::Source);
                 }
                 Ok(done)
             }
@@ -355,7 +356,7 @@ pub(crate) async fn take_back_all(job: &Job, record: &Record) -> Result<usize, F
         }
     }
     match first_failure {
-        None => tell_forgotten(job, record).await.map(|()| count),
+        None => report_forgotten_pauses(job, record).await.map(|()| count),
         Some(failure) => Err(failure),
     }
 }

@@ -123,7 +123,7 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
     }
     let kind = kind_of(job, entry);
     if pausing::resume(job, &job.source, &kind, entry, None).await? {
-        job.tell_object(Phase::Released, Verb::Kept, &entry.key, Side::Source);
+        job.report_object(Phase::Released, Verb::Kept, &entry.key, Side::Source);
     }
     Ok(())
 }
@@ -176,7 +176,7 @@ async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &R
         match job.source.delete(&kind, &entry.key, preconditions).await {
             Ok(()) if finalizers_back => return strip(job, &kind, entry).await,
             Ok(()) => {
-                job.tell_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
+                job.report_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
                 return Ok(());
             }
             Err(PlaceError::NotFound(_)) => return Ok(()),
@@ -200,7 +200,7 @@ async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure
     match job.source.patch(kind, &entry.key, &patch).await {
         // A conflict means another UID: our object is gone and another one has its name.
         Ok(_) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => {
-            job.tell_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
+            job.report_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
             Ok(())
         }
         Err(error) => Err(job.source.failed("taking the finalizers off", Some(&entry.key), error)),

@@ -22,7 +22,7 @@ use crate::requests::{dataflow, listing};
 
 /// What a rollback did.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TakenBack {
+pub struct RolledBack {
     /// Objects removed from the target.
     pub removed: usize,
     /// Objects un-paused in the source.
@@ -30,7 +30,7 @@ pub struct TakenBack {
 }
 
 /// Removes what the move created in the target, then un-pauses the source.
-pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Failure> {
+pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<RolledBack, Failure> {
     let there = record.phase >= Phase::Copied && !job.options.target_gone;
     let removed = if there { clear_target(job, record).await? } else { 0 };
     if record.phase >= Phase::Copied && job.options.target_gone {
@@ -39,18 +39,18 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<TakenBack, Fa
             names::MARK,
             job.move_id
         );
-        job.tell(Event::warning("copies-left", text));
+        job.report(Event::warning("copies-left", text));
     }
     let paused = job.source.can().has_controllers && !job.options.source_gone;
-    let resumed = if paused { pausing::take_back_all(job, record).await? } else { 0 };
+    let resumed = if paused { pausing::undo_all(job, record).await? } else { 0 };
     if record.phase < Phase::Copied && !job.options.target_gone {
         // Created while the phase was being recorded; empty namespaces keep nothing in the source paused.
         if let Err(failure) = clear_namespaces(job, record).await {
             let text = format!("namespaces that this move made may be left in the target, empty: {failure}");
-            job.tell(Event::warning("namespaces-left", text));
+            job.report(Event::warning("namespaces-left", text));
         }
     }
-    Ok(TakenBack { removed, resumed })
+    Ok(RolledBack { removed, resumed })
 }
 
 /// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--source-gone`), and the source is
@@ -99,7 +99,7 @@ async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure>
                 return Err(Failure::Bug(format!("no object {index}")));
             };
             commit::remove(&job, key, &meta.uid).await?;
-            job.tell_object(Phase::Copied, Verb::Removed, key, Side::Target);
+            job.report_object(Phase::Copied, Verb::Removed, key, Side::Target);
             Ok(())
         }
     })
@@ -136,7 +136,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
         return Ok(());
     };
     if let Some(inhabitant) = inhabitant(job, name).await? {
-        job.tell(Event::Note {
+        job.report(Event::Note {
             code: "namespace-kept".into(),
             text: format!("namespace {name} in the target is kept: it contains {inhabitant}"),
             object: Some(inhabitant),

@@ -15,56 +15,56 @@ use pivot_core::{Both, GroupKind, Key, Side};
 use pivot_places::{Closing, PlaceError};
 use tokio::time::Instant;
 
-use crate::base::Base;
-use crate::checks::before_pause::{self, Ahead, Beside};
-use crate::discovery::first_look::FirstLook;
+use crate::checks::before_pause::{self, FirstReads, TargetState};
+use crate::discovery::first_reading::FirstReading;
 use crate::discovery::objects::discover;
 use crate::discovery::planning;
 use crate::events::{self, Awaited, Event, Summary};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::commit::{self, Look};
+use crate::phases::commit::{self, Comparison};
 use crate::phases::copy::{self, Copies};
 use crate::phases::evidence;
-use crate::phases::forgotten;
 use crate::phases::live::{self, Known};
+use crate::phases::lost_record;
 use crate::phases::namespaces;
 use crate::phases::new_dependents;
 use crate::phases::pausing;
-use crate::phases::reading;
+use crate::phases::read_only_source;
 use crate::phases::release;
-use crate::phases::rollback::{self, TakenBack};
+use crate::phases::rollback::{self, RolledBack};
 use crate::phases::settle;
 use crate::plugins::calls;
-use crate::plugins::scene::Scene;
+use crate::plugins::view::PluginView;
 use crate::requests::ROUNDS;
+use crate::snapshot::Snapshot;
 use crate::state::journal::Journal;
-use crate::state::locks::{Left, Lock};
+use crate::state::locks::{Lock, MoveLeft};
 
 /// A move under way.
 pub(crate) struct ActiveMove {
     pub(crate) job: Arc<Job>,
     pub(crate) journal: Journal,
-    /// See [`crate::state::found::Found::orphaned`].
+    /// See [`crate::state::moves::FoundMove::orphaned`].
     pub(crate) orphaned: bool,
-    /// See [`crate::state::found::Found::other_files`].
+    /// See [`crate::state::moves::FoundMove::other_files`].
     pub(crate) other_files: bool,
     /// What was read of the source before the state of the move was known.
-    pub(crate) first: Option<Result<FirstLook, Failure>>,
+    pub(crate) first: Option<Result<FirstReading, Failure>>,
     /// How long each phase took.
     pub(crate) times: Vec<(Phase, Duration)>,
     pub(crate) began: Instant,
 }
 
 /// What is known about the source's objects when a committed move continues.
-enum Seen {
+enum KnownObjects {
     /// As this run copied them.
     Copied(Known),
     /// As they are now; another run copied them.
     Again(Known),
 }
 
-impl Seen {
+impl KnownObjects {
     /// As this run copied them, if it did.
     fn copied(&self) -> Option<&Known> {
         match self {
@@ -96,87 +96,87 @@ impl ActiveMove {
                     self.close(&Done::default()).await?;
                     let note =
                         format!("move {} had already finished; its last record is removed", self.job.move_id);
-                    self.job.tell(Event::note("already-done", note));
+                    self.job.report(Event::note("already-done", note));
                     return Ok(Done::default());
                 }
             };
-            let known = self.known_again(&list).await?;
-            return self.finish(list, Seen::Again(known)).await;
+            let known = self.read_known(&list).await?;
+            return self.finish(list, KnownObjects::Again(known)).await;
         }
         self.job.target.open(&self.job.move_id, self.journal.is_written()).await?;
         if self.journal.phase() == Some(Phase::Copied) {
             rollback::copies_at_rest(&self.job, &self.journal.record).await?;
         }
-        let (first, ahead, known_keys) = self.check().await?;
-        self.journal.note_namespaces(&ahead.namespaces.missing());
-        let base = self.pause(first, &known_keys).await?;
-        let copies = self.copy(&base, ahead).await?;
+        let (first, target_state, known_keys) = self.check().await?;
+        self.journal.note_namespaces(&target_state.namespaces.missing());
+        let snapshot = self.pause(first, &known_keys).await?;
+        let copies = self.copy(&snapshot, target_state).await?;
         if !self.job.target.can().has_controllers {
-            return self.let_source_go(&base).await;
+            return self.unpause_source(&snapshot).await;
         }
         let (list, known) = self.commit(copies).await?;
-        self.finish(list, Seen::Copied(known)).await
+        self.finish(list, KnownObjects::Copied(known)).await
     }
 
-    async fn check(&mut self) -> Result<(Base, Ahead, BTreeSet<Key>), Failure> {
+    async fn check(&mut self) -> Result<(Snapshot, TargetState, BTreeSet<Key>), Failure> {
         let job = self.job.clone();
         let first = self.first.take().transpose()?;
-        let (base, beside) = look(&job, first).await?;
-        job.tell(Event::PhaseBegun { phase: Phase::Checked, objects: base.plan.steps.len() });
-        let ahead = before_pause::all(&job, &base, &beside).await?;
+        let (snapshot, first_reads) = first_snapshot(&job, first).await?;
+        job.report(Event::PhaseBegun { phase: Phase::Checked, objects: snapshot.plan.steps.len() });
+        let target_state = before_pause::all(&job, &snapshot, &first_reads).await?;
         job.safe_point()?;
-        self.lap(Phase::Checked);
-        let keys = base.plan.steps.iter().map(|step| step.key.clone()).collect();
-        Ok((base, ahead, keys))
+        self.record_time(Phase::Checked);
+        let keys = snapshot.plan.steps.iter().map(|step| step.key.clone()).collect();
+        Ok((snapshot, target_state, keys))
     }
 
-    async fn pause(&mut self, first: Base, known: &BTreeSet<Key>) -> Result<Arc<Base>, Failure> {
+    async fn pause(&mut self, first: Snapshot, known: &BTreeSet<Key>) -> Result<Arc<Snapshot>, Failure> {
         let job = self.job.clone();
         match (job.source.can().has_controllers, job.target.can().has_controllers) {
             (true, _) => {}
-            (false, true) => return self.pause_reading(first).await,
+            (false, true) => return self.pause_read_only(first).await,
             (false, false) => return Ok(Arc::new(first)),
         }
-        job.tell(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
-        let base = self.settle_source(first).await?;
-        before_pause::newcomers(&job, &base, known).await?;
-        calls::gate(&job, &base.scene(), Point::AfterPause).await?;
+        job.report(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
+        let snapshot = self.pause_until_stable(first).await?;
+        before_pause::check_new_objects(&job, &snapshot, known).await?;
+        calls::gate(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
         job.safe_point()?;
-        self.lap(Phase::Paused);
-        Ok(Arc::new(base))
+        self.record_time(Phase::Paused);
+        Ok(Arc::new(snapshot))
     }
 
     /// The same for files, in which nothing is changed.
-    async fn pause_reading(&mut self, first: Base) -> Result<Arc<Base>, Failure> {
+    async fn pause_read_only(&mut self, first: Snapshot) -> Result<Arc<Snapshot>, Failure> {
         let job = self.job.clone();
         self.lock(locks_of(&job, &first)).await?;
-        let base = Arc::new(reading::pause(&job, first).await?);
-        job.services.paused(base.inventory.clone());
-        calls::gate(&job, &base.scene(), Point::AfterPause).await?;
+        let snapshot = Arc::new(read_only_source::pause(&job, first).await?);
+        job.services.paused(snapshot.inventory.clone());
+        calls::gate(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
         job.safe_point()?;
-        Ok(base)
+        Ok(snapshot)
     }
 
-    /// Pauses until a reading of the source has nothing left to pause and nothing to wait for; that reading is the base of the
-    /// copy. Objects that appear in the meantime are paused too.
-    async fn settle_source(&mut self, mut base: Base) -> Result<Base, Failure> {
+    /// Pauses until a reading of the source has nothing left to pause and nothing to wait for; that reading is what is
+    /// copied. Objects that appear in the meantime are paused too.
+    async fn pause_until_stable(&mut self, mut snapshot: Snapshot) -> Result<Snapshot, Failure> {
         let job = self.job.clone();
         let deadline = Instant::now() + job.options.pause_timeout;
         loop {
             // The record names objects before they are paused, so that a rollback finds them. Objects that are not locked are not
             // touched.
-            self.lock(locks_of(&job, &base)).await?;
-            self.journal.note(&base);
+            self.lock(locks_of(&job, &snapshot)).await?;
+            self.journal.note(&snapshot);
             self.journal.enter(Phase::Paused).await?;
-            let changed = pausing::pause_all(&job, &base).await?;
+            let changed = pausing::pause_all(&job, &snapshot).await?;
             let reading = read(&job).await?;
-            pausing::let_leavers_go(&job, &reading).await?;
+            pausing::unpause_departed(&job, &reading).await?;
             let left = deadline.saturating_duration_since(Instant::now());
             let acknowledged = pausing::acknowledged(&job, &reading, left).await?;
-            let new = reading.plan.steps.iter().any(|step| base.inventory.by_key(&step.key).is_none());
-            base = reading;
+            let new = reading.plan.steps.iter().any(|step| snapshot.inventory.by_key(&step.key).is_none());
+            snapshot = reading;
             if acknowledged && !new {
-                return Ok(base);
+                return Ok(snapshot);
             }
             if left.is_zero() {
                 let what = format!("the source to come to rest ({changed} objects were paused last)");
@@ -185,38 +185,42 @@ impl ActiveMove {
         }
     }
 
-    async fn copy(&mut self, base: &Arc<Base>, ahead: Ahead) -> Result<Arc<Copies>, Failure> {
+    async fn copy(
+        &mut self,
+        snapshot: &Arc<Snapshot>,
+        target_state: TargetState,
+    ) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
-        let Ahead { used, mut namespaces, mut labels } = ahead;
-        namespaces.look(&job, base).await?;
+        let TargetState { used, mut namespaces, mut labels } = target_state;
+        namespaces.look_up(&job, snapshot).await?;
         let missing = namespaces.missing();
         // Namespaces that the record already names can be created while the phase is recorded.
         let named = self.journal.named(&missing);
         labels.retain(|name, _| named.contains(name));
-        self.journal.note(base);
+        self.journal.note(snapshot);
         self.journal.note_namespaces(&missing);
         let (entered, made) =
             tokio::join!(self.journal.enter(Phase::Copied), namespaces::create(&job, labels));
         entered?;
-        job.tell(Event::PhaseBegun { phase: Phase::Copied, objects: base.plan.steps.len() });
+        job.report(Event::PhaseBegun { phase: Phase::Copied, objects: snapshot.plan.steps.len() });
         made?;
         let late = missing.difference(&named).cloned().collect();
         namespaces::create(&job, namespaces::labels(&job, &late).await).await?;
-        let copies = Arc::new(Copies::new(base, BTreeMap::new()));
+        let copies = Arc::new(Copies::new(snapshot, BTreeMap::new()));
         copy::all(&job, &copies, &Arc::new(used)).await?;
-        self.lap(Phase::Copied);
+        self.record_time(Phase::Copied);
         Ok(copies)
     }
 
     /// A copy in a directory doesn't take over: the source stays in service.
-    async fn let_source_go(&mut self, base: &Base) -> Result<Done, Failure> {
+    async fn unpause_source(&mut self, snapshot: &Snapshot) -> Result<Done, Failure> {
         // Before the source is released, so that a failure here can still be retried with the same command.
         self.job.target.close(Closing::Complete { handover: false }).await?;
         if self.job.source.can().has_controllers {
-            pausing::take_back_all(&self.job, &self.journal.record).await?;
+            pausing::undo_all(&self.job, &self.journal.record).await?;
         }
         let mut done = Done::default();
-        for step in &base.plan.steps {
+        for step in &snapshot.plan.steps {
             *done.kept.entry(step.key.group_kind.clone()).or_default() += 1;
         }
         self.close(&done).await?;
@@ -226,21 +230,23 @@ impl ActiveMove {
     /// Runs the plugins' checks and then compares, in this order, to see changes made while a plugin makes the move wait.
     async fn verified(&mut self, mut copies: Arc<Copies>) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
-        calls::gate(&job, &copies.base.scene(), Point::BeforeCommit).await?;
+        calls::gate(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
         for _ in 0..ROUNDS {
-            let (look, ()) =
-                tokio::try_join!(commit::look(&job, &copies), before_pause::nobody_lost(&job, &copies.base))?;
-            if let Look::Same = look {
+            let (comparison, ()) = tokio::try_join!(
+                commit::compare(&job, &copies),
+                before_pause::check_no_dependents_lost(&job, &copies.snapshot)
+            )?;
+            if let Comparison::Same = comparison {
                 return Ok(copies);
             }
-            let now = Arc::new(self.settle_source(read(&job).await?).await?);
-            let (brought, changed) = commit::again(&job, &copies, &now).await?;
+            let now = Arc::new(self.pause_until_stable(read(&job).await?).await?);
+            let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
             copies = brought;
             if !changed {
                 // Versions changed, contents did not: controllers touch the status of paused objects, too.
                 return Ok(copies);
             }
-            calls::gate(&job, &copies.base.scene(), Point::BeforeCommit).await?;
+            calls::gate(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
         }
         let error =
             PlaceError::Conflict(format!("it changed in each of {ROUNDS} looks although it is paused"));
@@ -249,28 +255,33 @@ impl ActiveMove {
 
     async fn commit(&mut self, copies: Arc<Copies>) -> Result<(Arc<ReleaseList>, Known), Failure> {
         let job = self.job.clone();
-        job.tell(Event::PhaseBegun { phase: Phase::Committed, objects: copies.base.plan.steps.len() });
+        job.report(Event::PhaseBegun { phase: Phase::Committed, objects: copies.snapshot.plan.steps.len() });
         let copies = self.verified(copies).await?;
-        let base = &copies.base;
+        let snapshot = &copies.snapshot;
         let list = commit::release_list(&job, &copies)?;
         // The last moment before the point of no return.
         job.safe_point()?;
-        self.journal.commit(&list, base).await?;
-        self.lap(Phase::Committed);
-        let known =
-            base.inventory.keys().iter().cloned().zip(base.inventory.objects().iter().cloned()).collect();
+        self.journal.commit(&list, snapshot).await?;
+        self.record_time(Phase::Committed);
+        let known = snapshot
+            .inventory
+            .keys()
+            .iter()
+            .cloned()
+            .zip(snapshot.inventory.objects().iter().cloned())
+            .collect();
         Ok((Arc::new(list), known))
     }
 
-    async fn finish(&mut self, list: Arc<ReleaseList>, seen: Seen) -> Result<Done, Failure> {
+    async fn finish(&mut self, list: Arc<ReleaseList>, seen: KnownObjects) -> Result<Done, Failure> {
         let job = self.job.clone();
         let count = list.entries.len();
         // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end.
         if self.journal.record.phase <= Phase::Live {
-            job.tell(Event::PhaseBegun { phase: Phase::Live, objects: count });
+            job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
             let (known, copied) = match &seen {
-                Seen::Copied(known) => (known, Some(known)),
-                Seen::Again(known) => {
+                KnownObjects::Copied(known) => (known, Some(known)),
+                KnownObjects::Again(known) => {
                     // Someone may have un-paused the source since the commit: then the target must not run as well.
                     if !job.options.source_gone {
                         pausing::still_paused(&job, &list).await?;
@@ -279,18 +290,18 @@ impl ActiveMove {
                 }
             };
             live::resume(&job, &list, copied).await?;
-            calls::gate(&job, &Scene::of_list(&list), Point::AfterResume).await?;
+            calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
             evidence::wait(&job, &list, known, self.journal.committed_at()?).await?;
             job.safe_point()?;
-            self.lap(Phase::Live);
+            self.record_time(Phase::Live);
         }
-        if self.journal.source_forgot() && !job.options.source_gone {
-            forgotten::nothing_left(&job, &list).await?;
+        if self.journal.source_record_is_gone() && !job.options.source_gone {
+            lost_record::nothing_left(&job, &list).await?;
         } else if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
-            job.tell(Event::PhaseBegun { phase: Phase::Released, objects: count });
+            job.report(Event::PhaseBegun { phase: Phase::Released, objects: count });
             // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
             tokio::try_join!(
-                live::copies_stand(&job, &list),
+                live::check_copies(&job, &list),
                 pausing::still_paused(&job, &list),
                 new_dependents::none(&job, &list, self.journal.begun()),
             )?;
@@ -308,13 +319,13 @@ impl ActiveMove {
             let (advanced, released) =
                 tokio::join!(advance, release::all(&job, &list, seen.copied(), may_delete));
             advanced.and(released)?;
-            self.lap(Phase::Released);
+            self.record_time(Phase::Released);
         }
         // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
         if self.journal.has_list_beside() || settle::any(&job, &list) {
             self.journal.advance(Phase::Settled).await?;
         }
-        job.tell(Event::PhaseBegun { phase: Phase::Settled, objects: count });
+        job.report(Event::PhaseBegun { phase: Phase::Settled, objects: count });
         settle::all(&job, &list).await?;
         let mut done = Done { unverified: evidence::unverified(&job, &list), ..Done::default() };
         for entry in &list.entries {
@@ -322,12 +333,12 @@ impl ActiveMove {
             *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
         }
         self.close(&done).await?;
-        self.lap(Phase::Settled);
+        self.record_time(Phase::Settled);
         Ok(done)
     }
 
     /// Rolls everything back and forgets the move.
-    pub(crate) async fn take_back(&mut self) -> Result<TakenBack, Failure> {
+    pub(crate) async fn roll_back(&mut self) -> Result<RolledBack, Failure> {
         // A commit that got half-way has already written the target's record. That record is removed first of all: left behind
         // alone, it would decide, and a resume would delete a source whose copy is gone.
         let (job, record) = (self.job.clone(), self.journal.record.clone());
@@ -375,7 +386,7 @@ impl ActiveMove {
         // The locks are released beside the last write, which is bound to the record as this run wrote it, and needs no lock.
         let unlock = async {
             if let Some(locks) = &job.locks {
-                locks.give_back(Left::Nothing).await;
+                locks.give_back(MoveLeft::Nothing).await;
             }
         };
         let (finished, ()) = tokio::join!(self.journal.finish(&finished), unlock);
@@ -385,11 +396,11 @@ impl ActiveMove {
     /// Takes more locks; doesn't wait for one that another run has.
     async fn lock(&self, more: BTreeSet<Lock>) -> Result<(), Failure> {
         let Some(locks) = &self.job.locks else { return Ok(()) };
-        locks.also(&more).await.map(drop)
+        locks.take_more(&more).await.map(drop)
     }
 
     /// The source's objects as they are now, for a run that resumes a committed move.
-    async fn known_again(&self, list: &ReleaseList) -> Result<Known, Failure> {
+    async fn read_known(&self, list: &ReleaseList) -> Result<Known, Failure> {
         if self.job.options.source_gone || self.journal.record.phase > Phase::Live {
             return Ok(Known::new());
         }
@@ -397,25 +408,27 @@ impl ActiveMove {
         let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
         let wishes = Wishes { kinds: self.journal.record.kinds.clone(), reaches: brought.collect() };
         let scope = &self.journal.record.scope;
-        let sight = discover(&self.job.source, &self.job.kinds.source, scope, ready(Ok(wishes))).await?;
-        let objects = sight.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
+        let source_objects =
+            discover(&self.job.source, &self.job.kinds.source, scope, ready(Ok(wishes))).await?;
+        let objects =
+            source_objects.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
         Ok(objects.map(|object| (object.key(), object.clone())).collect())
     }
 
-    fn lap(&mut self, phase: Phase) {
+    fn record_time(&mut self, phase: Phase) {
         let now = Instant::now();
         let time = now - self.began;
         self.times.push((phase, time));
         self.began = now;
         let milliseconds = time.as_millis().try_into().unwrap_or(u64::MAX);
-        self.job.tell(Event::PhaseDone { phase, milliseconds });
+        self.job.report(Event::PhaseDone { phase, milliseconds });
     }
 }
 
 /// What a run must lock to pause and delete the objects of a plan.
-fn locks_of(job: &Job, base: &Base) -> BTreeSet<Lock> {
+fn locks_of(job: &Job, snapshot: &Snapshot) -> BTreeSet<Lock> {
     let works_on = |step: &&Step| step.fate == PlanFate::Move || pausing::works_on(job, step);
-    let worked_on = base.plan.steps.iter().filter(works_on);
+    let worked_on = snapshot.plan.steps.iter().filter(works_on);
     worked_on
         .map(|step| match &step.key.namespace {
             Some(namespace) => Lock::Namespace(namespace.clone()),
@@ -425,31 +438,36 @@ fn locks_of(job: &Job, base: &Base) -> BTreeSet<Lock> {
 }
 
 /// Reads the source as it is now, and makes a plan from that.
-async fn read(job: &Job) -> Result<Base, Failure> {
+async fn read(job: &Job) -> Result<Snapshot, Failure> {
     let wishes = planning::wishes(&job.plugins);
-    let sight = discover(&job.source, &job.kinds.source, &job.options.scope, ready(Ok(wishes))).await?;
-    let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
-    Ok(Base { inventory: sight.inventory, plan, relations })
+    let source_objects =
+        discover(&job.source, &job.kinds.source, &job.options.scope, ready(Ok(wishes))).await?;
+    let (plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    Ok(Snapshot { inventory: source_objects.inventory, plan, relations })
 }
 
 /// Reads the source for the first time, unless that was done already, and reports what would move.
-pub(crate) async fn look(job: &Job, first: Option<FirstLook>) -> Result<(Base, Beside), Failure> {
-    let FirstLook { sight, namespaces, .. } = match first.filter(|look| look.is_of(&job.options.scope)) {
-        Some(look) => look,
-        None => {
-            job.tell(Event::Looking { side: Side::Source });
-            let wishes = planning::wishes(&job.plugins);
-            let sides = Both::new(&job.source, &job.target);
-            FirstLook::take(sides, &job.kinds, &job.options.scope, ready(Ok(wishes))).await?
-        }
-    };
-    for (code, caution) in &sight.cautions {
-        job.tell(Event::warning(code, caution.as_str()));
+pub(crate) async fn first_snapshot(
+    job: &Job,
+    first: Option<FirstReading>,
+) -> Result<(Snapshot, FirstReads), Failure> {
+    let FirstReading { source_objects, namespaces, .. } =
+        match first.filter(|look| look.is_of(&job.options.scope)) {
+            Some(look) => look,
+            None => {
+                job.report(Event::Looking { side: Side::Source });
+                let wishes = planning::wishes(&job.plugins);
+                let sides = Both::new(&job.source, &job.target);
+                FirstReading::take(sides, &job.kinds, &job.options.scope, ready(Ok(wishes))).await?
+            }
+        };
+    for (code, caution) in &source_objects.cautions {
+        job.report(Event::warning(code, caution.as_str()));
     }
-    let (plan, relations) = planning::make(&sight, &job.options.scope, &job.plugins).await?;
-    job.tell(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });
+    let (plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    job.report(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });
     for Note { code, object, message } in plan.notes.clone() {
-        job.tell(Event::Note { code: code.into(), object, text: message });
+        job.report(Event::Note { code: code.into(), object, text: message });
     }
     if plan.steps.is_empty() && plan.refusals.is_empty() {
         let why = before_pause::nothing_labelled(&job.kinds).unwrap_or_else(|| {
@@ -462,6 +480,6 @@ pub(crate) async fn look(job: &Job, first: Option<FirstLook>) -> Result<(Base, B
         });
         return Err(Failure::Empty(why));
     }
-    let beside = Beside { providers: sight.providers, namespaces };
-    Ok((Base { inventory: sight.inventory, plan, relations }, beside))
+    let first_reads = FirstReads { providers: source_objects.providers, namespaces };
+    Ok((Snapshot { inventory: source_objects.inventory, plan, relations }, first_reads))
 }

@@ -34,14 +34,14 @@ use crate::phases::pausing;
 use crate::plugins::bounds;
 use crate::plugins::calls::Authors;
 use crate::plugins::hooks::{HookError, Hooks, Services};
-use crate::plugins::scene::Scene;
+use crate::plugins::view::PluginView;
 use crate::requests::listing;
 use crate::requests::side_by_side::LISTS;
 
 use waits::Waits;
 use waves::Pace;
 
-const ASK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The timeout for each object after one timed out: hundreds of hosts may all wait for the same thing.
 const AFTER_TIMEOUT: Duration = Duration::from_secs(20);
 /// After its patch was applied, a plugin must return nothing; the same patch three times in a row is an error.
@@ -66,7 +66,7 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     job.safe_point()?;
     let mut settling = Settling {
         job,
-        services: job.services.within(&Scene::of_list(list)),
+        services: job.services.for_move(&PluginView::of_list(list)),
         found: found(job, &levels).await?,
         patience: job.options.gate_timeout,
         in_a_row: BTreeMap::new(),
@@ -157,9 +157,9 @@ impl Settling<'_> {
     /// Settles all of them at once; returns the size of the next wave.
     async fn wave(&mut self, wave: &[&Entry], pace: &mut Pace) -> Result<usize, Failure> {
         let waits = Waits::new();
-        let asking =
-            Asking { job: self.job, services: &self.services, patience: self.patience, waits: &waits };
-        let work = wave.iter().map(|entry| one(&asking, entry).boxed());
+        let context =
+            SettleContext { job: self.job, services: &self.services, patience: self.patience, waits: &waits };
+        let work = wave.iter().map(|entry| one(&context, entry).boxed());
         let (mut failed, mut released, mut halted) = (false, false, None);
         for (entry, outcome) in wave.iter().zip(join_all(work).await) {
             match outcome {
@@ -176,7 +176,7 @@ impl Settling<'_> {
                         _ => {}
                     }
                     self.note_outcome(entry, Some(plugin));
-                    self.stuck.push(Held { object: entry.key.clone(), why: in_a_line(&failure) });
+                    self.stuck.push(Held { object: entry.key.clone(), why: on_one_line(&failure) });
                 }
             }
         }
@@ -233,14 +233,14 @@ impl Settling<'_> {
 }
 
 /// The failure as a one-line reason why an object stays held.
-fn in_a_line(failure: &Failure) -> String {
+fn on_one_line(failure: &Failure) -> String {
     let lines = failure.lines(true).lines;
     let line = lines.iter().map(|line| line.trim_start().trim_start_matches("- "));
     line.collect::<Vec<_>>().join(" ")
 }
 
 /// The inputs for settling the objects of a wave.
-struct Asking<'a> {
+struct SettleContext<'a> {
     job: &'a Job,
     services: &'a Arc<dyn Services>,
     /// The timeout for each object.
@@ -249,15 +249,15 @@ struct Asking<'a> {
 }
 
 /// Settles one object; returns whether there was anything to do.
-async fn one(asking: &Asking<'_>, entry: &Entry) -> Result<bool, Stuck> {
-    let job = asking.job;
+async fn one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, Stuck> {
+    let job = context.job;
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     let mut acted = false;
     // The object as the last plugin without further changes saw it, which saves another read.
     let mut seen = None;
     for plugin in settlers(job, &entry.key.group_kind) {
-        let settled = with_plugin(asking, &entry.key, plugin, &mut acted).await;
-        asking.waits.end(&entry.key);
+        let settled = with_plugin(context, &entry.key, plugin, &mut acted).await;
+        context.waits.end(&entry.key);
         let named = |failure| Stuck { plugin: Some(plugin.describe().name.clone()), failure };
         seen = settled.map_err(named)?;
     }
@@ -267,21 +267,21 @@ async fn one(asking: &Asking<'_>, entry: &Entry) -> Result<bool, Stuck> {
     };
     if let Some(object) = seen {
         acted |= is_marked(job, &object.meta);
-        pausing::take_back(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
+        pausing::undo(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
         forget(job, kind, &object).await?;
     }
-    job.tell_object(Phase::Settled, Verb::Settled, &entry.key, Side::Target);
+    job.report_object(Phase::Settled, Verb::Settled, &entry.key, Side::Target);
     Ok(acted)
 }
 
 /// Settles an object with one plugin; returns the object as it was when the plugin had nothing more to change.
 async fn with_plugin(
-    asking: &Asking<'_>,
+    context: &SettleContext<'_>,
     key: &Key,
     plugin: &dyn Hooks,
     acted: &mut bool,
 ) -> Result<Option<Object>, Failure> {
-    let Asking { job, services, patience, .. } = asking;
+    let SettleContext { job, services, patience, .. } = context;
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let name = &plugin.describe().name;
     let refuse = |error| Failure::Hook {
@@ -300,11 +300,11 @@ async fn with_plugin(
             Settlement::Done => return Ok(Some(object)),
             Settlement::Stop(finding) => {
                 // Reported now, because the rest of its wave may take minutes.
-                job.tell(Event::finding(name, &about(finding.clone(), key)));
+                job.report(Event::finding(name, &about(finding.clone(), key)));
                 let object = finding.object.clone().filter(|object| object != key);
                 return Err(Failure::Gate(vec![(name.clone(), Finding { object, ..finding })]));
             }
-            Settlement::Wait(finding) => wait(asking, name, finding, key, deadline).await?,
+            Settlement::Wait(finding) => wait(context, name, finding, key, deadline).await?,
             Settlement::Patch(patch) => {
                 if let Some(message) = bounds::violation(plugin.describe(), Hook::Settle, &patch) {
                     return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
@@ -334,7 +334,7 @@ fn about(finding: Finding, key: &Key) -> Finding {
 }
 
 async fn wait(
-    asking: &Asking<'_>,
+    context: &SettleContext<'_>,
     plugin: &str,
     finding: Finding,
     key: &Key,
@@ -347,10 +347,10 @@ async fn wait(
         return Err(Failure::TimedOut(vec![Awaited::plugin(plugin, &Finding { object, ..finding })]));
     }
     let awaited = Awaited::plugin(plugin, &about(finding, key));
-    asking.waits.begin(&*asking.job.watcher, key, awaited, deadline);
+    context.waits.begin(&*context.job.watcher, key, awaited, deadline);
     tokio::select! {
-        () = tokio::time::sleep(ASK_AGAIN.min(left)) => Ok(()),
-        halt = asking.job.halter.wait() => Err(Failure::Halted(halt)),
+        () = tokio::time::sleep(POLL_INTERVAL.min(left)) => Ok(()),
+        halt = context.job.halter.wait() => Err(Failure::Halted(halt)),
     }
 }
 

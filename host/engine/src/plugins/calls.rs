@@ -18,15 +18,15 @@ use crate::options::DryRun;
 use crate::outcome::failure::Failure;
 use crate::plugins::bounds;
 use crate::plugins::hooks::{HookError, Hooks};
-use crate::plugins::scene::Scene;
+use crate::plugins::view::PluginView;
 use crate::requests::reports::Reports;
 
 /// How long after a "wait" the checks are called again.
 const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);
 /// How many different notes and warnings of one plugin are reported at one point of the move: more would drown what matters.
-const TOLD: usize = 50;
+const MOST_TEXTS: usize = 50;
 /// How many in total, because the same text may be about many objects.
-const TOLD_OBJECTS: usize = 2_000;
+const MOST_FINDINGS: usize = 2_000;
 
 /// The changes that plugins want to make to an object.
 pub(crate) struct Wanted {
@@ -147,11 +147,11 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 }
 
 /// Calls every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
-pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), Failure> {
+pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(), Failure> {
     let deadline = Instant::now() + job.options.gate_timeout;
-    let mut told: BTreeMap<&str, Told> = BTreeMap::new();
+    let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
     let reports = Reports::default();
-    let services = job.services.within(scene);
+    let services = job.services.for_move(view);
     loop {
         let mut waits: Vec<(String, Finding)> = Vec::new();
         let mut stops = Vec::new();
@@ -162,7 +162,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
             }
             let name = &description.name;
             let findings = plugin
-                .check(point, &scene.for_plugin(&job.move_id, &**plugin), services.clone())
+                .check(point, &view.for_plugin(&job.move_id, &**plugin), services.clone())
                 .await
                 .map_err(|error| Failure::Hook {
                     plugin: name.clone(),
@@ -173,7 +173,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
             for finding in findings {
                 match finding.severity {
                     Severity::Note | Severity::Warn => {
-                        tell(job, told.entry(name).or_default(), name, &finding)
+                        report_once(job, reported.entry(name).or_default(), name, &finding)
                     }
                     Severity::Wait => waits.push((name.clone(), finding)),
                     Severity::Stop => stops.push((name.clone(), finding)),
@@ -181,7 +181,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
             }
         }
         if !stops.is_empty() {
-            stops.iter().for_each(|(plugin, finding)| job.tell(Event::finding(plugin, finding)));
+            stops.iter().for_each(|(plugin, finding)| job.report(Event::finding(plugin, finding)));
             return Err(Failure::Gate(stops));
         }
         if waits.is_empty() {
@@ -189,11 +189,11 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
         }
         // A plan reports what a move would wait for, and does not wait.
         if job.options.dry_run != DryRun::Off {
-            let mut told: BTreeMap<&str, Told> = BTreeMap::new();
+            let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
             for (plugin, finding) in &waits {
                 let message = format!("a move would wait: {}", finding.message);
                 let finding = Finding { severity: Severity::Warn, message, ..finding.clone() };
-                tell(job, told.entry(plugin).or_default(), plugin, &finding);
+                report_once(job, reported.entry(plugin).or_default(), plugin, &finding);
             }
             return Ok(());
         }
@@ -203,7 +203,7 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
         if left.is_zero() {
             return Err(Failure::TimedOut(awaited));
         }
-        reports.tell(&*job.watcher, awaited, deadline);
+        reports.report(&*job.watcher, awaited, deadline);
         tokio::select! {
             () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
             halt = job.halter.wait() => return Err(Failure::Halted(halt)),
@@ -213,27 +213,27 @@ pub(crate) async fn gate(job: &Job, scene: &Scene, point: Point) -> Result<(), F
 
 /// Findings that were reported: their text without the object, and each with its object.
 #[derive(Default)]
-struct Told {
+struct Reported {
     different: BTreeSet<String>,
     all: BTreeSet<(String, Option<Key>)>,
     cut: bool,
 }
 
 /// Reports a note or a warning: once per object, however often the gate calls the checks, and only up to a limit.
-fn tell(job: &Job, told: &mut Told, plugin: &str, finding: &Finding) {
+fn report_once(job: &Job, reported: &mut Reported, plugin: &str, finding: &Finding) {
     let Finding { message, object, .. } = finding;
-    if told.cut || !told.all.insert((message.clone(), object.clone())) {
+    if reported.cut || !reported.all.insert((message.clone(), object.clone())) {
         return;
     }
-    told.different.insert(object.as_ref().map_or(message.clone(), |object| anonymous(message, object)));
-    let (different, all) = (told.different.len() > TOLD, told.all.len() > TOLD_OBJECTS);
+    reported.different.insert(object.as_ref().map_or(message.clone(), |object| anonymous(message, object)));
+    let (different, all) = (reported.different.len() > MOST_TEXTS, reported.all.len() > MOST_FINDINGS);
     if different || all {
-        told.cut = true;
-        let most = if different { TOLD } else { TOLD_OBJECTS };
+        reported.cut = true;
+        let most = if different { MOST_TEXTS } else { MOST_FINDINGS };
         let text = format!("plugin {plugin} has reported {most} findings; the rest is not shown");
-        job.tell(Event::warning("findings-cut", text));
+        job.report(Event::warning("findings-cut", text));
     } else {
-        job.tell(Event::finding(plugin, finding));
+        job.report(Event::finding(plugin, finding));
     }
 }
 

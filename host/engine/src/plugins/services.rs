@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::discovery::kinds::Kinds;
 use crate::outcome::failure::Failure;
-use crate::plugins::scene::Scene;
+use crate::plugins::view::PluginView;
 use crate::requests::side::Handle;
 
 /// How much of a service's answer a plugin gets to see.
@@ -27,7 +27,7 @@ const ANSWER_LIMIT: usize = 256 * 1024;
 const NAMESPACES: usize = 16;
 
 /// The two sides, as plugins can query them.
-pub(crate) struct Answers {
+pub(crate) struct PluginServices {
     source: Handle,
     target: Handle,
     kinds: Arc<Kinds>,
@@ -39,15 +39,15 @@ pub(crate) struct Answers {
 }
 
 /// The same, confined to one plan.
-struct Within {
-    answers: Arc<Answers>,
+struct MoveServices {
+    answers: Arc<PluginServices>,
     /// The namespaces that move.
     namespaces: BTreeSet<String>,
     /// The cluster-scoped objects that move.
     global: BTreeSet<Key>,
 }
 
-impl Answers {
+impl PluginServices {
     pub(crate) fn new(source: &Handle, target: &Handle, kinds: &Arc<Kinds>, scope: &Scope) -> Self {
         Self {
             source: source.clone(),
@@ -61,12 +61,12 @@ impl Answers {
 
     /// Answers confined to what moves. Release lists from before they named the moving namespaces include a shared class's
     /// namespace, too: namespaces that the user didn't ask for stay closed.
-    pub(crate) fn within(self: &Arc<Self>, scene: &Scene) -> Arc<dyn Services> {
+    pub(crate) fn for_move(self: &Arc<Self>, view: &PluginView) -> Arc<dyn Services> {
         let moves = |namespace: &&String| self.scope.includes(Some(namespace));
-        Arc::new(Within {
+        Arc::new(MoveServices {
             answers: self.clone(),
-            namespaces: scene.namespaces.iter().filter(moves).cloned().collect(),
-            global: scene.keys.iter().filter(|key| key.namespace.is_none()).cloned().collect(),
+            namespaces: view.namespaces.iter().filter(moves).cloned().collect(),
+            global: view.keys.iter().filter(|key| key.namespace.is_none()).cloned().collect(),
         })
     }
 
@@ -84,7 +84,7 @@ impl Answers {
     }
 
     /// The objects of a kind in one namespace or all, with any name or one.
-    async fn look(
+    async fn read(
         &self,
         side: Side,
         kind: &Arc<Kind>,
@@ -113,7 +113,7 @@ impl Answers {
     }
 }
 
-impl Within {
+impl MoveServices {
     /// The moving objects of a cluster-scoped kind.
     async fn global(
         &self,
@@ -126,7 +126,7 @@ impl Within {
         if !self.global.iter().any(|key| wanted(&key)) {
             return Ok(Vec::new());
         }
-        let mut objects = self.answers.look(side, kind, None, name).await?;
+        let mut objects = self.answers.read(side, kind, None, name).await?;
         objects.retain(|object| self.global.contains(&object.key()));
         Ok(objects)
     }
@@ -139,19 +139,19 @@ impl Within {
         name: Option<&str>,
     ) -> Result<Vec<Object>, ServiceError> {
         if self.namespaces.len() > NAMESPACES {
-            let mut objects = self.answers.look(side, kind, None, name).await?;
+            let mut objects = self.answers.read(side, kind, None, name).await?;
             objects
                 .retain(|object| object.meta.namespace.as_ref().is_some_and(|n| self.namespaces.contains(n)));
             return Ok(objects);
         }
-        let looks =
-            self.namespaces.iter().map(|namespace| self.answers.look(side, kind, Some(namespace), name));
-        Ok(try_join_all(looks).await?.into_iter().flatten().collect())
+        let reads =
+            self.namespaces.iter().map(|namespace| self.answers.read(side, kind, Some(namespace), name));
+        Ok(try_join_all(reads).await?.into_iter().flatten().collect())
     }
 }
 
 #[async_trait]
-impl Services for Within {
+impl Services for MoveServices {
     async fn read(&self, _plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
         let Query { side, kind, namespace, name, confined } = query;
         let Some(kind) = self.answers.kinds.of(side).get(&kind) else {
@@ -160,13 +160,13 @@ impl Services for Within {
         let name = name.as_deref();
         let moves = |namespace: &str| self.namespaces.contains(namespace);
         match namespace.as_deref() {
-            Some("*") if !confined => self.answers.look(side, kind, None, name).await,
+            Some("*") if !confined => self.answers.read(side, kind, None, name).await,
             _ if !kind.namespaced => self.global(side, kind, name).await,
             None => self.moving(side, kind, name).await,
             Some(asked) if confined && !moves(asked) => {
                 Err(Denied(format!("namespace {asked} does not move, and reading it was not granted")).into())
             }
-            Some(asked) => self.answers.look(side, kind, Some(asked), name).await,
+            Some(asked) => self.answers.read(side, kind, Some(asked), name).await,
         }
     }
 
@@ -175,7 +175,7 @@ impl Services for Within {
     }
 }
 
-impl Answers {
+impl PluginServices {
     async fn probe(&self, probe: Probe) -> Result<Answer, ServiceError> {
         let side = match probe.vantage {
             Vantage::Here => {
@@ -237,7 +237,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::events::Nobody;
+    use crate::events::NoWatcher;
     use crate::requests::halt::Halter;
 
     fn group_kind(kind: &str) -> GroupKind {
@@ -270,14 +270,14 @@ mod tests {
 
     /// Answers for a plan with these namespaces and one cluster-scoped object.
     async fn within(namespaces: impl IntoIterator<Item = String>, scope: Namespaces) -> Arc<dyn Services> {
-        let handle = |side| Handle::new(side, Arc::new(place()), Halter::default(), Arc::new(Nobody));
+        let handle = |side| Handle::new(side, Arc::new(place()), Halter::default(), Arc::new(NoWatcher));
         let (source, target) = (handle(Side::Source), handle(Side::Target));
         let kinds = Arc::new(Kinds::ask(&source, &target).await.unwrap());
-        let scene = Scene {
+        let view = PluginView {
             namespaces: namespaces.into_iter().collect(),
             keys: vec![Key::new(group_kind("Identity"), None, "moves")],
         };
-        Arc::new(Answers::new(&source, &target, &kinds, &Scope::new(scope))).within(&scene)
+        Arc::new(PluginServices::new(&source, &target, &kinds, &Scope::new(scope))).for_move(&view)
     }
 
     fn query(kind: &str, namespace: Option<&str>, name: Option<&str>, confined: bool) -> Query {

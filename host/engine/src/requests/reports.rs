@@ -23,12 +23,12 @@ impl Reports {
     }
 
     /// Reports the awaited objects and the time left, if a report is due.
-    pub(crate) fn tell(&self, watcher: &dyn Watcher, awaited: Vec<Awaited>, deadline: Instant) {
+    pub(crate) fn report(&self, watcher: &dyn Watcher, awaited: Vec<Awaited>, deadline: Instant) {
         let now = Instant::now();
         {
             let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let due = last.as_ref().is_none_or(|(at, told)| {
-                now.duration_since(*at) >= if *told == awaited { AGAIN } else { APART }
+            let due = last.as_ref().is_none_or(|(at, reported)| {
+                now.duration_since(*at) >= if *reported == awaited { AGAIN } else { APART }
             });
             if awaited.is_empty() || !due {
                 return;

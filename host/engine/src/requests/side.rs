@@ -27,14 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// request still in flight then is given up, too.
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 /// When the first event says that a side has not answered yet, and how often it is repeated.
-const ASKING_TOLD: Duration = Duration::from_secs(1);
-const ASKING_TOLD_AGAIN: Duration = Duration::from_secs(3);
+const SILENCE_REPORTED_AFTER: Duration = Duration::from_secs(1);
+const SILENCE_REPORTED_EVERY: Duration = Duration::from_secs(3);
 /// The same once a stop was asked for: undoing is still worth a few tries.
 const HALTED_PATIENCE: Duration = Duration::from_secs(15);
 /// How long a silent side goes unreported.
-const SILENCE_TOLD: Duration = Duration::from_secs(3);
+const RETRIES_REPORTED_AFTER: Duration = Duration::from_secs(3);
 /// How long until it is reported again that a side asks for fewer requests.
-const THROTTLING_TOLD: Duration = Duration::from_secs(1);
+const THROTTLING_REPORTED_EVERY: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -51,9 +51,9 @@ pub(crate) struct Handle {
     /// Whether it ever answered, even with an error.
     answered: Arc<AtomicBool>,
     /// When an event last said that it is being asked.
-    asking_told: Arc<Mutex<Option<Instant>>>,
+    silence_reported: Arc<Mutex<Option<Instant>>>,
     /// Whether its silence was reported; many requests wait at once.
-    told: Arc<AtomicBool>,
+    reported: Arc<AtomicBool>,
     turned_away: Arc<Mutex<TurnedAway>>,
     halter: Halter,
     watcher: Arc<dyn Watcher>,
@@ -64,7 +64,7 @@ pub(crate) struct Handle {
 struct TurnedAway {
     requests: u64,
     /// When that was last reported.
-    told: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl Handle {
@@ -74,8 +74,8 @@ impl Handle {
             throttled: place.throttled(),
             place,
             answered: Arc::default(),
-            asking_told: Arc::default(),
-            told: Arc::default(),
+            silence_reported: Arc::default(),
+            reported: Arc::default(),
             turned_away: Arc::default(),
             halter,
             watcher,
@@ -244,7 +244,7 @@ impl Handle {
                 Err(error) if error.transient() && begun.elapsed() < patience => error,
                 other => {
                     if other.is_ok() {
-                        self.told.store(false, Ordering::Relaxed);
+                        self.reported.store(false, Ordering::Relaxed);
                     }
                     return other;
                 }
@@ -253,18 +253,20 @@ impl Handle {
                 PlaceError::TooManyRequests { retry_after } => {
                     self.throttled.fetch_add(1, Ordering::Relaxed);
                     let wait = retry_after.unwrap_or(pause).min(PATIENCE);
-                    self.tell_throttled(wait);
+                    self.report_throttling(wait);
                     wait
                 }
                 _ => {
-                    if begun.elapsed() >= SILENCE_TOLD && !self.told.swap(true, Ordering::Relaxed) {
+                    if begun.elapsed() >= RETRIES_REPORTED_AFTER
+                        && !self.reported.swap(true, Ordering::Relaxed)
+                    {
                         let error = error.to_string();
                         self.watcher.event(Event::Retrying { side: self.side, attempt, error });
                     }
                     if self.answered.load(Ordering::Relaxed) {
                         pause
                     } else {
-                        self.tell_asking(begun);
+                        self.report_silence(begun);
                         pause.min(patience.saturating_sub(begun.elapsed()))
                     }
                 }
@@ -297,32 +299,33 @@ impl Handle {
             }
             tokio::select! {
                 answer = &mut request => return answer,
-                () = tokio::time::sleep(ASKING_TOLD.min(left)) => self.tell_asking(begun),
+                () = tokio::time::sleep(SILENCE_REPORTED_AFTER.min(left)) => self.report_silence(begun),
             }
         }
         request.await
     }
 
     /// Many requests wait for the first answer at once: one event covers them all.
-    fn tell_asking(&self, begun: Instant) {
+    fn report_silence(&self, begun: Instant) {
         let waited = begun.elapsed();
-        let mut told = self.asking_told.lock().unwrap_or_else(PoisonError::into_inner);
-        if waited < ASKING_TOLD || told.is_some_and(|at| at.elapsed() < ASKING_TOLD_AGAIN) {
+        let mut reported = self.silence_reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if waited < SILENCE_REPORTED_AFTER || reported.is_some_and(|at| at.elapsed() < SILENCE_REPORTED_EVERY)
+        {
             return;
         }
-        *told = Some(Instant::now());
+        *reported = Some(Instant::now());
         let (side, place) = (self.side, self.place.label().to_owned());
         self.watcher.event(Event::Asking { side, place, seconds: waited.as_secs() });
     }
 
     /// Many requests are turned away at once: one event a second covers them all.
-    fn tell_throttled(&self, wait: Duration) {
+    fn report_throttling(&self, wait: Duration) {
         let mut turned_away = self.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
         turned_away.requests += 1;
-        if turned_away.told.is_some_and(|at| at.elapsed() < THROTTLING_TOLD) {
+        if turned_away.reported.is_some_and(|at| at.elapsed() < THROTTLING_REPORTED_EVERY) {
             return;
         }
-        turned_away.told = Some(Instant::now());
+        turned_away.reported = Some(Instant::now());
         let requests = turned_away.requests;
         let after_milliseconds = wait.as_millis().try_into().unwrap_or(u64::MAX);
         self.watcher.event(Event::Throttled { side: self.side, requests, after_milliseconds });
@@ -334,7 +337,7 @@ mod tests {
     use pivot_places::MemoryPlace;
 
     use super::*;
-    use crate::events::Nobody;
+    use crate::events::NoWatcher;
     use crate::requests::limiter::Limiter;
 
     async fn patience(handle: &Handle) -> u64 {
@@ -347,7 +350,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_place_that_never_answered_is_given_up_sooner() {
         let place = Arc::new(MemoryPlace::new("over there"));
-        let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(Nobody));
+        let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(NoWatcher));
         assert!((8..15).contains(&patience(&handle).await));
         handle.clone().retry(|| async { Ok(()) }).await.unwrap();
         assert!((60..70).contains(&patience(&handle).await));
@@ -358,7 +361,7 @@ mod tests {
     async fn runs_that_were_given_the_same_place_slow_down_together() {
         let place = MemoryPlace::new("shared");
         let run = |side, place: &MemoryPlace| {
-            Handle::new(side, Arc::new(place.clone()), Halter::default(), Arc::new(Nobody))
+            Handle::new(side, Arc::new(place.clone()), Halter::default(), Arc::new(NoWatcher))
         };
         let (one, other) = (run(Side::Source, &place), run(Side::Target, &place));
         let elsewhere = run(Side::Target, &MemoryPlace::new("elsewhere"));
@@ -382,9 +385,9 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Told(Mutex<Vec<Event>>);
+    struct Recorder(Mutex<Vec<Event>>);
 
-    impl Watcher for Told {
+    impl Watcher for Recorder {
         fn event(&self, event: Event) {
             self.0.lock().unwrap().push(event);
         }
@@ -392,21 +395,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_place_that_is_silent_from_the_first_is_named_at_once_and_given_up_soon() {
-        let (place, told) = (Arc::new(MemoryPlace::new("over there")), Arc::new(Told::default()));
-        let handle = Handle::new(Side::Target, place, Halter::default(), told.clone());
+        let (place, reported) = (Arc::new(MemoryPlace::new("over there")), Arc::new(Recorder::default()));
+        let handle = Handle::new(Side::Target, place, Halter::default(), reported.clone());
         let begun = Instant::now();
         let never = || handle.retry(std::future::pending::<Result<(), PlaceError>>);
         let (one, other) = tokio::join!(never(), never());
         assert!(matches!((one, other), (Err(PlaceError::Unavailable(_)), Err(PlaceError::Unavailable(_)))));
         assert!((10..12).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
         let asking = |seconds| Event::Asking { side: Side::Target, place: "over there".into(), seconds };
-        assert_eq!(*told.0.lock().unwrap(), [1, 4, 7, 10].map(asking), "once for both");
+        assert_eq!(*reported.0.lock().unwrap(), [1, 4, 7, 10].map(asking), "once for both");
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_answer_is_enough_to_wait_for_the_others() {
         let place = Arc::new(MemoryPlace::new("over there"));
-        let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(Nobody));
+        let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(NoWatcher));
         let after = |seconds, answer: Result<(), PlaceError>| {
             let handle = handle.clone();
             async move {
@@ -426,7 +429,7 @@ mod tests {
     #[test]
     fn an_error_names_who_did_not_answer() {
         let place = Arc::new(MemoryPlace::new("over there"));
-        let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(Nobody));
+        let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(NoWatcher));
         let failed =
             || handle.failed("listing secrets", None, PlaceError::Unavailable("refused".into())).to_string();
         assert_eq!(failed(), "no answer from the target, over there: refused");

@@ -17,7 +17,7 @@ use crate::requests::reports::Reports;
 use crate::requests::side::Handle;
 
 /// How often to check for something to report.
-const LOOK: Duration = Duration::from_secs(1);
+const REPORT_CHECK: Duration = Duration::from_secs(1);
 
 /// The objects of one kind to wait for.
 #[derive(Clone, Debug)]
@@ -70,8 +70,8 @@ pub(crate) async fn until(
     let reports = Reports::later();
     let tell = async {
         loop {
-            tokio::time::sleep(LOOK).await;
-            reports.tell(watcher, awaited(), deadline);
+            tokio::time::sleep(REPORT_CHECK).await;
+            reports.report(watcher, awaited(), deadline);
         }
     };
     tokio::select! {

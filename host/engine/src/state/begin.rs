@@ -12,11 +12,11 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::sequence::ActiveMove;
 use crate::plugins::hooks::Hooks;
-use crate::plugins::services::Answers;
+use crate::plugins::services::PluginServices;
 use crate::setup::Setup;
-use crate::state::found::Found;
 use crate::state::journal::Journal;
 use crate::state::locks::Locks;
+use crate::state::moves::FoundMove;
 use crate::state::open::Opened;
 
 /// The UUID namespace for ids of moves between places that keep no record.
@@ -38,7 +38,7 @@ pub(crate) fn begin(
     setup: Setup,
     plugins: &[Arc<dyn Hooks>],
     opened: Opened,
-    found: Option<Found>,
+    found: Option<FoundMove>,
     new_id: String,
     locks: Option<Arc<Locks>>,
 ) -> Result<ActiveMove, Failure> {
@@ -50,7 +50,7 @@ pub(crate) fn begin(
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
     let other_files = found.as_ref().is_some_and(|found| found.other_files);
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
-    let mut record = match found.as_ref().and_then(Found::deciding) {
+    let mut record = match found.as_ref().and_then(FoundMove::deciding) {
         Some((_, record)) => {
             let found = found.as_ref().is_some_and(|found| found.elsewhere);
             let told = at.target.is_some();
@@ -80,7 +80,7 @@ pub(crate) fn begin(
     env!("CARGO_PKG_VERSION").clone_into(&mut record.written_by);
     let move_id = record.move_id.clone();
     let kinds: Arc<Kinds> = Arc::new(kinds);
-    let services = Arc::new(Answers::new(&sides.source, &sides.target, &kinds, &record.scope));
+    let services = Arc::new(PluginServices::new(&sides.source, &sides.target, &kinds, &record.scope));
     let job = Job {
         source: sides.source,
         target: sides.target,
@@ -92,7 +92,7 @@ pub(crate) fn begin(
         watcher,
         move_id,
         locks,
-        tally: Default::default(),
+        change_counts: Default::default(),
     };
     let journal = Journal::new(record, records, at);
     let job = Arc::new(job);
@@ -132,7 +132,7 @@ fn fits(
         )));
     }
     if phase.committed() && !target_knows {
-        return Err(forgotten(record, target));
+        return Err(target_record_missing(record, target));
     }
     if record.into_directory != into_directory && !target_gone {
         let (move_id, into_directory) = (move_id.clone(), record.into_directory);
@@ -142,7 +142,7 @@ fn fits(
 }
 
 /// The source says that its move is committed, and the target has no record of it.
-fn forgotten(record: &Record, target: &Option<Uid>) -> Failure {
+fn target_record_missing(record: &Record, target: &Option<Uid>) -> Failure {
     let evidence = format!(
         "the source says that move {} is committed, and the target has no record of it",
         record.move_id

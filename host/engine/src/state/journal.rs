@@ -11,8 +11,8 @@ use pivot_core::release::ReleaseList;
 use pivot_core::{Both, Side};
 use pivot_places::PlaceError;
 
-use crate::base::Base;
 use crate::outcome::failure::Failure;
+use crate::snapshot::Snapshot;
 use crate::state::records::{CHUNK, Records, Stored};
 
 /// A record as this run knows it, and as it is stored on the two sides.
@@ -48,9 +48,9 @@ impl Journal {
     }
 
     /// Notes what is about to be touched, so that a rollback finds it.
-    pub(crate) fn note(&mut self, base: &Base) {
-        self.record.kinds.extend(base.plan.steps.iter().map(|step| step.key.group_kind.clone()));
-        self.record.touched.extend(base.namespaces());
+    pub(crate) fn note(&mut self, snapshot: &Snapshot) {
+        self.record.kinds.extend(snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()));
+        self.record.touched.extend(snapshot.namespaces());
     }
 
     /// Notes namespaces that are about to be created, beside those that earlier runs created.
@@ -103,14 +103,14 @@ impl Journal {
     }
 
     /// The point of no return: the list and the target's record, then the source's by compare-and-swap.
-    pub(crate) async fn commit(&mut self, list: &ReleaseList, base: &Base) -> Result<(), Failure> {
+    pub(crate) async fn commit(&mut self, list: &ReleaseList, snapshot: &Snapshot) -> Result<(), Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
         let mut chunks = list.chunks(CHUNK);
         // A list that is short enough is stored in the record itself: one write, and never one without the other.
         let inline = if chunks.len() == 1 { chunks.pop() } else { None };
         let mut record =
             Record { phase: Phase::Committed, release_chunks: chunks.len(), ..self.record.clone() };
-        record.kinds = base.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
+        record.kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
         // The target's record already says Live: it decides nothing until the source's says Committed, and then Live is next.
         let live = Record { phase: Phase::Live, ..record.clone() };
         if self.at.target.is_some() {
@@ -176,7 +176,7 @@ impl Journal {
     }
 
     /// Whether the source keeps records and has none of this move.
-    pub(crate) fn source_forgot(&self) -> bool {
+    pub(crate) fn source_record_is_gone(&self) -> bool {
         self.records.source.is_some() && self.at.source.is_none()
     }
 

@@ -22,8 +22,8 @@ use crate::outcome::failure::Failure;
 use crate::requests::ROUNDS;
 use crate::requests::halt::{FENCE, Halt, Halter};
 use crate::state::expiry;
-use crate::state::found::Moves;
 use crate::state::lease::{Leases, Seen, Taker};
+use crate::state::moves::Moves;
 use crate::state::open::Opened;
 use crate::state::records::Records;
 
@@ -62,7 +62,7 @@ impl Lock {
 }
 
 /// The terms on which a run takes locks.
-pub(crate) struct Asking {
+pub(crate) struct LockRequest {
     pub(crate) leases: Leases,
     /// Decides which claims are valid: those of moves that have not ended.
     pub(crate) records: Option<Records>,
@@ -76,7 +76,7 @@ pub(crate) struct Asking {
 
 /// The state in which a run leaves its locks' moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum MoveLeft {
     /// It did nothing: each lease keeps its earlier claim.
     AsItWas,
     /// Its move stopped midway, and claims what is locked.
@@ -89,7 +89,7 @@ pub(crate) enum Left {
 #[derive(Default)]
 struct Dead {
     /// Leases that were unchanged for their duration, and the version at which they were.
-    stood_still: BTreeMap<String, String>,
+    unchanged: BTreeMap<String, String>,
     /// All earlier runs of this move.
     runs_of_this_move: bool,
     /// All runs, because the user said so.
@@ -106,25 +106,25 @@ enum Blocked {
 
 /// Locks that this run holds and renews.
 pub(crate) struct Locks {
-    shared: Arc<Held>,
+    shared: Arc<HeldLocks>,
     renewal: Renewal,
 }
 
 /// Renews locks until it is dropped.
 struct Renewal(JoinHandle<()>);
 
-struct Held {
-    asking: Asking,
+struct HeldLocks {
+    request: LockRequest,
     holder: String,
     claim: Mutex<String>,
     /// The leases, by name.
-    each: Mutex<BTreeMap<String, One>>,
+    each: Mutex<BTreeMap<String, HeldLease>>,
     /// Whether a lease was taken from a run before it had been unchanged for long enough to be dead.
-    robbed: AtomicBool,
+    taken_early: AtomicBool,
 }
 
 #[derive(Clone)]
-struct One {
+struct HeldLease {
     /// The version of the last write.
     version: String,
     /// The move that claimed it before this run took it.
@@ -145,20 +145,20 @@ impl Locks {
     /// records read once the locks are held, so that earlier writes of other runs are seen. Anything else that must be read then
     /// is read at the same time, and discarded if the locks turn out not to be final.
     pub(crate) async fn take<'a, T>(
-        asking: Asking,
+        request: LockRequest,
         wanted: &BTreeSet<Lock>,
         opened: &Opened,
-        beside: impl Fn() -> BoxFuture<'a, Option<T>>,
+        also_read: impl Fn() -> BoxFuture<'a, Option<T>>,
     ) -> Result<(Self, Moves, Option<T>), Failure> {
-        let held = Arc::new(Held {
+        let held = Arc::new(HeldLocks {
             holder: format!("pivot-host/{}", uuid::Uuid::new_v4()),
-            claim: Mutex::new(asking.move_id.clone()),
+            claim: Mutex::new(request.move_id.clone()),
             each: Mutex::default(),
-            robbed: AtomicBool::new(false),
-            asking,
+            taken_early: AtomicBool::new(false),
+            request,
         });
-        let Asking { leases, halter, watcher, .. } = &held.asking;
-        let mut dead = Dead { take_over: held.asking.take_over, ..Dead::default() };
+        let LockRequest { leases, halter, watcher, .. } = &held.request;
+        let mut dead = Dead { take_over: held.request.take_over, ..Dead::default() };
         let (renewal, moves, more) = loop {
             let begun = now();
             let blocked = match held.try_each(wanted, &dead).await.transpose() {
@@ -167,8 +167,8 @@ impl Locks {
                     // Reading takes time for every object, and for compiling plugins.
                     let renewal = Renewal::start(&held, begun);
                     let others =
-                        async { held.look_at_other(wanted, &dead).await.transpose().map_or(Ok(()), Err) };
-                    let read = async { Ok(tokio::join!(opened.moves(), beside())) };
+                        async { held.check_other_kind(wanted, &dead).await.transpose().map_or(Ok(()), Err) };
+                    let read = async { Ok(tokio::join!(opened.moves(), also_read())) };
                     match tokio::try_join!(others, read) {
                         Ok(((), (moves, more))) => break (renewal, moves, more),
                         Err(blocked) => blocked,
@@ -181,18 +181,18 @@ impl Locks {
                 Blocked::Claimed(record) => return Err(claimed(&record)),
             };
             if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
-                dead.stood_still.insert(still.name, still.resource_version);
+                dead.unchanged.insert(still.name, still.resource_version);
             }
         };
         let locks = Self { shared: held.clone(), renewal };
-        let robbed = held.robbed.load(Ordering::Relaxed);
+        let taken_early = held.taken_early.load(Ordering::Relaxed);
         for name in locked(&held.each).keys() {
             watcher.event(leases.event(name, &held.holder, LeaseState::Taken, None));
         }
-        if robbed {
-            locks.outlast_the_robbed(halter, &**watcher).await?;
+        if taken_early {
+            locks.wait_for_previous_holder(halter, &**watcher).await?;
         }
-        let (moves, more) = if robbed { (opened.moves().await, None) } else { (moves, more) };
+        let (moves, more) = if taken_early { (opened.moves().await, None) } else { (moves, more) };
         match moves {
             Ok(moves) => Ok((locks, moves, more)),
             Err(failure) => {
@@ -204,10 +204,10 @@ impl Locks {
 
     /// A run whose lease was taken writes until it notices, or stops because it has not renewed for too long. Until then even the
     /// records can't be trusted.
-    async fn outlast_the_robbed(&self, halter: &Halter, watcher: &dyn Watcher) -> Result<(), Failure> {
+    async fn wait_for_previous_holder(&self, halter: &Halter, watcher: &dyn Watcher) -> Result<(), Failure> {
         for name in locked(&self.shared.each).keys() {
             let left = Some(FENCE.as_secs());
-            watcher.event(self.shared.asking.leases.event(
+            watcher.event(self.shared.request.leases.event(
                 name,
                 &self.shared.holder,
                 LeaseState::TakenOver,
@@ -217,7 +217,7 @@ impl Locks {
         tokio::select! {
             () = tokio::time::sleep(FENCE) => Ok(()),
             halt = halter.wait() => {
-                self.give_back(Left::AsItWas).await;
+                self.give_back(MoveLeft::AsItWas).await;
                 Err(Failure::Halted(halt))
             }
         }
@@ -227,13 +227,13 @@ impl Locks {
     /// one must stay unchanged for its duration, which that of a live run doesn't: otherwise a dead run's leases would block
     /// everyone for ever. The wait is short and bounded, so that two runs that wait for each other both give up. Returns whether
     /// there were any to take.
-    pub(crate) async fn also(&self, more: &BTreeSet<Lock>) -> Result<bool, Failure> {
+    pub(crate) async fn take_more(&self, more: &BTreeSet<Lock>) -> Result<bool, Failure> {
         let held: BTreeSet<String> = locked(&self.shared.each).keys().cloned().collect();
         if held.contains(&Lock::All.name()) {
             return Ok(false);
         }
         let more: BTreeSet<Lock> = more.iter().filter(|lock| !held.contains(&lock.name())).cloned().collect();
-        let Asking { leases, halter, watcher, .. } = &self.shared.asking;
+        let LockRequest { leases, halter, watcher, .. } = &self.shared.request;
         let mut dead = Dead { runs_of_this_move: true, ..Dead::default() };
         loop {
             let seen = match self.shared.try_each(&more, &dead).await? {
@@ -242,7 +242,7 @@ impl Locks {
                 Some(Blocked::Claimed(record)) => return Err(claimed(&record)),
             };
             if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
-                dead.stood_still.insert(still.name, still.resource_version);
+                dead.unchanged.insert(still.name, still.resource_version);
             }
         }
     }
@@ -262,23 +262,23 @@ impl Locks {
     }
 
     /// Releases them.
-    pub(crate) async fn give_back(&self, left: Left) {
+    pub(crate) async fn give_back(&self, left: MoveLeft) {
         self.renewal.0.abort();
         self.shared
             .give_back(|one| match left {
-                Left::AsItWas => one.before.clone(),
-                Left::UnderWay => Some(locked(&self.shared.claim).clone()),
-                Left::Nothing => None,
+                MoveLeft::AsItWas => one.before.clone(),
+                MoveLeft::UnderWay => Some(locked(&self.shared.claim).clone()),
+                MoveLeft::Nothing => None,
             })
             .await;
-        self.shared.asking.halter.renewed(None);
+        self.shared.request.halter.renewed(None);
     }
 }
 
 impl Renewal {
     /// Renews locks that were taken at this moment.
-    fn start(held: &Arc<Held>, taken_at: (std::time::Instant, std::time::SystemTime)) -> Self {
-        held.asking.halter.renewed(Some(taken_at));
+    fn start(held: &Arc<HeldLocks>, taken_at: (std::time::Instant, std::time::SystemTime)) -> Self {
+        held.request.halter.renewed(Some(taken_at));
         Self(tokio::spawn(held.clone().renew().in_current_span()))
     }
 }
@@ -289,7 +289,7 @@ impl Drop for Renewal {
     }
 }
 
-impl Held {
+impl HeldLocks {
     fn taker(&self) -> Taker {
         Taker { holder: self.holder.clone(), claim: locked(&self.claim).clone() }
     }
@@ -307,9 +307,9 @@ impl Held {
     async fn try_one(&self, name: &str, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         let mut before = None;
         loop {
-            let version = match self.asking.leases.create(name, &self.taker()).await? {
+            let version = match self.request.leases.create(name, &self.taker()).await? {
                 Some(version) => Some(version),
-                None => match self.asking.leases.read(name).await? {
+                None => match self.request.leases.read(name).await? {
                     None => None,
                     // A first attempt whose answer got lost may have taken it.
                     Some(seen) if seen.holder == self.holder => Some(seen.resource_version),
@@ -317,13 +317,13 @@ impl Held {
                         Some(blocked) => return Ok(Some(blocked)),
                         None => {
                             before.clone_from(&seen.claim);
-                            self.asking.leases.take(&seen, &self.taker()).await?
+                            self.request.leases.take(&seen, &self.taker()).await?
                         }
                     },
                 },
             };
             if let Some(version) = version {
-                locked(&self.each).insert(name.to_owned(), One { version, before });
+                locked(&self.each).insert(name.to_owned(), HeldLease { version, before });
                 return Ok(None);
             }
         }
@@ -331,42 +331,46 @@ impl Held {
 
     /// Whether a lease blocks this run.
     async fn blocked(&self, seen: Seen, dead: &Dead) -> Result<Option<Blocked>, Failure> {
-        if !seen.holder.is_empty() && !self.thought_dead(&seen, dead) {
+        if !seen.holder.is_empty() && !self.counts_as_dead(&seen, dead) {
             return Ok(Some(Blocked::Held(Box::new(seen))));
         }
-        let (Some(claim), Some(records)) = (&seen.claim, &self.asking.records) else { return Ok(None) };
+        let (Some(claim), Some(records)) = (&seen.claim, &self.request.records) else { return Ok(None) };
         if *claim == *locked(&self.claim) {
             return Ok(None);
         }
         let found = records.of_move(claim).await?;
         // The same scope means this move only if the cluster has the same role in it.
-        let good = found.filter(|(record, same_role)| !same_role || record.scope != self.asking.scope);
+        let good = found.filter(|(record, same_role)| !same_role || record.scope != self.request.scope);
         Ok(good.map(|(record, _)| Blocked::Claimed(Box::new(record))))
     }
 
     /// Whether a lease was unchanged for long enough, or its holder is known or declared to be dead.
-    fn thought_dead(&self, seen: &Seen, dead: &Dead) -> bool {
+    fn counts_as_dead(&self, seen: &Seen, dead: &Dead) -> bool {
         let ours = dead.runs_of_this_move && seen.claim.as_ref() == Some(&*locked(&self.claim));
-        let known = ours || dead.stood_still.get(&seen.name) == Some(&seen.resource_version);
+        let known = ours || dead.unchanged.get(&seen.name) == Some(&seen.resource_version);
         if dead.take_over && !known && !seen.holder.is_empty() {
-            self.robbed.store(true, Ordering::Relaxed);
+            self.taken_early.store(true, Ordering::Relaxed);
         }
         known || dead.take_over
     }
 
     /// A run for all and a run for a namespace take different leases. Each checks the other kind once it has its own, so that if
     /// two begin at once at least one sees the other.
-    async fn look_at_other(&self, wanted: &BTreeSet<Lock>, dead: &Dead) -> Result<Option<Blocked>, Failure> {
+    async fn check_other_kind(
+        &self,
+        wanted: &BTreeSet<Lock>,
+        dead: &Dead,
+    ) -> Result<Option<Blocked>, Failure> {
         let others = if wanted.contains(&Lock::All) {
-            self.asking.leases.all().await?
+            self.request.leases.all().await?
         } else {
-            self.asking.leases.read(&Lock::All.name()).await?.into_iter().collect()
+            self.request.leases.read(&Lock::All.name()).await?.into_iter().collect()
         };
         for seen in others.into_iter().filter(|seen| seen.holder != self.holder) {
             if let Some(blocked) = self.blocked(seen.clone(), dead).await? {
                 return Ok(Some(blocked));
             }
-            if !seen.holder.is_empty() && !self.asking.leases.set_aside(&seen).await? {
+            if !seen.holder.is_empty() && !self.request.leases.set_aside(&seen).await? {
                 return Ok(Some(Blocked::Held(Box::new(seen))));
             }
         }
@@ -376,17 +380,17 @@ impl Held {
     /// Restores everything to the state before this attempt.
     async fn back_off(&self) {
         self.give_back(|one| one.before.clone()).await;
-        self.asking.halter.renewed(None);
+        self.request.halter.renewed(None);
     }
 
     /// Releases all, leaving the given claim.
-    async fn give_back(&self, claim: impl Fn(&One) -> Option<String>) {
+    async fn give_back(&self, claim: impl Fn(&HeldLease) -> Option<String>) {
         let each = std::mem::take(&mut *locked(&self.each));
         let each =
             each.into_iter().map(|(name, one)| {
                 let claim = claim(&one);
                 async move {
-                    self.asking.leases.give_back(&name, &one.version, &self.holder, claim.as_deref()).await
+                    self.request.leases.give_back(&name, &one.version, &self.holder, claim.as_deref()).await
                 }
             });
         join_all(each).await;
@@ -403,14 +407,14 @@ impl Held {
             let why = match tokio::time::timeout(left, self.renew_each()).await {
                 Ok(Ok(())) => {
                     renewed = attempt;
-                    self.asking.halter.renewed(Some(at));
+                    self.request.halter.renewed(Some(at));
                     continue;
                 }
                 Ok(Err(why)) => why,
                 Err(_) => "the API server does not answer".to_owned(),
             };
             if renewed.elapsed() >= FENCE || why == TAKEN {
-                self.asking.halter.halt(Halt::LeaseLost(why));
+                self.request.halter.halt(Halt::LeaseLost(why));
                 return;
             }
             pause = RETRY;
@@ -423,7 +427,7 @@ impl Held {
         let held = locked(&self.each).clone();
         let each = held.iter().map(|(name, one)| {
             let taker = &taker;
-            async move { (name.clone(), self.asking.leases.renew(name, &one.version, taker).await) }
+            async move { (name.clone(), self.request.leases.renew(name, &one.version, taker).await) }
         });
         let mut why = None;
         for (name, renewed) in join_all(each).await {

@@ -9,8 +9,8 @@ use crate::discovery::kinds::Kinds;
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::setup::Setup;
-use crate::state::found::Moves;
 use crate::state::lease::Leases;
+use crate::state::moves::Moves;
 use crate::state::records::{Records, Stored};
 
 /// Both sides, opened.

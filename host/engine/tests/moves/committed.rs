@@ -349,7 +349,7 @@ async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
     });
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!((stop.exit, stop.next.as_slice()), (Exit::PastCommit, [Next::Resume].as_slice()), "{stop}");
-    assert!(stop.standing.contains("it is not known whether the move is committed"), "{}", stop.standing);
+    assert!(stop.state.contains("it is not known whether the move is committed"), "{}", stop.state);
     stage.source.on_call(|_, _| None);
     stage.target.on_call(|_, _| None);
     run::resume(stage.setup()).await.unwrap();

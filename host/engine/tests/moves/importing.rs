@@ -155,7 +155,7 @@ async fn other_files_do_not_continue_it_and_take_it_back() {
     die_at(&stage, 8, true);
     let stop = run::start(importing(&stage, dir.path())).await.unwrap_err();
     assert_eq!(stop.exit, Exit::PartWay, "{stop}");
-    assert!(stop.standing.starts_with("the files are as they were"), "{}", stop.standing);
+    assert!(stop.state.starts_with("the files are as they were"), "{}", stop.state);
     revive(&stage);
     change(dir.path(), |body| body["spec"]["edited"] = json!(true));
     for again in

@@ -21,7 +21,7 @@ async fn refused(stage: &Stage, exit: Exit, code: &str) {
     } else {
         assert!(format!("{:?}", stop.failure).contains(code), "{stop:?}");
     }
-    assert!(!stop.standing.is_empty());
+    assert!(!stop.state.is_empty());
     assert_eq!(picture(&stage.source), source, "the source is as before");
     assert_eq!(picture(&stage.target), target, "the target is as before");
 }
@@ -237,7 +237,7 @@ async fn a_source_that_refuses_the_pause_is_restored() {
     });
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::Refused, "{stop}");
-    assert!(stop.standing.contains("un-paused again"), "{}", stop.standing);
+    assert!(stop.state.contains("un-paused again"), "{}", stop.state);
     assert_eq!(picture(&stage.source), before);
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::Setup;
-use pivot_engine::events::Nobody;
+use pivot_engine::events::NoWatcher;
 use pivot_engine::{Halter, Hooks, MoveStatus, Options, Sides, Stop, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
@@ -123,7 +123,7 @@ impl Stage {
             sides: Sides { source: Arc::new(self.source.clone()), target: Arc::new(self.target.clone()) },
             options: self.options.clone(),
             plugins: self.plugins.clone().into(),
-            watcher: Arc::new(Nobody),
+            watcher: Arc::new(NoWatcher),
             halter: Halter::default(),
         }
     }

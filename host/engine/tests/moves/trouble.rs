@@ -310,7 +310,7 @@ async fn what_was_finished_without_its_source_is_not_taken_back_from_it() {
     {
         assert_eq!(stop.exit, Exit::Refused, "{stop}");
         assert!(stop.to_string().contains("finished without this source"), "{stop}");
-        assert!(stop.standing.contains("the target has taken over"), "{}", stop.standing);
+        assert!(stop.state.contains("the target has taken over"), "{}", stop.state);
         assert!(stop.next.is_empty(), "neither is the way: {:?}", stop.next);
     }
     assert_eq!(picture(&stage.target), live);
@@ -351,7 +351,7 @@ async fn a_record_that_may_not_be_read_is_not_taken_for_none() {
             [run::resume(stage.setup()).await.unwrap_err(), run::status(stage.setup()).await.unwrap_err()]
         {
             assert_eq!(stop.exit, Exit::Refused, "{stop}");
-            assert!(stop.standing.contains("a move begun earlier is where it was"), "{}", stop.standing);
+            assert!(stop.state.contains("a move begun earlier is where it was"), "{}", stop.state);
         }
         side.on_call(|_, _| None);
     }

@@ -3,12 +3,12 @@
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Failure, Report, Status, Stop, TakenBack};
+use pivot_engine::{Failure, Report, RolledBack, Status, Stop};
 use serde_json::Value;
 
 use super::results::{awaited, broken, held, stop};
 use super::schemas;
-use super::standing::{full_status, leftover, one};
+use super::status::{full_status, leftover, one};
 use super::*;
 
 fn check(document: &impl Serialize) {
@@ -71,7 +71,7 @@ fn results_are_as_their_schemas_say() {
     report.done.moved.insert(GroupKind::new("", "Secret"), 1);
     report.done.unverified.insert(GroupKind::new("g", "K"));
     check(&ReportDocument::done("Moved", &report, SIDES));
-    check(&ReportDocument::taken_back(&TakenBack { resumed: 1, removed: 2 }, SIDES));
+    check(&ReportDocument::rolled_back(&RolledBack { resumed: 1, removed: 2 }, SIDES));
     check(&ReportDocument::nothing(SIDES));
     let status = full_status();
     let next: Vec<Vec<String>> = status.moves.iter().map(|_| vec!["pivot-host resume".to_owned()]).collect();

@@ -13,7 +13,7 @@ pub(super) fn stop(failure: Failure) -> Stop {
         failure,
         phase: Some(Phase::Copied),
         exit: Exit::PartWay,
-        standing: "the source is the truth".into(),
+        state: "the source is the truth".into(),
         next: vec![Next::Resume, Next::Rollback],
         move_id: None,
         times: vec![(Phase::Checked, Duration::from_millis(120))],
@@ -21,7 +21,7 @@ pub(super) fn stop(failure: Failure) -> Stop {
     }
 }
 
-fn shown(stop: &Stop, told: Told) -> String {
+fn shown(stop: &Stop, told: AlreadyShown) -> String {
     let (output, _, err) = output(0, LogFormat::Text);
     output.stopped(stop, told, &["pivot-host resume".into(), "pivot-host rollback".into()]);
     err.text()
@@ -47,7 +47,7 @@ fn what_is_said_of_many_objects_is_said_once_and_names_them() {
     let waits: Vec<Awaited> =
         machines(6).chain([capi("Cluster", "c1")]).map(|key| awaited(Some(key))).collect();
     check(
-        shown(&stop(Failure::TimedOut(waits.clone())), Told::Plan),
+        shown(&stop(Failure::TimedOut(waits.clone())), AlreadyShown::Plan),
         &expect![[r#"
             error: timed out:
               - readiness: no controller of the target has written a status yet (6 Machines: ns/c1-m0, ns/c1-m1, ns/c1-m2, … and 3 more)
@@ -66,7 +66,7 @@ fn what_is_said_of_many_objects_is_said_once_and_names_them() {
     };
     let findings = machines(2).map(|key| ("hosts".to_owned(), finding(key))).collect();
     check(
-        shown(&stop(Failure::Gate(findings)), Told::Plan),
+        shown(&stop(Failure::Gate(findings)), AlreadyShown::Plan),
         &expect![[r#"
             error: a check says stop:
               - hosts: it is off (off) (2 Machines: ns/c1-m0, ns/c1-m1); switch it on
@@ -78,7 +78,7 @@ fn what_is_said_of_many_objects_is_said_once_and_names_them() {
     let why = "still held: nothing more was released after a plugin said stop for Host ns/h4";
     let left = (7..200).map(|n| held(&format!("h{n:03}"), why)).chain([held("h004", "it broke")]);
     check(
-        shown(&stop(Failure::Unsettled(left.collect())), Told::Plan),
+        shown(&stop(Failure::Unsettled(left.collect())), AlreadyShown::Plan),
         &expect![[r#"
             error: moved, but these objects could not be released and stay paused:
               - still held: nothing more was released after a plugin said stop for Host ns/h4 (193 Hosts: ns/h007, ns/h008, ns/h009, … and 190 more)
@@ -99,10 +99,10 @@ fn what_is_said_of_many_objects_is_said_once_and_names_them() {
 fn what_is_left_out_of_a_list_is_counted_and_shown_with_a_flag_that_is_named() {
     let failure =
         || Failure::Unsettled((0..25).map(|n| held(&format!("h{n:02}"), &format!("why {n}"))).collect());
-    let text = shown(&stop(failure()), Told::Nothing);
+    let text = shown(&stop(failure()), AlreadyShown::Nothing);
     assert!(text.contains("  - Host ns/h19: why 19\n  and 5 more; -v shows them\n"), "{text}");
     let (output, _, err) = output(1, LogFormat::Text);
-    output.stopped(&stop(failure()), Told::Nothing, &[]);
+    output.stopped(&stop(failure()), AlreadyShown::Nothing, &[]);
     assert!(err.text().contains("Host ns/h24") && !err.text().contains(" more"), "{}", err.text());
     // A document lists all of them, and programs get no hint at flags.
     let document = serde_json::to_value(ErrorDocument::stop(&stop(failure()), Vec::new())).unwrap();
@@ -121,7 +121,7 @@ fn refusals_that_differ_in_the_object_alone_are_one() {
     };
     let failure = || Failure::Refused((0..150).map(paused).chain(refusals().into_iter().skip(1)).collect());
     check(
-        shown(&stop(failure()), Told::Nothing),
+        shown(&stop(failure()), AlreadyShown::Nothing),
         &expect![[r#"
             error: refused, for 2 reasons
               - source: Cluster ns/c000 is paused already
@@ -135,7 +135,7 @@ fn refusals_that_differ_in_the_object_alone_are_one() {
         "#]],
     );
     let (output, _, err) = output(1, LogFormat::Text);
-    output.stopped(&stop(failure()), Told::Nothing, &[]);
+    output.stopped(&stop(failure()), AlreadyShown::Nothing, &[]);
     assert_eq!(err.text().matches("ns/c").count(), 150, "-v names each: {}", err.text());
     let document = serde_json::to_value(ErrorDocument::stop(&stop(failure()), Vec::new())).unwrap();
     assert_eq!(document["refusals"].as_array().unwrap().len(), 151, "a document has each of them");
@@ -144,7 +144,7 @@ fn refusals_that_differ_in_the_object_alone_are_one() {
 #[test]
 fn a_stop_says_what_failed_how_things_stand_and_what_to_type() {
     check(
-        shown(&stop(Failure::Refused(refusals())), Told::Nothing),
+        shown(&stop(Failure::Refused(refusals())), AlreadyShown::Nothing),
         &expect![[r#"
             error: refused, for 2 reasons
               - source: Cluster ns/edge is paused
@@ -161,7 +161,7 @@ fn a_stop_says_what_failed_how_things_stand_and_what_to_type() {
 #[test]
 fn refusals_of_a_plan_are_not_told_twice() {
     check(
-        shown(&stop(Failure::Refused(refusals())), Told::Refusals),
+        shown(&stop(Failure::Refused(refusals())), AlreadyShown::Refusals),
         &expect![[r#"
             error: refused, for 2 reasons
             state: the source is the truth
@@ -267,7 +267,7 @@ pub(super) fn broken(hook: Hook) -> Failure {
 #[test]
 fn a_stop_that_a_plugin_made_names_the_ways_out() {
     check(
-        shown(&stop(broken(Hook::Restore)), Told::Nothing),
+        shown(&stop(broken(Hook::Restore)), AlreadyShown::Nothing),
         &expect![[r#"
         error: plugin hosts failed in restore: trap: it broke
         fix:   roll back, which needs no plugin; fix plugin hosts, and move again
@@ -279,7 +279,7 @@ fn a_stop_that_a_plugin_made_names_the_ways_out() {
     );
     let past = Stop { exit: Exit::PastCommit, ..stop(broken(Hook::Check)) };
     check(
-        shown(&past, Told::Nothing),
+        shown(&past, AlreadyShown::Nothing),
         &expect![[r#"
             error: plugin hosts failed in check: trap: it broke
             fix:   resume, which asks it again
@@ -292,7 +292,7 @@ fn a_stop_that_a_plugin_made_names_the_ways_out() {
     );
     let before = Stop { exit: Exit::Refused, ..stop(broken(Hook::Adapt)) };
     check(
-        shown(&before, Told::Nothing),
+        shown(&before, AlreadyShown::Nothing),
         &expect![[r#"
         error: plugin hosts failed in adapt: trap: it broke
         fix:   fix plugin hosts, then run this command again
@@ -304,7 +304,7 @@ fn a_stop_that_a_plugin_made_names_the_ways_out() {
     );
     let unsettled = Failure::Unsettled(vec![held("a", "it broke")]);
     check(
-        shown(&Stop { exit: Exit::PastCommit, ..stop(unsettled) }, Told::Nothing),
+        shown(&Stop { exit: Exit::PastCommit, ..stop(unsettled) }, AlreadyShown::Nothing),
         &expect![[r#"
             error: moved, but these objects could not be released and stay paused:
               - Host ns/a: it broke

@@ -109,8 +109,8 @@ fn events() -> Vec<Event> {
 
 /// What a move writes to stdout and stderr: progress, then its result.
 fn written(verbose: u8, quiet: bool, log: LogFormat) -> String {
-    let manner = Manner { format: OutputFormat::Text, log, verbose, quiet, bars: false };
-    let (output, out, err) = super::super::testing::written(manner);
+    let settings = OutputSettings { format: OutputFormat::Text, log, verbose, quiet, bars: false };
+    let (output, out, err) = super::super::testing::written(settings);
     let progress = Progress::new(output.clone(), SIDES, false);
     events().into_iter().for_each(|event| progress.event(event));
     progress.end();

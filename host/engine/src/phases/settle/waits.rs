@@ -28,7 +28,7 @@ impl Waits {
             let first = open.values().map(|(_, deadline)| *deadline).min().unwrap_or(deadline);
             (open.values().map(|(awaited, _)| awaited.clone()).collect(), first)
         };
-        self.reports.tell(watcher, all, deadline);
+        self.reports.report(watcher, all, deadline);
     }
 
     /// The object stops waiting.

@@ -224,7 +224,7 @@ impl Game {
             self.intact()?;
             if let Err(stop) = result {
                 self.ask_a_human(&stop);
-                stops.push(format!("{stop} ({})", stop.standing));
+                stops.push(format!("{stop} ({})", stop.state));
                 if stops.len() > ATTEMPTS {
                     return Err(format!("invariant 10: running again does not end: {stops:#?}"));
                 }

@@ -7,20 +7,20 @@ use pivot_core::scope::Scope;
 
 use crate::checks::before_pause;
 use crate::discovery::kinds::Kinds;
-use crate::discovery::objects::{Sight, discover};
+use crate::discovery::objects::{SourceObjects, discover};
 use crate::outcome::failure::Failure;
 use crate::phases::namespaces::Namespaces;
 use crate::requests::side::Handle;
 
 /// The result of the first reading.
-pub(crate) struct FirstLook {
+pub(crate) struct FirstReading {
     scope: Scope,
-    pub(crate) sight: Sight,
+    pub(crate) source_objects: SourceObjects,
     /// Namespaces of the target, looked up at the same time.
     pub(crate) namespaces: Namespaces,
 }
 
-impl FirstLook {
+impl FirstReading {
     pub(crate) async fn take(
         sides: Both<&Handle>,
         kinds: &Kinds,
@@ -28,11 +28,11 @@ impl FirstLook {
         wishes: impl Future<Output = Result<Wishes, Failure>>,
     ) -> Result<Self, Failure> {
         before_pause::definitions_readable(kinds)?;
-        let (sight, namespaces) = tokio::try_join!(
+        let (source_objects, namespaces) = tokio::try_join!(
             discover(sides.source, &kinds.source, scope, wishes),
             Namespaces::likely(sides.target, kinds, scope),
         )?;
-        Ok(Self { scope: scope.clone(), sight, namespaces })
+        Ok(Self { scope: scope.clone(), source_objects, namespaces })
     }
 
     /// Whether it was read with this scope.

@@ -10,19 +10,19 @@ use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::plugins::scene::Scene;
+use crate::plugins::view::PluginView;
 
 /// One reading of the source, and the plan that follows from it.
-pub(crate) struct Base {
+pub(crate) struct Snapshot {
     pub(crate) inventory: Inventory,
     pub(crate) plan: Plan,
     pub(crate) relations: Relations,
 }
 
-impl Base {
+impl Snapshot {
     /// What plugins' checks get to see of it.
-    pub(crate) fn scene(&self) -> Scene {
-        Scene::of(self.plan.steps.iter().map(|step| (&step.key, self.plan.is_elsewhere(step))))
+    pub(crate) fn plugin_view(&self) -> PluginView {
+        PluginView::of(self.plan.steps.iter().map(|step| (&step.key, self.plan.is_elsewhere(step))))
     }
 
     /// The object of a step.

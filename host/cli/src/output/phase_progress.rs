@@ -16,7 +16,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 const RATED: usize = 10;
 
 /// A phase under way.
-pub(super) struct Tally {
+pub(super) struct PhaseProgress {
     phase: Phase,
     /// How many objects the phase concerns.
     objects: usize,
@@ -24,7 +24,7 @@ pub(super) struct Tally {
     told: Instant,
 }
 
-impl Tally {
+impl PhaseProgress {
     pub(super) fn new(phase: Phase, objects: usize) -> Self {
         Self { phase, objects, done: BTreeMap::new(), told: Instant::now() }
     }

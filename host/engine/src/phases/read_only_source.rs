@@ -8,19 +8,19 @@ use pivot_core::inventory::Inventory;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::{Object, Side, merge, names, pause as pauses};
 
-use crate::base::Base;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
+use crate::snapshot::Snapshot;
 
 /// Refuses objects that their provider had not finished when the files were copied: no controller is left to finish them.
-pub(crate) fn blocked(job: &Job, base: &Base) -> Result<Option<Refusal>, Failure> {
+pub(crate) fn blocked(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>, Failure> {
     if job.source.can().has_controllers || !job.target.can().has_controllers {
         return Ok(None);
     }
     let mut blocked = Vec::new();
-    for step in &base.plan.steps {
-        let pending = pauses::pending(base.object(step)?, true)
+    for step in &snapshot.plan.steps {
+        let pending = pauses::pending(snapshot.object(step)?, true)
             .map_err(|error| Failure::Object(Side::Source, error))?;
         if pending.is_some() {
             blocked.push(step.key.clone());
@@ -38,11 +38,11 @@ pub(crate) fn blocked(job: &Job, base: &Base) -> Result<Option<Refusal>, Failure
 }
 
 /// The same reading, with everything paused and held that would be in a writable source.
-pub(crate) async fn pause(job: &Job, base: Base) -> Result<Base, Failure> {
+pub(crate) async fn pause(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
     let unreadable = |error| Failure::Object(Side::Source, error);
-    let mut objects: Vec<Object> = base.inventory.objects().to_vec();
-    for step in base.plan.steps.iter().filter(|step| pausing::works_on(job, step)) {
-        let object = base.object(step)?;
+    let mut objects: Vec<Object> = snapshot.inventory.objects().to_vec();
+    for step in snapshot.plan.steps.iter().filter(|step| pausing::works_on(job, step)) {
+        let object = snapshot.object(step)?;
         let Some(change) = pausing::change(job, object, pausing::pauses(step)).await? else { continue };
         let mut value = object.value().map_err(unreadable)?;
         merge::apply(&mut value, &change.patch);
@@ -52,5 +52,5 @@ pub(crate) async fn pause(job: &Job, base: Base) -> Result<Base, Failure> {
         }
     }
     // The keys are unchanged, and so are the objects' positions.
-    Ok(Base { inventory: Inventory::new(objects), ..base })
+    Ok(Snapshot { inventory: Inventory::new(objects), ..snapshot })
 }

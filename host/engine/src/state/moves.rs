@@ -11,7 +11,7 @@ use crate::state::records::Stored;
 
 /// A move under way.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundMove {
     pub(crate) at: Both<Option<Stored>>,
     /// Only the target has a record of it, and nothing in the source can have been deleted yet. A move that is still going on
     /// keeps the source's record to its end, so this one was rolled back by a run that could not reach the target.
@@ -22,7 +22,7 @@ pub(crate) struct Found {
     pub(crate) other_files: bool,
 }
 
-impl Found {
+impl FoundMove {
     /// The record that decides: the source's until it says Committed, then the target's.
     pub(crate) fn deciding(&self) -> Option<(Side, &Record)> {
         match (&self.at.source, &self.at.target) {
@@ -52,7 +52,7 @@ impl Found {
 
 /// All moves under way.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Moves(pub(crate) Vec<Found>);
+pub(crate) struct Moves(pub(crate) Vec<FoundMove>);
 
 impl Moves {
     /// Combines the records of both sides. A record in the target that belongs to another source is ignored here.
@@ -78,22 +78,22 @@ impl Moves {
                 by_id.entry(id).or_default().target = Some(stored);
             }
         }
-        Self(by_id.into_values().map(|at| found(at, identities, source_answers)).collect())
+        Self(by_id.into_values().map(|at| found_move(at, identities, source_answers)).collect())
     }
 
     /// The move that was begun with this scope, to this target.
-    pub(crate) fn of_scope(&self, scope: &Scope) -> Option<&Found> {
-        let same = |found: &&Found| found.record().is_some_and(|record| record.scope == *scope);
-        let mut all: Vec<&Found> = self.0.iter().filter(same).collect();
+    pub(crate) fn of_scope(&self, scope: &Scope) -> Option<&FoundMove> {
+        let same = |found: &&FoundMove| found.record().is_some_and(|record| record.scope == *scope);
+        let mut all: Vec<&FoundMove> = self.0.iter().filter(same).collect();
         all.sort_by_key(|found| found.elsewhere);
         all.into_iter().next()
     }
 
     /// The only move if the command names none, otherwise the move with this id.
-    pub(crate) fn meant(&self, id: Option<&str>) -> Result<&Found, Failure> {
-        let named = |found: &&Found| id.is_none_or(|id| found.record().is_some_and(|r| r.move_id == id));
-        let named: Vec<&Found> = self.0.iter().filter(named).collect();
-        let here: Vec<&Found> = named.iter().copied().filter(|found| !found.elsewhere).collect();
+    pub(crate) fn selected(&self, id: Option<&str>) -> Result<&FoundMove, Failure> {
+        let named = |found: &&FoundMove| id.is_none_or(|id| found.record().is_some_and(|r| r.move_id == id));
+        let named: Vec<&FoundMove> = self.0.iter().filter(named).collect();
+        let here: Vec<&FoundMove> = named.iter().copied().filter(|found| !found.elsewhere).collect();
         match (if here.is_empty() { &named } else { &here }).as_slice() {
             [] => Err(Failure::NoMove),
             [one] => Ok(one),
@@ -106,8 +106,8 @@ impl Moves {
 
     /// Another move that has not ended and works in this scope.
     pub(crate) fn overlapping(&self, scope: &Scope, move_id: &str) -> Option<&Record> {
-        let source = |found: &'_ Found| found.at.source.is_some();
-        self.0.iter().filter(|found| source(found)).filter_map(Found::record).find(|record| {
+        let source = |found: &'_ FoundMove| found.at.source.is_some();
+        self.0.iter().filter(|found| source(found)).filter_map(FoundMove::record).find(|record| {
             let meet = match (&scope.namespaces, &record.scope.namespaces) {
                 (Namespaces::All, _) | (_, Namespaces::All) => true,
                 (Namespaces::One(ours), Namespaces::One(theirs)) => {
@@ -119,8 +119,8 @@ impl Moves {
     }
 }
 
-fn found(at: Both<Option<Stored>>, identities: &Both<Option<Uid>>, source_answers: bool) -> Found {
-    let mut found = Found { at, orphaned: false, elsewhere: false, other_files: false };
+fn found_move(at: Both<Option<Stored>>, identities: &Both<Option<Uid>>, source_answers: bool) -> FoundMove {
+    let mut found = FoundMove { at, orphaned: false, elsewhere: false, other_files: false };
     if let Some((side, record)) = found.deciding() {
         let orphaned = source_answers && found.at.source.is_none();
         let orphaned = orphaned && side == Side::Target && record.phase <= Phase::Live;

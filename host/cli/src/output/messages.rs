@@ -10,12 +10,12 @@ use super::plan;
 
 /// Consecutive notes, warnings and findings, and the lines written for earlier ones.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct Messages {
     open: Vec<Event>,
     written: BTreeSet<String>,
 }
 
-impl Said {
+impl Messages {
     /// Adds one.
     pub(super) fn add(&mut self, event: &Event) {
         self.open.push(event.clone());
@@ -31,7 +31,7 @@ impl Said {
         let open = std::mem::take(&mut self.open);
         let mut sorts: BTreeMap<(Level, &str), usize> = BTreeMap::new();
         let mut lines = Vec::new();
-        for (event, line) in events::said_together(&open) {
+        for (event, line) in events::grouped_lines(&open) {
             let level = events::level(event);
             let seen = sorts.entry((level, events::code(event))).or_default();
             *seen += 1;

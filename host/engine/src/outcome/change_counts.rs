@@ -12,9 +12,9 @@ pub type Counts = BTreeMap<Verb, BTreeMap<GroupKind, usize>>;
 
 /// Counts while a run is at work.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(Mutex<Counts>);
+pub(crate) struct ChangeCounts(Mutex<Counts>);
 
-impl Tally {
+impl ChangeCounts {
     /// Counts an event that reports a change to an object.
     pub(crate) fn note(&self, event: &Event) {
         if let Event::Object { verb, object, .. } = event {

@@ -8,14 +8,14 @@ use pivot_core::release::ReleaseList;
 use crate::plugins::hooks::{Hooks, MoveContext};
 
 /// What plugins' checks get to see of the move.
-pub(crate) struct Scene {
+pub(crate) struct PluginView {
     /// The namespaces that move ([`pivot_core::plan::Plan::moving`]).
     pub(crate) namespaces: BTreeSet<String>,
     pub(crate) keys: Vec<Key>,
 }
 
-impl Scene {
-    /// The scene of these objects; the flag says that an object makes no namespace move.
+impl PluginView {
+    /// The view of these objects; the flag says that an object makes no namespace move.
     pub(crate) fn of<'a>(objects: impl Iterator<Item = (&'a Key, bool)> + Clone) -> Self {
         let moving = objects.clone().filter(|(_, elsewhere)| !elsewhere);
         Self {
