@@ -48,7 +48,7 @@ fn names_with_slashes_are_escaped_in_pointers() {
 }
 
 #[test]
-fn applied_and_asked_again_nothing_is_left() {
+fn a_patch_applied_once_leaves_nothing_to_patch() {
     let wanted = |object: &Object| {
         object
             .patch()
@@ -66,6 +66,6 @@ fn applied_and_asked_again_nothing_is_left() {
 }
 
 #[test]
-fn an_empty_map_is_something() {
+fn an_empty_map_is_not_nothing() {
     assert_eq!(Object::from(json!({})).patch().set("/spec", json!({})).to_value(), Some(json!({"spec": {}})));
 }

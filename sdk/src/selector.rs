@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_said_must_fit() {
+    fn every_criterion_must_match() {
         let object = Object::from(json!({"metadata": {"name": "a", "namespace": "n", "labels": {"x": "1"}}}));
         let fits = |selector| serde_json::from_value::<Selector>(selector).unwrap().matches(&object);
         assert!(fits(json!({})) && fits(json!({"name": "a", "namespace": "*", "labels": {"x": "*"}})));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_told() {
+    fn a_misspelt_field_is_reported() {
         let error = serde_json::from_value::<Selector>(json!({"nam": "a"})).unwrap_err().to_string();
         assert!(
             error.contains("unknown field `nam`, expected one of `name`, `namespace`, `labels`"),

@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_typed_next_depends_on_which_side_answers() {
+    fn the_next_commands_depend_on_which_side_answers() {
         let record = |phase| -> Record {
             let fields = serde_json::json!({
                 "moveId": "m", "phase": phase, "scope": Scope::new(Namespaces::All), "started": "", "namespaces": [],

@@ -290,7 +290,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_typed_may_not_be_enough_for_a_command() {
+    fn commands_that_would_lack_a_flag_are_not_offered() {
         let lines = |run: &[&str]| ALL.map(|next| commands(run).0.line(next, None).is_some());
         //                                                       status resume rollback …without source, …target
         assert_eq!(lines(&["status", "--kubeconfig", "a"]), [true, false, false, false, true]);
@@ -324,7 +324,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_goes_on_with_a_move_names_its_plugins() {
+    fn commands_that_continue_a_move_name_its_plugins() {
         let run = ["move", "--to-kubeconfig", "b", "--plugins", "./plugins", "--unlocked", "--no-wait"];
         let (next, _) = commands(&run);
         let line = |command, id| next.line(command, id).unwrap();

@@ -134,7 +134,7 @@ mod example {
     }
 
     #[test]
-    fn a_plan_that_is_refused_is_shown_all_the_same() {
+    fn a_refused_plan_is_still_shown() {
         let source = paused();
         let line = ["plan", "--from-directory", source.path().to_str().unwrap(), "-n", "metal3"];
         let output = host(&line);
@@ -187,7 +187,7 @@ mod example {
     }
 
     #[test]
-    fn what_a_move_does_is_had_as_json_lines() {
+    fn a_moves_events_are_available_as_json_lines() {
         let dir = TempDir::new().unwrap();
         let to = dir.path().join("copy");
         let flags = ["--to-directory", to.to_str().unwrap(), "--log-format", "json"];
@@ -231,7 +231,7 @@ mod example {
     }
 
     #[test]
-    fn nothing_to_move_has_a_code_of_its_own() {
+    fn nothing_to_move_has_its_own_exit_code() {
         let dir = TempDir::new().unwrap();
         let arguments = ["-n", "nobody", "--to-directory", dir.path().to_str().unwrap()];
         assert_eq!(code(&of_example("move", &arguments)), 7);
@@ -241,7 +241,7 @@ mod example {
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_is_code_2() {
+    fn an_invalid_command_line_exits_with_2() {
         for line in [
             &["move"][..],
             &["fly"],
@@ -256,7 +256,7 @@ mod example {
     }
 
     #[test]
-    fn what_can_not_be_opened_changes_nothing() {
+    fn a_side_that_can_not_be_opened_changes_nothing() {
         let dir = TempDir::new().unwrap();
         let good = dir.path().join("good");
         fs::write(&good, "{current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}]}")
@@ -350,7 +350,7 @@ mod example {
     }
 
     #[test]
-    fn with_vv_the_cause_of_what_can_not_be_opened_is_logged() {
+    fn with_vv_the_cause_of_a_failure_to_open_is_logged() {
         for line in [["--kubeconfig", "/nope"], ["--from-directory", "/nope"]] {
             let cause = "sources=[No such file or directory (os error 2)]";
             let told =
@@ -380,7 +380,7 @@ mod example {
     }
 
     #[test]
-    fn a_reader_that_goes_away_is_no_error() {
+    fn a_reader_that_goes_away_is_not_an_error() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));

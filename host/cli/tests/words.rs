@@ -131,7 +131,7 @@ mod foreign {
     ];
 
     #[test]
-    fn nothing_that_others_wrote_begins_a_line_or_drives_a_terminal_or_hides() {
+    fn text_from_others_begins_no_line_controls_no_terminal_and_hides_nothing() {
         let mut wrong = Vec::new();
         let mut cases = 0;
         for (source, of) in SOURCES {
@@ -158,7 +158,7 @@ mod foreign {
     }
 
     #[test]
-    fn documents_keep_the_words_that_they_make_harmless() {
+    fn documents_keep_the_text_that_they_escape() {
         for format in ["json", "yaml"] {
             for (sort, words) in words().into_iter().filter(|(sort, _)| *sort != "long") {
                 let dir = TempDir::new().unwrap();

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_many_objects_is_one_line_that_names_them() {
+    fn a_message_about_many_objects_is_one_line_that_names_them() {
         let of = |count: usize| -> Vec<(Option<Key>, &str)> {
             (0..count).map(|n| (Some(machine(&format!("c1-m{n}"))), "not paused yet")).collect()
         };
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_differ_in_the_name_alone_are_the_same() {
+    fn messages_that_differ_only_in_the_name_are_grouped() {
         let cluster = |name: &str| Key::new(GroupKind::new("g", "Cluster"), Some("ns"), name);
         let said = [
             (Some(machine("a")), "Machine ns/a has no node; `kubectl get -n ns machine.g a`"),

@@ -80,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_inverse_takes_the_patch_back() {
+    fn an_inverse_undoes_the_patch() {
         let before = json!({"spec": {"paused": false, "x": 1}, "metadata": {"annotations": {"mine": "1"}}});
         let patch = json!({"spec": {"paused": true}, "metadata": {"annotations": {"p": "", "mine": "2"}}});
         let mut after = before.clone();

@@ -228,7 +228,7 @@ mod tests {
 
     /// Every shape a Cluster may have before the pause: after pause and undo it must look the same.
     #[test]
-    fn a_pause_is_taken_back_without_a_trace() {
+    fn a_pause_is_undone_without_a_trace() {
         for before in [
             json!({"metadata": {"name": "a"}, "spec": {}}),
             json!({"metadata": {"name": "a"}, "spec": {"paused": false}}),

@@ -43,7 +43,7 @@ mod tests {
 
     /// Anyone can write the files of a directory: a name in them may not be a valid name.
     #[test]
-    fn what_is_pasted_is_one_command() {
+    fn a_pasted_command_stays_one_command() {
         let key = Key::new(GroupKind::new("", "Odd Kind"), Some("$(id)"), "it's; rm -rf /");
         assert_eq!(kubectl("delete", &key, &[]), r"kubectl delete -n '$(id)' 'odd kind' 'it'\''s; rm -rf /'");
         assert_eq!(quoted(""), "''");

@@ -141,7 +141,7 @@ mod tests {
     use crate::testing::{Case, kind, objects};
 
     #[test]
-    fn what_servers_serve_is_usable() {
+    fn names_that_servers_serve_are_usable() {
         for name in [
             "Machine.cluster.x-k8s.io",
             "Secret",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_lead_elsewhere_is_not() {
+    fn names_that_would_change_the_path_are_not() {
         for kind in ["../x", "a/b", "a\0b", "", "1a", "Ä", "a b", "a\nb", &"x".repeat(64)] {
             assert!(odd_kind(&GroupKind::new("g.io", kind)).is_some(), "{kind:?}");
         }

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_seen_is_hidden() {
+    fn invisible_characters_are_escaped() {
         for c in "\0\t\n\r\u{1b}\u{7f}\u{80}\u{85}\u{9b}\u{a0}\u{ad}\u{34f}\u{378}\u{61c}\u{115f}\u{1160}\u{17b4}\u{180b}\u{180e}\
                   \u{200b}\u{200d}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2060}\u{2066}\u{2069}\u{206f}\u{2800}\u{3000}\
                   \u{3164}\u{e000}\u{fe0f}\u{feff}\u{ffa0}\u{fff9}\u{ffff}\u{1d173}\u{e0001}\u{e0041}\u{e007f}\u{e0100}"
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_words_the_middle_is_left_out() {
+    fn the_middle_of_a_long_text_is_left_out() {
         let long = format!("begin{}end", "x".repeat(3_000_000));
         assert_eq!(shown(&long, 12), "beginxxx … 2999996 characters left out … xend");
         let escapes = shown(&"\u{e0041}".repeat(1_000), 90);

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_a_regular_file_is_refused_by_what_it_is() {
+    fn a_refusal_says_what_the_irregular_file_is() {
         let dir = tempfile::tempdir().unwrap();
         let (pipe, socket, file) = (dir.path().join("p"), dir.path().join("s"), dir.path().join("f"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sees_secrets_speaks_in_codes() {
+    fn a_plugin_that_sees_secret_data_is_limited_to_codes() {
         let secret = |name: &str| Key::new(GroupKind::new("", "Secret"), Some("n"), name);
         let given = [secret("a")];
         let codes = [("code".to_owned(), "not-ready".to_owned())];
@@ -207,7 +207,7 @@ mod tests {
 
     /// Ten bytes of a Secret once leaked in one plan: through the order of codes, and through which object each named.
     #[test]
-    fn neither_the_order_of_findings_nor_their_objects_tell_a_secret() {
+    fn neither_the_order_nor_the_objects_of_findings_reveal_a_secret() {
         let names: Vec<String> = (0..16).map(|n| format!("s{n}")).collect();
         let given: Vec<Key> =
             names.iter().map(|n| Key::new(GroupKind::new("", "Secret"), Some("n"), n)).collect();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_names_are_what_they_should_be() {
+    fn findings_with_invalid_names_and_too_many_findings_are_rejected() {
         assert_eq!(OPEN.findings(vec![said("a")]).unwrap()[0].message, "the pass word is hunter2");
         assert!(OPEN.findings(vec![said("a b")]).is_err());
         assert!(OPEN.findings(vec![said("a"); MANY + 1]).is_err());

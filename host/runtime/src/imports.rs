@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_that_sees_the_data_of_secrets_thinks_up_no_namespace() {
+    fn a_plugin_that_sees_secret_data_can_not_invent_a_namespace() {
         let all = "{ side = 'target', kind = '*', namespace = '*' }";
         let named = "{ side = 'target', kind = 'ConfigMap', namespace = 'ironic' }";
         let others = "{ side = 'source', kind = 'ConfigMap', namespace = '68756e74657232' }, \
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_that_sees_the_data_of_secrets_writes_no_name_into_a_request() {
+    fn a_plugin_that_sees_secret_data_can_not_put_names_into_requests() {
         let name = || Some("68756e74657232".to_owned());
         let kind = GroupKind::new("", "ConfigMap");
         let query = Query {

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_counted_over_all_memories() {
+    fn memory_is_counted_across_all_memories() {
         let limits = Limits { memory: 100, ..Limits::default() };
         let mut meter = Meter::new(limits);
         assert!(meter.memory_growing(0, 60, None).unwrap());

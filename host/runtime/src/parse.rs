@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_component_is_called_what_it_is() {
+    fn a_file_that_is_not_a_component_is_called_what_it_is() {
         assert_eq!(refused(b""), "is empty, not a WebAssembly component");
         assert_eq!(refused(b"(component)"), "is text, not a WebAssembly component");
         assert_eq!(refused(b"\x7fELF\x02\x01\x01"), "is compiled native code, not a WebAssembly component");

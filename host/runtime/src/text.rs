@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_goes_in_as_the_text_that_came() {
+    fn an_object_is_passed_to_plugins_byte_for_byte() {
         let raw = r#"{"apiVersion":"v1", "kind":"ConfigMap","metadata":{"name":"a"},"n":1.10}"#;
         assert!(
             matches!(object(&parsed("ConfigMap", raw), "p", false), Ok(Cow::Borrowed(text)) if text == raw)
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_secrets_annotations_only_those_keep_their_values_that_hold_no_copy() {
+    fn annotations_of_a_secret_that_hold_a_copy_of_it_lose_their_values() {
         let seen = |annotations: Value| {
             let raw = json!({"metadata": {"name": "a", "annotations": annotations}}).to_string();
             let text = object(&parsed("Secret", &raw), "hosts", false).unwrap().into_owned();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_steps_and_labels_are_dns() {
+    fn object_names_are_no_path_steps_and_labels_are_dns_labels() {
         for name in ["a", "A.b-c_d:e", "..."] {
             assert!(is_object_name(name), "{name}");
         }
@@ -240,13 +240,13 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_a_word() {
+    fn a_code_that_is_not_a_word_is_replaced() {
         assert_eq!(code("not-yet", None), "not-yet");
         assert_eq!(code("Geheim: 123", None), "invalid-code");
     }
 
     #[test]
-    fn a_declared_code_is_one_of_few() {
+    fn only_a_limited_number_of_codes_can_be_declared() {
         let extra = |name: &str, code: &str| (name.to_owned(), code.to_owned());
         let some = [extra("code", "not-ready"), extra("code", "Not: ready"), extra("home", "hunter2")];
         assert_eq!(code("not-ready", Some(&some)), "not-ready");

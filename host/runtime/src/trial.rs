@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_hangs_is_killed_and_one_that_nobody_waits_for_too() {
+    async fn a_hanging_or_abandoned_trial_is_killed() {
         let dir = tempfile::TempDir::new().unwrap();
         let file = dir.path().join("id");
         let hangs = format!("echo $$ > {}; exec /bin/sleep 1000", file.display());
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_is_not_there_is_no_fault_of_the_component() {
+    async fn a_missing_program_is_not_blamed_on_the_component() {
         let trials = Trials::new(TrialProgram { path: "/nowhere/at/all".into(), arguments: Vec::new() });
         let budget = Budget { memory: 1, seconds: 1, wall: Duration::from_secs(1) };
         let refused = trials.hold(b"", budget).await.unwrap_err();

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn data_of_secrets_could_end_up_in_whatever_it_changes() {
+    fn secret_data_could_end_up_in_anything_the_plugin_changes() {
         let declared = Declaration {
             secret_data: true,
             kinds: vec![kind("ConfigMap")],
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn data_of_secrets_without_a_place_to_write_it_to() {
+    fn secret_data_without_anywhere_to_write_it() {
         let declared = Declaration {
             secret_data: true,
             kinds: vec![kind("Secret")],
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_binary_has_no_import_for_is_said_to_be_out_of_reach() {
+    fn what_the_binary_does_not_import_is_reported_as_out_of_reach() {
         let declared = Declaration {
             reads: vec![read(Side::Target, "Node", Some("*"))],
             probes: vec!["10.0.0.1:80".parse().unwrap()],
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dangerous_kinds_of_a_long_list_are_those_that_are_named() {
+    fn a_long_list_of_kinds_names_the_dangerous_ones() {
         let many = ('A'..='Z').map(|letter| kind(&format!("{letter}.example.io")));
         let worst_of_all = ["Secret", "ClusterRoleBinding.rbac.authorization.k8s.io", "ConfigMap"];
         let declared = Declaration { kinds: many.chain(worst_of_all.map(kind)).collect(), ..declaration() };

@@ -98,6 +98,6 @@ impl Host {
 mod scene;
 
 #[test]
-fn it_answers_as_its_component_has_to() {
+fn the_native_code_answers_as_the_component_must() {
     scene::answers_as_recorded::<crate::Metal3Endpoints>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
 }

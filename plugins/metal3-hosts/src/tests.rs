@@ -127,6 +127,6 @@ fn merge(to: &mut Value, change: Value) {
 mod scene;
 
 #[test]
-fn it_answers_as_its_component_has_to() {
+fn the_native_code_answers_as_the_component_must() {
     scene::answers_as_recorded::<crate::Metal3Hosts>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
 }

@@ -73,7 +73,7 @@ fn told(findings: &[Finding]) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_looked_at_between_the_pause_and_the_resume() {
+fn nothing_is_checked_between_the_pause_and_the_resume() {
     let broken = core("Machine", "m", json!({"status": {"phase": "Failed"}}));
     let mut harness = Harness::<Readiness>::new();
     harness.source(&broken).target(&broken);
@@ -86,6 +86,6 @@ fn nothing_is_looked_at_between_the_pause_and_the_resume() {
 mod scene;
 
 #[test]
-fn it_answers_as_its_component_has_to() {
+fn the_native_code_answers_as_the_component_must() {
     scene::answers_as_recorded::<crate::Readiness>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
 }

@@ -177,7 +177,7 @@ fn only_what_is_declared_is_asked() {
 }
 
 #[test]
-fn words_are_for_people() {
+fn remedies_and_codes_must_be_well_formed() {
     assert_broken("silent", |h| h.check(Point::AfterPause), "`no-remedy`: a remedy is empty");
     assert_broken("shouts", |h| h.check(Point::AfterPause), "`Not A Code` is no code");
 }

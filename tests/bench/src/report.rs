@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_median_is_not_moved_by_one_bad_run() {
+    fn one_bad_run_does_not_change_the_median() {
         assert_eq!(median([3.0, 90.0, 1.0].into_iter()), 3.0);
         assert_eq!(median([4.0, 2.0].into_iter()), 3.0);
         assert!(median(std::iter::empty()).is_nan());

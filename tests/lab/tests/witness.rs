@@ -27,7 +27,7 @@ async fn api(server: &Server, kind: &str) -> Api<DynamicObject> {
 }
 
 #[tokio::test]
-async fn a_careless_move_is_seen_and_a_careful_one_is_clean() {
+async fn a_careless_move_breaks_promises_and_a_careful_one_none() {
     let pair = Pair::start().await.unwrap();
     pair.install_cluster_api().await.unwrap();
     pair.source.apply(OBJECTS).await.unwrap();

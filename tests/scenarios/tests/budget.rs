@@ -107,7 +107,7 @@ async fn apply_on_server(stage: &Stage, objects: &[Value]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_requests_an_object_two_a_secret_and_one_more_where_ownership_is_restored() {
+async fn a_move_takes_three_requests_an_object_two_a_secret_and_one_more_to_restore_ownership() {
     let stage = Stage::start().await;
     let of_hosts = |object: &Value| {
         object["kind"] == "BareMetalHost" || object["metadata"]["name"].as_str().unwrap().ends_with("-bmc")

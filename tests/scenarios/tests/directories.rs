@@ -42,7 +42,7 @@ async fn restore(server: &Server, dir: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_is_restored_as_a_move_would_have_brought_it() {
+async fn a_restored_backup_is_in_the_state_a_move_would_have_left() {
     let stage = Stage::start().await;
     assert_eq!(stage.fill("shop", 3).await.len(), 43);
     stage.pair.source.apply(&shape::example_file("classy.yaml").unwrap()).await.unwrap();

@@ -25,7 +25,7 @@ fn our_writes(seen: &Seen) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failing_servers_and_lost_answers_change_nothing_about_the_end() {
+async fn failing_servers_and_lost_answers_do_not_change_the_outcome() {
     let stage = Stage::start().await;
     let busy = || Rule::new(Times::Every(40), Fault::too_many_requests(1), ours);
     let storm = || Rule::new(Times::First(5), Fault::too_many_requests(1), our_writes);

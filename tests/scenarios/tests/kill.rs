@@ -153,19 +153,19 @@ async fn killed_and_resumed(points: Vec<&'static Point>, round_trip: Duration) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_anywhere_a_move_is_resumed_from_elsewhere() {
+async fn a_move_killed_anywhere_is_resumed_from_elsewhere() {
     killed_and_resumed(EARLY.iter().chain(&LATE).collect(), Duration::ZERO).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_anywhere_on_a_slow_line_a_move_is_resumed_from_elsewhere() {
+async fn a_move_killed_anywhere_on_a_slow_network_is_resumed_from_elsewhere() {
     // Every second point: ten of them, every phase.
     let points = EARLY.iter().chain(&LATE).step_by(2).collect();
     killed_and_resumed(points, Duration::from_millis(20)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_before_the_commit_a_move_is_rolled_back_without_a_trace() {
+async fn a_move_killed_before_the_commit_is_rolled_back_without_a_trace() {
     let stage = Stage::start().await;
     let wired = stage.wired().await;
     let namespaces = fill(&stage, EARLY.len()).await;

@@ -54,7 +54,7 @@ fn moving(namespace: &str) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn users_who_may_not_do_everything() {
+async fn users_with_limited_permissions() {
     let stage = Stage::start().await;
     let (source, target) = (&stage.pair.source, &stage.pair.target);
     let before = stage.fill("shop", 1).await;

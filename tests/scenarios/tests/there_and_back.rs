@@ -47,7 +47,7 @@ async fn there_and_back(stage: &Stage, namespaces: &[&str], commands: &[Vec<&str
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_of_43_objects_and_one_of_a_class_go_there_and_back() {
+async fn a_cluster_of_43_objects_and_one_with_a_class_move_there_and_back() {
     let stage = Stage::start().await;
     assert_eq!(stage.fill("shop", 3).await.len(), 43);
     let classy = shape::example_file("classy.yaml").unwrap();
@@ -59,7 +59,7 @@ async fn a_cluster_of_43_objects_and_one_of_a_class_go_there_and_back() {
 /// The unmodified example, all namespaces at once. Firmware settings belong to hosts that move but do not move themselves as long
 /// as their CRDs lack the label: first that is refused, then it is fixed.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_example_goes_there_and_back() {
+async fn the_example_moves_there_and_back() {
     let stage = Stage::start().await;
     stage.pair.source.apply(&shape::example().unwrap()).await.unwrap();
     for file in ["namespaces.yaml", "providers.yaml"] {

@@ -41,7 +41,7 @@ async fn put_back(stage: &Stage, namespace: &str, before: Dump) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn waits_end_where_they_should() {
+async fn waits_end_when_they_should() {
     let stage = Stage::start().await;
     let wired = stage.wired().await;
     let before = fill_blocked(&stage, "shop").await;

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_refusals_offer_is_one_sentence_with_the_flags() {
+    fn the_remedies_of_a_refusal_are_one_sentence_with_the_flags() {
         let kind = |name: &str| GroupKind::new("g.io", name);
         let two = || ["A", "B"].map(kind).into();
         let cluster = || Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");

@@ -100,7 +100,7 @@ fn check(text: impl ToString, expected: &Expect) {
 }
 
 #[test]
-fn a_plan_says_what_where_in_which_order_and_why_not() {
+fn a_plan_shows_what_moves_where_in_which_order_and_what_does_not() {
     let plan = Plan { refusals: refusals(), ..small_plan() };
     check(
         Document::<PlanDocument<'_>>::text(&plan, SIDES, false, false),
@@ -163,7 +163,7 @@ fn the_tree_of_a_plan_has_each_object() {
 }
 
 #[test]
-fn many_notes_of_one_sort_are_counted_and_shown_with_v() {
+fn many_notes_with_one_code_are_counted_and_shown_with_v() {
     let note = |n: usize| Note { code: "many", object: None, message: format!("note {n}") };
     let rare = Note { code: "rare", object: None, message: "the one that matters".into() };
     let plan = Plan { notes: (0..1000).map(note).chain([rare]).collect(), ..small_plan() };
@@ -288,7 +288,7 @@ fn without_a_terminal_each_event_is_a_line() {
 }
 
 #[test]
-fn with_v_counts_and_reasons_are_told_on_the_way() {
+fn with_v_counts_and_reasons_are_reported_during_the_run() {
     check(
         shown(events(), 1, LogFormat::Text),
         &expect![[r#"
@@ -322,7 +322,7 @@ fn with_v_counts_and_reasons_are_told_on_the_way() {
 }
 
 #[test]
-fn many_notes_of_one_sort_are_counted_on_the_way_too() {
+fn many_notes_with_one_code_are_counted_during_the_run_too() {
     let notes = || (0..1000).map(|n| note(format!("note {n}"))).chain([planned()]).collect();
     let text = shown(notes(), 0, LogFormat::Text);
     assert!(text.contains("note: note 9\nnote: and 990 more like it (many); -v shows them\n"), "{text}");
@@ -331,7 +331,7 @@ fn many_notes_of_one_sort_are_counted_on_the_way_too() {
 }
 
 #[test]
-fn a_plan_that_is_the_result_is_not_told_twice() {
+fn a_plan_that_is_the_result_is_not_shown_twice() {
     let (output, _, err) = output(0, LogFormat::Text);
     let progress = Progress::new(output, SIDES, true);
     for event in [planned(), note("it is in the plan"), finding(Severity::Note)] {
@@ -372,7 +372,7 @@ fn lines_of_a_json_log_have_the_fields_of_their_events() {
 }
 
 #[test]
-fn the_programs_own_words_are_json_lines_too() {
+fn the_programs_own_messages_are_json_lines_too() {
     let (output, _, err) = output(0, LogFormat::Json);
     output.say("two\nlines \u{9b}2J");
     output.fail("no");
@@ -383,7 +383,7 @@ fn the_programs_own_words_are_json_lines_too() {
 }
 
 #[test]
-fn words_of_others_do_nothing_to_a_terminal() {
+fn text_from_others_can_not_control_the_terminal() {
     let text = "gone\u{1b}[2J\nerror: all is lost";
     assert_eq!(shown(vec![note(text)], 0, LogFormat::Text), "note: gone\\u{1b}[2J\\nerror: all is lost\n");
     let json = shown(vec![note(text.to_owned() + "\u{9b}\u{202e}")], 0, LogFormat::Json);
@@ -391,7 +391,7 @@ fn words_of_others_do_nothing_to_a_terminal() {
 }
 
 #[test]
-fn nor_in_a_librarys_log() {
+fn nor_can_it_in_a_librarys_log() {
     let logged = |log, line: &str| {
         let (output, _, err) = output(0, log);
         LogLines(output).write_all(line.as_bytes()).unwrap();
@@ -406,7 +406,7 @@ fn nor_in_a_librarys_log() {
 }
 
 #[test]
-fn nor_in_what_stopped_a_move() {
+fn nor_can_it_in_a_failure() {
     use pivot_core::hooks::Finding;
     use pivot_engine::{Exit, Failure, Held, Stop};
 
@@ -465,7 +465,7 @@ fn nor_in_what_stopped_a_move() {
 }
 
 #[test]
-fn nor_on_a_bar() {
+fn nor_can_it_on_a_progress_bar() {
     let (out, err) = (testing::Written::default(), testing::Written::default());
     let settings = OutputSettings {
         format: OutputFormat::Text,

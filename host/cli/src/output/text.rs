@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_we_begin_a_line() {
+    fn only_pivot_host_begins_a_line() {
         let mut text = Text::from("a\nerror: b");
         text.strong("Plan:", "c\r\u{1b}[2J");
         text.append(Text::ours("d\n  e\u{202e}\n"));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_messages_have_an_end() {
+    fn lines_and_messages_are_bounded() {
         let long = Text::from("x".repeat(3_000_000)).message();
         assert!(long.len() < LINE + 100 && long.contains(" characters left out "), "{long}");
         let many: Text = (0..1_000_000).map(|n| format!("line {n}")).collect();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_mean_what_they_meant() {
+    fn escaping_does_not_change_what_a_document_means() {
         for name in
             ["plain ä", "a\nerror: b", "\u{9b}2J\u{7f}\u{85}", "\u{202e}x\u{2066}", "\u{e0041}\u{3164}\u{1b}"]
         {

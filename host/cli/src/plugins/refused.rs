@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_granted_is_told_one_grant_a_line() {
+    fn missing_grants_are_listed_one_a_line() {
         let missing = vec!["the hook check".to_owned(), "to probe any of *:6385".to_owned()];
         let hosts = error("hosts", Refused::NotGranted { name: "hosts".to_owned(), missing });
         expect![[r"
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_at_once() {
+    fn all_problems_with_plugins_are_reported_at_once() {
         let missing = vec!["the hook check".to_owned()];
         let hosts = error("hosts", Refused::NotGranted { name: "hosts".to_owned(), missing });
         let gone = error("gone", Refused::Missing { by: "plugins.lock" });

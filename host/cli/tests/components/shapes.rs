@@ -186,7 +186,7 @@ fn doubled_types() -> Vec<u8> {
 
 /// Refused, by name, for what it takes; in seconds, by a program that has little memory.
 #[test]
-fn what_takes_too_much_is_refused_in_seconds() {
+fn components_that_take_too_much_are_refused_in_seconds() {
     let dir = TempDir::new().unwrap();
     let mut wrong = Vec::new();
     for (name, file) in [

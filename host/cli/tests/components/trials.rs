@@ -81,7 +81,7 @@ fn child_of(parent: u32) -> Option<u32> {
 }
 
 #[test]
-fn a_trial_has_nothing_of_its_parents_but_two_pipes() {
+fn a_trial_inherits_nothing_from_its_parent_but_two_pipes() {
     let opening = Opening::begin();
     let of = |what: &str| format!("/proc/{}/{what}", opening.trial);
     assert_eq!(fs::read(of("environ")).unwrap(), b"MALLOC_ARENA_MAX=1\0");
@@ -102,14 +102,14 @@ fn a_trial_has_nothing_of_its_parents_but_two_pipes() {
 }
 
 #[test]
-fn a_trial_ends_with_its_parent_however_that_ended() {
+fn a_trial_ends_when_its_parent_does() {
     for signal in ["-INT", "-TERM", "-KILL"] {
         Opening::begin().signalled(signal);
     }
 }
 
 #[test]
-fn what_passed_is_in_the_lock_and_is_not_tried_again() {
+fn components_that_passed_are_locked_and_not_tried_again() {
     let dir = TempDir::new().unwrap();
     let plugin = dir.path().join("older.wasm");
     fs::copy(pivot_guests::guest("older").unwrap(), &plugin).unwrap();

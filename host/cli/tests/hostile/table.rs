@@ -25,7 +25,7 @@ const FAMILIES: [Family; 6] = [
 ];
 
 #[test]
-fn there_are_seven_hundred_cases_and_no_two_have_one_name() {
+fn there_are_seven_hundred_cases_with_unique_names() {
     let mut names = BTreeSet::new();
     for (family, cases) in FAMILIES {
         for case in cases() {
@@ -42,7 +42,7 @@ fn components_are_refused_in_seconds_and_in_few_words() {
 }
 
 #[test]
-fn what_says_whom_to_trust_is_refused_where_it_is_wrong() {
+fn invalid_trust_files_are_refused_with_the_position() {
     held(FAMILIES[1]);
 }
 
@@ -52,7 +52,7 @@ fn directories_are_refused_before_anything_is_changed() {
 }
 
 #[test]
-fn manifests_are_not_believed_further_than_they_are_right() {
+fn invalid_manifests_are_not_believed() {
     held(FAMILIES[3]);
 }
 
@@ -62,7 +62,7 @@ fn kubeconfigs_are_refused_without_their_credentials() {
 }
 
 #[test]
-fn what_servers_and_records_say_is_bounded_before_it_is_believed() {
+fn answers_of_servers_and_records_are_bounded_before_they_are_believed() {
     held(FAMILIES[5]);
 }
 

@@ -150,7 +150,7 @@ fn w24_an_unreadable_status_is_refused() {
 }
 
 #[test]
-fn a_dangerous_kind_needs_a_plugin_or_the_users_word() {
+fn a_dangerous_kind_needs_a_plugin_or_the_users_consent() {
     let case = Case::new(
         "BareMetalHost ns/a ! move
          BareMetalHost ns/b ! move

@@ -65,7 +65,7 @@ fn each_cluster_is_asked_and_one_of_each_kind_that_a_controller_wrote_to() {
 }
 
 #[test]
-fn who_speaks_of_its_pause_is_asked_whether_it_acknowledged_it_or_not() {
+fn an_object_with_a_paused_condition_is_expected_whatever_its_status() {
     for status in ["True", "False"] {
         let asked = judge(&[(&machine(1, json!([{"type": "Paused", "status": status}])), false, false)], &[]);
         assert_eq!(names(asked.each.keys()), ["Machine ns/m"]);

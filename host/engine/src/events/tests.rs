@@ -98,7 +98,7 @@ fn place(event: &Event) -> usize {
 }
 
 #[test]
-fn an_event_of_each_kind_survives_a_link() {
+fn an_event_of_each_kind_survives_serialization() {
     for (index, event) in samples().into_iter().enumerate() {
         assert_eq!(place(&event), index);
         let text = serde_json::to_string(&event).unwrap();
@@ -107,7 +107,7 @@ fn an_event_of_each_kind_survives_a_link() {
 }
 
 #[test]
-fn the_least_of_each_kind_is_read_too() {
+fn the_minimal_form_of_each_event_is_read_too() {
     let note = json!({"event": "note", "code": "c", "text": "t", "message": "note: t", "time": "", "new": 1});
     assert_eq!(serde_json::from_value::<Event>(note).unwrap(), Event::note("c", "t"));
     let waiting = json!({"event": "waiting", "awaited": [{"what": "rain"}], "secondsLeft": 1});

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_overlaps_itself_and_what_is_above_and_below_it() {
+    fn a_path_overlaps_itself_its_parents_and_its_children() {
         for (one, other) in [("/status", "/status"), ("/status", "/status/a"), ("/status/a/b", "/status/a")] {
             assert!(overlap(one, other), "{one} {other}");
         }
@@ -297,14 +297,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_clash_is_told_in_one_line() {
+    async fn a_conflict_between_plugins_is_one_line() {
         let patch = json!({"data": {"hunter2\nerror: gone": "x"}});
         let told = refusal(&[adapts("a", false, patch.clone()), adapts("b", false, patch)]).await;
         assert!(told.contains("both change /data/hunter2 error: gone"), "{told}");
     }
 
     #[tokio::test]
-    async fn what_a_plugin_that_sees_the_data_of_secrets_writes_is_not_told() {
+    async fn patches_of_a_plugin_that_sees_secret_data_are_not_quoted() {
         let patch = json!({"data": {"hunter2": "x"}});
         for (one, other) in [(true, false), (false, true)] {
             let told = refusal(&[adapts("a", one, patch.clone()), adapts("b", other, patch.clone())]).await;

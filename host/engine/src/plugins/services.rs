@@ -300,7 +300,7 @@ mod tests {
 
     /// A tenant's namespace exists, and nothing in it moves.
     #[tokio::test]
-    async fn of_all_namespaces_those_of_the_plan_move() {
+    async fn only_the_plans_namespaces_can_be_read_if_all_namespaces_move() {
         let few = names(&["a", "b"]);
         let many = (0..2 * NAMESPACES).map(|n| format!("n{n}")).chain(few.clone());
         for moving in [few.clone(), many.collect()] {
@@ -322,14 +322,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_moves_along_opens_no_namespace_that_was_not_asked_for() {
+    async fn objects_that_move_along_do_not_open_their_namespaces_to_reads() {
         let services = within(names(&["a", "b"]), Namespaces::One("a".into())).await;
         assert_eq!(found(&services, query("Secret", None, None, true)).await, ["a"]);
         assert!(services.read("p", query("Secret", Some("b"), None, true)).await.is_err());
     }
 
     #[tokio::test]
-    async fn of_a_cluster_scoped_kind_only_what_moves_is_answered() {
+    async fn only_moving_objects_of_a_cluster_scoped_kind_can_be_read() {
         let services = within(names(&["a"]), Namespaces::All).await;
         for (namespace, confined) in [(None, true), (Some("a"), true), (Some("*"), true), (None, false)] {
             let asked = |name| query("Identity", namespace, name, confined);

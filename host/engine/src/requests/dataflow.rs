@@ -197,7 +197,7 @@ mod tests {
 
     /// Ten things to begin and end, each the owner of the one before it, with three open at a time.
     #[tokio::test]
-    async fn what_is_begun_is_ended_before_too_much_is_open() {
+    async fn begun_objects_are_finished_before_too_many_are_open() {
         for owned in [false, true] {
             let mut after = Vec::new();
             for thing in 0..10_usize {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_below_a_failure_starts() {
+    async fn nothing_that_depends_on_a_failure_starts() {
         let started = Arc::new(Mutex::new(Vec::new()));
         let result = run(&[vec![], vec![0]], limiter(), &Halter::default(), |node| {
             started.lock().unwrap().push(node);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_halt_starts_nothing_more() {
+    async fn after_a_halt_nothing_more_starts() {
         let halter = Halter::default();
         halter.halt(Halt::Signal(2));
         let result = run(&[vec![]], limiter(), &halter, |_| async { Ok(()) }).await;
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_panic_says_is_not_quoted() {
+    async fn a_panic_message_is_not_quoted() {
         let work = |_| async { if true { panic!("hunter2") } else { Ok(()) } };
         let failure = run(&[vec![]], limiter(), &Halter::default(), work).await.unwrap_err();
         assert_eq!(failure.to_string(), "unexpected: a task panicked; please report it");

@@ -358,7 +358,7 @@ mod tests {
 
     /// In whichever roles the two runs use it.
     #[tokio::test(start_paused = true)]
-    async fn runs_that_were_given_the_same_place_slow_down_together() {
+    async fn runs_that_share_a_place_slow_down_together() {
         let place = MemoryPlace::new("shared");
         let run = |side, place: &MemoryPlace| {
             Handle::new(side, Arc::new(place.clone()), Halter::default(), Arc::new(NoWatcher))
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_place_that_is_silent_from_the_first_is_named_at_once_and_given_up_soon() {
+    async fn a_place_that_never_answers_is_reported_at_once_and_given_up_soon() {
         let (place, reported) = (Arc::new(MemoryPlace::new("over there")), Arc::new(Recorder::default()));
         let handle = Handle::new(Side::Target, place, Halter::default(), reported.clone());
         let begun = Instant::now();

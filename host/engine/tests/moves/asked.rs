@@ -34,7 +34,7 @@ async fn alone(stage: &Stage, given: Side) -> Vec<MoveStatus> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_that_is_given_alone_knows_of_the_moves_out_of_it_and_into_it() {
+async fn status_of_one_cluster_shows_the_moves_out_of_it_and_into_it() {
     let stage = live().await;
     for given in [Side::Source, Side::Target] {
         let moves = alone(&stage, given).await;
@@ -56,7 +56,7 @@ async fn a_cluster_that_is_given_alone_knows_of_the_moves_out_of_it_and_into_it(
 
 /// As where the default kubeconfig is the target's.
 #[tokio::test(start_paused = true)]
-async fn one_cluster_that_is_given_twice_is_asked_as_one() {
+async fn status_of_the_same_cluster_twice_is_that_of_one() {
     let stage = live().await;
     let mut setup = stage.setup();
     setup.sides.source = setup.sides.target.clone();
@@ -77,7 +77,7 @@ impl Watcher for UnderWay {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_tells_of_the_moves_that_are_under_way() {
+async fn a_plan_reports_the_moves_under_way() {
     for (stage, phase) in [(copied().await, Phase::Copied), (live().await, Phase::Released)] {
         for scope in [Namespaces::One("ns".into()), Namespaces::All] {
             let before = (picture(&stage.source), picture(&stage.target));
@@ -97,7 +97,7 @@ async fn a_plan_tells_of_the_moves_that_are_under_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_is_not_there_is_said_not_to_be_and_where_clusters_are() {
+async fn a_missing_namespace_is_reported_along_with_where_clusters_are() {
     let mut stage = Stage::new();
     stage.source.add_namespace("empty");
     let why = async |stage: &Stage, namespace: &str| {

@@ -82,7 +82,7 @@ async fn a_wrong_target_says_nothing_of_a_committed_move() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_is_had_from_the_side_that_answers() {
+async fn status_works_with_the_one_side_that_answers() {
     let stage = live().await;
     unreachable(&stage.target);
     let status = run::status(stage.setup()).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_status_is_had_from_the_side_that_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_target_is_not_un_paused_beside_a_source_that_was() {
+async fn a_target_is_not_unpaused_if_its_source_was() {
     let stage = committed().await;
     stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |b| b["spec"]["paused"] = json!(false)).unwrap();
     let stop = run::resume(stage.setup()).await.unwrap_err();
@@ -118,7 +118,7 @@ async fn a_target_is_not_un_paused_beside_a_source_that_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_source_lost_of_its_notes_is_un_paused_in_the_target_all_the_same() {
+async fn an_object_whose_undo_annotation_is_gone_in_the_source_is_still_unpaused_in_the_target() {
     let stage = committed().await;
     for (kind, name) in [("Cluster", "c"), ("ClusterClass", "class")] {
         let forget = |b: &mut serde_json::Value| {
@@ -145,7 +145,7 @@ impl Watcher for Warnings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_copy_that_stays_paused_because_its_notes_are_gone_is_told_of() {
+async fn a_copy_left_paused_because_its_undo_annotation_is_gone_is_reported() {
     let mut stage = committed().await;
     stage.options.no_wait = true;
     let forget = |b: &mut serde_json::Value| {
@@ -160,7 +160,7 @@ async fn a_copy_that_stays_paused_because_its_notes_are_gone_is_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_that_a_rollback_leaves_paused_because_its_note_is_gone_is_told_of() {
+async fn a_cluster_left_paused_by_a_rollback_because_its_undo_annotation_is_gone_is_reported() {
     let notes: [fn(&mut serde_json::Map<String, serde_json::Value>); 2] = [
         |annotations| drop(annotations.remove(names::UNDO)),
         |annotations| drop(annotations.insert(names::UNDO.into(), json!("rewritten"))),
@@ -182,7 +182,7 @@ async fn a_cluster_that_a_rollback_leaves_paused_because_its_note_is_gone_is_tol
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_came_below_a_moved_object_after_the_commit_is_not_deleted_with_it() {
+async fn dependents_created_after_the_commit_are_not_deleted_with_their_owner() {
     let stage = live().await;
     let mut late = body("", "Secret", "late", Some((CLUSTERS, "Machine", "m1")));
     late["metadata"]["creationTimestamp"] = json!("2999-01-01T00:00:00Z");
@@ -205,7 +205,7 @@ async fn what_came_below_a_moved_object_after_the_commit_is_not_deleted_with_it(
 
 /// As the garbage collector sees it: an owner that is nowhere saves nothing, one that stays does, wherever it is.
 #[tokio::test(start_paused = true)]
-async fn what_came_late_is_judged_by_the_owners_that_exist() {
+async fn new_dependents_are_judged_by_the_owners_that_exist() {
     let stage = live().await;
     stage.source.insert(body("", "Secret", "stays", None)).unwrap();
     stage.source.add_kind(kind(INFRA, "Identity", "identities", KindLabels::default()));
@@ -235,7 +235,7 @@ async fn what_came_late_is_judged_by_the_owners_that_exist() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_move_that_was_rolled_back_without_its_target_is_not_taken_up_there() {
+async fn a_move_that_was_rolled_back_without_its_target_is_not_resumed_there() {
     let mut stage = half_committed(Stage::new()).await;
     unreachable(&stage.target);
     stage.options.target_gone = true;
@@ -274,7 +274,7 @@ fn forge_released(stage: &Stage) {
 
 /// Who may write ConfigMaps in the target has no say over what is deleted in the source.
 #[tokio::test(start_paused = true)]
-async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
+async fn nothing_is_deleted_if_only_the_target_has_a_record() {
     let stage = half_committed(Stage::new()).await;
     forge_released(&stage);
     let before = picture(&stage.source);
@@ -287,7 +287,7 @@ async fn nothing_is_deleted_on_the_word_of_the_target_alone() {
 
 /// Nor is what stays in the source left paused without a word.
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_and_still_paused_is_named_before_the_move_is_done() {
+async fn kept_objects_that_are_still_paused_are_named_before_the_move_is_done() {
     let mut stage = half_committed(with_a_shared_class()).await;
     forge_released(&stage);
     for key in stage.source.keys() {
@@ -309,7 +309,7 @@ async fn what_is_kept_and_still_paused_is_named_before_the_move_is_done() {
 
 /// Whoever removes the record that decides takes the move back, and its copies with it.
 #[tokio::test(start_paused = true)]
-async fn a_move_whose_record_is_gone_at_the_end_is_not_said_to_be_done() {
+async fn a_move_whose_record_disappears_at_the_end_is_not_reported_as_done() {
     let mut stage = half_committed(Stage::new()).await;
     unreachable(&stage.source);
     stage.options.source_gone = true;
@@ -325,7 +325,7 @@ async fn a_move_whose_record_is_gone_at_the_end_is_not_said_to_be_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
+async fn a_commit_without_an_answer_is_not_reported_as_failed() {
     let stage = Stage::new();
     let armed = Arc::new(AtomicUsize::new(0));
     stage.target.on_call({
@@ -357,7 +357,7 @@ async fn a_commit_without_an_answer_is_not_said_to_have_failed() {
 
 /// Objects may be made ready meanwhile; that alone harms none of them.
 #[tokio::test(start_paused = true)]
-async fn nothing_is_deleted_before_it_is_written_down_that_the_move_deletes() {
+async fn nothing_is_deleted_before_the_record_says_released() {
     let stage = Stage::new();
     let before = stage.source.keys();
     stage.target.on_call(|verb, key| {

@@ -48,7 +48,7 @@ pub(crate) fn nothing_of_ours(place: &MemoryPlace) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_any_write_a_move_is_resumed_to_the_same_end() {
+async fn a_move_killed_at_any_write_resumes_to_the_same_end() {
     let whole = Stage::new();
     run::start(whole.setup()).await.unwrap();
     let (source, target) = (picture(&whole.source), picture(&whole.target));
@@ -81,7 +81,7 @@ async fn killed_at_any_write_a_move_is_resumed_to_the_same_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_any_write_before_the_commit_a_move_is_taken_back_without_a_trace() {
+async fn a_move_killed_at_any_write_before_the_commit_is_rolled_back_without_a_trace() {
     let untouched = picture(&Stage::new().source);
     let mut taken_back = 0;
     for acted in [false, true] {
@@ -128,7 +128,7 @@ async fn killed_at_any_write_before_the_commit_a_move_is_taken_back_without_a_tr
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_get_lost_now_and_then_change_nothing_about_the_end() {
+async fn lost_answers_do_not_change_the_outcome() {
     let whole = Stage::new();
     run::start(whole.setup()).await.unwrap();
     for seed in 1..=20 {

@@ -126,7 +126,7 @@ async fn a_stop_in_the_middle_keeps_times_and_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_that_was_undone_counts_that_too() {
+async fn a_stop_counts_what_was_undone_too() {
     let stage = Stage::new();
     refuse(&stage.source, "patch", "p");
     let stop = run::start(stage.setup()).await.unwrap_err();

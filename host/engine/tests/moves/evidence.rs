@@ -93,7 +93,7 @@ async fn a_cluster_and_one_of_each_other_kind_are_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_alone_does_not_speak_for_its_machines() {
+async fn a_cluster_alone_is_no_evidence_for_its_machines() {
     let stage = stage();
     let controller = controller(&stage.target, &[("Cluster", "c")], ready());
     let stop = run::start(stage.setup()).await.unwrap_err();
@@ -119,7 +119,7 @@ async fn what_was_true_in_the_source_must_be_true_again() {
 
 /// The definition of a kind may be gone from what a server lists while its objects are not.
 #[tokio::test(start_paused = true)]
-async fn what_a_resumed_run_does_not_find_in_a_list_is_looked_for_by_name() {
+async fn a_resumed_run_reads_objects_missing_from_lists_by_name() {
     let stage = stage();
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::NotTakenOver(_)), "{stop}");
@@ -142,7 +142,7 @@ async fn what_a_resumed_run_does_not_find_in_a_list_is_looked_for_by_name() {
 
 /// With `--assume-paused` nobody waits for the source; that says nothing about the target.
 #[tokio::test(start_paused = true)]
-async fn assuming_the_pause_changes_nothing_of_it() {
+async fn assuming_the_pause_does_not_change_what_is_expected() {
     let mut stage = stage();
     stage.options.assume_paused = true;
     let says = json!({"nodeRef": {"name": "m0"}, "conditions": [{"type": "Paused", "status": "False"}]});
@@ -166,7 +166,7 @@ impl Watcher for Warnings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_wait_is_told_what_nobody_verified() {
+async fn a_move_that_does_not_wait_reports_what_was_not_verified() {
     let mut stage = stage();
     stage.options.no_wait = true;
     let warnings = Arc::new(Warnings::default());
@@ -178,7 +178,7 @@ async fn who_does_not_wait_is_told_what_nobody_verified() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_could_verify_is_refused_before_the_pause() {
+async fn kinds_that_can_not_be_verified_are_refused_before_the_pause() {
     let mut stage = Stage::empty();
     stage.options.no_wait = false;
     stage.source.insert(body(INFRA, "Pool", "p", None)).unwrap();

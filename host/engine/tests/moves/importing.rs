@@ -35,7 +35,7 @@ fn importing(stage: &Stage, dir: &Path) -> Setup {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_directory_ends_where_a_move_between_clusters_does() {
+async fn a_restore_from_a_directory_ends_in_the_same_state_as_a_move() {
     let straight = Stage::new();
     run::start(straight.setup()).await.unwrap();
     let dir = exported(&Stage::new()).await;
@@ -47,7 +47,7 @@ async fn a_directory_ends_where_a_move_between_clusters_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn files_of_what_may_still_run_are_refused() {
+async fn files_of_a_cluster_that_may_still_run_are_refused() {
     let dir = exported(&Stage::new()).await;
     let stage = Stage::empty();
     let before = picture(&stage.target);
@@ -111,7 +111,7 @@ async fn killed_at_each_write(dir: &Path, then: impl AsyncFn(&Stage, &str)) -> u
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_any_write_it_is_resumed_to_the_same_end() {
+async fn a_restore_killed_at_any_write_resumes_to_the_same_end() {
     let dir = exported(&Stage::new()).await;
     let whole = Stage::empty();
     run::start(importing(&whole, dir.path())).await.unwrap();
@@ -128,7 +128,7 @@ async fn killed_at_any_write_it_is_resumed_to_the_same_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_before_its_commit_it_is_rolled_back_to_nothing() {
+async fn a_restore_killed_before_its_commit_is_rolled_back_to_nothing() {
     let dir = exported(&Stage::new()).await;
     let empty = picture(&Stage::empty().target);
     let taken_back = std::sync::atomic::AtomicUsize::new(0);
@@ -149,7 +149,7 @@ async fn killed_before_its_commit_it_is_rolled_back_to_nothing() {
 
 /// A move that is under way from files is about those files.
 #[tokio::test(start_paused = true)]
-async fn other_files_do_not_continue_it_and_take_it_back() {
+async fn other_files_do_not_continue_a_restore_but_can_roll_it_back() {
     let dir = exported(&Stage::new()).await;
     let stage = Stage::empty();
     die_at(&stage, 8, true);
@@ -181,7 +181,7 @@ async fn stop_id(stage: &Stage) -> Option<String> {
 
 /// The files are lost: what came of them can be taken back without them.
 #[tokio::test(start_paused = true)]
-async fn without_its_files_it_is_rolled_back() {
+async fn a_restore_is_rolled_back_without_its_files() {
     let dir = exported(&Stage::new()).await;
     let stage = Stage::empty();
     die_at(&stage, 8, true);
@@ -199,7 +199,7 @@ async fn without_its_files_it_is_rolled_back() {
 
 /// A move of a cluster that is under way into the same target is none of the files'.
 #[tokio::test(start_paused = true)]
-async fn a_move_between_clusters_is_not_taken_for_one_of_files() {
+async fn a_move_between_clusters_is_not_mistaken_for_one_from_files() {
     let stage = crate::trouble::live().await;
     let before = (picture(&stage.source), picture(&stage.target));
     let dir = exported(&Stage::new()).await;
@@ -220,7 +220,7 @@ async fn a_move_between_clusters_is_not_taken_for_one_of_files() {
 
 /// What a cluster claims as the source of a move, nobody makes anew in it; and the other way round.
 #[tokio::test(start_paused = true)]
-async fn a_claim_keeps_out_whatever_part_the_cluster_has_in_it() {
+async fn a_claimed_cluster_is_neither_source_nor_target_of_another_move() {
     let dir = exported(&Stage::new()).await;
     // Out of the cluster, stopped half-way; then files into it.
     let stage = Stage::new();
@@ -245,7 +245,7 @@ async fn a_claim_keeps_out_whatever_part_the_cluster_has_in_it() {
 
 /// Whoever hands out a directory may have put anything into it.
 #[tokio::test(start_paused = true)]
-async fn records_and_roles_do_not_come_out_of_files() {
+async fn records_and_roles_are_not_restored_from_files() {
     let dir = exported(&Stage::new()).await;
     let record = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
         "name": "pivot-host-target-1", "namespace": "kube-system",
@@ -357,7 +357,7 @@ impl Hooks for Watchful {
 
 /// A host that nobody holds would come to life in the target.
 #[tokio::test(start_paused = true)]
-async fn plugins_look_at_files_as_they_were_paused_in_the_reading() {
+async fn plugins_see_objects_from_files_as_paused() {
     let source = Stage::new();
     source.source.insert(body(INFRA, "Host", "h0", None)).unwrap();
     let dir = exported(&source).await;
@@ -419,7 +419,7 @@ impl Watcher for Warnings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_definition_in_the_target_labels_is_named_and_left() {
+async fn kinds_not_labelled_in_the_target_are_named_and_left_out() {
     let dir = exported(&Stage::new()).await;
     let widget = json!({"apiVersion": "example.org/v1beta2", "kind": "Widget", "metadata": {"name": "w", "namespace": "ns",
         "labels": {"clusterctl.cluster.x-k8s.io/move": ""}}});

@@ -17,7 +17,7 @@ fn names(left: &Leftover) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_may_be_deleted_once_nothing_is_in_it_alone() {
+async fn a_source_may_be_deleted_once_everything_in_it_is_in_the_target_too() {
     let stage = Stage::new();
     let before = left(&stage).await.unwrap();
     assert!(!before.may_be_deleted && names(&before).contains(&"Cluster ns/c".to_owned()), "{before:?}");
@@ -29,7 +29,7 @@ async fn a_source_may_be_deleted_once_nothing_is_in_it_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_move_took_along_is_named() {
+async fn objects_that_no_move_copied_are_named() {
     let stage = Stage::new();
     run::start(stage.setup()).await.unwrap();
     for (group, kind, name) in
@@ -46,7 +46,7 @@ async fn what_no_move_took_along_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_not_be_seen_is_not_said_to_be_gone() {
+async fn kinds_that_can_not_be_read_are_not_reported_as_gone() {
     let stage = Stage::new();
     run::start(stage.setup()).await.unwrap();
     stage.source.on_call(|verb, key| {
@@ -60,7 +60,7 @@ async fn what_may_not_be_seen_is_not_said_to_be_gone() {
 
 /// Nobody should delete either side before it has ended.
 #[tokio::test(start_paused = true)]
-async fn nothing_is_said_while_a_move_is_under_way_or_a_side_is_missing() {
+async fn no_leftover_is_reported_while_a_move_is_under_way_or_a_side_is_missing() {
     let stage = crate::trouble::live().await;
     assert_eq!(left(&stage).await, None);
     let alone = run::status_of_one(Stage::new().setup(), Side::Source).await.unwrap();
@@ -80,7 +80,7 @@ async fn another_object_of_the_same_name_is_no_copy() {
 
 /// Cluster API's definitions are not labelled where clusterctl didn't install them, or may not be read.
 #[tokio::test(start_paused = true)]
-async fn what_no_label_marks_is_not_said_to_be_nothing() {
+async fn objects_of_unlabelled_kinds_are_not_reported_as_nothing() {
     for unread in [false, true] {
         let stage = Stage::new();
         for (group, name, plural) in [(CLUSTERS, "Cluster", "clusters"), (CLUSTERS, "Machine", "machines")] {

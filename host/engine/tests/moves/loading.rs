@@ -62,7 +62,7 @@ async fn a_move_whose_plugins_are_refused_leaves_no_trace() {
 
 /// A server that doesn't answer is given up after a while; what is wrong with a plugin is known before.
 #[tokio::test(start_paused = true)]
-async fn plugins_that_are_refused_outweigh_a_server_that_does_not_answer() {
+async fn refused_plugins_are_reported_rather_than_a_server_that_does_not_answer() {
     let stage = Stage::new();
     stage.target.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
     let plugins = Plugins::loading(async { None });

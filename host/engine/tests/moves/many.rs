@@ -122,7 +122,7 @@ async fn under_way(stage: &Stage) -> BTreeMap<String, MoveStatus> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn eight_moves_in_one_process_each_cut_dead_once_end_as_they_do_one_by_one() {
+async fn eight_concurrent_moves_each_killed_once_end_as_they_do_one_by_one() {
     let reference = estate();
     for namespace in namespaces() {
         run::start(of(&reference, &namespace)).await.unwrap();
@@ -239,7 +239,7 @@ fn listen(place: &MemoryPlace, sent: &Arc<Mutex<Vec<Sent>>>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_a_run_sends_is_in_a_span_with_the_id_of_its_move() {
+async fn every_request_of_a_run_is_in_a_span_with_its_moves_id() {
     let ids = Ids::of_all_tests();
     let mut stage = estate();
     let description = Description {

@@ -157,7 +157,7 @@ async fn every_hook_is_called_and_its_decision_carried_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_hook_before_the_first_target_write_puts_the_source_back() {
+async fn a_failing_hook_before_the_first_target_write_restores_the_source() {
     for hook in [Hook::Relate, Hook::Check, Hook::Hold, Hook::Adapt] {
         let keeper = Arc::new(HostKeeper { failing: Some(hook), ..HostKeeper::new() });
         let stage = stage(&keeper);
@@ -186,7 +186,7 @@ async fn a_check_that_says_stop_stops_with_the_exit_of_its_point() {
 
 /// What a resume refuses is no way out.
 #[tokio::test(start_paused = true)]
-async fn a_failing_plugin_is_mended_in_the_way_that_its_moment_leaves_open() {
+async fn a_failing_plugins_remedies_depend_on_how_far_the_move_is() {
     let plugin = || "hosts".to_owned();
     let begin_again = || vec![Remedy::Fix { plugin: plugin() }, Remedy::SwitchOff { plugin: plugin() }];
     let back = Remedy::RollBackThenFix { plugin: plugin() };
@@ -215,7 +215,7 @@ async fn a_failing_plugin_is_mended_in_the_way_that_its_moment_leaves_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_that_stops_after_the_commit_names_a_way_out_that_is_open() {
+async fn a_check_that_stops_after_the_commit_offers_a_remedy_that_works() {
     let keeper = Arc::new(HostKeeper { stop_at: Some(Point::AfterResume), ..HostKeeper::new() });
     let mut stage = stage(&keeper);
     let stop = run::start(stage.setup()).await.unwrap_err();
@@ -242,7 +242,7 @@ async fn a_trap_in_settle_leaves_that_object_paused_and_can_be_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_move_is_not_taken_up_with_other_plugins() {
+async fn a_move_is_not_resumed_with_other_plugins() {
     let keeper = Arc::new(HostKeeper { stop_at: Some(Point::BeforeCommit), ..HostKeeper::new() });
     let mut stage = stage(&keeper);
     run::start(stage.setup()).await.unwrap_err();

@@ -158,7 +158,7 @@ fn refused(stop: &Stop) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_that_only_relates_brings_nothing_from_outside_of_the_scope() {
+async fn a_plugin_with_only_relate_brings_nothing_from_outside_the_scope() {
     let named = vec![elsewhere("Secret", "creds"), elsewhere("Secret", "unknown"), binding()];
     for scope in [Namespaces::One("ns".into()), Namespaces::All] {
         let claims = Claims::new(Vec::new(), named.clone());
@@ -186,7 +186,7 @@ async fn a_plugin_that_only_relates_brings_nothing_from_outside_of_the_scope() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_plugin_reaches_is_copied_and_kept() {
+async fn objects_within_a_plugins_reach_are_copied_and_kept() {
     for scope in [Namespaces::One("ns".into()), Namespaces::All] {
         let bindings = reach(binding().group_kind, "*", true);
         let claims = Claims::new(vec![secrets(false), bindings], vec![elsewhere("Secret", "creds")]);
@@ -207,7 +207,7 @@ async fn what_a_plugin_reaches_is_copied_and_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_plugin_reaches_is_deleted_where_that_was_granted() {
+async fn objects_within_a_plugins_reach_are_deleted_if_that_was_granted() {
     let claims = Claims::new(vec![secrets(true)], vec![elsewhere("Secret", "creds")]);
     let stage = stage(&claims);
     run::start(stage.setup()).await.unwrap();
@@ -250,7 +250,7 @@ fn brings_a_host() -> Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_brought_from_elsewhere_is_waited_for_by_a_resumed_run_too() {
+async fn a_resumed_run_also_waits_for_objects_brought_from_elsewhere() {
     let mut stage = brings_a_host();
     stage.options.no_wait = false;
     for command in ["start", "resume"] {
@@ -271,7 +271,7 @@ async fn what_was_brought_from_elsewhere_is_waited_for_by_a_resumed_run_too() {
 
 /// Users of the namespace from which something is brought write what they like on the rest of it.
 #[tokio::test(start_paused = true)]
-async fn what_is_written_where_only_a_plugin_looks_changes_nothing() {
+async fn objects_beside_what_a_plugin_brought_have_no_effect() {
     let stage = brings_a_host();
     let mut hanging = of(&format!("{INFRA}/v1beta2"), "Host", Some(PROVIDERS), "hanging");
     hanging["metadata"]["labels"] = json!({names::LABEL_MOVE: "", names::LABEL_MOVE_HIERARCHY: ""});
@@ -290,7 +290,7 @@ async fn what_is_written_where_only_a_plugin_looks_changes_nothing() {
 
 /// A plugin that reaches classes elsewhere takes nothing from the Clusters that use them.
 #[tokio::test(start_paused = true)]
-async fn a_class_within_reach_is_copied_with_its_templates_all_the_same() {
+async fn a_class_within_reach_is_still_copied_with_its_templates() {
     let classes = reach(GroupKind::new(CLUSTERS, "ClusterClass"), PROVIDERS, false);
     let stage = stage(&Claims::new(vec![classes], Vec::new()));
     let template =
@@ -309,7 +309,7 @@ async fn a_class_within_reach_is_copied_with_its_templates_all_the_same() {
 
 /// A Secret of a cluster-scoped identity lies in its provider's namespace.
 #[tokio::test(start_paused = true)]
-async fn what_belongs_to_an_identity_opens_no_namespace_to_a_plugins_reads() {
+async fn an_identitys_dependents_do_not_open_their_namespaces_to_reads() {
     let claims = Claims::new(vec![secrets(false)], Vec::new());
     let mut stage = stage(&claims);
     stage.options.scope.namespaces = Namespaces::All;

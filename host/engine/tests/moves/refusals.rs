@@ -41,7 +41,7 @@ async fn a_foreign_object_of_the_same_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_paused_by_a_user_unless_told_so() {
+async fn a_cluster_paused_by_a_user_unless_accepted() {
     let mut stage = Stage::new();
     stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
     refused(&stage, Exit::Refused, "already-paused").await;
@@ -90,7 +90,7 @@ async fn a_body_that_is_nested_too_deeply() {
 
 /// Who may write the status may write this, where a CRD does not say what conditions are.
 #[tokio::test(start_paused = true)]
-async fn conditions_that_are_none() {
+async fn malformed_conditions() {
     for conditions in [json!("x"), json!([1]), json!([{"type": 1}]), json!([{"observedGeneration": 1e300}])] {
         let stage = Stage::new();
         let machine = key(INFRA, "InfraMachine", "m0");
@@ -103,7 +103,7 @@ async fn conditions_that_are_none() {
 
 /// From a server that is aggregated into the source: its names would lead to other files and write lines of the release list.
 #[tokio::test(start_paused = true)]
-async fn names_that_are_no_names() {
+async fn invalid_names() {
     let labels = KindLabels { discover: true, moves: true, ..KindLabels::default() };
     for kind_name in ["../x", "a/b", "a\0b"] {
         let stage = Stage::new();
@@ -191,7 +191,7 @@ async fn a_bystander_of_a_kind_that_is_merely_called_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_class_is_told_with_all_the_rest() {
+async fn a_missing_class_is_reported_with_all_other_problems() {
     let stage = Stage::new();
     let cluster = key(CLUSTERS, "Cluster", "c");
     stage.source.edit(&cluster, |b| b["spec"]["topology"]["classRef"] = json!({"name": "gone"})).unwrap();
@@ -280,7 +280,7 @@ async fn a_live_run_keeps_a_second_one_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resume_and_rollback_without_a_move_say_so() {
+async fn resume_and_rollback_report_that_there_is_no_move() {
     let stage = Stage::new();
     assert_eq!(run::resume(stage.setup()).await.unwrap_err().exit, Exit::Empty);
     assert_eq!(run::rollback(stage.setup()).await.unwrap_err().exit, Exit::Empty);

@@ -120,7 +120,7 @@ async fn moved(stage: &Stage) -> (u128, String) {
 /// The stage's owners are four deep: class, Cluster, Machine, and what belongs to a Machine. Each level costs a round trip to
 /// create and one to delete.
 #[tokio::test(start_paused = true)]
-async fn few_round_trips_of_a_move_follow_one_another() {
+async fn a_move_needs_few_consecutive_round_trips() {
     let (all, told) = moved(&Stage::new()).await;
     assert!(all <= 25, "{all}: {told}");
 }
@@ -139,7 +139,7 @@ fn flat() -> Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fewer_where_nothing_is_owned() {
+async fn a_move_without_owners_needs_fewer_round_trips() {
     let (all, told) = moved(&flat()).await;
     assert!(all <= 18, "{all}: {told}");
 }

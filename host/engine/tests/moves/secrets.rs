@@ -144,7 +144,7 @@ async fn a_secret_that_is_merely_touched_after_the_commit_is_deleted() {
 
 /// The target's controllers work already: what they write to a copy says nothing of the source.
 #[tokio::test(start_paused = true)]
-async fn a_copy_that_the_targets_controllers_changed_is_no_change_of_the_source() {
+async fn a_copy_changed_by_the_targets_controllers_is_not_a_change_of_the_source() {
     let stage = stage();
     let (source, target, changed) = (stage.source.clone(), stage.target.clone(), AtomicBool::new(false));
     stage.source.on_call(move |verb, key| {
@@ -160,7 +160,7 @@ async fn a_copy_that_the_targets_controllers_changed_is_no_change_of_the_source(
 
 /// As they are told to.
 #[tokio::test(start_paused = true)]
-async fn a_secret_that_was_put_back_as_its_copy_has_it_is_deleted() {
+async fn a_secret_restored_to_its_copied_state_is_deleted() {
     for adapted in [false, true] {
         let mut stage = stage();
         stage.plugins = if adapted { vec![Adapts::plugin()] } else { Vec::new() };

@@ -251,7 +251,7 @@ impl Watcher for Findings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_ends_settling_and_what_is_left_stays_held_and_is_named() {
+async fn a_stop_ends_settling_and_names_what_stays_held() {
     let mut stage = stage(200);
     let keeper = with(&mut stage, Keeper::new(|name| if name == "h004" { Way::Stop } else { Way::Well }));
     let findings = Arc::new(Findings::default());

@@ -41,7 +41,7 @@ fn play(seed: u64, sabotage: Option<Sabotage>) -> Result<Played, String> {
 }
 
 #[test]
-fn whatever_happens_the_invariants_hold_and_running_again_ends() {
+fn the_invariants_hold_whatever_happens_and_running_again_finishes() {
     if let Ok(seed) = std::env::var(ONE) {
         let played = play(seed.parse().unwrap(), None).unwrap_or_else(|broken| panic!("{broken}"));
         println!("{}", played.trace.join("\n"));
@@ -76,7 +76,7 @@ fn whatever_happens_the_invariants_hold_and_running_again_ends() {
 
 /// Cluster to directory to cluster is cluster to cluster, with plugins' holds too.
 #[tokio::test(start_paused = true)]
-async fn through_a_directory_every_shape_ends_as_straight() {
+async fn every_shape_ends_the_same_through_a_directory() {
     let of_all = |mut setup: Setup| {
         setup.options.scope = Scope::new(Namespaces::All);
         setup
@@ -101,14 +101,14 @@ async fn through_a_directory_every_shape_ends_as_straight() {
 }
 
 #[test]
-fn a_seed_plays_the_same_twice() {
+fn a_seed_replays_identically() {
     for seed in [3, 14, 159] {
         assert_eq!(play(seed, None).unwrap(), play(seed, None).unwrap(), "seed {seed}");
     }
 }
 
 #[test]
-fn a_server_that_breaks_a_rule_is_found_out() {
+fn a_server_that_breaks_a_rule_is_detected() {
     for (sabotage, invariant) in [
         (Sabotage::Copies, "invariant 1:"),
         (Sabotage::Pauses, "invariant 2:"),

@@ -66,7 +66,7 @@ async fn nothing_is_deleted_for_a_copy_that_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_appears_during_the_pause_is_paused_and_copied() {
+async fn objects_that_appear_during_the_pause_are_paused_and_copied() {
     let stage = Stage::new();
     let (source, once) = (stage.source.clone(), AtomicUsize::new(0));
     stage.source.on_call(move |verb, key| {
@@ -176,7 +176,7 @@ async fn two_sources_move_into_one_target_side_by_side() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rollback_needs_no_target_when_it_is_gone() {
+async fn a_rollback_works_without_a_lost_target() {
     let mut stage = Stage::new();
     let before = picture(&stage.source);
     stage.target.on_call(|verb, key| {
@@ -240,7 +240,7 @@ pub(crate) async fn half_committed(stage: Stage) -> Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_copy_into_a_directory_is_not_taken_up_as_a_move_to_a_cluster() {
+async fn a_copy_into_a_directory_is_not_resumed_as_a_move_to_a_cluster() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let copied = Arc::new(AtomicUsize::new(0));
@@ -273,7 +273,7 @@ async fn a_copy_into_a_directory_is_not_taken_up_as_a_move_to_a_cluster() {
 
 /// As the Metal3 provider's for Metal3Clusters: it watches Clusters to learn that they run again, and no more.
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_has_not_noticed_the_pause_is_made_to_look() {
+async fn a_controller_that_has_not_noticed_the_pause_is_made_to_reconcile() {
     let mut stage = Stage::new();
     stage.options.no_wait = true;
     let machine = key(INFRA, "InfraMachine", "m0");
@@ -296,7 +296,7 @@ async fn a_controller_that_has_not_noticed_the_pause_is_made_to_look() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_finished_without_its_source_is_not_taken_back_from_it() {
+async fn a_move_finished_without_its_source_is_not_rolled_back_from_it() {
     let mut stage = half_committed(Stage::new()).await;
     let before = picture(&stage.source);
     stage.options.source_gone = true;
@@ -318,7 +318,7 @@ async fn what_was_finished_without_its_source_is_not_taken_back_from_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_target_that_is_gone_before_anything_is_in_it_keeps_no_source_paused() {
+async fn a_target_lost_before_the_copy_does_not_keep_the_source_paused() {
     let mut stage = Stage::new();
     let pool = key(INFRA, "Pool", "p");
     let block = "clusterctl.cluster.x-k8s.io/block-move";
@@ -338,7 +338,7 @@ async fn a_target_that_is_gone_before_anything_is_in_it_keeps_no_source_paused()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_may_not_be_read_is_not_taken_for_none() {
+async fn an_unreadable_record_is_not_mistaken_for_a_missing_one() {
     let stage = live().await;
     for side in [&stage.source, &stage.target] {
         side.on_call(|verb, key| {
@@ -359,7 +359,7 @@ async fn a_record_that_may_not_be_read_is_not_taken_for_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_answer_is_not_a_lease_that_stands_still() {
+async fn a_slow_answer_is_not_mistaken_for_a_dead_runs_lease() {
     let mut stage = Stage::new();
     stage.options.take_over = false;
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -381,7 +381,7 @@ async fn a_slow_answer_is_not_a_lease_that_stands_still() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_used_as_it_is_need_not_be_creatable() {
+async fn an_object_used_as_it_is_need_not_be_creatable() {
     let stage = Stage::new();
     stage.target.add_namespace("ns").insert(body(CLUSTERS, "ClusterClass", "class", None)).unwrap();
     let template = body(INFRA, "InfraTemplate", "t", Some((CLUSTERS, "ClusterClass", "class")));
@@ -397,7 +397,7 @@ async fn what_is_used_as_it_is_need_not_be_creatable() {
 
 /// A move that works in a second namespace locks that, too. Both leases of a run that dies keep its name.
 #[tokio::test(start_paused = true)]
-async fn a_move_that_locked_two_namespaces_goes_on_after_its_run_died() {
+async fn a_move_that_locked_two_namespaces_resumes_after_its_run_died() {
     for back in [false, true] {
         let mut stage = Stage::new();
         stage.options.take_over = false;

@@ -118,7 +118,7 @@ fn stage() -> Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn patches_without_end_are_ended() {
+async fn endless_patches_are_stopped() {
     let mut stage = stage();
     stage.plugins = vec![Arc::new(Unruly { counts: true, ..Unruly::new(&stage) })];
     let stop = run::start(stage.setup()).await.unwrap_err();
@@ -161,7 +161,7 @@ async fn a_plugin_whose_wait_times_out_is_not_asked_about_every_object() {
 
 /// Two hosts that are broken say nothing of the others.
 #[tokio::test(start_paused = true)]
-async fn a_plugin_that_lets_something_go_is_asked_on() {
+async fn a_plugin_that_blocks_only_some_objects_is_still_called_for_the_rest() {
     let mut stage = stage();
     for n in 1..10 {
         stage.source.insert(body(INFRA, "Host", &format!("h{n}"), None)).unwrap();
@@ -177,7 +177,7 @@ async fn a_plugin_that_lets_something_go_is_asked_on() {
 
 /// A plugin that merely looks at Clusters has no say in when they are paused and resumed.
 #[tokio::test(start_paused = true)]
-async fn what_a_plugin_sees_it_does_not_hold() {
+async fn seeing_an_object_is_not_holding_it() {
     let mut stage = stage();
     let unruly = Arc::new(Unruly::new(&stage));
     stage.plugins = vec![unruly.clone()];
@@ -201,7 +201,7 @@ impl Watcher for Lines {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_with_too_much_to_say_is_cut_short() {
+async fn a_plugins_excessive_findings_are_truncated() {
     for severity in [Severity::Note, Severity::Warn] {
         let mut stage = stage();
         stage.plugins = vec![Arc::new(Unruly { findings: (1_000, severity), ..Unruly::new(&stage) })];

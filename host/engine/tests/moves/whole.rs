@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::stage::{CLUSTERS, INFRA, Stage, key, picture};
 
 #[tokio::test(start_paused = true)]
-async fn a_move_leaves_everything_in_the_target_and_strangers_in_the_source() {
+async fn a_move_leaves_everything_in_the_target_and_unrelated_objects_in_the_source() {
     let stage = Stage::new();
     let before = picture(&stage.source);
     let report = run::start(stage.setup()).await.unwrap();
@@ -26,7 +26,7 @@ async fn a_move_leaves_everything_in_the_target_and_strangers_in_the_source() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_and_back_again_is_where_it_began() {
+async fn a_move_there_and_back_restores_the_initial_state() {
     let there = Stage::new();
     let before = picture(&there.source);
     run::start(there.setup()).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_plan_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_namespace_is_told_apart_from_a_success() {
+async fn an_empty_namespace_is_distinguished_from_a_success() {
     let stage = Stage::empty();
     assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::Empty);
 }
@@ -112,7 +112,7 @@ async fn a_controllers_finalizer_that_comes_back_does_not_hold_up_the_release() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_secret_that_changes_under_its_delete_is_looked_at_again() {
+async fn a_secret_that_changes_during_its_delete_is_compared_again() {
     for (touch, moved) in [("annotations", false), ("finalizers", true), ("data", false)] {
         let stage = Stage::new();
         let source = stage.source.clone();

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_header_that_is_none_is_caught() {
+    fn only_an_invalid_header_is_caught() {
         assert!(matches!(sendable(|| 1), Ok(1)));
         let panics = |words: &str| {
             let words = words.to_owned();

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_has_no_end() {
+    fn nonsense_has_no_expiry_date() {
         for bytes in [&b""[..], b"\x30", b"\x30\x84\xff\xff\xff\xff", b"\x30\x03\x30\x01\x02"] {
             assert_eq!(not_after(bytes), None);
         }

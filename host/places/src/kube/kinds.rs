@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_lead_elsewhere_are_left_out() {
+    fn kinds_whose_names_would_change_the_path_are_left_out() {
         let odd = [("../x", "xs"), ("X", "../secrets"), ("Y", ".."), ("a\0b", "as"), ("Good", "goods")];
         let kinds =
             merge(serving(odd.into_iter().map(|(kind, plural)| (kind.to_owned(), plural))).into_iter(), None);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_may_not_be_read_are_not_taken_for_none() {
+    fn unreadable_labels_are_not_mistaken_for_missing_ones() {
         let groups = r#"[{"metadata": {"name": "g.io"}, "versions": [{"version": "v1", "resources": [
             {"resource": "as", "responseKind": {"kind": "A"}, "scope": "Namespaced", "verbs": ["list"]}]}]}]"#;
         let groups: Vec<Group> = serde_json::from_str(groups).unwrap();

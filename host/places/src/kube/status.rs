@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn one_code_has_two_meanings() {
+    fn one_status_code_can_have_two_meanings() {
         let taken = r#"{"kind":"Status","reason":"AlreadyExists","message":"m"}"#;
         let changed = r#"{"kind":"Status","reason":"Conflict","message":"m"}"#;
         assert!(matches!(read(409, taken, Quote::Message), PlaceError::AlreadyExists(_)));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_a_proxy_is_not_quoted_either() {
+    fn a_proxys_error_page_is_not_quoted_either() {
         let text = read(502, "<html>hunter2</html>", Quote::Message).to_string();
         assert_eq!(text, "no answer: it: 502 Bad Gateway, from something other than the API server");
     }

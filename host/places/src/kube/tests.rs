@@ -141,7 +141,7 @@ async fn a_list_is_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_list_that_expires_on_the_way_starts_anew_in_one_piece() {
+async fn a_list_that_expires_midway_is_read_again_in_one_page() {
     let expired = status(410, "Expired", "continue token too old");
     let server = Server::start([page(&["old"], "t", "7"), expired, page(&["m1"], "", "9")]).await;
     let listing = server.place().list(&machines(), None).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_list_without_end_is_not_read_for_ever() {
 }
 
 #[tokio::test]
-async fn a_huge_list_arrives_whole_and_is_not_copied() {
+async fn a_huge_list_is_read_whole_and_without_copies() {
     let filler = "x".repeat(1 << 20);
     let items: Vec<_> =
         (0..40).map(|n| json!({"metadata": {"name": format!("m{n}")}, "spec": filler})).collect();
@@ -208,7 +208,7 @@ async fn a_server_that_asks_to_slow_down_says_for_how_long() {
 }
 
 #[tokio::test]
-async fn only_the_servers_own_word_makes_an_object_absent() {
+async fn an_object_is_absent_only_if_the_server_itself_says_so() {
     let key = Key::new(machines().group_kind.clone(), Some("a"), "m");
     let gone = Server::start([status(404, "NotFound", "machines \"m\" not found")]).await;
     assert!(gone.place().get(&machines(), &key).await.unwrap().is_none());
@@ -220,7 +220,7 @@ async fn only_the_servers_own_word_makes_an_object_absent() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_json_is_not_quoted() {
+async fn a_response_that_is_not_json_is_not_quoted() {
     let key = Key::new(secrets().group_kind.clone(), Some("a"), "s");
     let server = Server::start([reply(200, "hunter2")]).await;
     let place = server.place();
@@ -263,7 +263,7 @@ async fn writes_are_strict_and_name_their_manager() {
 }
 
 #[tokio::test]
-async fn a_secrets_refusal_tells_no_values() {
+async fn a_rejected_secret_reveals_no_values() {
     let server = Server::start([status(400, "BadRequest", "illegal base64 in ...hunter2...")]).await;
     let body = json!({"metadata": {"name": "s", "namespace": "a"}, "data": {"k": "hunter2"}});
     let error = server.place().create(&secrets(), &body, Change::Real).await.unwrap_err();
@@ -271,7 +271,7 @@ async fn a_secrets_refusal_tells_no_values() {
 }
 
 #[tokio::test]
-async fn watch_events_may_come_in_any_pieces() {
+async fn watch_events_may_arrive_in_any_chunks() {
     let line =
         |kind: &str, object: serde_json::Value| format!("{}\n", json!({"type": kind, "object": object}));
     let object = |name: &str| json!({"metadata": {"name": name, "namespace": "a"}});
@@ -311,7 +311,7 @@ async fn a_watch_expires_at_once_or_on_the_way() {
 }
 
 #[tokio::test]
-async fn a_watch_that_breaks_in_a_line_says_so() {
+async fn a_watch_cut_off_mid_line_says_so() {
     let server = Server::start([reply(200, r#"{"type":"ADDED","obj"#)]).await;
     let mut events = server.place().watch(&machines(), None, "5").await.unwrap();
     assert!(matches!(events.next().await, Some(Err(PlaceError::Unavailable(_)))));
@@ -319,7 +319,7 @@ async fn a_watch_that_breaks_in_a_line_says_so() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_transient() {
+async fn an_unreachable_server_is_a_transient_error() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -329,7 +329,7 @@ async fn a_server_that_is_not_there_is_transient() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_read_kube_system_is_not_told_apart() {
+async fn clusters_are_not_told_apart_without_permission_to_read_kube_system() {
     let server = Server::start([status(403, "Forbidden", "no")]).await;
     assert_eq!(server.place().identify().await.unwrap(), Identity::Unknown);
     let server = Server::start([reply(200, r#"{"metadata":{"name":"kube-system","uid":"u"}}"#)]).await;

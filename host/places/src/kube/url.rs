@@ -99,7 +99,7 @@ mod tests {
     use crate::testing::kind;
 
     #[test]
-    fn a_path_of_a_service_does_not_lead_out_of_it() {
+    fn a_service_path_can_not_escape_the_service() {
         let at = |namespace: &str, port: &str, path: &str| ServicePath {
             namespace: namespace.to_owned(),
             service: "s".to_owned(),

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_whole_whatever_the_pieces() {
+    fn lines_are_whole_whatever_the_chunks() {
         let text = b"{\"a\":1}\n{\"b\":2}\n\n{\"c\"";
         for size in 1..text.len() {
             let mut lines = Lines::default();

@@ -95,7 +95,7 @@ async fn finalizers_hold_an_object() {
 }
 
 #[tokio::test]
-async fn watches_tell_what_happened_and_what_happens() {
+async fn a_watch_reports_past_and_new_events() {
     let place = place();
     let listing = place.list(&machines(), None).await.unwrap();
     place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
@@ -116,7 +116,7 @@ async fn watches_tell_what_happened_and_what_happens() {
 }
 
 #[tokio::test]
-async fn faults_strike_before_or_after_the_deed() {
+async fn faults_occur_before_or_after_the_write() {
     let place = place();
     let calls = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&calls);

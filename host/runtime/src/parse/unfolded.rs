@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_instantiated_twice_counts_twice_at_every_level() {
+    fn a_module_instantiated_twice_counts_twice_at_every_level() {
         assert_eq!(unfolded(&[leaf()]), Ok(0));
         assert_eq!(unfolded(&[leaf(), instances(&[0, 0, 0])]), Ok(3));
         assert_eq!(unfolded(&[doubled(7, leaf()), instances(&[0])]), Ok(128));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_module_counts_too() {
+    fn components_without_modules_count_too() {
         let refused = unfolded(&[doubled(26, nested(&[])), instances(&[0])]).unwrap_err();
         assert!(refused.contains("bytes of definitions"), "{refused}");
     }

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_as_the_contract_has_them() {
+    fn addresses_are_parsed_as_the_contract_defines_them() {
         let read = |http, vantage, text| {
             Endpoint::read(http, vantage, text).map(|e| format!("{} {} {} {}", e.host, e.port, e.tls, e.path))
         };

@@ -42,21 +42,21 @@ async fn a_port_is_open_or_not() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_an_answer() {
+async fn a_redirect_is_returned_and_not_followed() {
     let there = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 2\r\n\r\nhi";
     let port = server(there.into()).await;
     assert_eq!(ask(probe(true, format!("http://127.0.0.1:{port}/v1"))).await, Ok((302, "hi".into())));
 }
 
 #[tokio::test]
-async fn an_endless_body_is_cut() {
+async fn an_endless_body_is_truncated() {
     let port = server(format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}", "x".repeat(1 << 20))).await;
     let (status, body) = ask(probe(true, format!("http://127.0.0.1:{port}/"))).await.unwrap();
     assert_eq!((status, body.len()), (200, 256 << 10));
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_left_in_time() {
+async fn a_probe_of_a_silent_server_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let slow =
@@ -74,7 +74,7 @@ async fn a_special_address_is_denied_under_any_name() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_is_no_answer() {
+async fn an_untrusted_certificate_fails_the_probe() {
     let port = server("not TLS at all".into()).await;
     assert_eq!(ask(probe(true, format!("https://127.0.0.1:{port}/"))).await, Err("unreachable".into()));
 }

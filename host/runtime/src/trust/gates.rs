@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_granted_that_is_not_written() {
+    fn anything_not_listed_is_denied() {
         assert_eq!(
             missing(""),
             [
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_and_reached_is_declared_and_granted() {
+    fn kinds_seen_and_reached_must_be_declared_and_granted() {
         let of = |grants: &str| {
             let file = OperatorFile::read(&format!("[plugins.p]\n{grants}")).unwrap();
             let grants = &file.plugins["p"];
@@ -225,7 +225,7 @@ mod tests {
 
     /// Every object of a kind that a hook changes is shown to that hook.
     #[test]
-    fn kinds_that_are_changed_are_granted_whole() {
+    fn a_changed_kind_must_be_granted_as_declared() {
         let all = GroupKind::new("metal3.io", "*");
         let wide = Declaration {
             kinds: vec![all.clone()],
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_elsewhere_is_no_grant() {
+    fn a_grant_for_something_else_does_not_count() {
         let all = "hooks = ['hold', 'check']\nprobes = ['10.0.0.0/8:6385']\nkinds = ['*.metal3.io']
             reach = [{ side = 'source', kind = 'Secret', namespace = 'x' }]\n";
         let change =
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_read_may_be_granted_narrower_and_a_narrow_one_may_not() {
+    fn a_wide_read_may_be_narrowed_by_its_grant_but_a_narrow_one_may_not() {
         use Side::{Source, Target};
         for (declared, grant, fine) in [
             (("*", Some("*")), ("BareMetalHost", Some("metal3")), true),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_reaches_as_far_as_a_read_lets_it() {
+    fn a_query_reaches_as_far_as_the_granted_reads() {
         let host = GroupKind::new("metal3.io", "BareMetalHost");
         let of = |reads: &[&Read], namespace| {
             let reads: Vec<Read> = reads.iter().map(|read| (*read).clone()).collect();

@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_word_is_answered_with_those_that_exist() {
+    fn an_unknown_key_is_refused_with_the_known_ones() {
         for (from, to, said) in [
             ("hooks =", "hook =", "expected one of `enabled`, `hooks`, `kinds`, `reach`, `changes`"),
             ("\"hold\", \"check\"", "\"hald\"", "expected one of `relate`, `check`, `hold`"),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kind_and_no_namespace_is_refused_where_it_stands() {
+    fn an_invalid_kind_or_namespace_is_refused_with_its_position() {
         let long = "A".repeat(64);
         for kind in [
             "",
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_named_by_its_place_and_not_quoted() {
+    fn a_toml_error_names_its_position_and_quotes_nothing() {
         let error = OperatorFile::read("[plugins.a]\nhunter2 error: x").unwrap_err().to_string();
         assert!(error.starts_with("plugins.toml: can't be understood: line 2, column 9: "), "{error}");
         assert!(!error.contains("hunter2") && !error.contains('\n'), "{error}");

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_keeps_that_a_trial_was_passed_under_these_limits_and_no_others() {
+    fn a_lock_records_under_which_limits_a_trial_passed() {
         let mut lock = Lock::default();
         lock.admit(Entry { passed: Some(terms()), ..entry("a", "1") });
         lock.admit(Entry { passed: Some("pivot-host 0.0.1, \n".into()), ..entry("b", "2") });
@@ -194,7 +194,7 @@ mod tests {
 
     /// What is read is written again when another plugin is admitted.
     #[test]
-    fn an_entry_that_no_plugin_could_have_is_refused_where_it_stands() {
+    fn an_impossible_lock_entry_is_refused_with_its_position() {
         let mut lock = Lock::default();
         lock.admit(entry("a", "1"));
         lock.admit(Entry { version: "2.0.0".into(), ..entry("b", "2") });

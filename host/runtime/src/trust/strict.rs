@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_meant_is_read() {
+    fn valid_values_of_every_type_are_read() {
         let fields: Fields = read("colours = ['red']\n[more.a.more.b]\nany = { x = 1e3, y = [{}] }").unwrap();
         assert_eq!(fields.colours[0].0, Colour::Red);
         assert_eq!(fields.more["a"].0.more["b"].0.any.len(), 2);
     }
 
     #[test]
-    fn what_is_another_type_is_refused_by_its_place_and_its_key() {
+    fn a_value_of_the_wrong_type_is_refused_with_its_position_and_key() {
         for (text, said) in [
             ("more.a = []", "line 1, column 10: more.a: invalid type: sequence, expected a table"),
             ("more.a = [['red']]", "column 10: more.a: invalid type: sequence, expected a table"),
@@ -222,7 +222,7 @@ mod tests {
 
     /// toml limits how deeply values are nested and how many parts a key has, but not the product of both.
     #[test]
-    fn what_is_nested_deeper_than_anyone_would_is_refused() {
+    fn excessive_nesting_is_refused() {
         let key = format!("{}a", "a.".repeat(30));
         let deep = |levels: usize| {
             format!("any.{}{key} = 1{}", format!("{key} = {{ ").repeat(levels), " }".repeat(levels))

@@ -8,7 +8,7 @@ use crate::log::log;
 use crate::support::{Place, asked, grants, host, moving, object};
 
 #[tokio::test]
-async fn every_hook_answers_in_the_programs_own_values() {
+async fn every_hooks_answer_is_converted_to_host_types() {
     let place = Place::with(&["steady"], &grants("steady")).await;
     let plugin = place.plugin().await;
     let description = plugin.description();
@@ -47,7 +47,7 @@ async fn every_hook_answers_in_the_programs_own_values() {
 }
 
 #[tokio::test]
-async fn a_plugins_own_error_says_who_where_and_about_what() {
+async fn a_plugins_error_names_the_plugin_hook_and_object() {
     let place = Place::with(&["steady"], &grants("steady")).await;
     let plugin = place.plugin().await;
     let error = plugin.settle(&host(json!({"state": "mute"})), asked()).await.unwrap_err();
@@ -68,7 +68,7 @@ async fn kinds_it_did_not_declare_are_not_shown_to_it() {
 }
 
 #[tokio::test]
-async fn a_plugin_built_against_less_runs_on() {
+async fn a_plugin_built_against_an_older_contract_still_runs() {
     let place = Place::with(&["older"], "").await;
     let plugin = place.plugin().await;
     assert_eq!(plugin.description().hooks, [Hook::Relate]);
@@ -79,7 +79,7 @@ async fn a_plugin_built_against_less_runs_on() {
 }
 
 #[tokio::test]
-async fn calls_run_side_by_side() {
+async fn calls_run_concurrently() {
     let place = Place::with(&["steady"], &grants("steady")).await;
     let plugin = place.plugin().await;
     let object = host(json!({"owner": "x"}));

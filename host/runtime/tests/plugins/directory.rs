@@ -86,7 +86,7 @@ async fn a_link_inside_the_directory_is_a_file() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_not_a_file_is_not_waited_for() {
+async fn pipes_and_devices_are_not_waited_for() {
     let place = Place::new();
     std::fs::create_dir(place.path("it.wasm")).unwrap();
     let made = std::process::Command::new("mkfifo").arg(place.path("pipe.wasm")).status().unwrap();
@@ -96,7 +96,7 @@ async fn what_is_not_a_file_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_not_there_is_an_error() {
+async fn a_missing_directory_is_an_error() {
     let place = Place::new();
     let gone = place.path("gone");
     let errors = place.runtime.load(&gone, pivot_runtime::LoadOptions::default()).await.unwrap_err();

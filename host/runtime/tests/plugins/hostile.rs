@@ -26,7 +26,7 @@ async fn held(mode: &str) -> CallError {
 }
 
 #[tokio::test]
-async fn an_endless_loop_is_ended_in_time() {
+async fn an_endless_loop_times_out() {
     let begun = Instant::now();
     let error = held("loop").await;
     assert_eq!((error.code.as_str(), error.message.as_str()), ("timeout", "it took longer than 400ms"));
@@ -34,7 +34,7 @@ async fn an_endless_loop_is_ended_in_time() {
 }
 
 #[tokio::test]
-async fn an_endless_loop_holds_up_nobody_else() {
+async fn an_endless_loop_does_not_delay_others() {
     let (_place, plugin) = hostile().await;
     // One thread for all: loops must yield.
     let (loops, other) = (in_mode("loop"), in_mode(""));
@@ -53,7 +53,7 @@ async fn an_endless_loop_holds_up_nobody_else() {
 
 /// Slightly too long for each of a thousand objects is far too long.
 #[tokio::test]
-async fn calls_that_add_up_are_ended() {
+async fn calls_that_add_up_to_too_much_time_are_ended() {
     let text = format!("{}\nlimits = {{ time = '400ms', total = '600ms' }}", grants("hostile"));
     let plugin = Place::with(&["hostile"], &text).await.plugin().await;
     let said = async || plugin.hold(&in_mode("loop")).await.unwrap_err().message;
@@ -69,7 +69,7 @@ async fn calls_that_add_up_are_ended() {
 
 /// One run doesn't use up another's limits, nor take the turns that its slow calls wait for.
 #[tokio::test]
-async fn a_run_that_uses_its_plugin_up_takes_nothing_from_another() {
+async fn a_run_that_exhausts_its_plugins_budget_leaves_other_runs_theirs() {
     let text = format!("{}\nlimits = {{ time = '400ms', total = '600ms' }}", grants("hostile"));
     let loaded = Place::with(&["hostile"], &text).await.plugin().await;
     let (one, other) = (loaded.for_run(), loaded.for_run());
@@ -158,21 +158,21 @@ async fn a_trap_in_any_hook_is_that_hooks_error() {
 }
 
 #[tokio::test]
-async fn an_output_bomb_is_not_taken_in() {
+async fn an_output_bomb_is_rejected() {
     assert_eq!(held("output").await.code, "output-too-large");
     let (_place, plugin) = hostile().await;
     assert_eq!(plugin.relate(&in_mode("echo")).await.unwrap_err().code, "output-too-large");
 }
 
 #[tokio::test]
-async fn a_flood_of_questions_or_of_words_ends_the_call() {
+async fn a_flood_of_queries_or_text_ends_the_call() {
     assert_eq!(held("shout").await.code, "too-many-host-calls");
     let error = held("flood").await;
     assert!(["too-many-host-calls", "output-too-large"].contains(&error.code.as_str()), "{error}");
 }
 
 #[tokio::test]
-async fn a_patch_that_is_no_object_is_refused() {
+async fn a_patch_that_is_not_an_object_is_refused() {
     for (mode, said) in [
         ("array", "its patch is not a JSON object"),
         ("null", "its patch is not a JSON object"),
@@ -185,7 +185,7 @@ async fn a_patch_that_is_no_object_is_refused() {
 
 /// Forged and endless patches pass: the engine checks their bounds, because it sees all plugins' patches.
 #[tokio::test]
-async fn what_a_patch_touches_is_the_engines_to_judge() {
+async fn the_engine_judges_what_a_patch_touches() {
     let (_place, plugin) = hostile().await;
     for mode in ["identity", "owners", "mark"] {
         assert!(plugin.adapt(&in_mode(mode)).await.unwrap().is_some());
@@ -197,7 +197,7 @@ async fn what_a_patch_touches_is_the_engines_to_judge() {
 }
 
 #[tokio::test]
-async fn what_was_not_granted_is_denied_and_nobody_hears_of_it() {
+async fn a_query_that_was_not_granted_is_denied_and_reaches_nobody() {
     let (_place, plugin) = hostile().await;
     let services = asked();
     let findings = plugin.check(Point::BeforePause, &moving("read"), services.clone()).await.unwrap();
@@ -216,7 +216,7 @@ async fn what_was_not_granted_is_denied_and_nobody_hears_of_it() {
 }
 
 #[tokio::test]
-async fn words_cannot_write_on_the_terminal() {
+async fn plugin_text_can_not_control_the_terminal() {
     let (_place, plugin) = hostile().await;
     let findings = plugin.check(Point::BeforePause, &moving("escape"), asked()).await.unwrap();
     assert_eq!(findings[0].code, "invalid-code");
@@ -249,7 +249,7 @@ fn doubled(deep: usize) -> Vec<u8> {
 
 /// The compiler would put a module into it 67 million times.
 #[tokio::test]
-async fn a_component_that_unfolds_without_end_is_not_compiled() {
+async fn an_endlessly_nested_component_is_not_compiled() {
     let place = Place::new();
     let bomb = doubled(26);
     assert!(bomb.len() < 2_000, "{}", bomb.len());

@@ -15,7 +15,7 @@ async fn ask(services: &Arc<Asked>) -> Vec<Finding> {
 }
 
 #[tokio::test]
-async fn granted_questions_are_answered_and_others_denied_one_by_one() {
+async fn granted_queries_are_answered_and_each_other_one_is_denied() {
     let services = Arc::new(Asked::default());
     let findings = ask(&services).await;
     let said: Vec<String> = findings.iter().map(|f| format!("{}: {}", f.code, f.message)).collect();
@@ -69,7 +69,7 @@ async fn a_host_that_is_too_slow_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn more_than_it_may_be_handed_in_is_an_error_it_can_read() {
+async fn exceeding_the_input_limit_is_an_error_the_plugin_can_handle() {
     let text = format!("{}\nlimits = {{ input = '1KiB' }}", grants("steady"));
     let plugin = Place::with(&["steady"], &text).await.plugin().await;
     let large = async |bytes| {
@@ -92,7 +92,7 @@ async fn heard(mode: &str, bytes: usize) -> (Vec<String>, Arc<Asked>) {
 }
 
 #[tokio::test]
-async fn equal_questions_of_one_call_are_asked_once() {
+async fn equal_queries_of_one_call_are_sent_once() {
     let (heard_of, services) = heard("same", 1).await;
     assert_eq!(heard_of, ["40 answers, 0 too large", "1 answers, 0 too large", "1 answers, 0 too large"]);
     assert_eq!(services.queries.lock().unwrap().len(), 1);
@@ -103,14 +103,14 @@ async fn equal_questions_of_one_call_are_asked_once() {
 
 /// Each copy of an answer is in the component's memory, whichever question it belongs to.
 #[tokio::test]
-async fn an_answer_that_is_shared_counts_each_time() {
+async fn a_shared_answer_counts_each_time() {
     let (heard_of, services) = heard("same", 1_000).await;
     assert_eq!(heard_of, ["9 answers, 31 too large", "0 answers, 1 too large", "0 answers, 1 too large"]);
     assert_eq!(services.queries.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn nobody_is_asked_any_more_when_enough_was_handed_in() {
+async fn no_query_is_sent_once_the_input_limit_is_reached() {
     let (heard_of, services) = heard("each", 1_000).await;
     assert_eq!(heard_of, ["9 answers, 81 too large", "0 answers, 1 too large"]);
     // The tenth exceeded the limit; a few more were in flight.

@@ -22,7 +22,7 @@ fn secret(way: &str) -> Object {
 }
 
 #[tokio::test]
-async fn secret_data_gets_out_by_no_way() {
+async fn secret_data_can_not_leak() {
     let plugin = Place::with(&["secretive"], GRANTS).await.plugin().await;
     let leave = plugin.relate(&secret("reason")).await.unwrap();
     assert!(matches!(&leave[..], [Relation::Leave(reason)] if reason.contains("withheld")), "{leave:?}");
@@ -46,7 +46,7 @@ async fn without_the_grant_it_is_refused() {
 
 /// A tool that stores a copy of the object on the object has put the data outside `data`.
 #[tokio::test]
-async fn a_copy_of_the_data_is_withheld_as_the_data_is() {
+async fn a_copy_of_secret_data_is_withheld_like_the_data() {
     let copy = json!({"data": {"k": "hunter2"}}).to_string();
     let secret = object(
         "",

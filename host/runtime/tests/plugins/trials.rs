@@ -57,7 +57,7 @@ async fn only_what_the_lock_says_passed_is_compiled_at_once() {
 
 /// If a process can't be limited, its success says nothing about the component.
 #[tokio::test]
-async fn a_trial_without_limits_is_passed_by_nothing() {
+async fn no_component_passes_a_trial_without_limits() {
     let (unlimited, failing) = (trying("exit 11"), trying("exit 12"));
     let place = Place::new();
     place.put("steady.wasm", &guest("steady"));
@@ -70,7 +70,7 @@ async fn a_trial_without_limits_is_passed_by_nothing() {
 
 /// Anyone with write access to the lock can claim that anything passed.
 #[tokio::test]
-async fn what_the_lock_says_passed_is_counted_all_the_same() {
+async fn components_that_the_lock_says_passed_are_still_counted() {
     let place = Place::new();
     let passing = trying("exit 0");
     place.put("steady.wasm", &guest("steady"));
@@ -94,7 +94,7 @@ async fn what_the_lock_says_passed_is_counted_all_the_same() {
 
 /// It may be disabled because it can't be compiled any more, or not fast enough.
 #[tokio::test]
-async fn what_is_switched_off_is_not_compiled() {
+async fn disabled_plugins_are_not_compiled() {
     let place = Place::with(&["older", "steady"], &grants("steady")).await;
     let enabled = std::fs::read_to_string(place.path("plugins.toml")).unwrap();
     let failing = trying("exit 12");

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{Place, asked, grants, guest, host, moving, object};
 
 #[tokio::test]
-async fn what_was_never_admitted_is_refused_with_the_command_that_would() {
+async fn a_plugin_that_is_not_locked_is_refused_with_the_lock_command() {
     let place = Place::new();
     place.operator(&grants("steady"));
     place.put("steady.wasm", &guest("steady"));
@@ -43,7 +43,7 @@ async fn the_size_in_the_lock_counts_too() {
 }
 
 #[tokio::test]
-async fn a_lock_that_was_edited_by_hand_is_found_out() {
+async fn a_hand_edited_lock_is_detected() {
     let place = Place::with(&["older"], "").await;
     let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
     place.put("plugins.lock", lock.replace("\"older\"", "\"younger\"").as_bytes());
@@ -237,7 +237,7 @@ async fn a_name_belongs_to_one_plugin() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_is_gone_is_missed() {
+async fn a_missing_plugin_file_is_reported() {
     let place = Place::with(&["older", "steady"], &grants("steady")).await;
     std::fs::remove_file(place.path("older.wasm")).unwrap();
     let refused = place.refused().await;
@@ -247,7 +247,7 @@ async fn a_plugin_that_is_gone_is_missed() {
 }
 
 #[tokio::test]
-async fn every_fault_of_every_plugin_is_told_at_once() {
+async fn all_problems_of_all_plugins_are_reported_at_once() {
     let place = Place::with(&["greedy", "steady"], &grants("steady").replace("'relate', ", "")).await;
     place.put("broken.wasm", b"\0asm\x0d\0\x01\0\xff");
     let mut codes: Vec<_> = place.refused().await.into_iter().map(|(code, _)| code).collect();
@@ -281,7 +281,7 @@ async fn the_digest_covers_the_configuration() {
 
 /// An author declares what any site may need; the operator decides what this site grants, question by question.
 #[tokio::test]
-async fn of_a_wide_declaration_only_what_was_granted_is_answered() {
+async fn a_wide_declaration_gets_only_what_was_granted() {
     let narrow = "[plugins.wide]
         hooks = ['relate', 'check']
         kinds = ['Host.test.io']
@@ -326,7 +326,7 @@ async fn of_a_wide_declaration_only_what_was_granted_is_answered() {
 }
 
 #[tokio::test]
-async fn a_grant_that_meets_nothing_of_a_declaration_is_none() {
+async fn a_grant_for_nothing_that_was_declared_grants_nothing() {
     let elsewhere = "[plugins.wide]
         hooks = ['relate']
         kinds = ['Host.other.io']

@@ -16,7 +16,7 @@ fn said(relations: &[Relation]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn files_environment_clock_and_chance_are_not_there() {
+async fn files_environment_clock_and_randomness_are_unavailable() {
     let elsewhere = tempfile::TempDir::new().unwrap();
     let file = elsewhere.path().join("was-here");
     let grants = format!(
@@ -38,14 +38,14 @@ async fn files_environment_clock_and_chance_are_not_there() {
 
 /// A plugin that can measure time can learn what it is not told.
 #[tokio::test]
-async fn every_wait_is_over_at_once() {
+async fn every_wait_ends_at_once() {
     let plugin = Place::with(&["reaching"], "").await.plugin().await;
     let waited = plugin.relate(&secret("wait")).await.unwrap();
     assert_eq!(said(&waited), ["asked 0", "asked 0", "asked 0", "over 2"]);
 }
 
 #[tokio::test]
-async fn leaving_is_an_error_of_the_call() {
+async fn exiting_is_an_error_of_the_call() {
     let plugin = Place::with(&["reaching"], "").await.plugin().await;
     let error = plugin.relate(&secret("exit")).await.unwrap_err();
     assert_eq!(error.code, "exit");

@@ -47,7 +47,7 @@ fn virtual_addresses_count_before_the_provisioning_address() {
 }
 
 #[test]
-fn what_can_not_be_understood_stops_the_move() {
+fn incomprehensible_settings_stop_the_move() {
     for (key, value) in [
         ("PROVISIONING_IP", "172.22.0"),
         ("KEEPALIVED_VIRTUAL_IPS", "172.22.0.2"),
@@ -90,7 +90,7 @@ fn another_interface_is_noted() {
 }
 
 #[test]
-fn config_maps_that_disagree_are_told_unless_the_right_one_is_named() {
+fn config_maps_that_disagree_are_reported_unless_the_right_one_is_named() {
     let mut host = Host::new();
     host.0.target(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -102,7 +102,7 @@ fn config_maps_that_disagree_are_told_unless_the_right_one_is_named() {
 }
 
 #[test]
-fn sides_that_nothing_is_known_about_are_told() {
+fn sides_that_nothing_is_known_about_are_reported() {
     let map = CONFIG_MAP.named("baremetal-operator-system", "ironic-bmo-configmap");
     let mut host = Host::new();
     host.0.remove(Side::Target, &map);
@@ -118,7 +118,7 @@ fn sides_that_nothing_is_known_about_are_told() {
 }
 
 #[test]
-fn an_endpoint_that_is_another_clusters_is_told() {
+fn an_endpoint_of_another_cluster_is_reported() {
     let other = "http://172.22.0.9:6385/v1/";
     let mut host = Host::new();
     host.map(Side::Target, json!({"IRONIC_ENDPOINT": other})).config(json!({"vantage": "nowhere"}));
@@ -174,7 +174,7 @@ fn the_ironic_object_of_the_standalone_operator_counts_before_all_else() {
 }
 
 #[test]
-fn what_may_not_be_read_is_an_error_and_not_an_empty_side() {
+fn an_unreadable_side_is_an_error_and_not_an_empty_side() {
     let mut host = Host::new();
     host.0.fails(Side::Target, &DEPLOYMENT, pivot_sdk::Error::new("forbidden", "no"));
     let error = host.0.check(Point::BeforePause).unwrap_err();

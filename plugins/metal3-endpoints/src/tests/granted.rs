@@ -7,7 +7,7 @@ use pivot_sdk::Plugin;
 use crate::Metal3Endpoints;
 
 #[test]
-fn what_it_asks_for_is_granted_and_no_more() {
+fn it_needs_exactly_what_it_asks_for() {
     let reads = Metal3Endpoints::about().reads;
     let asked: BTreeSet<String> = reads
         .iter()

@@ -53,7 +53,7 @@ fn media_must_be_attached_or_not_but_not_in_between() {
 }
 
 #[test]
-fn a_misspelt_configuration_is_told() {
+fn a_misspelt_configuration_is_reported() {
     let mut harness = source(&free());
     harness.config(json!({"pending-firmwear": "warn"}));
     let error = harness.check(Point::BeforePause).unwrap_err();

@@ -7,7 +7,7 @@ use pivot_sdk::{Exported, Plugin};
 use crate::Metal3Hosts;
 
 #[test]
-fn what_it_asks_for_is_granted_and_no_more() {
+fn it_needs_exactly_what_it_asks_for() {
     let about = Metal3Hosts::about();
     let mut asked: BTreeSet<String> = about
         .changes

@@ -67,7 +67,7 @@ fn a_host_that_nobody_holds_is_not_copied() {
 }
 
 #[test]
-fn what_began_between_the_first_look_and_the_pause_is_noticed() {
+fn work_begun_between_the_first_check_and_the_pause_is_noticed() {
     let inspecting = with(free(), json!({"status": {"provisioning": {"state": "inspecting"}}}));
     assert_eq!(
         after_pause(&paused(inspecting, "metal3-hosts.pivot-host.io"), json!({})),

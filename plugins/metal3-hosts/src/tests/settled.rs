@@ -42,7 +42,7 @@ fn taken_over(host: Value) -> Value {
 }
 
 #[test]
-fn a_machines_host_is_let_go_of_and_watched_until_it_is_taken_over() {
+fn a_machines_host_is_unpaused_and_watched_until_it_is_taken_over() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     assert_eq!(answer(&mut harness, &copy), "let go");
     let running = with(copy, json!({"metadata": {"annotations": {PAUSED: null}}}));
@@ -116,7 +116,7 @@ fn hosts_of_a_cluster_that_its_user_had_paused_stay_paused_by_the_provider() {
 }
 
 #[test]
-fn nothing_is_let_go_of_without_credentials_and_hardware() {
+fn nothing_is_unpaused_without_credentials_and_hardware() {
     let host = with(paused(consumed(), "metal3.io/capm3"), json!({"status": {"hardware": null}}));
     for (kind, name) in [(crate::names::SECRET, "rack1-u01-bmc"), (crate::names::HARDWARE, "rack1-u01")] {
         let (mut harness, copy) = target(&host);
@@ -126,13 +126,13 @@ fn nothing_is_let_go_of_without_credentials_and_hardware() {
 }
 
 #[test]
-fn a_copy_without_its_status_is_never_let_go_of() {
+fn a_copy_without_its_status_is_never_unpaused() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     assert_eq!(answer(&mut harness, &with(copy, json!({"status": null}))), "stop state-changed");
 }
 
 #[test]
-fn a_host_that_is_touched_again_stops_and_says_how_to_stop_the_operator() {
+fn a_host_that_deprovisions_is_a_stop_that_says_how_to_stop_the_operator() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     let running = taken_over(copy);
     let wiped = with(running.clone(), json!({"status": {"provisioning": {"state": "deprovisioning"}}}));
@@ -194,7 +194,7 @@ fn a_secret_of_the_same_version_on_both_sides_is_no_reason_to_wait_for_ever() {
 }
 
 #[test]
-fn what_this_move_did_not_copy_is_none_of_its_business() {
+fn objects_that_this_move_did_not_copy_are_ignored() {
     let mut harness = Host::new();
     assert_eq!(answer(&mut harness, &free()), "done");
     let policy = json!({"apiVersion": "metal3.io/v1alpha1", "kind": "HostUpdatePolicy", "metadata": {"name": "a", "namespace": "m"}});
@@ -263,7 +263,7 @@ fn a_free_host_that_nobody_gave_anything_to_do_may_not_change() {
 }
 
 #[test]
-fn what_a_host_was_to_do_already_is_no_new_use() {
+fn operations_that_were_already_pending_are_no_new_use() {
     let waiting =
         with(taken(&free(), "available"), json!({"status": {"operationHistory": {"provision": null}}}));
     let (mut harness, copy) = target(&paused(waiting, OURS));

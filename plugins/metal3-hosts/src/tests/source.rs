@@ -161,7 +161,7 @@ fn hardware_of_machines_is_missed() {
 }
 
 #[test]
-fn hosts_that_stay_are_told() {
+fn hosts_that_stay_are_reported() {
     let mut harness = source(&consumed());
     let moving = crate::names::HOST.named("metal3", "rack1-u01");
     harness.source(free()).moving([&moving]);
@@ -191,7 +191,7 @@ fn kinds_that_an_older_operator_lacks_are_not_missed() {
 }
 
 #[test]
-fn hundreds_of_findings_are_cut_short() {
+fn hundreds_of_findings_are_truncated() {
     let mut harness = Host::new();
     for number in 0..300 {
         let name = format!("host-{number:03}");

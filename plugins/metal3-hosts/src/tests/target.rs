@@ -57,7 +57,7 @@ fn without_a_mac_address_a_machine_is_known_by_its_management_controller() {
 }
 
 #[test]
-fn machines_that_cannot_be_compared_are_told() {
+fn machines_that_cannot_be_compared_are_reported() {
     let no_mac = json!({"spec": {"bootMACAddress": null}});
     let no_bmc = json!({"spec": {"bmc": {"address": null}}});
     let neither = with(no_mac.clone(), no_bmc.clone());

@@ -63,7 +63,7 @@ fn what_the_host_does_not_allow_is_refused_with_the_entry_and_the_reason() {
 }
 
 #[test]
-fn what_is_removed_is_held_against_the_same_bounds() {
+fn removals_are_subject_to_the_same_bounds() {
     for (pointer, wrong) in [
         ("/metadata/finalizers", "of the metadata only labels and annotations"),
         ("/metadata/labels", "one by one"),
@@ -81,7 +81,7 @@ fn what_is_removed_is_held_against_the_same_bounds() {
 }
 
 #[test]
-fn data_of_secrets_does_not_belong_into_a_configuration() {
+fn secret_data_does_not_belong_in_a_configuration() {
     for field in ["data", "stringData"] {
         let error =
             refused(json!({"patch": [{"kind": "Secret", "merge": {field: {"password": "hunter2"}}}]}));
@@ -96,7 +96,7 @@ fn data_of_secrets_does_not_belong_into_a_configuration() {
 }
 
 #[test]
-fn an_entry_that_makes_no_sense_is_told() {
+fn an_invalid_entry_is_reported() {
     for (config, wrong) in [
         (entry(json!({})), "patch[1] (mine): it changes nothing; give it a `merge` or a `remove`"),
         (

@@ -99,7 +99,7 @@ fn a_label_may_be_both_selected_by_and_removed() {
 }
 
 #[test]
-fn what_would_never_come_to_rest_is_an_error() {
+fn a_patch_that_never_converges_is_an_error() {
     let step = |from: &str, to: &str| {
         json!({
             "name": format!("{from}-{to}"), "kind": "Cluster.cluster.x-k8s.io", "match": {"labels": {"x": from}},

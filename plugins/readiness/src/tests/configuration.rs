@@ -54,7 +54,7 @@ fn more_conditions_can_be_asked_for_and_have_to_be_there() {
 }
 
 #[test]
-fn a_configuration_that_makes_no_sense_is_told_where() {
+fn an_invalid_configuration_is_reported_with_its_position() {
     for (config, wrong) in [
         (
             json!({"extra": [{"kind": "Pod", "conditions": ["Ready"]}]}),

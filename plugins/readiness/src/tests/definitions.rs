@@ -38,7 +38,7 @@ fn a_definition_without_a_contract_stops() {
 }
 
 #[test]
-fn a_definition_that_is_not_labelled_for_moves_is_told() {
+fn a_definition_that_is_not_labelled_for_moves_is_reported() {
     let rest = json!({"metadata": {"labels": {"clusterctl.cluster.x-k8s.io": null}}});
     assert_eq!(found(rest), ["warn crd-not-labelled"]);
 }
@@ -74,7 +74,7 @@ fn definitions_are_found_by_the_usual_plurals() {
 }
 
 #[test]
-fn definitions_that_may_not_be_read_are_told_once() {
+fn unreadable_definitions_are_reported_once() {
     let mut harness = Harness::<Readiness>::new();
     harness.source(core("Cluster", "edge", json!({}))).source(core("Machine", "m", json!({})));
     harness.fails(Side::Target, &DEFINITION, Error::new("forbidden", "forbidden"));

@@ -18,7 +18,7 @@ fn a_healthy_cluster_and_its_machines_are_fine() {
 }
 
 #[test]
-fn each_condition_that_is_not_true_is_told_with_its_reason() {
+fn each_condition_that_is_not_true_is_reported_with_its_reason() {
     let open = json!({"status": {"conditions": [
         {"type": "Available", "status": "False", "reason": "NotAvailable", "message": "* etcd: no quorum"},
         {"type": "RemoteConnectionProbe", "status": "Unknown", "reason": "ProbeFailed"},
@@ -71,7 +71,7 @@ fn deployments_sets_and_pools_are_judged() {
 }
 
 #[test]
-fn what_has_failed_for_good_stops() {
+fn a_permanent_failure_stops_the_move() {
     for status in [
         json!({"failureReason": "CreateError"}),
         json!({"deprecated": {"v1beta1": {"failureMessage": "no such image"}}}),
@@ -83,7 +83,7 @@ fn what_has_failed_for_good_stops() {
 }
 
 #[test]
-fn what_is_paused_is_not_judged() {
+fn paused_objects_are_not_judged() {
     let open = |paused| {
         let status = json!({"conditions": conditions(&[("Ready", "False")])});
         [
@@ -106,7 +106,7 @@ fn what_is_paused_is_not_judged() {
 }
 
 #[test]
-fn what_stays_is_not_judged() {
+fn objects_that_stay_are_not_judged() {
     let open = |name| core("Cluster", name, json!({"status": {"phase": "Failed"}}));
     let mut harness = Harness::<Readiness>::new();
     harness.source(open("edge")).source(open("stays"));
@@ -141,7 +141,7 @@ fn a_wait_ends_when_the_condition_is_true() {
 
 /// The host accepts a thousand findings, a person fewer.
 #[test]
-fn many_of_a_sort_are_told_in_one_line() {
+fn many_findings_of_one_kind_are_one_line() {
     let status = json!({"status": {"conditions": conditions(&[("Ready", "False")])}});
     let all: Vec<_> = (0..2000).map(|n| core("Machine", &format!("m-{n:04}"), status.clone())).collect();
     let found = before(&all);

@@ -69,7 +69,7 @@ fn a_provider_scaled_to_zero_stops_in_the_target_only() {
 }
 
 #[test]
-fn a_provider_that_only_the_source_has_is_told() {
+fn a_provider_that_only_the_source_has_is_reported() {
     let mut harness = Harness::<Readiness>::new();
     harness.source(deployment("capi", json!({}))).source(deployment("capm3", json!({})));
     assert_eq!(harness.check(Point::BeforePause).unwrap(), [], "a target that runs nothing is a directory");
@@ -96,7 +96,7 @@ fn a_wait_ends_when_the_provider_is_available() {
 }
 
 #[test]
-fn what_may_not_be_read_is_told_once() {
+fn unreadable_kinds_are_reported_once() {
     let mut harness = Harness::<Readiness>::new();
     harness.fails(Side::Source, &DEPLOYMENT, Error::new("forbidden", "deployments.apps is forbidden"));
     let found = harness.check(Point::BeforePause).unwrap();

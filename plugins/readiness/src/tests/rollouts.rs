@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn what_goes_on_is_waited_for() {
+fn a_rollout_in_progress_is_waited_for() {
     for sign in ["RollingOut", "ScalingUp", "ScalingDown", "Remediating"] {
         let deployment =
             core("MachineDeployment", "w", json!({"status": {"conditions": conditions(&[(sign, "True")])}}));
@@ -17,7 +17,7 @@ fn what_goes_on_is_waited_for() {
 }
 
 #[test]
-fn the_old_contract_says_it_the_other_way_round() {
+fn the_old_contract_reports_the_inverse_condition() {
     for sign in ["MachinesSpecUpToDate", "Resized"] {
         let status = json!({"status": {"conditions": conditions(&[(sign, "False")])}});
         assert_eq!(
@@ -70,7 +70,7 @@ fn an_old_revision_of_a_deployment_is_fine() {
 }
 
 #[test]
-fn what_was_changed_and_not_looked_at_is_waited_for() {
+fn an_unobserved_change_is_waited_for() {
     let lagging = core(
         "MachineDeployment",
         "w",
@@ -82,7 +82,7 @@ fn what_was_changed_and_not_looked_at_is_waited_for() {
 }
 
 #[test]
-fn what_is_replaced_by_hand_only_is_no_rollout() {
+fn on_delete_strategies_are_no_rollout() {
     for strategy in
         [json!({"rollout": {"strategy": {"type": "OnDelete"}}}), json!({"strategy": {"type": "OnDelete"}})]
     {
@@ -98,7 +98,7 @@ fn what_is_replaced_by_hand_only_is_no_rollout() {
 
 /// It takes hours on bare metal, and waiting would not undo it.
 #[test]
-fn a_rollout_that_begins_in_the_target_is_told_and_not_waited_for() {
+fn a_rollout_that_begins_in_the_target_is_reported_and_not_waited_for() {
     let rolling = core(
         "MachineDeployment",
         "w",

@@ -19,7 +19,7 @@ fn ask(config: Value, secret: &Object) -> pivot_sdk::Result<Vec<Relation>> {
 }
 
 #[test]
-fn an_operator_leaves_what_they_select_even_where_an_owner_moves() {
+fn selected_secrets_stay_even_if_their_owner_moves() {
     let mut owned = secret("vault", json!({})).value().clone();
     owned["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "1"}]);
@@ -43,7 +43,7 @@ fn rules_can_be_chosen() {
 }
 
 #[test]
-fn what_is_taken_moves_with_the_cluster_that_its_label_names() {
+fn a_taken_secret_moves_with_the_cluster_its_label_names() {
     let config = json!({"take": [{"match": {"name": "*-pull"}}]});
     let labelled = secret("edge-pull", json!({"cluster.x-k8s.io/cluster-name": "edge"}));
     assert_eq!(ask(config, &labelled).unwrap(), [Relation::link(CLUSTER.named("metal3", "edge"))]);
@@ -53,7 +53,7 @@ fn what_is_taken_moves_with_the_cluster_that_its_label_names() {
 }
 
 #[test]
-fn what_is_taken_moves_with_the_cluster_that_is_named() {
+fn a_taken_secret_moves_with_the_configured_cluster() {
     for (cluster, key) in
         [("edge", CLUSTER.named("metal3", "edge")), ("sites/edge", CLUSTER.named("sites", "edge"))]
     {
@@ -63,7 +63,7 @@ fn what_is_taken_moves_with_the_cluster_that_is_named() {
 }
 
 #[test]
-fn what_is_taken_and_names_no_cluster_is_an_error_that_says_what_to_do() {
+fn a_taken_secret_that_names_no_cluster_is_an_error_with_a_remedy() {
     let config = json!({"take": [{"match": {"name": "*"}}]});
     let error = ask(config, &secret("registry-pull", json!({}))).unwrap_err().to_string();
     assert!(
@@ -73,7 +73,7 @@ fn what_is_taken_and_names_no_cluster_is_an_error_that_says_what_to_do() {
 }
 
 #[test]
-fn leaving_outweighs_taking() {
+fn leave_outweighs_take() {
     let config = json!({
         "take": [{"match": {"name": "*"}, "cluster": "edge"}], "leave": [{"match": {"name": "registry-*"}}],
     });
@@ -82,7 +82,7 @@ fn leaving_outweighs_taking() {
 }
 
 #[test]
-fn a_configuration_that_makes_no_sense_is_told_where() {
+fn an_invalid_configuration_is_reported_with_its_position() {
     for (config, wrong) in [
         (json!({"leave": [{"reason": "x"}]}), "leave[0] selects every Secret; give it a match or a type"),
         (json!({"take": [{"match": {"name": "a"}}, {}]}), "take[1] selects every Secret"),

@@ -79,7 +79,7 @@ fn pull_secrets_stay() {
 /// The host already reports these as "not linked with any Cluster"; a "leave" would outweigh what other plugins know, such as
 /// credentials that only a host's spec refers to.
 #[test]
-fn nothing_is_said_of_what_may_be_anything() {
+fn nothing_is_reported_about_secrets_of_unknown_purpose() {
     for (name, of_type) in
         [("node-0-bmc", "Opaque"), ("site", "kubernetes.io/basic-auth"), ("x", "kubernetes.io/tls")]
     {

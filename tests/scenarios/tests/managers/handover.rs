@@ -15,7 +15,7 @@ use super::world::{NAMESPACE, World, conditions};
 pub(crate) const OBJECTS: &str = include_str!("world.yaml");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn controllers_go_on_where_they_stopped_there_and_back() {
+async fn controllers_continue_where_they_stopped_there_and_back() {
     let mut world = World::start(CLUSTER_API).await.unwrap();
     world.fill(OBJECTS, 5).await.unwrap();
 
@@ -34,7 +34,7 @@ async fn controllers_go_on_where_they_stopped_there_and_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_newest_controllers_go_on_where_they_stopped() {
+async fn the_newest_controllers_continue_where_they_stopped() {
     let mut world = World::start(CLUSTER_API_NEWEST).await.unwrap();
     world.fill(OBJECTS, 5).await.unwrap();
     go(&mut world, Side::Source).await;
@@ -45,7 +45,7 @@ async fn the_newest_controllers_go_on_where_they_stopped() {
 
 /// Controllers that never report a pause must give the same evidence in the target.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn controllers_that_report_no_pause_go_on_where_they_stopped() {
+async fn controllers_that_report_no_pause_continue_where_they_stopped() {
     let mut world = World::start(CLUSTER_API_SILENT).await.unwrap();
     world.fill(include_str!("world-1.8.yaml"), 3).await.unwrap();
     go(&mut world, Side::Source).await;

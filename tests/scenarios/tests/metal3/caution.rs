@@ -15,7 +15,7 @@ const HOSTS: &str = "metal3-hosts";
 const MOVE: [&str; 5] = ["move", "-n", NAMESPACE, "--gate-timeout", "60s"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_somebody_who_knows_hosts_nothing_is_paused_and_a_host_at_work_is_waited_for() {
+async fn nothing_is_paused_without_a_plugin_for_hosts_and_a_busy_host_is_waited_for() {
     let mut world = World::start().await.unwrap();
     world.fill().await.unwrap();
 

@@ -17,7 +17,7 @@ use super::world::{HOST, NAMESPACE, World};
 const ROUND_TRIP: Duration = Duration::from_millis(20);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clusterctl_ends_well_while_the_sources_operator_turns_on_the_hosts() {
+async fn clusterctl_succeeds_while_the_sources_operator_powers_on_the_hosts() {
     let mut world = World::start().await.unwrap();
     world.fill().await.unwrap();
     let before = world.until_quiet(Side::Source).await.unwrap();

@@ -11,7 +11,7 @@ use super::plugins::Plugins;
 use super::world::{NAMESPACE, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hosts_go_straight_to_where_they_were_over_wires_of_any_length() {
+async fn hosts_return_straight_to_their_state_over_any_network_latency() {
     let plugins = Plugins::bundled().await.unwrap();
     let mut world = World::start().await.unwrap();
     world.fill().await.unwrap();

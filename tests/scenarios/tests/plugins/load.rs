@@ -49,7 +49,7 @@ async fn file(stage: &Stage, what: &str, bytes: &[u8], words: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_plugin_is_refused_before_anything_moves() {
+async fn files_that_are_no_plugins_are_refused_before_anything_moves() {
     let stage = Stage::start().await;
     let mut objects = cluster(NAMESPACE, "", "");
     objects.push(host(NAMESPACE, "h", ""));

@@ -16,7 +16,7 @@ async fn nowhere_else(stage: &Stage) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_secrets_hold_comes_out_nowhere() {
+async fn secret_data_leaks_nowhere() {
     let stage = Stage::start().await;
     let plugins = stage.plugins("secretive", &["secretive"], "").await;
     let grants = std::fs::read_to_string(plugins.dir.join("plugins.toml")).unwrap();

@@ -25,7 +25,7 @@ async fn two_plugins_with_one_path_are_refused_before_the_pause() {
 
 /// A hundred hosts, each linked to all others: there is no such order, and nothing waits for one.
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_linked_to_everything_is_moved_all_the_same() {
+async fn objects_that_all_link_to_each_other_still_move() {
     let stage = Stage::start().await;
     let plugins = stage.hostile("linked", "never/").await;
     let mut objects = cluster("linked", "", "");

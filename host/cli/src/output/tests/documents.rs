@@ -51,7 +51,7 @@ fn many_reasons() -> Plan {
 }
 
 #[test]
-fn a_plan_is_as_its_schema_says() {
+fn a_plan_matches_its_schema() {
     let next = [vec!["pivot-host resume".to_owned()]];
     let moves = [one(Phase::Copied, Side::Source)];
     for scope in [Namespaces::All, Namespaces::One("ns".into())] {
@@ -62,7 +62,7 @@ fn a_plan_is_as_its_schema_says() {
 }
 
 #[test]
-fn results_are_as_their_schemas_say() {
+fn results_match_their_schemas() {
     let mut report = Report {
         move_id: "1".into(),
         done: Default::default(),
@@ -89,7 +89,7 @@ fn results_are_as_their_schemas_say() {
 }
 
 #[test]
-fn errors_are_as_their_schema_says() {
+fn errors_match_their_schema() {
     let finding = Finding {
         severity: Severity::Stop,
         code: "c".into(),
@@ -124,7 +124,7 @@ fn errors_are_as_their_schema_says() {
 }
 
 #[test]
-fn events_are_as_their_schema_says() {
+fn events_match_their_schema() {
     let docs = include_str!("../../../../../docs/events.md");
     let examples: Vec<Value> = docs
         .lines()

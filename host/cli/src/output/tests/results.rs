@@ -42,7 +42,7 @@ pub(super) fn awaited(object: Option<Key>) -> Awaited {
 }
 
 #[test]
-fn what_is_said_of_many_objects_is_said_once_and_names_them() {
+fn a_message_about_many_objects_is_printed_once_and_names_them() {
     let machines = |count: usize| (0..count).map(|n| capi("Machine", &format!("c1-m{n}")));
     let waits: Vec<Awaited> =
         machines(6).chain([capi("Cluster", "c1")]).map(|key| awaited(Some(key))).collect();
@@ -96,7 +96,7 @@ fn what_is_said_of_many_objects_is_said_once_and_names_them() {
 }
 
 #[test]
-fn what_is_left_out_of_a_list_is_counted_and_shown_with_a_flag_that_is_named() {
+fn a_shortened_list_counts_the_rest_and_names_the_flag_that_shows_it() {
     let failure =
         || Failure::Unsettled((0..25).map(|n| held(&format!("h{n:02}"), &format!("why {n}"))).collect());
     let text = shown(&stop(failure()), AlreadyShown::Nothing);
@@ -111,7 +111,7 @@ fn what_is_left_out_of_a_list_is_counted_and_shown_with_a_flag_that_is_named() {
 }
 
 #[test]
-fn refusals_that_differ_in_the_object_alone_are_one() {
+fn refusals_that_differ_only_in_the_object_are_grouped() {
     let paused = |n: usize| {
         let cluster = capi("Cluster", &format!("c{n:03}"));
         let unpause = Remedy::Unpause { object: cluster.clone(), annotated: true };
@@ -142,7 +142,7 @@ fn refusals_that_differ_in_the_object_alone_are_one() {
 }
 
 #[test]
-fn a_stop_says_what_failed_how_things_stand_and_what_to_type() {
+fn a_stop_shows_what_failed_the_state_and_the_next_command() {
     check(
         shown(&stop(Failure::Refused(refusals())), AlreadyShown::Nothing),
         &expect![[r#"
@@ -159,7 +159,7 @@ fn a_stop_says_what_failed_how_things_stand_and_what_to_type() {
 }
 
 #[test]
-fn refusals_of_a_plan_are_not_told_twice() {
+fn refusals_of_a_plan_are_not_shown_twice() {
     check(
         shown(&stop(Failure::Refused(refusals())), AlreadyShown::Refusals),
         &expect![[r#"
@@ -224,7 +224,7 @@ fn an_error_document_has_what_the_text_has() {
 }
 
 #[test]
-fn what_a_command_must_name_to_go_on_is_said_with_its_flag() {
+fn what_a_command_must_name_is_shown_with_its_flag() {
     let id = || "m".to_owned();
     let plugins = |remedy| Failure::Plugins {
         move_id: id(),
@@ -265,7 +265,7 @@ pub(super) fn broken(hook: Hook) -> Failure {
 }
 
 #[test]
-fn a_stop_that_a_plugin_made_names_the_ways_out() {
+fn a_stop_caused_by_a_plugin_names_its_remedies() {
     check(
         shown(&stop(broken(Hook::Restore)), AlreadyShown::Nothing),
         &expect![[r#"

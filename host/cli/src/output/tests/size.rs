@@ -127,7 +127,7 @@ fn written(verbose: u8, quiet: bool, log: LogFormat) -> String {
 }
 
 #[test]
-fn a_move_of_a_thousand_objects_is_a_page() {
+fn the_output_of_a_thousand_objects_fits_on_a_page() {
     let text = written(0, false, LogFormat::Text);
     assert!(text.lines().count() <= 80, "{} lines:\n{text}", text.lines().count());
     for says in [
@@ -153,7 +153,7 @@ fn a_move_of_a_thousand_objects_is_a_page() {
 }
 
 #[test]
-fn with_v_and_as_json_lines_each_object_is_there() {
+fn with_v_and_as_json_lines_each_object_is_listed() {
     let text = written(1, false, LogFormat::Text);
     for what in ["created ", "deleted "] {
         assert_eq!(text.lines().filter(|line| line.starts_with(what)).count(), 1_032);
@@ -165,7 +165,7 @@ fn with_v_and_as_json_lines_each_object_is_there() {
 }
 
 #[test]
-fn with_q_only_what_warns_and_the_result_are_there() {
+fn with_q_only_warnings_and_the_result_are_printed() {
     let text = written(0, true, LogFormat::Text);
     let mut lines = text.lines();
     assert!(lines.next().unwrap().starts_with("warning: readiness: "), "{text}");
@@ -173,7 +173,7 @@ fn with_q_only_what_warns_and_the_result_are_there() {
 }
 
 #[test]
-fn what_was_done_in_a_phase_that_stopped_is_counted() {
+fn a_stopped_phase_counts_what_it_did() {
     let (output, _, err) = output(0, LogFormat::Text);
     let progress = Progress::new(output, SIDES, false);
     let [first, last] = [Phase::Copied, Phase::Copied]
@@ -229,7 +229,7 @@ fn a_plan_of_a_thousand_objects_is_a_row_for_each_cluster() {
 
 /// Many Clusters must not fill more than a page either: those with problems come first.
 #[test]
-fn of_very_many_clusters_those_with_problems_are_shown() {
+fn clusters_with_problems_are_shown_first() {
     let clusters: Vec<Key> = (0..500).map(|n| capi("Cluster", &format!("c{n:03}"))).collect();
     let refusals = vec![Refusal::source("c", clusters[499].clone(), "no", "do it")];
     let steps = clusters.into_iter().map(|key| Step { cluster: Some(key.clone()), ..step(key, &[]) });

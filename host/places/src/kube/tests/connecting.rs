@@ -22,7 +22,7 @@ fn options(file: &tempfile::NamedTempFile) -> ConnectOptions {
 }
 
 #[tokio::test]
-async fn parallel_requests_use_the_connections_there_are() {
+async fn parallel_requests_reuse_open_connections() {
     let server = Server::start([reply(200, r#"{"metadata":{"name":"kube-system","uid":"u"}}"#)]).await;
     let file = kubeconfig(&server.url, json!({"token": "t"}));
     let place = KubePlace::connect(options(&file)).await.unwrap();
@@ -37,7 +37,7 @@ async fn parallel_requests_use_the_connections_there_are() {
 }
 
 #[tokio::test]
-async fn an_unknown_context_lists_those_there_are() {
+async fn an_unknown_context_is_refused_with_the_known_ones() {
     let file = kubeconfig("http://127.0.0.1:1", json!({}));
     let context = Some("three".to_owned());
     let error = KubePlace::connect(ConnectOptions { context, ..options(&file) }).await.err().unwrap();
