@@ -1,8 +1,8 @@
-//! Where finished components are kept: `$PIVOT_HOST_CACHE`, else `$XDG_CACHE_HOME/pivot-host`, else
+//! Where built components are cached: `$PIVOT_HOST_CACHE`, else `$XDG_CACHE_HOME/pivot-host`, else
 //! `~/.cache/pivot-host`, in `guests/`.
 //!
-//! Test binaries run side by side and ask for the same components. The first takes a lock and builds into a directory
-//! beside the entry; a rename publishes it, so whoever sees an entry sees all of it.
+//! Test binaries run concurrently and need the same components. The first takes a lock and builds into a directory
+//! beside the entry; a rename publishes it, so an entry that exists is complete.
 
 use std::env;
 use std::fs::{self, File};
@@ -31,15 +31,15 @@ impl Cache {
         self.dir.join(key)
     }
 
-    /// One builder at a time. Given back when the file is dropped.
+    /// One builder at a time. The lock is released when the file is dropped.
     pub(crate) fn lock(&self) -> Result<File> {
         let lock = File::create(self.dir.join(".lock")).context("create the guests' build lock")?;
         lock.lock().context("wait for the guests' build lock")?;
         Ok(lock)
     }
 
-    /// Where the compiler works: one directory for each workspace and toolchain, so that a changed guest costs itself and
-    /// not the standard library again.
+    /// The target directory: one for each workspace and toolchain, so that a changed guest is recompiled without the
+    /// standard library.
     pub(crate) fn target_dir(&self, workspace: &Path, toolchain: &str) -> PathBuf {
         let digest = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
         let id: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();

@@ -1,12 +1,12 @@
-//! Builds a workspace of plugins to components.
+//! Builds the components of a workspace of plugins.
 //!
-//! Two ways, because not every machine can have the first: the stock target through rustup, or Debian's compiler, which
-//! comes without a standard library for wasm and with its source ([`toolchain`]). For `wasm32-unknown-unknown`, which
-//! imports no WASI at all, the compiler makes a core module and this crate the component; a crate that wants
-//! `wasm32-wasip2` says so in its manifest (`[package.metadata.guest] target = "…"`).
+//! There are two ways, because not every machine has rustup: its stock target, or Debian's compiler, which comes with the
+//! standard library's source instead of a build for wasm ([`toolchain`]). For `wasm32-unknown-unknown`, which
+//! imports no WASI at all, the compiler makes a core module and this crate turns it into a component; a crate that
+//! needs `wasm32-wasip2` says so in its manifest (`[package.metadata.guest] target = "…"`).
 //!
-//! What is built is kept outside the work tree, under a name made of the compiler's version and of all sources: asking
-//! again costs a few milliseconds, in whichever test and checkout.
+//! Components are cached outside the work tree, by a hash of the compiler's version and all sources: the next request
+//! takes a few milliseconds, from any test and checkout.
 
 mod cache;
 mod toolchain;
@@ -26,9 +26,9 @@ use workspace::{Guest, Workspace};
 
 pub use toolchain::Target;
 
-/// Builds every plugin of the workspace, and puts the components as `<crate>.wasm` into `out`. Their paths, sorted.
+/// Builds every plugin of the workspace, and writes the components to `out` as `<crate>.wasm`. Returns their paths, sorted.
 ///
-/// `inputs` is what the plugins are made of beside the workspace itself: the contract, the SDK.
+/// `inputs` is what the plugins depend on besides the workspace itself: the contract, the SDK.
 pub fn build_guests(workspace: &Path, inputs: &[&Path], out: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(out).with_context(|| format!("create {}", out.display()))?;
     let mut built = Vec::new();
@@ -42,7 +42,7 @@ pub fn build_guests(workspace: &Path, inputs: &[&Path], out: &Path) -> Result<Ve
     Ok(built)
 }
 
-/// One of the components in `tests/guests`, where it is kept: a test that changes it copies it first.
+/// The path of a component of `tests/guests` in the cache: a test that changes it copies it first.
 pub fn guest(name: &str) -> Result<PathBuf> {
     static BUILT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ pub fn guest(name: &str) -> Result<PathBuf> {
     component.cloned().with_context(|| format!("tests/guests has no {name}"))
 }
 
-/// Every plugin of the workspace, where it is kept.
+/// The paths of all plugins of the workspace in the cache.
 fn components(workspace: &Path, inputs: &[&Path]) -> Result<Vec<PathBuf>> {
     let workspace = Workspace::read(workspace)?;
     let mut built = Vec::new();
@@ -67,7 +67,7 @@ fn components(workspace: &Path, inputs: &[&Path]) -> Result<Vec<PathBuf>> {
     Ok(built)
 }
 
-/// The components of one target: built now, or before.
+/// The components for one target, built now or cached.
 fn cached(
     workspace: &Workspace,
     inputs: &[&Path],
@@ -124,9 +124,9 @@ fn compile(
     Ok(())
 }
 
-/// A core module with the contract in its custom sections becomes a component; a component stays what it is.
+/// Turns a core module with the contract in its custom sections into a component; leaves a component as it is.
 fn as_component(bytes: &[u8]) -> Result<Vec<u8>> {
-    // The layer, in the second half of the version: 0 is a module, 1 a component.
+    // The second half of the version is the layer: 0 for a module, 1 for a component.
     if bytes.get(6) == Some(&1) {
         return Ok(bytes.to_vec());
     }

@@ -1,7 +1,7 @@
 //! Which compiler makes wasm on this machine.
 //!
-//! rustup's target is what everyone has; Debian's compiler is for machines that reach no server of Rust's. `PIVOT_GUESTS`
-//! set to `rustup` or `debian` leaves no choice.
+//! rustup's target is the usual one; Debian's compiler is for machines that can't reach Rust's servers. Setting
+//! `PIVOT_GUESTS` to `rustup` or `debian` forces one of them.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// What is built for.
+/// The target to build for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
     /// No system interface at all; a plugin's whole authority is in its imports.
@@ -48,7 +48,7 @@ impl FromStr for Target {
 pub(crate) enum Toolchain {
     /// rustup has the target.
     Rustup,
-    /// Debian's compiler, and the standard library from its source.
+    /// Debian's compiler, with the standard library built from source.
     Debian,
 }
 
@@ -109,7 +109,7 @@ impl Toolchain {
             Self::Rustup => "cargo",
             Self::Debian => DEBIAN_CARGO,
         });
-        // Set by the cargo that runs us, for another compiler and another target.
+        // Set by the cargo that runs this crate, for a different compiler and target.
         for name in
             ["RUSTC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "CARGO"]
         {
@@ -148,7 +148,7 @@ fn rustup(target: Target) -> Result<()> {
     run(Command::new("rustup").args(["target", "add", target.triple()])).map(drop)
 }
 
-/// Whether Debian's compiler is there with its source, or can be installed.
+/// Whether Debian's compiler and the library's source are there, or can be installed.
 fn debian() -> Result<()> {
     let there =
         || [DEBIAN_CARGO, DEBIAN_RUSTC, DEBIAN_SOURCE, WASI_LIBC].iter().all(|path| Path::new(path).exists());
@@ -170,7 +170,7 @@ fn debian() -> Result<()> {
     }
 }
 
-/// A linker out of rustup's toolchain, or one on the path.
+/// A linker from rustup's toolchain, or one on the path.
 fn tool(name: &str, otherwise: &str) -> Result<PathBuf> {
     let sysroot = run(Command::new("rustc").args(["--print", "sysroot"])).unwrap_or_default();
     let host = run(Command::new("rustc").args(["--print", "host-tuple"])).unwrap_or_default();

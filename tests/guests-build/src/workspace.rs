@@ -1,4 +1,4 @@
-//! What is to be built, and a name for exactly that.
+//! What to build, and the cache key for exactly that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::toolchain::Target;
 
-/// Changed when what this crate makes of the same sources changes.
+/// To be changed when this crate builds something different from the same sources.
 const RECIPE: &str = "1";
 
 /// One plugin.
@@ -66,7 +66,7 @@ impl Workspace {
         Ok(Self { path, guests })
     }
 
-    /// A name for the sources, the compiler and the recipe together.
+    /// The cache key of the sources, the compiler and the recipe.
     pub(crate) fn key(
         &self,
         inputs: &[&Path],
@@ -94,7 +94,7 @@ impl Workspace {
     }
 }
 
-/// All files below, but what was built and what is hidden.
+/// All files below a path, except build output and hidden files.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if path.is_file() {
         files.push(path.to_owned());

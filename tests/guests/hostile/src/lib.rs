@@ -1,5 +1,5 @@
-//! Does what it should not. Which of it, the object says: `"mode":"trap"` in every hook, `"mode":"hold/trap"` in that one. A
-//! check has no object; there it is the configuration (`"check":"after-pause/trap"`), or the move's id.
+//! Misbehaves as the object says: `"mode":"trap"` does so in every hook, `"mode":"hold/trap"` in that one. A check has no
+//! object: there the configuration says it (`"check":"after-pause/trap"`), or the move's id.
 
 wit_bindgen::generate!({ path: "../../../wit", world: "provider", generate_all });
 
@@ -22,14 +22,14 @@ fn secrets() -> GroupKind {
     GroupKind { group: String::new(), kind: "Secret".into() }
 }
 
-/// The value of the first string field of that name, wherever it is.
+/// The value of the first string field with that name, at any depth.
 fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = json.split_once(&format!("\"{name}\":\""))?;
     rest.split('"').next()
 }
 
-/// What to do wrong here, if anything. `late` is for when the host has paused the object: a rehearsal does not see it. Once
-/// the operator has it fixed, it does nothing wrong.
+/// How to misbehave here, if at all. `late` applies once the host has paused the object: the dry run does not see it. Once
+/// the operator has configured the fix, nothing goes wrong.
 fn mode<'a>(here: &str, object: &'a str) -> &'a str {
     if config::get().contains("\"fixed\":true") {
         return "";
@@ -88,14 +88,14 @@ fn endpoint(address: &str) -> endpoints::Endpoint {
     }
 }
 
-/// How many questions were answered, and how many not.
+/// How many queries were answered, and how many were not.
 fn heard<T>(answers: &[Result<T, Error>]) -> String {
     let good = answers.iter().filter(|answer| answer.is_ok()).count();
     let too_large = answers.iter().filter(|a| a.as_ref().is_err_and(|e| e.code == "too-large")).count();
     format!("{good} answers, {too_large} too large")
 }
 
-/// A patch that is none, too many, or too large.
+/// A patch that is invalid, unending, or too large.
 fn patch(hook: &str, object: &str) -> Option<String> {
     let mode = mode(hook, object);
     misbehave(mode);
@@ -104,7 +104,7 @@ fn patch(hook: &str, object: &str) -> Option<String> {
         "array" => Some("[1]".into()),
         "null" => Some("null".into()),
         "broken" => Some(r#"{"metadata":{"#.into()),
-        // A different one each time would need a memory; this one is never satisfied.
+        // A different patch each time would need state; this one never converges.
         "again" => Some(r#"{"metadata":{"annotations":{"test.io/again":"x"}}}"#.into()),
         "identity" => Some(r#"{"metadata":{"name":"other","namespace":"other"}}"#.into()),
         "owners" => Some(r#"{"metadata":{"ownerReferences":[]}}"#.into()),
@@ -127,7 +127,7 @@ fn patch(hook: &str, object: &str) -> Option<String> {
         "wrong-spec" => Some(r#"{"spec":{"note":7}}"#.into()),
         "wrong-status" => Some(r#"{"status":{"state":7}}"#.into()),
         "wrong-label" => Some(r#"{"metadata":{"labels":{"test.io/a":"no label value"}}}"#.into()),
-        // Another one each time, for ever.
+        // A different one each time, without end.
         "count" => {
             let so_far = field(object, "test.io/count").unwrap_or("");
             Some(format!(r#"{{"metadata":{{"annotations":{{"test.io/count":"{so_far}x"}}}}}}"#))
@@ -172,7 +172,7 @@ impl relate::Guest for Hostile {
         misbehave(mode);
         let namespace = field(&object, "namespace").unwrap_or("default");
         Ok(match mode {
-            // No part is large, all together are.
+            // Each part is small; together they are too large.
             "echo" => vec![relate::Relation::Leave("x".repeat(64 << 10)); 40],
             "need-absurd" => vec![relate::Relation::Need(key(secrets(), "kube-system", "nowhere".into()))],
             "need-elsewhere" => vec![relate::Relation::Need(key(secrets(), "elsewhere", "theirs".into()))],
@@ -182,7 +182,7 @@ impl relate::Guest for Hostile {
                 vec![relate::Relation::Link(key(hosts(), namespace, name))]
             }
             "no-name" => vec![relate::Relation::Link(key(hosts(), "../..", "\u{1b}[2J".into()))],
-            // Everything to everything: h0 to h99, both ways.
+            // Links everything to everything: h0 to h99, both ways.
             "link-all" => {
                 let all = (0..100).map(|n| relate::Relation::Link(key(hosts(), namespace, format!("h{n}"))));
                 all.collect()
@@ -228,7 +228,7 @@ impl check::Guest for Hostile {
                     tell(error.code, error.message);
                 }
             }
-            // As much as may be asked in one call: the same, the same one by one, and each another.
+            // As much as one call may query: the same object, the same one by one, and a different one each time.
             "same" => {
                 let same = query("target", None);
                 for asked in [vec![same.clone(); 40], vec![same.clone()], vec![same.clone()]] {
@@ -269,7 +269,7 @@ impl check::Guest for Hostile {
 
 impl hold::Guest for Hostile {
     fn hold(object: String) -> Result<Option<String>, Error> {
-        // What settle is to release is held.
+        // Holds what settle is meant to release.
         let held = field(&object, "mode").is_some_and(|words| words.starts_with("settle/"));
         if held && !object.contains("test.io/held") {
             return Ok(Some(r#"{"metadata":{"annotations":{"test.io/held":""}}}"#.into()));

@@ -1,4 +1,4 @@
-//! Says that it is `steady`.
+//! Claims to be `steady`.
 
 wit_bindgen::generate!({
     path: "../../../wit",

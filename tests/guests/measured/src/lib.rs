@@ -1,4 +1,4 @@
-//! Made to be measured: `hold` parses an object and patches it, `adapt` does nothing at all.
+//! A plugin for benchmarks: `hold` parses an object and patches it, `adapt` does nothing.
 
 mod work;
 

@@ -1,9 +1,9 @@
-//! What is measured: an object parsed whole, looked at, and patched. The benchmark compiles this very file for the
-//! machine it runs on, to have the same work without a sandbox.
+//! The work that is measured: an object is parsed completely, inspected and patched. The benchmark also compiles this
+//! file natively, for the same work without a sandbox.
 
 use serde_json::{Map, Value, json};
 
-/// A patch that notes what an object's status says; the error is what is wrong with its text.
+/// A patch that notes what an object's status says; the error says why its text can't be parsed.
 pub(crate) fn patch(object: &str) -> Result<String, String> {
     let object: Value = serde_json::from_str(object).map_err(|error| error.to_string())?;
     let status = object.get("status").and_then(Value::as_object);

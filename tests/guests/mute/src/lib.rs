@@ -1,4 +1,4 @@
-//! Traps when it is asked who it is.
+//! Traps in `describe`.
 
 wit_bindgen::generate!({
     path: "../../../wit",

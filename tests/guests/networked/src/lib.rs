@@ -1,4 +1,4 @@
-//! Opens a socket. Not through the standard library: the C library that Debian has for wasm knows no sockets.
+//! Opens a socket, but not through the standard library: Debian's C library for wasm has no sockets.
 
 wit_bindgen::generate!({
     path: ["../../../wit", "wit"],

@@ -1,4 +1,4 @@
-//! Built against a contract with fewer hooks, and a host interface without its function.
+//! Built against a contract with fewer hooks, and with a host interface that lacks a function.
 
 wit_bindgen::generate!({ path: "wit", world: "provider", generate_all });
 

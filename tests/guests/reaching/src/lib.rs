@@ -1,4 +1,4 @@
-//! Uses the standard library as if it ran on a machine.
+//! Uses the standard library as if it were not in a sandbox.
 
 wit_bindgen::generate!({
     path: ["../../../wit", "wit/io.wit", "wit/clocks.wit"],
@@ -39,7 +39,7 @@ impl describe::Guest for Reaching {
 
 const HOUR: u64 = 3_600_000_000_000;
 
-/// How often it had to be asked before it was ready.
+/// How often it was polled before it was ready.
 fn asked(end: poll::Pollable) -> String {
     let asked = (0..1_000).take_while(|_| !end.ready()).count();
     format!("asked {asked}")
@@ -56,7 +56,7 @@ fn waits() -> Vec<String> {
     waits
 }
 
-/// The file that it tries to write. Which, the operator says.
+/// The file that it tries to write, as configured by the operator.
 fn file() -> String {
     let config = config::get();
     let file = config.split_once("\"file\":\"").and_then(|(_, rest)| rest.split('"').next());

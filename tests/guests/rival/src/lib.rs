@@ -1,4 +1,4 @@
-//! Changes of a host what `hostile` changes in its mode `note`.
+//! Changes the same fields of a host as `hostile` in mode `note`.
 
 wit_bindgen::generate!({
     path: "../../../wit",

@@ -1,4 +1,4 @@
-//! Sees the data of Secrets and tries every way out.
+//! Sees the data of Secrets and tries every way to leak it.
 
 wit_bindgen::generate!({
     path: "../../../wit",

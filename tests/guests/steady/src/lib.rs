@@ -1,4 +1,4 @@
-//! Behaves: every hook does a little, asked twice answers "nothing".
+//! Well-behaved: every hook does a little, and has nothing left to do when called again.
 
 wit_bindgen::generate!({ path: "../../../wit", world: "provider", generate_all });
 
@@ -13,7 +13,7 @@ fn hosts() -> GroupKind {
     GroupKind { group: "test.io".into(), kind: "Host".into() }
 }
 
-/// The value of the first string field of that name, wherever it is. A plugin would parse.
+/// The value of the first string field with that name, at any depth. A real plugin would parse the object.
 fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = json.split_once(&format!("\"{name}\":\""))?;
     rest.split('"').next()
@@ -53,7 +53,7 @@ impl describe::Guest for Steady {
 impl relate::Guest for Steady {
     fn relate(object: String) -> Result<Vec<relate::Relation>, Error> {
         let Some(owner) = field(&object, "owner") else { return Ok(vec![]) };
-        // A pure hook may not ask; what it hears is the reason.
+        // A pure hook may not query; the error says why.
         let asked = objects::read(&[query("target", None)]);
         let denied = asked.into_iter().next().unwrap().unwrap_err();
         Ok(vec![
@@ -106,7 +106,7 @@ impl check::Guest for Steady {
             address: address.into(),
             timeout_ms: 1_000,
         };
-        // Fifty that are granted, one that only the plugin declares, one that nobody does.
+        // Fifty that are granted, one that is declared but not granted, one that is neither.
         let mut many: Vec<_> = (1..=50).map(|n| endpoint(&format!("10.0.0.{n}:6385"))).collect();
         many.push(endpoint("192.168.0.1:6385"));
         many.push(endpoint("10.0.0.1:22"));
@@ -121,7 +121,7 @@ impl check::Guest for Steady {
     }
 }
 
-/// A patch of one annotation, unless it is there.
+/// A patch that adds one annotation, unless the object has it.
 fn annotate(object: &str, key: &str) -> Option<String> {
     (!object.contains(key)).then(|| format!(r#"{{"metadata":{{"annotations":{{"{key}":"yes"}}}}}}"#))
 }

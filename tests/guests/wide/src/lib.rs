@@ -1,5 +1,5 @@
-//! Declares as much as a plugin's author who knows no site: all kinds of a group, everywhere, and any address. In a check it asks for
-//! all of it, and says of each question whether it was answered.
+//! Declares as much as an author who doesn't know where the plugin will run: all kinds of a group, everywhere, and any address.
+//! Its check queries all of it, and reports for each query whether it was answered.
 
 wit_bindgen::generate!({
     path: "../../../wit",
