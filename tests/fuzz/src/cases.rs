@@ -14,6 +14,8 @@ const MODULE: u8 = 1;
 const COMPONENT: u8 = 4;
 /// Random bytes for a generated file.
 const CHANCE: usize = 200_000;
+/// After how many of them a file is given up.
+const TRIES: usize = 20;
 
 pub(crate) struct Cases {
     pub(crate) seeds: Vec<Vec<u8>>,
@@ -65,7 +67,19 @@ fn mutated(mut bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
+/// Not every sequence of bytes is one from which wasm-smith makes a file: the first that is one counts.
 fn generated(dice: &mut Dice) -> Result<Vec<u8>> {
+    let mut made = one_generated(dice);
+    for _ in 1..TRIES {
+        if made.is_ok() {
+            break;
+        }
+        made = one_generated(dice);
+    }
+    made.with_context(|| format!("make a file from {TRIES} sequences of bytes"))
+}
+
+fn one_generated(dice: &mut Dice) -> Result<Vec<u8>> {
     let chance = dice.bytes(CHANCE);
     let config = Config {
         max_funcs: 1 + dice.roll(300),

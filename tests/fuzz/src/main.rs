@@ -50,15 +50,18 @@ fn main() -> Result<()> {
 
 /// Opens all files, as many concurrently as there are processors.
 fn all(host: &Path, cases: &Cases, scratch: &Path) -> Result<Tally> {
-    let (tally, number) = (Mutex::new(Tally::default()), AtomicU64::new(0));
+    let (tally, number_of_next) = (Mutex::new(Tally::default()), AtomicU64::new(0));
     let work = |worker: usize| -> Result<()> {
         let file = scratch.join(format!("{worker}.wasm"));
         loop {
-            let number = number.fetch_add(1, Ordering::Relaxed);
+            let number = number_of_next.fetch_add(1, Ordering::Relaxed);
             if number >= cases.count() {
                 return Ok(());
             }
-            std::fs::write(&file, cases.make(number)?)?;
+            let bytes = cases.make(number).with_context(|| cases.name(number));
+            // The others need not go on for an hour before anybody hears of it.
+            let bytes = bytes.inspect_err(|_| number_of_next.store(u64::MAX / 2, Ordering::Relaxed))?;
+            std::fs::write(&file, bytes)?;
             let Outcome { end, took, wrong } = opened(host, &file)?;
             let Ok(mut tally) = tally.lock() else { bail!("another worker failed") };
             *tally.ends.entry(end).or_default() += 1;
