@@ -120,8 +120,8 @@ impl MemoryPlace {
         removed
     }
 
-    /// Deletes objects that have owners of which none exists, like the garbage collector, until nothing is left to delete.
-    /// Returns their keys.
+    /// Deletes objects that have owners of which none exists, like the garbage collector, until nothing is left to delete, and
+    /// removes references to owners that are gone from the others. Returns the keys of what it deleted.
     pub fn collect_garbage(&self) -> Vec<Key> {
         let keys = self.state().collect_garbage();
         self.shared.news.send_replace(());

@@ -193,6 +193,7 @@ impl State {
             let Some((key, kind)) =
                 orphan.and_then(|(key, _)| Some((key.clone(), self.kinds.get(&key.group_kind)?.clone())))
             else {
+                self.forget_owners_that_are_gone();
                 return collected;
             };
             // The object was just read, so the delete can only fail because of the object itself.
@@ -200,6 +201,27 @@ impl State {
                 return collected;
             }
             collected.push(key);
+        }
+    }
+
+    /// What others own as well loses its references to owners that are gone.
+    fn forget_owners_that_are_gone(&mut self) {
+        let uids = self.objects.values().filter_map(|body| text(body, "uid").map(str::to_owned));
+        let there: BTreeSet<String> = uids.collect();
+        let is_gone =
+            |owner: &Value| owner.get("uid").and_then(Value::as_str).is_none_or(|uid| !there.contains(uid));
+        let loses = |body: &Value| {
+            let owners = meta(body, "ownerReferences").and_then(Value::as_array);
+            owners.is_some_and(|owners| owners.iter().any(is_gone) && !owners.iter().all(is_gone))
+        };
+        let keys: Vec<Key> =
+            self.objects.iter().filter(|(_, body)| loses(body)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            // The object was just read.
+            let _ = self.edit(&key, |body| {
+                let owners = body.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+                owners.into_iter().for_each(|owners| owners.retain(|owner| !is_gone(owner)));
+            });
         }
     }
 

@@ -21,9 +21,10 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::dice::{Dice, without_ids};
+use super::ids::without_ids;
 use super::sabotage;
 use super::world::World;
+use pivot_worlds::Dice;
 
 /// What becomes of a run at one of its requests.
 #[derive(Clone, Copy, Debug)]

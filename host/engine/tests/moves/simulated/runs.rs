@@ -12,11 +12,11 @@ use pivot_places::MemoryPlace;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::dice::Dice;
 use super::network::{End, Line, Luck};
 use super::sabotage::Sabotage;
 use super::world::{Bustle, Shape, World};
 use crate::stage::{Stage, picture};
+use pivot_worlds::Dice;
 
 /// How often an undisturbed run may stop, for which a human is asked, before that counts as no end.
 const ATTEMPTS: usize = 12;

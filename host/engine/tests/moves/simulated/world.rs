@@ -9,11 +9,11 @@ use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::dice::Dice;
 use super::holds::Holds;
 use super::sabotage::Sabotage;
 use super::witness::{Witness, Write};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, objects};
+use pivot_worlds::Dice;
 
 /// What there is to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,7 +186,7 @@ impl World {
 
     pub(super) fn note(&self, who: &str, what: &str) {
         let at = self.began.elapsed().as_millis();
-        self.trace.lock().unwrap().push(format!("{at:>8} ms  {who:<12} {}", super::dice::without_ids(what)));
+        self.trace.lock().unwrap().push(format!("{at:>8} ms  {who:<12} {}", super::ids::without_ids(what)));
     }
 
     /// A write of a run has acted, or was refused; then whoever else is there has a turn.
@@ -212,7 +212,7 @@ impl World {
                 self.sabotaged(side, key);
             }
         }
-        let question = super::dice::without_ids(&format!("{side} {verb} {key}"));
+        let question = super::ids::without_ids(&format!("{side} {verb} {key}"));
         let count = {
             let mut writes = self.writes.lock().unwrap();
             let count = writes.entry(question.clone()).or_default();
