@@ -51,9 +51,11 @@ pub(crate) fn moving(inventory: &Inventory, scope: &Scope, selection: &Selection
     // A provider's namespace doesn't start to move because the Secret of a cluster-scoped identity in it does, nor because a
     // plugin needs an object there: otherwise a plugin could open a namespace to itself by naming an object in it.
     let by_itself = |object: &usize| match selection.why(*object) {
-        Some(Chosen::Below { root }) => namespace(*root).is_some(),
+        Some(Chosen::Below { root }) => {
+            namespace(*root).is_some() && !matches!(selection.why(*root), Some(Chosen::Referred { .. }))
+        }
         Some(Chosen::Root | Chosen::Labelled) => true,
-        Some(Chosen::Needed { .. }) | None => false,
+        Some(Chosen::Needed { .. } | Chosen::Referred { .. }) | None => false,
     };
     match &scope.namespaces {
         Namespaces::One(one) => BTreeSet::from([one.clone()]),

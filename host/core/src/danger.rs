@@ -29,6 +29,11 @@ pub(crate) const DANGEROUS: [Danger; 1] = [Danger {
     why: "a copy starts without status, so the target's controller treats a running host as new and inspects or wipes it, and the source's powers it off when its object is deleted",
 }];
 
+/// Whether objects of the kind are dangerous to move without a plugin.
+pub(crate) fn is_dangerous(kind: &GroupKind) -> bool {
+    DANGEROUS.iter().any(|danger| kind.is(danger.group, danger.kind))
+}
+
 /// Refuses dangerous kinds of the set that no plugin handles and the user has not accepted.
 pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupKind>) -> Vec<Refusal> {
     let mut found: BTreeMap<&GroupKind, Vec<_>> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! What happens to a source object once its copy is live: deleted, or kept.
 //!
 //! Objects that others may still use are kept: cluster-scoped objects and their dependents, ClusterClasses that live or are used
-//! outside the namespaces that move, objects that something staying needs, objects that a plugin asks to keep, and objects that a
+//! outside what moves, objects that something staying needs or shares, objects that a plugin asks to keep, and objects that a
 //! plugin brought along without a grant to delete them. A Cluster is never kept, and neither is an object that belongs to a kept
 //! one only through a Cluster: both sides would manage the same machines.
 
@@ -32,6 +32,7 @@ pub(crate) fn kept(
     keeper.global();
     keeper.brought();
     keeper.shared_classes(scope, elsewhere, refusals);
+    keeper.shared_with_what_stays();
     keeper.needed();
     keeper.kept
 }
@@ -91,7 +92,7 @@ impl Keeper<'_> {
         for object in self.selection.iter() {
             if self.is(object, |object| !object.kind.namespaced) {
                 self.keep(object, KeepReason::Global);
-                if self.selection.why(object) == Some(&Chosen::Root) {
+                if matches!(self.selection.why(object), Some(Chosen::Root | Chosen::Referred { .. })) {
                     queue.push_back((object, object));
                 }
             }
@@ -170,6 +171,15 @@ impl Keeper<'_> {
             }
         }
         users
+    }
+
+    /// If Clusters are named: objects that something staying uses as well.
+    fn shared_with_what_stays(&mut self) {
+        for (&object, &by) in &self.selection.named.shared {
+            if let Some(by) = self.inventory.keys().get(by) {
+                self.kept.entry(object).or_insert_with(|| KeepReason::Shared { by: by.clone() });
+            }
+        }
     }
 
     /// Objects that are in the set only because something needs them, and that something staying needs as well.

@@ -14,7 +14,7 @@
 //! | [`relations`] | what plugins said about objects |
 //! | [`soft`] | links that no owner reference expresses |
 //! | [`reach`] | how far plugins' relations reach |
-//! | [`graph`], [`select`] | who owns whom, and which objects are in the set |
+//! | [`graph`], [`select`], `named`, `mentions` | who owns whom, and which objects are in the set |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | checks before anything is changed |
 //! | [`usable`] | whether a move can work with the names of objects and kinds |
@@ -65,6 +65,8 @@ mod danger;
 mod fate;
 mod garbage;
 mod graph;
+mod mentions;
+mod named;
 mod order;
 mod selection;
 #[cfg(test)]

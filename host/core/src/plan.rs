@@ -100,6 +100,11 @@ pub enum KeepReason {
         /// The plugin.
         plugin: String,
     },
+    /// Clusters were named, and something that stays uses it as well.
+    Shared {
+        /// What.
+        by: Key,
+    },
     /// A plugin asks to keep it.
     Plugin {
         /// The plugin.
@@ -117,6 +122,8 @@ pub enum Why {
     Root,
     /// It belongs to this root.
     Below(Key),
+    /// Clusters were named, and this object of theirs refers to it.
+    Referred(Key),
     /// It, or its kind, is labelled to move.
     Labelled,
     /// Something in the set needs it.
@@ -151,6 +158,13 @@ pub struct Stay {
 pub enum StayReason {
     /// It lives in a namespace that is not moved.
     OtherNamespace,
+    /// Other Clusters were named, and nothing of theirs refers to it.
+    NotNamed,
+    /// It belongs to a Cluster that was not named.
+    OfOtherCluster {
+        /// Which.
+        cluster: Key,
+    },
     /// Neither its owner references nor its name link it to a Cluster.
     NotLinked,
     /// It has no owner, and nothing marks it to move.
@@ -214,6 +228,7 @@ impl fmt::Display for KeepReason {
             }
             Self::SharedClass { class, used_by: None } => write!(f, "{class} is in a namespace that stays"),
             Self::Needed { by } => write!(f, "{by} stays and needs it too"),
+            Self::Shared { by } => write!(f, "{by} stays and uses it too"),
             Self::Brought { plugin } => write!(f, "plugin {plugin} is not granted to delete it there"),
             Self::Plugin { name, reason } => write!(f, "kept by plugin {name}: {reason}"),
         }
@@ -224,6 +239,8 @@ impl fmt::Display for StayReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherNamespace => f.write_str("in a namespace that is not moved"),
+            Self::NotNamed => f.write_str("neither named nor referred to by the named Clusters"),
+            Self::OfOtherCluster { cluster } => write!(f, "belongs to {cluster}, which is not named"),
             Self::NotLinked => f.write_str("not linked with any Cluster"),
             Self::NotBelow => f.write_str("nothing that moves owns it"),
             Self::OwnerStays { owner } => write!(f, "its owner {owner} stays"),
@@ -250,6 +267,7 @@ impl fmt::Display for Why {
         match self {
             Self::Root => f.write_str("moves with everything it owns"),
             Self::Below(root) => write!(f, "belongs to {root}"),
+            Self::Referred(by) => write!(f, "{by} refers to it"),
             Self::Labelled => f.write_str("labelled for move"),
             Self::Needed { by, plugin } => write!(f, "{by} needs it, says plugin {plugin}"),
             Self::Brought { plugin, with } => {

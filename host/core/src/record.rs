@@ -185,19 +185,22 @@ impl Record {
     /// bounded before it is used.
     fn believable(&self) -> Result<(), &'static str> {
         let Self { scope, source, target, namespaces, plugins, kinds, touched, .. } = self;
-        let accepted = [&scope.drop_owners, &scope.accept_loss, &scope.without_plugin_for];
+        let accepted =
+            [&scope.drop_owners, &scope.accept_loss, &scope.without_plugin_for, &scope.accept_shared];
         let asked_for = match &scope.namespaces {
             Namespaces::All => None,
             Namespaces::One(one) => Some(one),
         };
+        let mut clusters = scope.clusters.iter().flat_map(|cluster| [&cluster.namespace, &cluster.name]);
         let names = || namespaces.iter().chain(touched).chain(asked_for);
         let pins = || plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
         let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
-        let checks: [(bool, &'static str); 10] = [
+        let checks: [(bool, &'static str); 11] = [
             (is_move_id(&self.move_id), "moveId"),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
             (namespaces.len().max(touched.len()) <= MOST_NAMESPACES, "number of namespaces"),
             (names().all(|name| odd_name(name).is_none()), "names of namespaces"),
+            (clusters.all(|name| odd_name(name).is_none()), "names of Clusters"),
             (accepted.into_iter().chain([kinds]).all(|kinds| kinds.len() <= MOST_KINDS), "number of kinds"),
             (kinds.len().saturating_mul(touched.len()) <= MOST_LISTS, "number of kinds and namespaces"),
             (kinds.iter().all(|kind| odd_kind(kind).is_none()), "kinds"),

@@ -66,6 +66,16 @@ pub enum Remedy {
         /// The kind.
         kind: GroupKind,
     },
+    /// Name another Cluster too.
+    NameCluster {
+        /// Which one.
+        cluster: Key,
+    },
+    /// Let pools of this kind give out addresses on both sides.
+    AcceptShared {
+        /// The kind.
+        kind: GroupKind,
+    },
     /// Move it, and leave it paused.
     MovePaused,
     /// Move it although it is not provisioned.

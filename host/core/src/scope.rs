@@ -3,11 +3,17 @@
 //! The scope is stored in the move's record, so that a run that resumes it makes the same decisions.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::GroupKind;
 use crate::format::Format;
+use crate::names::GROUP_CLUSTER;
+use crate::refusal::some_of;
+use crate::{GroupKind, Key};
+
+/// How many Clusters are named in a line.
+const SHOWN: usize = 5;
 
 /// Which namespaces move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +25,35 @@ pub enum Namespaces {
     One(String),
 }
 
+/// A Cluster, as people name it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ClusterName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl ClusterName {
+    /// A Cluster of a namespace.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+
+    /// Its key as an object.
+    pub(crate) fn key(&self) -> Key {
+        Key::new(GroupKind::new(GROUP_CLUSTER, "Cluster"), Some(&self.namespace), &self.name)
+    }
+}
+
+/// As people write it: `namespace/name`.
+impl fmt::Display for ClusterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
 /// What to move, and which risks the user accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -28,6 +63,9 @@ pub struct Scope {
     pub format: Format<1>,
     /// Which namespaces.
     pub namespaces: Namespaces,
+    /// `--cluster`: in these namespaces, only these Clusters and what they need; if empty, everything.
+    #[serde(default)]
+    pub clusters: BTreeSet<ClusterName>,
     /// `--drop-owner`: references to owners of these kinds may be dropped if the owner does not move.
     #[serde(default)]
     pub drop_owners: BTreeSet<GroupKind>,
@@ -37,6 +75,9 @@ pub struct Scope {
     /// `--without-plugin-for`: dangerous kinds that may move although no plugin handles them.
     #[serde(default)]
     pub without_plugin_for: BTreeSet<GroupKind>,
+    /// `--accept-shared`: pools of these kinds may give out addresses on both sides.
+    #[serde(default)]
+    pub accept_shared: BTreeSet<GroupKind>,
     /// `--move-paused`: Clusters that a user paused may move; they stay paused.
     #[serde(default)]
     pub move_paused: bool,
@@ -54,13 +95,30 @@ impl Scope {
         Self {
             format: Format,
             namespaces,
+            clusters: BTreeSet::new(),
             drop_owners: BTreeSet::new(),
             accept_loss: BTreeSet::new(),
             without_plugin_for: BTreeSet::new(),
+            accept_shared: BTreeSet::new(),
             move_paused: false,
             accept_unprovisioned: false,
             source_is_off: false,
         }
+    }
+
+    /// The named Clusters in words; `None` if everything moves.
+    pub fn named(&self) -> Option<String> {
+        let names: Vec<&ClusterName> = self.clusters.iter().collect();
+        match names.as_slice() {
+            [] => None,
+            [one] => Some(format!("Cluster {one}")),
+            many => Some(format!("Clusters {}", some_of(many, SHOWN))),
+        }
+    }
+
+    /// Whether a Cluster in these namespaces is to move.
+    pub fn names(&self, cluster: &Key) -> bool {
+        self.clusters.is_empty() || self.clusters.iter().any(|name| name.key() == *cluster)
     }
 
     /// Whether objects of the namespace are in scope; cluster-scoped ones always are.
@@ -68,6 +126,17 @@ impl Scope {
         match (&self.namespaces, namespace) {
             (Namespaces::All, _) | (_, None) => true,
             (Namespaces::One(one), Some(namespace)) => one == namespace,
+        }
+    }
+}
+
+/// What moves, in words: `namespace ns`.
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.named(), &self.namespaces) {
+            (Some(named), _) => f.write_str(&named),
+            (None, Namespaces::All) => f.write_str("all namespaces"),
+            (None, Namespaces::One(one)) => write!(f, "namespace {one}"),
         }
     }
 }
@@ -84,9 +153,32 @@ mod tests {
     }
 
     #[test]
+    fn what_moves_is_said_in_a_few_words() {
+        let mut scope = Scope::new(Namespaces::All);
+        assert_eq!(scope.to_string(), "all namespaces");
+        scope.namespaces = Namespaces::One("ns".into());
+        assert_eq!(scope.to_string(), "namespace ns");
+        scope.clusters.insert(ClusterName::new("ns", "b"));
+        assert_eq!(scope.to_string(), "Cluster ns/b");
+        scope.clusters.insert(ClusterName::new("ns", "a"));
+        assert_eq!(scope.to_string(), "Clusters ns/a and ns/b");
+    }
+
+    /// An older version that knows no Clusters must not take it for a move of everything.
+    #[test]
+    fn an_older_scope_names_no_clusters_and_an_unknown_field_is_refused() {
+        let mut scope = serde_json::to_value(Scope::new(Namespaces::All)).unwrap();
+        scope.as_object_mut().unwrap().remove("clusters").unwrap();
+        assert_eq!(serde_json::from_value::<Scope>(scope.clone()).unwrap(), Scope::new(Namespaces::All));
+        scope["machines"] = serde_json::json!([]);
+        assert!(serde_json::from_value::<Scope>(scope).is_err());
+    }
+
+    #[test]
     fn a_scope_reads_back_from_a_record() {
         let mut scope = Scope::new(Namespaces::One("a".into()));
         scope.drop_owners.insert(GroupKind::new("g", "K"));
+        scope.clusters.insert(ClusterName::new("a", "c"));
         let text = serde_json::to_string(&scope).unwrap();
         assert_eq!(serde_json::from_str::<Scope>(&text).unwrap(), scope);
     }

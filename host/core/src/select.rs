@@ -8,6 +8,8 @@
 //! 4. objects that plugins bring along from other namespaces, as far as they reach (`beyond.rs`). The first three follow plugins'
 //!    relations only inside one namespace of the scope.
 //!
+//! If Clusters are named, only what they need of that stays in the set (`named.rs`), before anything is brought along.
+//!
 //! An object that a plugin leaves is never entered, so its dependents stay too unless they also belong to something else in the
 //! set.
 
@@ -16,6 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::beyond;
 use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
+use crate::named;
 use crate::names::{self, GROUP_ADDONS};
 use crate::plan::Note;
 use crate::reach;
@@ -55,6 +58,7 @@ pub(crate) fn select(
     rules.hierarchies(&mut selection);
     rules.labelled(&mut selection);
     rules.needed(&mut selection, notes);
+    named::restrict(inventory, graph, scope, &mut selection, notes);
     selection.moving = beyond::moving(inventory, scope, &selection);
     beyond::bring(inventory, graph, scope, relations, &mut selection, notes);
     rules.below_left(&mut selection);

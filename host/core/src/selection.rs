@@ -8,9 +8,17 @@ use crate::refusal::Refusal;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
     Root,
-    Below { root: usize },
+    Below {
+        root: usize,
+    },
     Labelled,
-    Needed { need: usize },
+    Needed {
+        need: usize,
+    },
+    /// Where Clusters are named: something of theirs refers to it.
+    Referred {
+        by: usize,
+    },
 }
 
 /// How an object from outside the namespaces that move comes along.
@@ -22,6 +30,15 @@ pub(crate) struct Brought {
     pub(crate) delete: bool,
 }
 
+/// What naming Clusters changes, by index.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    /// What would move if no Cluster were named, and stays; with the Cluster it belongs to, if that is why.
+    pub(crate) stays: BTreeMap<usize, Option<usize>>,
+    /// What is copied and must stay in the source as well, and what uses it there.
+    pub(crate) shared: BTreeMap<usize, usize>,
+}
+
 /// The set, and what selecting it found out.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
@@ -31,6 +48,8 @@ pub(crate) struct Selection {
     pub(crate) below_left: BTreeMap<usize, usize>,
     /// Objects that plugins bring along from outside the namespaces that move.
     pub(crate) brought: BTreeMap<usize, Brought>,
+    /// What naming Clusters changes.
+    pub(crate) named: Named,
     /// The namespaces that move.
     pub(crate) moving: BTreeSet<String>,
     /// Refusals: what plugins would bring along, and aren't allowed to.

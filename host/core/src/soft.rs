@@ -21,7 +21,7 @@ use crate::{GroupKind, Key, Object, ObjectError, OwnerReference};
 const SECRET_PURPOSES: [&str; 6] = ["apiserver-etcd-client", "kubeconfig", "proxy", "etcd", "ca", "sa"];
 
 /// The suffix of template kinds.
-const TEMPLATE: &str = "Template";
+pub const TEMPLATE: &str = "Template";
 
 /// A template that a ClusterClass names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +97,11 @@ pub(crate) fn class_of(cluster: &Object) -> Result<Option<Key>, ObjectError> {
     let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
     let namespace = namespace.filter(|namespace| !namespace.is_empty()).or(cluster.meta.namespace.clone());
     Ok(Some(Key::new(GroupKind::new(GROUP_CLUSTER, "ClusterClass"), namespace.as_deref(), name)))
+}
+
+/// The Cluster that an object of Cluster API's own kinds says it belongs to.
+pub(crate) fn cluster_name_of(object: &Object) -> Option<String> {
+    cluster_of_spec(object).ok().flatten()
 }
 
 /// What a ClusterClass names, each once.
@@ -212,6 +217,11 @@ fn cluster_of_secret(inventory: &Inventory, secret: &Object) -> Option<usize> {
 
 /// The Cluster a ClusterResourceSetBinding is for.
 fn cluster_of_binding(binding: &Object) -> Result<Option<Key>, ObjectError> {
+    let kind = GroupKind::new(GROUP_CLUSTER, "Cluster");
+    Ok(cluster_of_spec(binding)?.map(|name| Key::new(kind, binding.meta.namespace.as_deref(), name)))
+}
+
+fn cluster_of_spec(object: &Object) -> Result<Option<String>, ObjectError> {
     #[derive(Deserialize)]
     struct View {
         spec: Option<Spec>,
@@ -221,10 +231,8 @@ fn cluster_of_binding(binding: &Object) -> Result<Option<Key>, ObjectError> {
     struct Spec {
         cluster_name: Option<String>,
     }
-    let view: View = binding.view()?;
-    let name = view.spec.and_then(|spec| spec.cluster_name).filter(|name| !name.is_empty());
-    let kind = GroupKind::new(GROUP_CLUSTER, "Cluster");
-    Ok(name.map(|name| Key::new(kind, binding.meta.namespace.as_deref(), name)))
+    let view: View = object.view()?;
+    Ok(view.spec.and_then(|spec| spec.cluster_name).filter(|name| !name.is_empty()))
 }
 
 /// The parts of a ClusterClass that name templates, in the shapes of v1beta1 and v1beta2 together.

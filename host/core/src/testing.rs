@@ -21,7 +21,7 @@ use crate::reach::{Reach, is_looked_for};
 use crate::refusal::Refusal;
 use crate::relations::{Link, Need, Relations, Said};
 use crate::remedy::Remedy;
-use crate::scope::{Namespaces, Scope};
+use crate::scope::{ClusterName, Namespaces, Scope};
 use crate::{GroupKind, Key, Kind, KindLabels, Object, Uid};
 
 /// The kind with this name. A name that is not in this table is an infrastructure provider's kind: listed, but not moved on its
@@ -38,6 +38,7 @@ pub(crate) fn kind(name: &str) -> Arc<Kind> {
         "ClusterResourceSet" | "ClusterResourceSetBinding" => (names::GROUP_ADDONS, true, listed),
         "BareMetalHost" => ("metal3.io", true, KindLabels::default()),
         "Widget" => ("example.com", true, KindLabels::default()),
+        "IPAddress" => ("ipam.cluster.x-k8s.io", true, listed),
         "Pool" => ("ipam.cluster.x-k8s.io", true, hierarchy),
         "External" => ("external.cluster.x-k8s.io", true, moves),
         "GlobalExternal" => ("external.cluster.x-k8s.io", false, moves),
@@ -109,6 +110,11 @@ fn describe(body: &mut Value, word: &str) {
         "broken" => body["spec"] = json!("a string, not a map"),
         "cluster" => body["spec"]["clusterName"] = json!(value),
         "of" => body["metadata"]["labels"][names::LABEL_CLUSTER] = json!(value),
+        "text" => body["spec"]["text"] = json!(value),
+        "ref" => {
+            let (kind, name) = value.split_once('/').unwrap();
+            body["spec"]["ref"] = json!({"kind": kind, "name": name});
+        }
         "class" => {
             let (namespace, name) = value.split_once('/').unwrap_or(("", value));
             body["spec"]["topology"]["classRef"] = json!({"namespace": namespace, "name": name});
@@ -148,9 +154,22 @@ impl Case {
         self
     }
 
+    /// Only these Clusters move.
+    pub(crate) fn clusters(mut self, names: &[&str]) -> Self {
+        let names = names.iter().map(|name| name.split_once('/').unwrap());
+        self.scope.clusters = names.map(|(namespace, name)| ClusterName::new(namespace, name)).collect();
+        self
+    }
+
     /// `--drop-owner`.
     pub(crate) fn drop_owner(mut self, name: &str) -> Self {
         self.scope.drop_owners.insert(kind(name).group_kind.clone());
+        self
+    }
+
+    /// `--accept-shared`.
+    pub(crate) fn accept_shared(mut self, name: &str) -> Self {
+        self.scope.accept_shared.insert(kind(name).group_kind.clone());
         self
     }
 

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod budget;
 #[cfg(test)]
+mod clusters;
+#[cfg(test)]
 mod directories;
 #[cfg(test)]
 mod faults;

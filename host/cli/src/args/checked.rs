@@ -9,6 +9,7 @@ use pivot_core::{Side, words};
 use pivot_engine::{DryRun, Options};
 
 use super::between::{Ends, SourceEnd, TargetEnd, ends};
+use super::clusters::{Cluster, Namespace, clusters};
 use super::flags::{
     Accept, Cli, Connection, Dry, Move, MoveOrAsk, Planned, PluginVerb, Resume, Rollback, Shell, Taking,
     Verb, Waits, Which, With,
@@ -40,17 +41,11 @@ pub(crate) struct Choices {
     /// Whether a plan names each object.
     pub(crate) tree: bool,
     pub(crate) namespace: Namespace,
+    /// The named Clusters; if none is, everything moves.
+    clusters: Vec<Cluster>,
     /// The plugins that take part.
     pub(crate) with: With,
     options: Options,
-}
-
-/// The namespace, as far as it is known before the kubeconfig is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Namespace {
-    All,
-    Named(String),
-    OfContext,
 }
 
 impl Choices {
@@ -62,6 +57,9 @@ impl Choices {
             Namespace::Named(name) => Namespaces::One(name.clone()),
             Namespace::OfContext => Namespaces::One(of_context.unwrap_or("default").to_owned()),
         };
+        let namespaces = &options.scope.namespaces;
+        options.scope.clusters =
+            self.clusters.iter().filter_map(|cluster| cluster.within(namespaces)).collect();
         options
     }
 
@@ -135,11 +133,13 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
 }
 
 fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
-    let Move { connection, namespace, all_namespaces, allow_empty, accept, waits, taking, with } = typed;
+    let Move { connection, namespace, all_namespaces, cluster, allow_empty, accept, waits, taking, with } =
+        typed;
     let Accept {
         drop_owner,
         accept_loss,
         without_plugin_for,
+        accept_shared,
         move_paused,
         accept_unprovisioned,
         source_is_off,
@@ -164,13 +164,16 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         (None, false, SourceEnd::Directory(_)) => Namespace::All,
         (None, false, _) => Namespace::OfContext,
     };
+    let (namespace, clusters) = clusters(&cluster, namespace)?;
     // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {
         format: Default::default(),
         namespaces: Namespaces::All,
+        clusters: Default::default(),
         drop_owners: kinds("--drop-owner", &drop_owner)?,
         accept_loss: kinds("--accept-loss", &accept_loss)?,
         without_plugin_for: kinds("--without-plugin-for", &without_plugin_for)?,
+        accept_shared: kinds("--accept-shared", &accept_shared)?,
         move_paused,
         accept_unprovisioned,
         source_is_off,
@@ -183,7 +186,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         ..Options::new(scope)
     };
     let options = waiting(options, &waits)?;
-    Ok(Choices { connection, ends, allow_empty, tree: false, namespace, with, options })
+    Ok(Choices { connection, ends, allow_empty, tree: false, namespace, clusters, with, options })
 }
 
 fn resuming(typed: Resume) -> Result<Choices> {
@@ -225,7 +228,8 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
     };
     let with = With::default();
     let (allow_empty, tree, namespace) = (false, false, Namespace::All);
-    Ok(Choices { connection, ends, allow_empty, tree, namespace, with, options })
+    let clusters = Vec::new();
+    Ok(Choices { connection, ends, allow_empty, tree, namespace, clusters, with, options })
 }
 
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {

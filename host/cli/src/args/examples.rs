@@ -34,6 +34,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --plugins plugins",
             ),
             (
+                "Two of its Clusters, with what they need",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --cluster edge --cluster core",
+            ),
+            (
                 "Everything, between two contexts of one kubeconfig",
                 "pivot-host move --kubeconfig-context boot --to-kubeconfig-context prod -A",
             ),

@@ -119,6 +119,9 @@ pub(crate) struct Move {
     /// Move all namespaces
     #[arg(short = 'A', long, help_heading = "What moves")]
     pub(crate) all_namespaces: bool,
+    /// Move only this Cluster and what it needs (NAME or NAMESPACE/NAME); what others use too is copied and kept; can be repeated
+    #[arg(long, value_name = "NAME", action = ArgAction::Append, help_heading = "What moves")]
+    pub(crate) cluster: Vec<String>,
     /// Exit 0 if there is nothing to move
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
@@ -162,6 +165,9 @@ pub(crate) struct Accept {
     /// Move this kind although it is dangerous to move without a plugin; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) without_plugin_for: Vec<String>,
+    /// Let pools of this kind, which Clusters that stay use too, give out addresses on both sides; can be repeated
+    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
+    pub(crate) accept_shared: Vec<String>,
     /// Move Clusters that a user paused; they stay paused
     #[arg(long)]
     pub(crate) move_paused: bool,

@@ -5,6 +5,7 @@
 
 mod between;
 mod checked;
+mod clusters;
 mod command;
 mod examples;
 mod flags;

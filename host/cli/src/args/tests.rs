@@ -8,7 +8,7 @@ use pivot_core::GroupKind;
 use pivot_core::scope::Namespaces;
 use pivot_engine::DryRun;
 
-use super::checked::Namespace;
+use super::clusters::Namespace;
 use super::flags::Cli;
 use super::*;
 
@@ -96,6 +96,51 @@ fn a_directory_is_taken_whole() {
 }
 
 #[test]
+fn clusters_are_named_within_what_moves() {
+    let scope = |line: &str| {
+        let scope = choices(&format!("pivot-host move --to-kubeconfig b {line}")).options(Some("ctx")).scope;
+        format!("{:?} {scope}", scope.namespaces)
+    };
+    for (line, expected) in [
+        ("--cluster a", r#"One("ctx") Cluster ctx/a"#),
+        ("-n ns --cluster a --cluster ns/b", r#"One("ns") Clusters ns/a and ns/b"#),
+        ("--cluster a,b,a", r#"One("ctx") Clusters ctx/a and ctx/b"#),
+        // Their namespace is the one that moves, if nothing else was said.
+        ("--cluster ns/a --cluster ns/b", r#"One("ns") Clusters ns/a and ns/b"#),
+        ("-A --cluster ns/a --cluster other/a", "All Clusters ns/a and other/a"),
+        ("-n ns", r#"One("ns") namespace ns"#),
+    ] {
+        assert_eq!(scope(line), expected, "{line}");
+    }
+    for (line, expected) in [
+        ("-A --cluster a", expect!["--cluster a: of all namespaces, write it as NAMESPACE/NAME"]),
+        (
+            "-n ns --cluster other/a",
+            expect!["--cluster other/a is not in namespace ns, which is to be moved"],
+        ),
+        (
+            "--cluster ns/a,b",
+            expect!["--cluster b: write NAMESPACE/NAME, as for the others, or add --namespace"],
+        ),
+        (
+            "--cluster ns/a,other/b",
+            expect!["Clusters of several namespaces (ns, other) need --all-namespaces"],
+        ),
+        (
+            "--cluster ns/a/b",
+            expect![[r#"--cluster "ns/a/b": "a/b" can't be a name; write NAME or NAMESPACE/NAME"#]],
+        ),
+        ("--cluster ns/", expect![[r#"--cluster "ns/": "" can't be a name; write NAME or NAMESPACE/NAME"#]]),
+    ] {
+        refused(&format!("pivot-host move --to-kubeconfig b {line}"), &expected);
+    }
+    refused(
+        "pivot-host plan --from-directory d --cluster a",
+        &expect!["--cluster a: of all namespaces, write it as NAMESPACE/NAME"],
+    );
+}
+
+#[test]
 fn a_target_context_alone_is_one_of_the_sources_file() {
     let choices = choices("pivot-host move --kubeconfig both --to-kubeconfig-context y");
     let TargetEnd::Kube(target) = &choices.ends.target else { panic!("{:?}", choices.ends) };
@@ -130,7 +175,7 @@ fn a_dry_run_is_a_plan() {
 fn what_is_accepted_reaches_the_scope() {
     let choices = choices(
         "pivot-host move --to-kubeconfig b -A --drop-owner A.g,B.g --drop-owner C.g --accept-loss D \
-         --without-plugin-for E.g --move-paused --accept-unprovisioned --use-existing --take-over --allow-empty",
+         --without-plugin-for E.g --accept-shared F.g --move-paused --accept-unprovisioned --use-existing --take-over --allow-empty",
     );
     let options = choices.options(None);
     let kinds = |kinds: &std::collections::BTreeSet<GroupKind>| {
@@ -139,6 +184,7 @@ fn what_is_accepted_reaches_the_scope() {
     assert_eq!(kinds(&options.scope.drop_owners), "A.g B.g C.g");
     assert_eq!(kinds(&options.scope.accept_loss), "D");
     assert_eq!(kinds(&options.scope.without_plugin_for), "E.g");
+    assert_eq!(kinds(&options.scope.accept_shared), "F.g");
     assert!(options.scope.move_paused && options.scope.accept_unprovisioned);
     assert!(options.use_existing && options.take_over && choices.allow_empty);
     assert_eq!(options.scope.namespaces, Namespaces::All);

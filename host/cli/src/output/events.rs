@@ -11,7 +11,6 @@ use pivot_engine::{Awaited, Danger, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};
 
 use super::lines::count;
-use super::result::what;
 
 /// How many of the awaited things a line names.
 const WAITS: usize = 3;
@@ -67,7 +66,7 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
         }
         Event::UnderWay { status } => {
             let Record { move_id, phase, scope, .. } = &status.record;
-            format!("move {move_id} ({}, {phase}) is under way", what(scope))
+            format!("move {move_id} ({scope}, {phase}) is under way")
         }
         Event::PhaseBegun { phase, objects } => headed(&phase.to_string(), &doing(*phase, *objects)),
         Event::PhaseDone { phase, milliseconds } => {
@@ -250,6 +249,7 @@ pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
             ("--accept-loss", "what depends on deleted objects may be garbage-collected")
         }
         Danger::NoPlugin => ("--without-plugin-for", "kinds that are dangerous to move have no plugin"),
+        Danger::PoolsShared => ("--accept-shared", "pools of these kinds give out addresses on both sides"),
         Danger::AlreadyPaused => ("--move-paused", "Clusters that someone else paused move, and stay paused"),
         Danger::NotProvisioned => {
             ("--accept-unprovisioned", "Clusters and Machines that are not provisioned move")

@@ -4,6 +4,7 @@ use pivot_core::GroupKind;
 use pivot_core::names::PAUSED;
 use pivot_core::reach::EVERYWHERE;
 use pivot_core::remedy::{Installation, Remedy};
+use pivot_core::scope::ClusterName;
 use pivot_core::shell::{kubectl, quoted};
 use pivot_engine::Danger;
 
@@ -73,6 +74,14 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::MoveWithoutPlugin { kind } => {
             format!("accept the danger: {}", flags(Danger::NoPlugin, [kind]).concat())
         }
+        Remedy::NameCluster { cluster } => {
+            let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
+            format!("move both: add --cluster {}", quoted(&name.to_string()))
+        }
+        Remedy::AcceptShared { kind } => format!(
+            "exclude on each side the addresses that the other has, and accept it: {}",
+            flags(Danger::PoolsShared, [kind]).concat()
+        ),
         Remedy::MovePaused => format!("move it paused: {}", flag(Danger::AlreadyPaused)),
         Remedy::MoveUnprovisioned => format!("move it as it is: {}", flag(Danger::NotProvisioned)),
         Remedy::SourceIsOff => {
@@ -229,6 +238,7 @@ mod tests {
         let kind = || GroupKind::new("g.io", "A");
         let plugin = || "hosts".to_owned();
         let object = Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
+        let cluster = object.clone();
         let provider =
             Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
         vec![
@@ -264,6 +274,8 @@ mod tests {
             Remedy::ResumeWithoutSource,
             Remedy::GrantReach { plugin: plugin(), kind: kind(), namespace: None },
             Remedy::SourceIsOff,
+            Remedy::NameCluster { cluster },
+            Remedy::AcceptShared { kind: kind() },
         ]
     }
 
@@ -302,6 +314,8 @@ mod tests {
             Remedy::ResumeWithoutSource => 29,
             Remedy::GrantReach { .. } => 30,
             Remedy::SourceIsOff => 31,
+            Remedy::NameCluster { .. } => 32,
+            Remedy::AcceptShared { .. } => 33,
         }
     }
 
@@ -327,6 +341,7 @@ mod tests {
                     (None, "--record-namespace" | "--to-kubeconfig" | "--to-kubeconfig-context") => {
                         vec!["x".to_owned()]
                     }
+                    (None, "--cluster") => vec!["ns/x".to_owned()],
                     _ => Vec::new(),
                 };
                 let resumes = ["--accept-plugin-change", "--source-gone"].contains(&flag.as_str());

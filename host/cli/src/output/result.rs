@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use pivot_core::grouped::thousands;
 use pivot_core::record::{Finished, Record};
 use pivot_core::refusal::some_of;
-use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::RolledBack;
 use pivot_engine::{Leftover, LockStatus, MoveStatus, Report, Status};
@@ -212,7 +211,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
     text.gap();
     for (name, value) in [
         ("phase", phase(one)),
-        ("what", what(&record.scope)),
+        ("what", record.scope.to_string()),
         ("started", started(record)),
         ("plugins", plugins),
         ("lease", lease(status, &record.move_id)),
@@ -244,14 +243,6 @@ fn phase(one: &MoveStatus) -> String {
     }
 }
 
-/// What a move covers.
-pub(super) fn what(scope: &Scope) -> String {
-    match &scope.namespaces {
-        Namespaces::All => "all namespaces".to_owned(),
-        Namespaces::One(one) => format!("namespace {one}"),
-    }
-}
-
 /// Moves under way, found while a plan is made. `next` are whole commands, for each move.
 pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
     let mut text = Text::default();
@@ -262,7 +253,7 @@ pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
     text.line("Moves under way:");
     for (one, next) in moves.iter().zip(next) {
         let record = &one.record;
-        text.line(format!("  move {}, {}, {}", record.move_id, what(&record.scope), phase(one)));
+        text.line(format!("  move {}, {}, {}", record.move_id, record.scope, phase(one)));
         text.line(format!("    started  {}", started(record)));
         if let Some(note) = one_sided(one) {
             text.line(format!("    note     {note}"));

@@ -32,7 +32,8 @@ pub(super) fn name(steps: &mut [Step], inventory: &Inventory) {
         Why::Below(other) | Why::Needed { by: other, .. } | Why::Brought { with: other, .. } => {
             by_key.get(other).copied().flatten()
         }
-        Why::Root | Why::Labelled => None,
+        // Others may refer to it as well.
+        Why::Root | Why::Labelled | Why::Referred(_) => None,
     };
     let of: Vec<Option<Key>> =
         steps.iter().zip(of).map(|(step, cluster)| cluster.or_else(|| needed(step)).cloned()).collect();

@@ -110,6 +110,7 @@ impl Maker<'_> {
             Chosen::Root => Why::Root,
             Chosen::Below { root } => Why::Below(self.key(*root)?),
             Chosen::Labelled => Why::Labelled,
+            Chosen::Referred { by } => Why::Referred(self.key(*by)?),
             Chosen::Needed { need } => {
                 let need = self.relations.needs.get(*need)?;
                 let by = self.key(self.inventory.by_uid(&need.object)?)?;
@@ -349,6 +350,15 @@ impl Maker<'_> {
         }
         if object.kind.namespaced && !self.scope.includes(object.meta.namespace.as_deref()) {
             return StayReason::OtherNamespace;
+        }
+        match self.selection.named.stays.get(&index) {
+            Some(Some(cluster)) if *cluster != index => {
+                if let Some(cluster) = self.key(*cluster) {
+                    return StayReason::OfOtherCluster { cluster };
+                }
+            }
+            Some(_) => return StayReason::NotNamed,
+            None => {}
         }
         let owner =
             self.graph.owners(index).filter(|(_, tie)| *tie == Tie::Owner).map(|(owner, _)| owner).min();

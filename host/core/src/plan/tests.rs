@@ -7,6 +7,7 @@ use crate::testing::{Case, kind};
 
 mod beyond;
 mod links;
+mod named;
 mod owners;
 mod plugins;
 mod shared;

@@ -7,15 +7,19 @@ use std::collections::BTreeMap;
 
 use futures::FutureExt;
 
+use pivot_core::names::MARK;
 use pivot_core::plan::{Fate, Step};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
+use pivot_core::scope::Scope;
 use pivot_core::shell::kubectl;
-use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Key, Meta, Object, Side, Uid, body};
+use pivot_core::soft::{TEMPLATE, is_cluster, is_cluster_class};
+use pivot_core::{Key, Meta, Object, OwnerReference, Side, Uid, body};
 
+use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::phases::pausing;
 use crate::requests::listing;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::snapshot::Snapshot;
@@ -31,11 +35,14 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<(Used, Vec<Re
     let theirs = taken.filter(|(_, meta)| !meta.marked(&job.move_id));
     let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, Verdict)> {
         async move {
-            let verdict = if shareable(snapshot, step) {
+            let verdict = if shareable(job, snapshot, step, meta) {
                 judge(job, snapshot, step).await?
             } else {
                 Verdict::Foreign(foreign(&step.key, meta))
             };
+            if let Verdict::Use(_) = verdict {
+                report_missing_owners(job, snapshot, step, meta)?;
+            }
             Ok((&step.key, verdict))
         }
         .boxed()
@@ -52,6 +59,34 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<(Used, Vec<Re
     Ok((used, refusals))
 }
 
+/// An object that is used stays as it is, so an owner that moves only now is none of its owners there. The patch that would add it
+/// was rejected: if a rollback then deleted that owner, the garbage collector could delete the object that others use.
+fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> Result<(), Failure> {
+    let owned_there = |owner: &Key| {
+        let mut owners = there.owner_references.iter();
+        owners.any(|one| one.group_kind() == owner.group_kind && one.name == owner.name)
+    };
+    let owners = snapshot.object(step)?.meta.owner_references.iter();
+    let moves = |owner: &OwnerReference| {
+        let of = |step: &&Step| step.key.group_kind == owner.group_kind() && step.key.name == owner.name;
+        step.after.iter().filter_map(|&after| snapshot.plan.steps.get(after)).find(of)
+    };
+    let missing: Vec<&Key> =
+        owners.filter_map(moves).map(|owner| &owner.key).filter(|owner| !owned_there(owner)).collect();
+    if !missing.is_empty() {
+        job.report(Event::Note {
+            code: "owner-not-added".into(),
+            text: format!(
+                "{} is used as it is in the target, where {} does not own it unless a controller there adds that",
+                step.key,
+                some_of(&missing, 8)
+            ),
+            object: Some(step.key.clone()),
+        });
+    }
+    Ok(())
+}
+
 pub(crate) enum Verdict {
     /// Its content matches: its UID is used.
     Use(Uid),
@@ -65,7 +100,7 @@ pub(crate) enum Verdict {
 pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result<Verdict, Failure> {
     let kind = &job.kind_of_copy(snapshot.object(step)?)?;
     let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
-    if shareable(snapshot, step) {
+    if shareable(job, snapshot, step, &there.meta) {
         let differs = differences(snapshot.object(step)?, &there)?;
         if differs.is_empty() || job.options.use_existing {
             return Ok(Verdict::Use(there.meta.uid));
@@ -82,19 +117,35 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
     Ok(Verdict::Foreign(foreign(&step.key, &there.meta)))
 }
 
-/// Whether one object can serve several moves: objects kept in the source because others need them, and classes with their
-/// templates, which many Clusters use.
-fn shareable(snapshot: &Snapshot, step: &Step) -> bool {
+/// Whether one object can serve several moves: objects kept in the source because others need them, classes with their
+/// templates, which many Clusters use, and what an earlier move copied for another Cluster.
+fn shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool {
     let class = |key: &Key| is_cluster_class(&key.group_kind);
     let below_class =
         || step.after.iter().filter_map(|&owner| snapshot.plan.steps.get(owner)).any(|s| class(&s.key));
     let template = || !is_cluster(&step.key.group_kind) && below_class();
-    matches!(step.fate, Fate::Keep(_)) || class(&step.key) || template()
+    // With two copies of a host, two sides would act on one machine.
+    let dangerous = || {
+        let scope = &job.options.scope;
+        pausing::holds(job, step) || scope.without_plugin_for.contains(&step.key.group_kind)
+    };
+    let copied =
+        || there.annotations.contains_key(MARK) && is_for_many(&job.options.scope, step) && !dangerous();
+    matches!(step.fate, Fate::Keep(_)) || class(&step.key) || template() || copied()
+}
+
+/// Whether an earlier move can have copied the object for another Cluster: it belongs to none, or nothing acts on it by itself. Its
+/// owners don't tell: the garbage collector has taken those that moved off the source's.
+fn is_for_many(scope: &Scope, step: &Step) -> bool {
+    let kind = &step.key.group_kind;
+    let passive =
+        kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || scope.accept_shared.contains(kind);
+    !is_cluster(kind) && (step.cluster.is_none() || passive)
 }
 
 /// The refusal for an object of the same name that belongs to someone else.
 pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
-    let whose = match there.annotations.get(pivot_core::names::MARK) {
+    let whose = match there.annotations.get(MARK) {
         Some(id) => format!(" (an earlier move, {id}, created it)"),
         None => String::new(),
     };

@@ -1,11 +1,11 @@
-//! Why there is nothing to move in a requested namespace. Mostly its name is mistyped, or belongs to another cluster: whether it
-//! exists, and where Clusters are, is worth two more requests.
+//! Why there is nothing to move in a requested namespace, or under the requested names. Mostly a name is mistyped, or belongs to
+//! another cluster: whether it exists, and where Clusters are, is worth two more requests.
 
 use std::collections::BTreeSet;
 
 use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::refusal::some_of;
-use pivot_core::scope::Namespaces;
+use pivot_core::scope::{ClusterName, Namespaces};
 use pivot_core::{GroupKind, Key};
 
 use crate::job::Job;
@@ -17,6 +17,15 @@ const NAMED: usize = 5;
 /// The same failure; if there is nothing to move, it also says where Clusters are.
 pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
     match (failure, &job.options.scope.namespaces) {
+        (Failure::Empty(why), _) if job.options.scope.named().is_some() => {
+            Failure::Empty(match clusters(job).await {
+                Some(there) if there.is_empty() => format!("{why}; there are no Clusters"),
+                Some(there) => {
+                    format!("{why}; there are Clusters {}", some_of(&Vec::from_iter(there), NAMED))
+                }
+                None => why,
+            })
+        }
         (Failure::Empty(why), Namespaces::One(name)) => {
             let why =
                 if is_missing(job, name).await { format!("the source has no namespace {name}") } else { why };
@@ -45,8 +54,14 @@ async fn is_missing(job: &Job, name: &str) -> bool {
 
 /// The namespaces that have Clusters; `None` if the user can't list those.
 async fn with_clusters(job: &Job) -> Option<Vec<String>> {
+    let there = clusters(job).await?.into_iter();
+    let namespaces: BTreeSet<String> = there.map(|cluster| cluster.namespace).collect();
+    Some(namespaces.into_iter().collect())
+}
+
+/// The Clusters that there are, wherever; none where they may not be listed.
+async fn clusters(job: &Job) -> Option<BTreeSet<ClusterName>> {
     let kind = job.kinds.source.get(&GroupKind::new(GROUP_CLUSTER, "Cluster"))?;
     let metas = job.source.list_meta(kind, None).await.ok()?;
-    let namespaces: BTreeSet<String> = metas.into_iter().filter_map(|meta| meta.namespace).collect();
-    Some(namespaces.into_iter().collect())
+    Some(metas.into_iter().filter_map(|meta| Some(ClusterName::new(meta.namespace?, meta.name))).collect())
 }

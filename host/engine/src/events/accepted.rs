@@ -13,9 +13,11 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
     let Scope {
         format: _,
         namespaces: _,
+        clusters: _,
         drop_owners,
         accept_loss,
         without_plugin_for,
+        accept_shared,
         move_paused,
         accept_unprovisioned,
         source_is_off,
@@ -24,6 +26,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         (Danger::OwnersDropped, drop_owners),
         (Danger::DependentsLost, accept_loss),
         (Danger::NoPlugin, without_plugin_for),
+        (Danger::PoolsShared, accept_shared),
         (Danger::KindsUnverified, &options.accept_unverified),
     ];
     let plain = [

@@ -38,6 +38,8 @@ pub enum Danger {
     DependentsLost,
     /// Kinds that are dangerous to move have no plugin.
     NoPlugin,
+    /// Pools of these kinds give out addresses on both sides.
+    PoolsShared,
     /// Objects that someone else paused are moved.
     AlreadyPaused,
     /// Clusters and Machines that are not provisioned are moved.

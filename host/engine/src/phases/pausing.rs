@@ -300,7 +300,7 @@ async fn report_forgotten_pauses(job: &Job, record: &Record) -> Result<(), Failu
     for listing in side_by_side::all(LISTS, lists.collect()).await? {
         for object in listing.objects {
             let paused = pause::is_paused(&object).map_err(|error| Failure::Object(Side::Source, error))?;
-            if paused && !pause::has_undo(&object.meta) {
+            if paused && !pause::has_undo(&object.meta) && record.scope.names(&object.key()) {
                 report_undo_lost(job, &object.key(), Side::Source);
             }
         }

@@ -11,6 +11,7 @@ use pivot_core::plan::{Fate as PlanFate, Note, Step};
 use pivot_core::reach::{Reach, Wishes};
 use pivot_core::record::{Finished, Phase};
 use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::scope::Namespaces;
 use pivot_core::{Both, GroupKind, Key, Side};
 use pivot_places::{Closing, PlaceError};
 use tokio::time::Instant;
@@ -471,9 +472,10 @@ pub(crate) async fn first_snapshot(
     }
     if plan.steps.is_empty() && plan.refusals.is_empty() {
         let why = before_pause::nothing_labelled(&job.kinds).unwrap_or_else(|| {
-            match &job.options.scope.namespaces {
-                pivot_core::scope::Namespaces::All => "no Cluster in any namespace".into(),
-                pivot_core::scope::Namespaces::One(one) => {
+            match (job.options.scope.named(), &job.options.scope.namespaces) {
+                (Some(named), _) => format!("no {named}"),
+                (None, Namespaces::All) => "no Cluster in any namespace".into(),
+                (None, Namespaces::One(one)) => {
                     format!("no Cluster, and nothing labelled to move, in namespace {one}")
                 }
             }

@@ -42,11 +42,7 @@ impl FoundMove {
 
     pub(crate) fn described(&self) -> String {
         let Some(record) = self.record() else { return String::new() };
-        let what = match &record.scope.namespaces {
-            Namespaces::All => "all namespaces".to_owned(),
-            Namespaces::One(one) => format!("namespace {one}"),
-        };
-        format!("{} ({what}, {})", record.move_id, record.phase)
+        format!("{} ({}, {})", record.move_id, record.scope, record.phase)
     }
 }
 

@@ -7,6 +7,8 @@ mod asked;
 #[cfg(test)]
 mod bounds;
 #[cfg(test)]
+mod clusters;
+#[cfg(test)]
 mod committed;
 #[cfg(test)]
 mod crash;
@@ -18,6 +20,8 @@ mod events;
 mod evidence;
 #[cfg(test)]
 mod formats;
+#[cfg(test)]
+mod generated;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::remedy::Remedy;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_engine::{Failure, Report, RolledBack, Status, Stop};
 use serde_json::Value;
 
@@ -25,6 +25,7 @@ fn many_reasons() -> Plan {
         KeepReason::SharedClass { class: some(), used_by: None },
         KeepReason::SharedClass { class: some(), used_by: Some(some()) },
         KeepReason::Needed { by: some() },
+        KeepReason::Shared { by: some() },
         KeepReason::Brought { plugin: plugin() },
         KeepReason::Plugin { name: plugin(), reason: reason() },
     ];
@@ -32,6 +33,7 @@ fn many_reasons() -> Plan {
     let whys = [
         Why::Below(some()),
         Why::Labelled,
+        Why::Referred(some()),
         Why::Needed { by: some(), plugin: plugin() },
         Why::Brought { plugin: plugin(), with: some() },
     ];
@@ -39,6 +41,8 @@ fn many_reasons() -> Plan {
     let stays = [
         StayReason::OtherNamespace,
         StayReason::NotBelow,
+        StayReason::NotNamed,
+        StayReason::OfOtherCluster { cluster: some() },
         StayReason::OwnerStays { owner: some() },
         StayReason::OwnerMovesAlone { owner: some() },
         StayReason::OwnerNotRead { owner: some() },
@@ -57,6 +61,7 @@ fn a_plan_matches_its_schema() {
     for scope in [Namespaces::All, Namespaces::One("ns".into())] {
         let mut scope = Scope::new(scope);
         scope.drop_owners.insert(GroupKind::new("g", "K"));
+        scope.clusters.insert(ClusterName::new("ns", "edge"));
         check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, (&moves, &next)));
     }
 }

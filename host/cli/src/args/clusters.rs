@@ -1,0 +1,76 @@
+//! Which namespace moves, and which Clusters in it.
+
+use pivot_core::scope::{ClusterName, Namespaces};
+use pivot_core::usable::odd_name;
+
+use super::usage::{Result, usage};
+
+/// The namespace, as far as it is known before the kubeconfig is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Namespace {
+    All,
+    Named(String),
+    OfContext,
+}
+
+/// A Cluster as it was typed: `NAME` or `NAMESPACE/NAME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cluster {
+    namespace: Option<String>,
+    name: String,
+}
+
+impl Cluster {
+    fn parse(typed: &str) -> Result<Self> {
+        let (namespace, name) = typed.split_once('/').map_or((None, typed), |(ns, name)| (Some(ns), name));
+        match namespace.and_then(odd_name).or_else(|| odd_name(name)) {
+            Some(odd) => usage(format!("--cluster {typed:?}: {odd}; write NAME or NAMESPACE/NAME")),
+            None => Ok(Self { namespace: namespace.map(str::to_owned), name: name.to_owned() }),
+        }
+    }
+
+    /// Its full name; without a namespace, it is in the one that moves.
+    pub(super) fn within(&self, namespaces: &Namespaces) -> Option<ClusterName> {
+        let one = match namespaces {
+            Namespaces::All => None,
+            Namespaces::One(one) => Some(one),
+        };
+        Some(ClusterName::new(self.namespace.as_ref().or(one)?, &self.name))
+    }
+}
+
+/// The Clusters, and the namespace that moves: unless one was given, it is theirs.
+pub(super) fn clusters(typed: &[String], namespace: Namespace) -> Result<(Namespace, Vec<Cluster>)> {
+    let clusters: Vec<Cluster> = typed.iter().map(|typed| Cluster::parse(typed)).collect::<Result<_>>()?;
+    let namespace = match (namespace, clusters.iter().find_map(|cluster| cluster.namespace.clone())) {
+        (Namespace::OfContext, Some(theirs)) => {
+            if let Some(Cluster { name, .. }) = clusters.iter().find(|cluster| cluster.namespace.is_none()) {
+                return usage(format!(
+                    "--cluster {name}: write NAMESPACE/NAME like the others, or add --namespace"
+                ));
+            }
+            if let Some(other) = clusters.iter().find(|cluster| cluster.namespace.as_ref() != Some(&theirs)) {
+                let other = other.namespace.as_deref().unwrap_or_default();
+                return usage(format!(
+                    "Clusters of several namespaces ({theirs}, {other}) need --all-namespaces"
+                ));
+            }
+            Namespace::Named(theirs)
+        }
+        (namespace, _) => namespace,
+    };
+    for Cluster { namespace: of, name } in &clusters {
+        match (&namespace, of) {
+            (Namespace::All, None) => {
+                return usage(format!("--cluster {name}: with --all-namespaces, write it as NAMESPACE/NAME"));
+            }
+            (Namespace::Named(one), Some(of)) if of != one => {
+                return usage(format!(
+                    "--cluster {of}/{name} is not in namespace {one}, which is the one that moves"
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok((namespace, clusters))
+}

@@ -1,0 +1,151 @@
+//! What bodies name that moves by itself: an identity, a pool, credentials.
+//!
+//! Where a whole namespace moves nobody has to know: all of it comes along. Where Clusters are named, what their objects refer to
+//! has to be found, and providers put such references into fields of their own. So a reference is known by its shape: `kind` and
+//! `name` side by side. Secrets and ConfigMaps are mostly referred to by name alone: any text that is one counts.
+//!
+//! A coincidence does no harm: what is taken for a reference is copied, and kept where others seem to need it as well.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use crate::inventory::Inventory;
+use crate::{Key, Object};
+
+/// Who names what, by index.
+#[derive(Debug, Default)]
+pub(crate) struct Mentions {
+    named: BTreeMap<usize, BTreeSet<usize>>,
+    naming: BTreeMap<usize, BTreeSet<usize>>,
+}
+
+impl Mentions {
+    /// Finds in all objects what they say of these.
+    pub(crate) fn of(inventory: &Inventory, wanted: impl Iterator<Item = usize>) -> Self {
+        let mut mentions = Self::default();
+        let mut by_name: BTreeMap<&str, Vec<(usize, &Key)>> = BTreeMap::new();
+        for object in wanted {
+            if let Some(key) = inventory.keys().get(object) {
+                by_name.entry(&key.name).or_default().push((object, key));
+            }
+        }
+        if by_name.is_empty() {
+            return mentions;
+        }
+        for (index, object) in inventory.objects().iter().enumerate() {
+            // What nobody vouches for says nothing, and what Secrets hold is nobody's business.
+            if !inventory.counts(index) || object.kind.group_kind.is_secret() {
+                continue;
+            }
+            for named in named_by(object, &by_name) {
+                if named != index {
+                    mentions.named.entry(index).or_default().insert(named);
+                    mentions.naming.entry(named).or_default().insert(index);
+                }
+            }
+        }
+        mentions
+    }
+
+    /// What an object names.
+    pub(crate) fn named(&self, object: usize) -> impl Iterator<Item = usize> {
+        self.named.get(&object).into_iter().flatten().copied()
+    }
+
+    /// What names an object.
+    pub(crate) fn naming(&self, object: usize) -> impl Iterator<Item = usize> {
+        self.naming.get(&object).into_iter().flatten().copied()
+    }
+}
+
+fn named_by(object: &Object, by_name: &BTreeMap<&str, Vec<(usize, &Key)>>) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    // One that can't be read is refused, or stays, by what other modules say of it.
+    let Ok(mut body) = object.value() else { return found };
+    if let Some(body) = body.as_object_mut() {
+        body.remove("metadata");
+        body.remove("status");
+    }
+    let namespace = object.meta.namespace.as_deref().filter(|_| object.kind.namespaced);
+    let nowhere = Map::new();
+    let mut queue = vec![(&body, &nowhere)];
+    while let Some((value, around)) = queue.pop() {
+        match value {
+            Value::Object(map) => queue.extend(map.values().map(|value| (value, map))),
+            Value::Array(list) => queue.extend(list.iter().map(|value| (value, around))),
+            Value::String(text) => {
+                let fits = by_name.get(text.as_str()).into_iter().flatten();
+                found.extend(
+                    fits.filter(|(_, key)| is_meant(key, around, namespace)).map(|(index, _)| *index),
+                );
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether an object is meant where its name is written, beside these fields, by an object of a namespace.
+fn is_meant(key: &Key, around: &Map<String, Value>, namespace: Option<&str>) -> bool {
+    let text = |field| around.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let group = text("apiVersion").map(|version| version.split_once('/').map_or("", |(group, _)| group));
+    let group = text("apiGroup").or(group);
+    let core = key.group_kind.group.is_empty();
+    let kind = match text("kind") {
+        Some(kind) => kind == key.group_kind.kind && text("name") == Some(&key.name),
+        None => core,
+    };
+    let there = key.namespace.is_none() || key.namespace.as_deref() == text("namespace").or(namespace);
+    kind && there && group.is_none_or(|group| group == key.group_kind.group)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{kind, objects};
+
+    /// What is named by an object in namespace `ns` that says this.
+    fn named(spec: Value) -> String {
+        let body = json!({"metadata": {"name": "it", "namespace": "ns", "uid": "it", "labels": {"l": "creds"}},
+            "spec": spec, "status": {"seen": "creds"}});
+        let mut all = objects("Secret ns/creds\nSecret other/creds\nIdentity id\nPool ns/p\nExternal ns/p");
+        all.push(Object::from_value(kind("InfraCluster"), &body).unwrap());
+        let inventory = Inventory::new(all);
+        let count = inventory.objects().len();
+        let mentions = Mentions::of(&inventory, 0..count);
+        let it = (0..count).find(|index| inventory.keys()[*index].name == "it").unwrap();
+        let found: Vec<_> = mentions.named(it).map(|index| inventory.keys()[index].to_string()).collect();
+        assert!(mentions.named(it).all(|index| mentions.naming(index).eq([it])));
+        found.join(", ")
+    }
+
+    #[test]
+    fn a_reference_is_known_by_its_shape() {
+        for (spec, expected) in [
+            (json!({}), ""),
+            (json!({"identityRef": {"kind": "Identity", "name": "id"}}), "Identity id"),
+            (
+                json!({"a": [{"b": {"apiGroup": "ipam.cluster.x-k8s.io", "kind": "Pool", "name": "p"}}]}),
+                "Pool ns/p",
+            ),
+            (
+                json!({"ref": {"apiVersion": "ipam.cluster.x-k8s.io/v1", "kind": "Pool", "name": "p"}}),
+                "Pool ns/p",
+            ),
+            (json!({"ref": {"apiGroup": "example.com", "kind": "Pool", "name": "p"}}), ""),
+            (json!({"ref": {"kind": "Pool", "name": "p", "namespace": "other"}}), ""),
+            (json!({"ref": {"kind": "Pool", "name": "q", "other": "p"}}), ""),
+            (json!({"ref": {"name": "p"}}), ""),
+            (json!({"credentialsName": "creds"}), "Secret ns/creds"),
+            (json!({"files": ["creds"]}), "Secret ns/creds"),
+            (json!({"ref": {"name": "creds", "namespace": "other"}}), "Secret other/creds"),
+            (json!({"ref": {"kind": "ConfigMap", "name": "creds"}}), ""),
+            (json!({"text": "with creds in it"}), ""),
+        ] {
+            assert_eq!(named(spec.clone()), expected, "{spec}");
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! What moves of a selection if Clusters are named.
+//!
+//! Never more than without names: of everything that would move, the named Clusters with what is below them, and what these refer
+//! to, by owner, link, a plugin's need or a reference in a body (`mentions.rs`), with what that takes along. Other Clusters and what
+//! is below them are left out, unless a named Cluster uses it too: then it is shared.
+//!
+//! What is shared with anything that stays is copied and kept (`fate.rs`). Some things can't be shared, because controllers on both
+//! sides would act on the same machine, or give out the same address: those are refused, by name.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::danger::is_dangerous;
+use crate::graph::{Graph, Tie};
+use crate::inventory::Inventory;
+use crate::mentions::Mentions;
+use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER};
+use crate::plan::Note;
+use crate::reach::is_inside;
+use crate::refusal::{Refusal, some_of};
+use crate::remedy::Remedy;
+use crate::scope::{ClusterName, Scope};
+use crate::selection::{Chosen, Named, Selection};
+use crate::soft::{TEMPLATE, cluster_name_of, is_cluster};
+use crate::{GroupKind, Key, Object};
+
+/// How many objects are named in a note.
+const SHOWN: usize = 5;
+
+/// Removes from a selection what the named Clusters don't need.
+pub(crate) fn restrict(
+    inventory: &Inventory,
+    graph: &Graph,
+    scope: &Scope,
+    selection: &mut Selection,
+    notes: &mut Vec<Note>,
+) {
+    if scope.clusters.is_empty() {
+        return;
+    }
+    let of_name = |name: &ClusterName| inventory.by_key(&name.key());
+    let (there, missing): (Vec<_>, Vec<_>) = scope.clusters.iter().partition(|name| of_name(name).is_some());
+    let named: BTreeSet<usize> = there.into_iter().filter_map(of_name).collect();
+    let all = std::mem::take(&mut selection.chosen);
+    selection.chosen = vec![None; all.len()];
+    let alone = |object: &usize| matches!(all.get(*object), Some(Some(Chosen::Root | Chosen::Labelled)));
+    let mentions = Mentions::of(inventory, (0..all.len()).filter(alone));
+    let (others, claimed) = (BTreeMap::new(), BTreeMap::new());
+    let mut finder = Finder { inventory, graph, scope, named: &named, all: &all, mentions, others, claimed };
+    finder.others = finder.belonging_to_others();
+    finder.claimed = finder.belonging_to_named();
+    let own = finder.below_named(selection);
+    finder.referred(selection);
+
+    let shared = finder.shared(selection, &own);
+    selection.refusals.extend(finder.refusals(selection, &shared, &missing));
+    let stays = |object: &usize| finder.is_chosen(*object) && !selection.has(*object);
+    let stays =
+        (0..all.len()).filter(stays).map(|object| (object, finder.others.get(&object).copied())).collect();
+    let not_named = Named { stays, shared };
+    notes.extend(finder.notes(&not_named));
+    selection.named = not_named;
+}
+
+struct Finder<'a> {
+    inventory: &'a Inventory,
+    graph: &'a Graph,
+    scope: &'a Scope,
+    named: &'a BTreeSet<usize>,
+    /// What would move if no Cluster were named.
+    all: &'a [Option<Chosen>],
+    mentions: Mentions,
+    /// Objects of Clusters that are not named, with their Cluster.
+    others: BTreeMap<usize, usize>,
+    /// Objects that move by themselves and say that they belong to a named Cluster, by Cluster.
+    claimed: BTreeMap<usize, Vec<usize>>,
+}
+
+impl Finder<'_> {
+    fn is(&self, object: usize, test: impl Fn(&Object) -> bool) -> bool {
+        self.inventory.get(object).is_some_and(test)
+    }
+
+    fn is_cluster(&self, object: usize) -> bool {
+        self.is(object, |object| is_cluster(&object.kind.group_kind))
+    }
+
+    fn key(&self, object: usize) -> Option<&Key> {
+        self.inventory.keys().get(object)
+    }
+
+    fn is_chosen(&self, object: usize) -> bool {
+        self.all.get(object).is_some_and(Option::is_some)
+    }
+
+    /// Whether it moves with everything it owns, and is no Cluster.
+    fn is_root(&self, object: usize) -> bool {
+        self.all.get(object) == Some(&Some(Chosen::Root)) && !self.is_cluster(object)
+    }
+
+    /// Whether it moves by itself.
+    fn is_alone(&self, object: usize) -> bool {
+        matches!(self.all.get(object), Some(Some(Chosen::Root | Chosen::Labelled)))
+    }
+
+    /// Whether several Clusters can use one: objects that move by themselves, templates, objects of Kubernetes itself, and pools, if
+    /// that is accepted.
+    fn is_sharable(&self, of: usize) -> bool {
+        let by_itself =
+            matches!(self.all.get(of), Some(Some(Chosen::Root | Chosen::Labelled | Chosen::Needed { .. })));
+        let passive = |kind: &GroupKind| kind.group.is_empty() || kind.kind.ends_with(TEMPLATE);
+        self.is(of, |object| {
+            let kind = &object.kind.group_kind;
+            !is_cluster(kind) && !is_dangerous(kind) && (by_itself || passive(kind) || self.is_pool(of))
+        })
+    }
+
+    /// Plugins' ties count only inside one namespace; `beyond.rs` judges the others.
+    fn holds(&self, owner: usize, dependent: usize, tie: Tie) -> bool {
+        let keys = self.key(owner).zip(self.key(dependent));
+        tie != Tie::Plugin || keys.is_some_and(|(owner, dependent)| is_inside(self.scope, owner, dependent))
+    }
+
+    fn owners(&self, object: usize) -> impl Iterator<Item = usize> {
+        self.graph
+            .owners(object)
+            .filter(move |(owner, tie)| self.holds(*owner, object, *tie))
+            .map(|(owner, _)| owner)
+    }
+
+    fn dependents(&self, object: usize) -> impl Iterator<Item = usize> {
+        let ties = self
+            .graph
+            .dependents(object)
+            .filter(move |(dependent, tie)| self.holds(object, *dependent, *tie));
+        ties.map(|(dependent, _)| dependent)
+    }
+
+    /// Objects that move by themselves and say that they belong to a named Cluster, by Cluster.
+    fn belonging_to_named(&self) -> BTreeMap<usize, Vec<usize>> {
+        let mut claimed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, object) in
+            self.inventory.objects().iter().enumerate().filter(|(at, _)| self.is_alone(*at))
+        {
+            let cluster = self.claims(index, object).filter(|cluster| self.named.contains(cluster));
+            if let Some(cluster) = cluster {
+                claimed.entry(cluster).or_default().push(index);
+            }
+        }
+        claimed
+    }
+
+    /// Objects below a Cluster that is not named, or that say they belong to one. What a root owns doesn't count: a pool has
+    /// addresses of many Clusters, and each belongs to one.
+    fn belonging_to_others(&self) -> BTreeMap<usize, usize> {
+        let mut others = BTreeMap::new();
+        let mut queue = VecDeque::new();
+        for (index, object) in self.inventory.objects().iter().enumerate() {
+            let cluster =
+                if is_cluster(&object.kind.group_kind) { Some(index) } else { self.claims(index, object) };
+            let cluster =
+                cluster.filter(|cluster| self.inventory.counts(index) && !self.named.contains(cluster));
+            queue.extend(cluster.map(|cluster| (index, cluster)));
+        }
+        while let Some((object, cluster)) = queue.pop_front() {
+            if self.named.contains(&object) || others.contains_key(&object) {
+                continue;
+            }
+            others.insert(object, cluster);
+            if !self.is_root(object) {
+                queue.extend(self.dependents(object).map(|dependent| (dependent, cluster)));
+            }
+        }
+        others
+    }
+
+    /// The Cluster that an object says it belongs to.
+    fn claims(&self, index: usize, object: &Object) -> Option<usize> {
+        let asked = object.kind.group_kind.group == GROUP_CLUSTER || self.is_alone(index);
+        let claimed = if asked { cluster_name_of(object) } else { None };
+        let namespace = object.meta.namespace.as_deref().filter(|_| object.kind.namespaced)?;
+        let name = claimed.as_ref().or_else(|| object.meta.labels.get(LABEL_CLUSTER))?;
+        self.inventory.by_key(&ClusterName::new(namespace, name).key())
+    }
+
+    /// The named Clusters, with everything below them. A root that others use too is not entered: what is below it may be theirs.
+    fn below_named(&self, selection: &mut Selection) -> BTreeSet<usize> {
+        let mut own = BTreeSet::new();
+        let mut queue = VecDeque::new();
+        for &cluster in self.named.iter().filter(|cluster| self.is_chosen(**cluster)) {
+            selection.choose(cluster, Chosen::Root);
+            own.insert(cluster);
+            let dependents =
+                self.dependents(cluster).chain(self.claimed.get(&cluster).into_iter().flatten().copied());
+            queue.extend(dependents.map(|dependent| (cluster, dependent)));
+        }
+        while let Some((cluster, object)) = queue.pop_front() {
+            selection.visits += 1;
+            let theirs =
+                self.others.contains_key(&object) && self.is_root(object) && self.is_sharable(object);
+            let enter = self.is_chosen(object) && !self.is_cluster(object);
+            if !enter || !selection.choose(object, Chosen::Below { root: cluster }) || theirs {
+                continue;
+            }
+            own.insert(object);
+            queue.extend(self.dependents(object).map(|dependent| (cluster, dependent)));
+        }
+        own
+    }
+
+    /// What the selection refers to, directly or not, and what that takes along.
+    fn referred(&self, selection: &mut Selection) {
+        let mut queue: VecDeque<usize> = selection.iter().collect();
+        let mut entered = BTreeSet::new();
+        while let Some(object) = queue.pop_front() {
+            for (need, what) in selection.needs.get(&object).cloned().unwrap_or_default() {
+                let inside = self.holds(object, what, Tie::Plugin);
+                if inside && self.may_enter(what) && selection.choose(what, Chosen::Needed { need }) {
+                    queue.push_back(what);
+                }
+            }
+            for what in self.owners(object).chain(self.mentions.named(object)) {
+                selection.visits += 1;
+                if self.may_enter(what) && selection.choose(what, Chosen::Referred { by: object }) {
+                    queue.push_back(what);
+                }
+            }
+            let root = match selection.why(object) {
+                Some(Chosen::Referred { .. } | Chosen::Below { .. }) if self.is_root(object) => object,
+                Some(Chosen::Below { root }) if !self.named.contains(root) => *root,
+                _ => continue,
+            };
+            if !entered.insert(object) {
+                continue;
+            }
+            for dependent in self.dependents(object) {
+                selection.visits += 1;
+                let template =
+                    || self.is(dependent, |object| object.kind.group_kind.kind.ends_with(TEMPLATE));
+                let others = self.others.contains_key(&dependent) && !template();
+                let enter = self.is_chosen(dependent) && !self.is_cluster(dependent) && !others;
+                if enter && selection.choose(dependent, Chosen::Below { root }) {
+                    queue.push_back(dependent);
+                }
+            }
+        }
+    }
+
+    fn may_enter(&self, object: usize) -> bool {
+        let theirs = self.others.contains_key(&object);
+        self.is_chosen(object) && !self.is_cluster(object) && (!theirs || self.is_sharable(object))
+    }
+
+    /// Objects that something staying uses too, and what uses them; with everything tied to them that isn't a named Cluster's own.
+    fn shared(&self, selection: &Selection, own: &BTreeSet<usize>) -> BTreeMap<usize, usize> {
+        let stays = |object: &usize| self.inventory.counts(*object) && !selection.has(*object);
+        let mut shared = BTreeMap::new();
+        let mut queue = VecDeque::new();
+        for object in selection.iter().filter(|object| !self.named.contains(object)) {
+            let theirs = self.others.get(&object).copied();
+            let used = || self.dependents(object).chain(self.mentions.naming(object)).find(|by| stays(by));
+            let by = theirs.or_else(|| if own.contains(&object) { None } else { used() });
+            queue.extend(by.map(|by| (object, self.others.get(&by).copied().unwrap_or(by))));
+        }
+        while let Some((object, by)) = queue.pop_front() {
+            if shared.contains_key(&object) {
+                continue;
+            }
+            shared.insert(object, by);
+            if own.contains(&object) {
+                continue;
+            }
+            let together = self.owners(object).chain(self.dependents(object));
+            let together = together.filter(|other| selection.has(*other) && !own.contains(other));
+            queue.extend(together.map(|other| (other, by)));
+        }
+        shared
+    }
+
+    /// Shared objects that can't be on both sides, and named Clusters that don't exist, unless none of them does.
+    fn refusals(
+        &self,
+        selection: &Selection,
+        shared_objects: &BTreeMap<usize, usize>,
+        missing: &[&ClusterName],
+    ) -> Vec<Refusal> {
+        let mut by_user: BTreeMap<(&Key, &GroupKind), Vec<&Key>> = BTreeMap::new();
+        let on_both_sides = self.global_hierarchies(selection);
+        for (&object, &by) in shared_objects {
+            if self.is_sharable(object) || on_both_sides.contains(&object) {
+                continue;
+            }
+            if let Some((key, by)) = self.key(object).zip(self.key(by)) {
+                by_user.entry((by, &key.group_kind)).or_default().push(key);
+            }
+        }
+        let shared = by_user.into_iter().filter_map(|((by, _), keys)| {
+            let first = (*keys.first()?).clone();
+            let message = format!("{} would move, but {by}, which stays, uses it too", some_of(&keys, SHOWN));
+            let remedy = if is_cluster(&by.group_kind) {
+                Remedy::NameCluster { cluster: by.clone() }
+            } else {
+                "remove the reference between them".into()
+            };
+            Some(
+                Refusal::source("shared-with-what-stays", first, message, remedy)
+                    .and(keys.into_iter().skip(1).cloned()),
+            )
+        });
+        // If none of them exists, there is nothing to move.
+        let missing = missing.iter().filter(|_| !self.named.is_empty() && selection.iter().next().is_some());
+        let missing = missing.map(|name| {
+            let key = name.key();
+            Refusal::source(
+                "cluster-missing",
+                key.clone(),
+                format!("there is no {key}"),
+                self.clusters_there(),
+            )
+        });
+        shared.chain(self.pools_on_both_sides(shared_objects)).chain(missing).collect()
+    }
+
+    /// Cluster-scoped objects and what is below those that are roots: `fate.rs` always keeps them.
+    fn global_hierarchies(&self, selection: &Selection) -> BTreeSet<usize> {
+        let global = |object: &usize| self.is(*object, |object| !object.kind.namespaced);
+        let mut found: BTreeSet<usize> = selection.iter().filter(global).collect();
+        let mut queue: VecDeque<usize> = found.iter().copied().filter(|root| self.is_root(*root)).collect();
+        while let Some(owner) = queue.pop_front() {
+            for dependent in
+                self.dependents(owner).filter(|one| selection.has(*one) && !self.is_cluster(*one))
+            {
+                if found.insert(dependent) {
+                    queue.push_back(dependent);
+                }
+            }
+        }
+        found
+    }
+
+    /// Pools that would give out the same addresses on both sides: neither side knows what the other gave out, and an address
+    /// whose object moves is free in the source.
+    fn pools_on_both_sides(&self, shared: &BTreeMap<usize, usize>) -> Vec<Refusal> {
+        let pools = shared.iter().filter(|(pool, _)| self.is_pool(**pool));
+        let refused = pools.filter_map(|(&pool, &by)| {
+            let (key, by) = (self.key(pool)?, self.key(by)?);
+            if self.scope.accept_shared.contains(&key.group_kind) {
+                return None;
+            }
+            let message = format!(
+                "would give out addresses on both sides, and can give the same one twice: {by}, which stays, uses it too"
+            );
+            let mut refusal = Refusal::source("pool-shared", key.clone(), message, Remedy::AcceptShared { kind: key.group_kind.clone() });
+            if is_cluster(&by.group_kind) {
+                refusal.remedies.insert(0, Remedy::NameCluster { cluster: by.clone() });
+            }
+            Some(refusal)
+        });
+        refused.collect()
+    }
+
+    fn is_pool(&self, object: usize) -> bool {
+        let of_ipam = |object: usize, ends: &str| {
+            self.is(object, |object| {
+                let kind = &object.kind.group_kind;
+                kind.group.starts_with("ipam.") && kind.kind.ends_with(ends)
+            })
+        };
+        of_ipam(object, "Pool") || self.dependents(object).any(|address| of_ipam(address, "IPAddress"))
+    }
+
+    fn clusters_there(&self) -> String {
+        let there: Vec<&Key> =
+            self.inventory.keys().iter().filter(|key| is_cluster(&key.group_kind)).collect();
+        format!("name Clusters that exist: there are {}", some_of(&there, SHOWN))
+    }
+
+    fn notes(&self, named: &Named) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let alone = |(object, cluster): (&usize, &Option<usize>)| {
+            self.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none())
+        };
+        let alone: Vec<&Key> = named.stays.iter().filter_map(alone).collect();
+        if !alone.is_empty() {
+            notes.push(Note {
+                code: "not-referred",
+                object: None,
+                message: format!(
+                    "the named Clusters refer to none of these, which stay: {}",
+                    some_of(&alone, SHOWN)
+                ),
+            });
+        }
+        notes
+    }
+}

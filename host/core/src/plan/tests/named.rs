@@ -1,0 +1,388 @@
+//! Clusters that are named: what they take along, what they share with what stays.
+
+use std::collections::BTreeSet;
+
+use expect_test::expect;
+
+use crate::collateral::{Bystander, collateral};
+use crate::plan::Plan;
+use crate::refusal::Refusal;
+use crate::testing::{Case, render};
+
+/// Two Clusters of one class, with a pool, a set and an identity that both use, and things of their own.
+const TWO: &str = "
+    ClusterClass ns/quick
+    InfraClusterTemplate ns/quick < ClusterClass ns/quick
+    Cluster ns/a ! class=quick
+    Machine ns/ma < Cluster ns/a ! of=a
+    InfraMachine ns/ma < Machine ns/ma ! of=a
+    Claim ns/ma < InfraMachine ns/ma
+    IPAddress ns/ma < Claim ns/ma, Pool ns/pool
+    Secret ns/a-ca
+    Secret ns/a-user < Machine ns/ma
+    Cluster ns/b ! class=quick
+    Machine ns/mb < Cluster ns/b ! of=b
+    InfraMachine ns/mb < Machine ns/mb ! of=b
+    Claim ns/mb < InfraMachine ns/mb
+    IPAddress ns/mb < Claim ns/mb, Pool ns/pool
+    Secret ns/b-ca
+    Pool ns/pool
+    Pool ns/spare
+    ClusterResourceSet ns/crs
+    ConfigMap ns/cni < ClusterResourceSet ns/crs
+    ClusterResourceSetBinding ns/a < ClusterResourceSet ns/crs ! cluster=a
+    ClusterResourceSetBinding ns/b < ClusterResourceSet ns/crs ! cluster=b
+    Identity spare
+    Secret ns/alone";
+
+fn keys(plan: &Plan) -> BTreeSet<String> {
+    plan.steps.iter().map(|step| step.key.to_string()).collect()
+}
+
+/// What a plan would delete from the source must not be anybody's who stays.
+fn collected(case: &Case) -> Vec<String> {
+    let objects = case.inventory.objects().iter();
+    let all: Vec<Bystander> =
+        objects.map(|object| Bystander { kind: object.kind.clone(), meta: object.meta.clone() }).collect();
+    let refusals = collateral(&case.plan(), &case.scope, &case.relations, &all);
+    refusals.into_iter().map(|refusal| refusal.message).collect()
+}
+
+#[test]
+fn a_named_cluster_takes_along_what_it_needs_and_what_others_use_too_is_kept() {
+    let case = Case::new(TWO).clusters(&["ns/a"]).accept_shared("Pool");
+    case.check(expect![[r#"
+        keep ClusterResourceSet ns/crs (ClusterResourceSetBinding ns/a refers to it; Cluster ns/b stays and uses it too)
+        keep ClusterClass ns/quick (Cluster ns/a refers to it; ClusterClass ns/quick is used by Cluster ns/b, which stays)
+        keep Pool ns/pool (IPAddress ns/ma refers to it; Cluster ns/b stays and uses it too)
+        keep ConfigMap ns/cni (belongs to ClusterResourceSet ns/crs; Cluster ns/b stays and uses it too) after ClusterResourceSet ns/crs
+        move Cluster ns/a (moves with everything it owns) after ClusterClass ns/quick
+        keep InfraClusterTemplate ns/quick (belongs to ClusterClass ns/quick; ClusterClass ns/quick is used by Cluster ns/b, which stays) after ClusterClass ns/quick
+        move Secret ns/a-ca (belongs to Cluster ns/a) after Cluster ns/a
+        move ClusterResourceSetBinding ns/a (belongs to Cluster ns/a) after ClusterResourceSet ns/crs, Cluster ns/a
+        move Machine ns/ma (belongs to Cluster ns/a) after Cluster ns/a
+        move Secret ns/a-user (belongs to Cluster ns/a) after Machine ns/ma
+        move InfraMachine ns/ma (belongs to Cluster ns/a) after Machine ns/ma
+        move Claim ns/ma (belongs to Cluster ns/a) after InfraMachine ns/ma
+        move IPAddress ns/ma (belongs to Cluster ns/a) after Pool ns/pool, Claim ns/ma
+        stay Secret ns/alone: not linked with any Cluster
+        stay Secret ns/b-ca: belongs to Cluster ns/b, which is not named
+        stay ClusterResourceSetBinding ns/b: belongs to Cluster ns/b, which is not named
+        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Machine ns/mb: belongs to Cluster ns/b, which is not named
+        stay Claim ns/mb: belongs to Cluster ns/b, which is not named
+        stay Identity spare: neither named nor referred to by the named Clusters
+        stay InfraMachine ns/mb: belongs to Cluster ns/b, which is not named
+        stay IPAddress ns/mb: belongs to Cluster ns/b, which is not named
+        stay Pool ns/spare: neither named nor referred to by the named Clusters
+        note not-referred: the named Clusters refer to none of these, which stay: Identity spare and Pool ns/spare
+    "#]]);
+    assert_eq!(collected(&case), [""; 0]);
+}
+
+/// What one side gave out is free for the other.
+#[test]
+fn a_pool_that_clusters_on_both_sides_would_use_is_refused_unless_that_is_accepted() {
+    let refusals = |case: Case| {
+        let refusals = case.clusters(&["ns/a"]).plan().refusals;
+        let words = |refusal: Refusal| format!("{} {}", refusal.code, refusal.object.unwrap());
+        refusals.into_iter().map(words).collect::<Vec<_>>()
+    };
+    assert_eq!(refusals(Case::new(TWO)), ["pool-shared Pool ns/pool"]);
+    assert_eq!(refusals(Case::new(TWO).accept_shared("Pool")), [""; 0]);
+    let both = Case::new(TWO).clusters(&["ns/a", "ns/b"]).plan();
+    assert_eq!(both.refusals, []);
+    // Known by its addresses, if not by its kind; and also if only the other Cluster has addresses.
+    let owned =
+        "Cluster ns/a\nCluster ns/b\nInfraCluster ns/a < Cluster ns/a ! ref=External/e\nExternal ns/e ! move
+        Claim ns/b < Cluster ns/b\nIPAddress ns/b < Claim ns/b, External ns/e";
+    assert_eq!(refusals(Case::new(owned)), ["pool-shared External ns/e"]);
+}
+
+#[test]
+fn all_clusters_named_is_all_of_them_with_what_they_refer_to() {
+    let case = Case::new(TWO).clusters(&["ns/a", "ns/b"]);
+    let (named, all) = (case.plan(), Case::new(TWO).plan());
+    let not_referred: Vec<_> = keys(&all).difference(&keys(&named)).cloned().collect();
+    assert_eq!(not_referred, ["Identity spare", "Pool ns/spare"]);
+    assert_eq!(named.kept().count(), 0, "{}", render(&named));
+    assert_eq!((collected(&case).len(), named.refusals.len()), (0, 0));
+    // One after another is all at once.
+    let one_by_one: BTreeSet<String> =
+        ["ns/a", "ns/b"].iter().flat_map(|name| keys(&Case::new(TWO).clusters(&[name]).plan())).collect();
+    assert_eq!(one_by_one, keys(&named));
+}
+
+#[test]
+fn what_bodies_name_comes_along() {
+    let text = "
+        Cluster ns/a
+        InfraCluster ns/a < Cluster ns/a ! ref=Identity/id text=creds
+        Cluster ns/b
+        InfraCluster ns/b < Cluster ns/b ! ref=Pool/ours text=common
+        InfraMachine ns/a < Cluster ns/a ! ref=Pool/mine text=common
+        Identity id
+        Secret provider-system/id < Identity id
+        Secret ns/creds ! move
+        Secret ns/common ! move
+        Secret ns/other ! move
+        Pool ns/mine
+        Pool ns/ours";
+    Case::new(text).clusters(&["ns/a"]).check(expect![[r#"
+        keep Secret ns/common (InfraMachine ns/a refers to it; Cluster ns/b stays and uses it too)
+        move Secret ns/creds (InfraCluster ns/a refers to it)
+        move Cluster ns/a (moves with everything it owns)
+        keep Identity id (InfraCluster ns/a refers to it; cluster-scoped)
+        move Pool ns/mine (InfraMachine ns/a refers to it)
+        keep Secret provider-system/id (belongs to Identity id; belongs to Identity id, which is cluster-scoped) after Identity id
+        move InfraCluster ns/a (belongs to Cluster ns/a) after Cluster ns/a
+        move InfraMachine ns/a (belongs to Cluster ns/a) after Cluster ns/a
+        stay Secret ns/other: neither named nor referred to by the named Clusters
+        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay InfraCluster ns/b: belongs to Cluster ns/b, which is not named
+        stay Pool ns/ours: neither named nor referred to by the named Clusters
+        note not-referred: the named Clusters refer to none of these, which stay: Secret ns/other and Pool ns/ours
+    "#]]);
+}
+
+/// Who may create Machines may write what they like into their references.
+#[test]
+fn what_says_that_it_is_another_clusters_is_not_taken_along_unnamed() {
+    let case = |text: &str| Case::new(text).clusters(&["ns/a"]);
+    for (text, label) in [
+        // Its only owner is another Cluster's, but it says whose it is.
+        ("Machine ns/mb < Machine ns/ma ! of=b", "label"),
+        ("Machine ns/mb < Machine ns/ma ! cluster=b", "spec"),
+        ("Machine ns/mb < Machine ns/ma, Cluster ns/b", "owners"),
+        ("Host ns/mb < Machine ns/ma ! of=b", "a provider's"),
+    ] {
+        let text = format!(
+            "Cluster ns/a\nCluster ns/b\nMachine ns/ma < Cluster ns/a\n{text}\nInfraMachine ns/mb < {}",
+            text.split(" < ").next().unwrap()
+        );
+        let plan = case(&text).plan();
+        let codes: Vec<_> = plan.refusals.iter().map(|refusal| refusal.code).collect();
+        assert!(
+            codes.iter().all(|code| *code == "shared-with-what-stays") && !codes.is_empty(),
+            "{label}: {}",
+            render(&plan)
+        );
+        assert!(plan.moved().all(|step| step.key.name != "mb"), "{label}: {}", render(&plan));
+        let with_both = Case::new(&text).clusters(&["ns/a", "ns/b"]).plan();
+        assert_eq!(with_both.refusals, [], "{label}");
+    }
+    case("Cluster ns/a\nCluster ns/b\nMachine ns/mb < Cluster ns/a ! of=b").check(expect![[r#"
+        move Cluster ns/a (moves with everything it owns)
+        keep Machine ns/mb (belongs to Cluster ns/a; Cluster ns/b stays and uses it too) after Cluster ns/a
+        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        refuse shared-with-what-stays: Machine ns/mb would move, but Cluster ns/b, which stays, uses it too
+          -> {"remedy":"name-cluster","cluster":{"group":"cluster.x-k8s.io","kind":"Cluster","namespace":"ns","name":"b"}}
+    "#]]);
+}
+
+#[test]
+fn what_two_clusters_own_is_copied_and_kept() {
+    let case = Case::new(
+        "Cluster ns/a
+         Cluster ns/b
+         Machine ns/ma < Cluster ns/a
+         InfraMachineTemplate ns/shared < Cluster ns/a, Cluster ns/b
+         Secret ns/creds < Cluster ns/b, Machine ns/ma
+         Pool ns/pool < Cluster ns/a, Cluster ns/b
+         Claim ns/b < Machine ns/mb
+         Machine ns/mb < Cluster ns/b
+         IPAddress ns/b < Claim ns/b, Pool ns/pool",
+    )
+    .clusters(&["ns/a"])
+    .accept_shared("Pool");
+    case.check(expect![[r#"
+        move Cluster ns/a (moves with everything it owns)
+        move Machine ns/ma (belongs to Cluster ns/a) after Cluster ns/a
+        keep InfraMachineTemplate ns/shared (belongs to Cluster ns/a; Cluster ns/b stays and uses it too) after Cluster ns/a without Cluster b
+        keep Pool ns/pool (belongs to Cluster ns/a; Cluster ns/b stays and uses it too) after Cluster ns/a without Cluster b
+        keep Secret ns/creds (belongs to Cluster ns/a; Cluster ns/b stays and uses it too) after Machine ns/ma without Cluster b
+        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Machine ns/mb: belongs to Cluster ns/b, which is not named
+        stay Claim ns/b: belongs to Cluster ns/b, which is not named
+        stay IPAddress ns/b: belongs to Cluster ns/b, which is not named
+        note owner-dropped Secret ns/creds: copied without its owner Cluster ns/b, which does not move
+        note owner-dropped InfraMachineTemplate ns/shared: copied without its owner Cluster ns/b, which does not move
+        note owner-dropped Pool ns/pool: copied without its owner Cluster ns/b, which does not move
+    "#]]);
+    assert_eq!(collected(&case), [""; 0]);
+}
+
+#[test]
+fn what_dies_with_its_owner_is_named_although_it_is_another_clusters() {
+    let case = Case::new(
+        "Cluster ns/a
+         Cluster ns/b
+         Secret ns/b-proxy < Cluster ns/a ! of=b
+         Hosted ns/h < Cluster ns/a
+         Cluster ns/c < Hosted ns/h",
+    )
+    .clusters(&["ns/a"]);
+    assert_eq!(
+        collected(&case),
+        [
+            "Secret ns/b-proxy (below Cluster a) would stay, and be garbage-collected in the source when what owns it is deleted",
+            "Cluster ns/c (below Hosted h) would stay, and be garbage-collected in the source when what owns it is deleted",
+        ]
+    );
+}
+
+#[test]
+fn classes_that_share_a_template_come_together() {
+    Case::new(
+        "Cluster ns/a ! class=one
+         Cluster ns/b ! class=two
+         ClusterClass ns/one
+         ClusterClass ns/two
+         ClusterClass ns/three
+         InfraClusterTemplate ns/t < ClusterClass ns/one, ClusterClass ns/two",
+    )
+    .clusters(&["ns/a"])
+    .check(expect![[r#"
+        keep ClusterClass ns/one (Cluster ns/a refers to it; Cluster ns/b stays and uses it too)
+        keep ClusterClass ns/two (InfraClusterTemplate ns/t refers to it; ClusterClass ns/two is used by Cluster ns/b, which stays)
+        move Cluster ns/a (moves with everything it owns) after ClusterClass ns/one
+        keep InfraClusterTemplate ns/t (belongs to ClusterClass ns/one; ClusterClass ns/two is used by Cluster ns/b, which stays) after ClusterClass ns/one, ClusterClass ns/two
+        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay ClusterClass ns/three: neither named nor referred to by the named Clusters
+        note not-referred: the named Clusters refer to none of these, which stay: ClusterClass ns/three
+    "#]]);
+}
+
+#[test]
+fn a_cluster_that_is_not_there_is_refused_beside_one_that_is() {
+    let text = "Cluster ns/a\nCluster ns/b\nCluster other/c";
+    Case::new(text).clusters(&["ns/a", "ns/c"]).check(expect![[r#"
+        move Cluster ns/a (moves with everything it owns)
+        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Cluster other/c: neither named nor referred to by the named Clusters
+        refuse cluster-missing: there is no Cluster ns/c
+          -> name Clusters that exist: there are Cluster ns/a, Cluster ns/b and Cluster other/c
+    "#]]);
+    // Where none is there, there is nothing to move.
+    let plan = Case::new(text).clusters(&["ns/c"]).plan();
+    assert!(plan.is_empty() && plan.refusals.is_empty(), "{}", render(&plan));
+}
+
+#[test]
+fn what_a_plugin_links_or_needs_follows_its_cluster() {
+    Case::new(
+        "Cluster ns/a
+         Cluster ns/b
+         Machine ns/ma < Cluster ns/a
+         Machine ns/mb < Cluster ns/b
+         Host ns/ha
+         Host ns/hb
+         Host ns/free
+         Secret ns/bmc-a
+         Secret ns/bmc-both",
+    )
+    .link("Host ns/ha", "Machine ns/ma")
+    .link("Host ns/hb", "Machine ns/mb")
+    .need("Host ns/ha", "Secret ns/bmc-a")
+    .need("Host ns/ha", "Secret ns/bmc-both")
+    .need("Host ns/hb", "Secret ns/bmc-both")
+    .clusters(&["ns/a"])
+    .check(expect![[r#"
+        move Secret ns/bmc-a (Host ns/ha needs it, says plugin p)
+        keep Secret ns/bmc-both (Host ns/ha needs it, says plugin p; Host ns/hb stays and needs it too)
+        move Cluster ns/a (moves with everything it owns)
+        move Machine ns/ma (belongs to Cluster ns/a) after Cluster ns/a
+        move Host ns/ha (belongs to Cluster ns/a) after Machine ns/ma
+        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Machine ns/mb: belongs to Cluster ns/b, which is not named
+        stay Host ns/free: nothing that moves owns it
+        stay Host ns/hb: belongs to Cluster ns/b, which is not named
+    "#]]);
+}
+
+#[test]
+fn an_owner_that_moves_by_itself_comes_along_and_one_of_another_cluster_is_refused() {
+    Case::new(
+        "Cluster ns/a < External ns/e
+         External ns/e
+         Cluster ns/b
+         Hosted ns/h < Cluster ns/b
+         Cluster ns/c < Hosted ns/h",
+    )
+    .clusters(&["ns/a", "ns/c"])
+    .check(expect![[r#"
+        move Cluster ns/c (moves with everything it owns) without Hosted h
+        move External ns/e (Cluster ns/a refers to it)
+        move Cluster ns/a (moves with everything it owns) after External ns/e
+        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Hosted ns/h: belongs to Cluster ns/b, which is not named
+        refuse owner-outside: Cluster ns/c would move, but nothing that owns it does: it is owned by Hosted ns/h, owned by Cluster ns/b (neither named nor referred to by the named Clusters)
+          -> let its owner move too (`kubectl label -n ns hosted.infrastructure.cluster.x-k8s.io h clusterctl.cluster.x-k8s.io/move=`) | {"remedy":"drop-owners","kinds":[{"group":"infrastructure.cluster.x-k8s.io","kind":"Hosted"}]}
+    "#]]);
+}
+
+#[test]
+fn a_namespace_that_only_has_what_is_referred_to_does_not_move() {
+    let plan = Case::new(
+        "Cluster ns/a ! class=classes/quick
+         ClusterClass classes/quick
+         InfraClusterTemplate classes/quick < ClusterClass classes/quick
+         Cluster other/b ! class=classes/quick",
+    )
+    .clusters(&["ns/a"])
+    .plan();
+    assert_eq!(plan.moving, ["ns".to_owned()].into());
+    assert_eq!(plan.kept().map(|step| step.key.name.as_str()).collect::<Vec<_>>(), ["quick", "quick"]);
+}
+
+/// Hosts belong to Clusters by label alone where no plugin says more.
+#[test]
+fn what_moves_by_itself_and_says_whose_it_is_goes_with_its_cluster() {
+    let case = Case::new(
+        "Cluster ns/a
+         Cluster ns/b
+         Pool ns/a ! of=a
+         Secret ns/a < Pool ns/a
+         Pool ns/data ! cluster=a
+         Pool ns/b ! of=b
+         Pool ns/free
+         Secret ns/labelled ! of=a move
+         Secret ns/only-labelled ! of=a",
+    );
+    case.clusters(&["ns/a"]).check(expect![[r#"
+        move Secret ns/labelled (belongs to Cluster ns/a)
+        move Cluster ns/a (moves with everything it owns)
+        move Pool ns/a (belongs to Cluster ns/a)
+        move Pool ns/data (belongs to Cluster ns/a)
+        move Secret ns/a (belongs to Cluster ns/a) after Pool ns/a
+        stay Secret ns/only-labelled: not linked with any Cluster
+        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Pool ns/b: belongs to Cluster ns/b, which is not named
+        stay Pool ns/free: neither named nor referred to by the named Clusters
+        note not-referred: the named Clusters refer to none of these, which stay: Pool ns/free
+    "#]]);
+}
+
+/// An address of a pool for all namespaces stays where it was given out when its Cluster moves; the next Cluster must not be
+/// refused because of it.
+#[test]
+fn what_is_below_a_cluster_scoped_root_is_on_both_sides_anyway() {
+    let case = Case::new(
+        "Identity pool
+         Cluster ns/b
+         InfraCluster ns/b < Cluster ns/b ! ref=Identity/pool
+         IPAddress ns/of-a < Identity pool
+         Cluster other/c
+         InfraCluster other/c < Cluster other/c ! ref=Identity/pool",
+    )
+    .clusters(&["ns/b"])
+    .accept_shared("Identity");
+    case.check(expect![[r#"
+        move Cluster ns/b (moves with everything it owns)
+        keep Identity pool (InfraCluster ns/b refers to it; cluster-scoped)
+        move InfraCluster ns/b (belongs to Cluster ns/b) after Cluster ns/b
+        keep IPAddress ns/of-a (belongs to Identity pool; belongs to Identity pool, which is cluster-scoped) after Identity pool
+        stay Cluster other/c: neither named nor referred to by the named Clusters
+        stay InfraCluster other/c: belongs to Cluster other/c, which is not named
+    "#]]);
+}
