@@ -1,7 +1,8 @@
 //! From a kubeconfig to connections.
 //!
 //! The rules are kubectl's: an explicit file, else the files of `KUBECONFIG` that exist, else
-//! `~/.kube/config`, else the service account of the pod we run in.
+//! `~/.kube/config`, else the service account of the pod we run in. A kubeconfig from a Secret has rules of its own
+//! (`inline.rs`).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,13 +15,14 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
+use pivot_core::Object;
 use tokio::runtime::Handle;
 use tower::{BoxError, ServiceBuilder};
 
 use super::caught::{Unsendable, sendable};
 use super::error::ConnectError;
 use super::kubeconfig::{self, Loaded};
-use super::{KubePlace, certificate, transport::chain};
+use super::{KubePlace, certificate, inline, transport::chain};
 
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -48,13 +50,31 @@ pub struct ConnectOptions {
 
 impl KubePlace {
     /// Finds the server and the credentials, and checks what can be checked without a request.
-    pub async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
-        let ConnectOptions { kubeconfig, context, cluster, user, impersonate, impersonate_groups, label } =
+    pub async fn connect(mut options: ConnectOptions) -> Result<Self, ConnectError> {
+        let kubeconfig = options.kubeconfig.take();
+        Self::connect_with(options, || kubeconfig::load(kubeconfig)).await
+    }
+
+    /// The same by the kubeconfig in an entry of a Secret's data. Only a kubeconfig that contains all that it needs is accepted:
+    /// no file, no program, no other user, no proxy, and a server whose certificate is checked.
+    pub async fn connect_by_secret(
+        secret: Object,
+        entry: &'static str,
+        options: ConnectOptions,
+    ) -> Result<Self, ConnectError> {
+        Self::connect_with(options, move || inline::load(&secret, entry).map(Some)).await
+    }
+
+    async fn connect_with(
+        options: ConnectOptions,
+        load: impl FnOnce() -> Result<Option<Loaded>, ConnectError> + Send + 'static,
+    ) -> Result<Self, ConnectError> {
+        let ConnectOptions { kubeconfig: _, context, cluster, user, impersonate, impersonate_groups, label } =
             options;
         let chosen = KubeConfigOptions { context, cluster, user };
         // This reads files, including those that the kubeconfig names: not on a thread that other tasks need.
         let configure = move || {
-            let (file, context, config) = match kubeconfig::load(kubeconfig)? {
+            let (file, context, config) = match load()? {
                 Some(loaded) => Handle::current().block_on(resolve(loaded, chosen))?,
                 None => in_cluster()?,
             };

@@ -45,49 +45,66 @@ pub(super) fn load(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectE
 fn read(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
     let (mut merged, mut expansion) = (Kubeconfig::default(), Expansion::default());
     for path in paths {
-        let text = look(path, &mut expansion)?;
-        let next = Kubeconfig::from_yaml(&text).and_then(|mut next| {
-            if let Some(folder) = path.parent() {
-                files(&mut next).for_each(|file| absolute(folder, file));
-            }
-            merged.merge(next)
-        });
-        merged = next.map_err(|error| {
-            let (reason, source): (_, Option<BoxError>) = match error {
-                // The parser's own text quotes lines of the file, including keys and tokens.
-                KubeconfigError::Parse(error) => match error.location() {
-                    Some(at) => {
-                        let (line, column) = (at.line(), at.column());
-                        (format!("not readable as YAML at line {line}, column {column}"), None)
-                    }
-                    None => ("not readable as YAML".to_owned(), None),
-                },
-                other => (other.to_string(), Some(other.into())),
-            };
-            ConnectError::Kubeconfig { file: path.display().to_string(), reason, source }
-        })?;
+        let refused = |Why { reason, source }| ConnectError::Kubeconfig {
+            file: path.display().to_string(),
+            reason,
+            source,
+        };
+        let mut next = parsed(look(path).map_err(refused)?, &mut expansion).map_err(refused)?;
+        if let Some(folder) = path.parent() {
+            files(&mut next).for_each(|file| absolute(folder, file));
+        }
+        merged = merged.merge(next).map_err(|error| refused(why(error)))?;
     }
     Ok(Loaded { file: names(paths), kubeconfig: merged })
 }
 
-/// Reads a file's text. Refuses one that can't be read to its end, or can't be expanded.
-fn look(path: &Path, expansion: &mut Expansion) -> Result<String, ConnectError> {
-    let refused =
-        |reason, source| ConnectError::Kubeconfig { file: path.display().to_string(), reason, source };
-    let content = regular::read(path).map_err(|error| {
+/// Why a text is no kubeconfig.
+pub(super) struct Why {
+    pub(super) reason: String,
+    source: Option<BoxError>,
+}
+
+impl From<&str> for Why {
+    fn from(reason: &str) -> Self {
+        Self { reason: reason.to_owned(), source: None }
+    }
+}
+
+fn why(error: KubeconfigError) -> Why {
+    match error {
+        // The parser's own text quotes lines of the file, including keys and tokens.
+        KubeconfigError::Parse(error) => match error.location() {
+            Some(at) => {
+                let reason = format!("not readable as YAML at line {}, column {}", at.line(), at.column());
+                Why { reason, source: None }
+            }
+            None => "not readable as YAML".into(),
+        },
+        other => Why { reason: other.to_string(), source: Some(other.into()) },
+    }
+}
+
+/// Parses a kubeconfig. Refuses one that can't be expanded.
+pub(super) fn parsed(content: Vec<u8>, expansion: &mut Expansion) -> Result<Kubeconfig, Why> {
+    let text = text(content).ok_or("not UTF-8")?;
+    match expansion.take(&text) {
+        // Invalid YAML is reported by the parser.
+        Ok(()) | Err(Refused::Malformed(..)) => Kubeconfig::from_yaml(&text).map_err(why),
+        Err(Refused::TooMuch) => Err(Expansion::exceeded().as_str().into()),
+    }
+}
+
+/// Reads a file. Refuses one that can't be read to its end.
+fn look(path: &Path) -> Result<Vec<u8>, Why> {
+    regular::read(path).map_err(|error| {
         let way = if is_pipe(path) {
             "; if a shell made it with <(...), write its content to a file first"
         } else {
             ""
         };
-        refused(format!("{error}{way}"), Some(error.into()))
-    })?;
-    let text = text(content).ok_or_else(|| refused("not UTF-8".to_owned(), None))?;
-    match expansion.take(&text) {
-        // Invalid YAML is reported by the parser.
-        Ok(()) | Err(Refused::Malformed(..)) => Ok(text),
-        Err(Refused::TooMuch) => Err(refused(Expansion::exceeded(), None)),
-    }
+        Why { reason: format!("{error}{way}"), source: Some(error.into()) }
+    })
 }
 
 /// A process substitution is a pipe. It can be read only once, but a kubeconfig is read for each side, and again by the next

@@ -7,6 +7,7 @@ mod caught;
 mod certificate;
 mod connect;
 mod error;
+mod inline;
 mod kinds;
 mod kubeconfig;
 mod list;
