@@ -12,8 +12,8 @@
 //!
 //! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin, `u` the target had it before: it is
 //! used there and not changed; `n` it had no finalizers when it was copied; `b` a plugin brought it along from outside the
-//! namespaces that move; `e` it doesn't make its namespace move. Lists from before `n` existed say nothing about finalizers:
-//! there may be some. In lists from before `e` existed, `b` implied it.
+//! namespaces that move; `e` it doesn't make its namespace move; `l` it is deleted last of all. Lists from before `n` existed say
+//! nothing about finalizers: there may be some. In lists from before `e` existed, `b` implied it.
 //!
 //! The digest identifies the object's content when it was copied, so that a later run can tell a change of content from a
 //! controller's bookkeeping. Secrets have none: with a digest of secret data, a reader of the record could verify guesses. The
@@ -88,6 +88,8 @@ pub struct Entry {
     pub brought: bool,
     /// Whether it doesn't make its namespace move ([`crate::plan::Plan::is_elsewhere`]).
     pub elsewhere: bool,
+    /// Whether it is deleted last of all, after its owners: until then a run that continues the move finds the target by it.
+    pub last: bool,
     /// Entries that must be deleted first: its dependents.
     pub after: Vec<usize>,
 }
@@ -100,7 +102,7 @@ pub struct ReleaseList {
 }
 
 /// The version of the list's format; a list without a version line is of the first.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Why a list can't be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -184,9 +186,9 @@ impl ReleaseList {
 impl Entry {
     /// Whether a single delete, conditional on the copied state, is enough. Only objects of the core group can be released like
     /// that: webhooks of Cluster API's providers refuse to delete some objects without the annotation that says that they are
-    /// being moved, and their controllers add finalizers back.
+    /// being moved, and their controllers add finalizers back. One that is deleted after its owners has to forget them first.
     pub fn deletes_as_it_is(&self) -> bool {
-        self.no_finalizers && self.key.group_kind.group.is_empty()
+        self.no_finalizers && self.key.group_kind.group.is_empty() && !self.last
     }
 
     fn line(&self, kind: usize) -> String {
@@ -207,6 +209,7 @@ impl Entry {
             flag(self.no_finalizers, "n"),
             flag(self.brought, "b"),
             flag(self.elsewhere, "e"),
+            flag(self.last, "l"),
         ]
         .concat();
         let flags = if flags.is_empty() { "-" } else { &flags };
@@ -243,8 +246,13 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
     let odd = odd_name(name).or_else(|| odd_id(uid)).or_else(|| odd_id(version));
     let hex = |digest: &str| digest.len() == 32 && digest.chars().all(|c| c.is_ascii_hexdigit());
     let known =
-        matches!(fate, "d" | "k") && (flags == "-" || flags.chars().all(|flag| "sphunbe".contains(flag)));
-    if odd.or_else(|| namespace.and_then(odd_name)).is_some() || !known || !(digest == "-" || hex(digest)) {
+        matches!(fate, "d" | "k") && (flags == "-" || flags.chars().all(|flag| "sphunbel".contains(flag)));
+    let kept_and_deleted = fate == "k" && flags.contains('l');
+    if odd.or_else(|| namespace.and_then(odd_name)).is_some()
+        || !known
+        || kept_and_deleted
+        || !(digest == "-" || hex(digest))
+    {
         return None;
     }
     let after: Vec<usize> = match after {
@@ -269,6 +277,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
         no_finalizers: flags.contains('n'),
         brought: flags.contains('b'),
         elsewhere: flags.contains(['b', 'e']),
+        last: flags.contains('l'),
         after,
     })
 }
@@ -352,6 +361,7 @@ mod tests {
             brought: name == "c",
             elsewhere: name == "c",
             no_finalizers: name == "a",
+            last: name == "b",
             after,
         };
         ReleaseList {
@@ -375,10 +385,10 @@ mod tests {
     #[test]
     fn a_list_of_the_first_release_is_read_and_one_of_the_future_is_not() {
         let text = list().chunks(1_000_000).concat();
-        let old = text.replacen("v 2\n", "", 1);
+        let old = text.replacen("v 3\n", "", 1);
         assert_eq!(ReleaseList::parse([old.as_str()]).unwrap(), list());
-        let newer = text.replacen("v 2\n", "v 3\n", 1);
-        assert_eq!(ReleaseList::parse([newer.as_str()]), Err(ListError::Newer(3)));
+        let newer = text.replacen("v 3\n", "v 4\n", 1);
+        assert_eq!(ReleaseList::parse([newer.as_str()]), Err(ListError::Newer(4)));
     }
 
     #[test]
@@ -404,6 +414,8 @@ mod tests {
         assert_eq!(as_it_is(&list), [true, false, false]);
         list.entries.iter_mut().for_each(|entry| entry.no_finalizers = true);
         assert_eq!(as_it_is(&list), [true, false, false]);
+        list.entries[0].last = true;
+        assert_eq!(as_it_is(&list), [false; 3], "it has to forget its owners");
     }
 
     #[test]
@@ -451,6 +463,7 @@ mod tests {
             "o 18446744073709551616 n b v 1 d - - -",
             "o 1 n b v 1 x - - -",
             "o 1 n b v 1 d - z -",
+            "o 1 n b v 1 k - l -",
             "o 1 n b v 1 d x - -",
             &format!("o 1 n b v 1 d {digest} - -"),
             "o 1 n b v 1 d - - - -",

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use pivot_core::GroupKind;
 use pivot_core::scope::Scope;
+use pivot_core::{GroupKind, Key};
 
 /// How much of a run is a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,9 @@ pub struct Options {
     pub accept_plugin_change: bool,
     /// The source is unreachable for good.
     pub source_gone: bool,
+    /// The source's object that this run found the target by. If it moves, it is deleted last of all, so that other runs find the
+    /// target, too.
+    pub found_by: Option<Key>,
     /// The target is unreachable for good: a rollback un-pauses the source all the same.
     pub target_gone: bool,
 }
@@ -76,6 +79,7 @@ impl Options {
             use_existing: false,
             accept_plugin_change: false,
             source_gone: false,
+            found_by: None,
             target_gone: false,
         }
     }

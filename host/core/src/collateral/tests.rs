@@ -165,6 +165,7 @@ fn list(case: &Case) -> ReleaseList {
         used: false,
         brought: false,
         elsewhere: false,
+        last: false,
         after: Vec::new(),
     };
     ReleaseList { entries: case.plan().steps.iter().map(entry).collect() }

@@ -186,6 +186,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
         let with_status = copied.restored;
         let value = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
         after.sort_unstable();
+        let fate = if step.fate == PlanFate::Move && job.hands_over() { Fate::Delete } else { Fate::Keep };
         Ok(Entry {
             kind: ReleaseKind {
                 group_kind: kind.group_kind.clone(),
@@ -195,7 +196,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             key: step.key.clone(),
             uid: step.uid.clone(),
             resource_version: object.meta.resource_version.clone(),
-            fate: if step.fate == PlanFate::Move && job.hands_over() { Fate::Delete } else { Fate::Keep },
+            fate,
             digest: release::digest(&step.key.group_kind, &value, with_status),
             with_status,
             pausing: pausing::state(job, object),
@@ -203,6 +204,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             no_finalizers: object.meta.finalizers.is_empty(),
             brought: step.is_brought(),
             elsewhere: snapshot.plan.is_elsewhere(step),
+            last: fate == Fate::Delete && job.options.found_by.as_ref() == Some(&step.key),
             after,
         })
     });

@@ -10,6 +10,10 @@
 //! in place, and they are removed while it waits: a server rejects new finalizers on an object that is being deleted. The
 //! object's annotations are never replaced: if an object that is being deleted loses its pause, a controller tears it down for
 //! real.
+//!
+//! The object that the target was found by, a kubeconfig in a Secret, is deleted by [`last`], when only closing the move is left:
+//! no run that continues it needs anything but the source. The first patch takes its owners off, or it would be garbage-collected
+//! with them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -43,7 +47,7 @@ pub(crate) async fn all(
     list: &Arc<ReleaseList>,
     copied: Option<&Known>,
     may_delete: Permission,
-) -> Result<(), Failure> {
+) -> Result<Prepared, Failure> {
     let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
     let mut parts = Parts { of: Vec::with_capacity(2 * list.entries.len()), most: AHEAD };
@@ -54,8 +58,9 @@ pub(crate) async fn all(
         let dependents = entry.after.iter().map(|&dependent| delete(dependent));
         after.push(dependents.chain([patch(index)]).collect());
     }
-    let ready: Arc<Vec<OnceLock<Ready>>> = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
+    let ready: Prepared = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
     let then = Arc::new(without_digest(list, copied));
+    let made = ready.clone();
     dataflow::run_parts(&after, &parts, job.limiter(Side::Source), &job.halter, |node| {
         let (job, list, ready, then, mut may_delete) =
             (job.clone(), list.clone(), ready.clone(), then.clone(), may_delete.clone());
@@ -73,11 +78,42 @@ pub(crate) async fn all(
                 (Fate::Keep, 0) => Ok(()),
                 (Fate::Keep, _) => keep(&job, entry).await,
                 (Fate::Delete, 0) => make_ready(&job, entry, then).await.map(|made| drop(slot.set(made))),
+                (Fate::Delete, _) if entry.last => Ok(()),
                 (Fate::Delete, _) => delete_ready(&job, entry, then, slot.get().ok_or_else(bug)?).await,
             }
         }
     })
-    .await
+    .await?;
+    Ok(made)
+}
+
+/// Deletes what is deleted last of all. `prepared` is what [`all`] did in this run.
+pub(crate) async fn last(
+    job: &Job,
+    list: &ReleaseList,
+    copied: Option<&Known>,
+    prepared: Option<Prepared>,
+) -> Result<(), Failure> {
+    let then = without_digest(list, copied);
+    for (index, entry) in list.entries.iter().enumerate().filter(|(_, entry)| entry.last) {
+        let (kind, then) = (kind_of(job, entry), then.get(&entry.uid));
+        let again;
+        let ready = match prepared.as_ref().and_then(|prepared| prepared.get(index)?.get()) {
+            Some(ready) => ready,
+            None => {
+                again = match still_as_copied(job, &kind, entry, then).await? {
+                    Some(now) => Ready::At {
+                        finalizers_back: !now.meta.finalizers.is_empty(),
+                        resource_version: now.meta.resource_version,
+                    },
+                    None => Ready::Gone,
+                };
+                &again
+            }
+        };
+        delete_ready(job, entry, then, ready).await?;
+    }
+    Ok(())
 }
 
 /// The copied objects of entries that have no digest.
@@ -91,8 +127,11 @@ fn without_digest(list: &ReleaseList, copied: Option<&Known>) -> BTreeMap<Uid, O
 /// Becomes true once it is recorded that the move deletes.
 pub(crate) type Permission = watch::Receiver<bool>;
 
+/// What the patches made of each entry.
+pub(crate) type Prepared = Arc<Vec<OnceLock<Ready>>>;
+
 /// The state after the patch or, if no patch is needed, the state that was copied.
-enum Ready {
+pub(crate) enum Ready {
     /// It is already gone.
     Gone,
     /// It can be deleted in this state.
@@ -136,12 +175,15 @@ async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<R
         return Ok(Ready::At { resource_version, finalizers_back: false });
     }
     for _ in 0..ROUNDS {
-        let patch = json!({"metadata": {
+        let mut patch = json!({"metadata": {
             "uid": entry.uid,
             "resourceVersion": resource_version,
             "finalizers": null,
             "annotations": {names::DELETE_FOR_MOVE: ""},
         }});
+        if entry.last {
+            merge::apply(&mut patch, &json!({"metadata": {"ownerReferences": []}}));
+        }
         match job.source.patch(&kind, &entry.key, &patch).await {
             Ok(object) => {
                 // A webhook may have put one back.

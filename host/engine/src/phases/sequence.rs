@@ -296,6 +296,7 @@ impl ActiveMove {
             job.safe_point()?;
             self.record_time(Phase::Live);
         }
+        let mut prepared = None;
         if self.journal.source_record_is_gone() && !job.options.source_gone {
             lost_record::nothing_left(&job, &list).await?;
         } else if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
@@ -319,7 +320,8 @@ impl ActiveMove {
             };
             let (advanced, released) =
                 tokio::join!(advance, release::all(&job, &list, seen.copied(), may_delete));
-            advanced.and(released)?;
+            advanced?;
+            prepared = Some(released?);
             self.record_time(Phase::Released);
         }
         // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
@@ -328,6 +330,9 @@ impl ActiveMove {
         }
         job.report(Event::PhaseBegun { phase: Phase::Settled, objects: count });
         settle::all(&job, &list).await?;
+        if !job.options.source_gone && !self.journal.source_record_is_gone() {
+            release::last(&job, &list, seen.copied(), prepared).await?;
+        }
         let mut done = Done { unverified: evidence::unverified(&job, &list), ..Done::default() };
         for entry in &list.entries {
             let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };

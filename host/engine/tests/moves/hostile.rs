@@ -108,7 +108,7 @@ async fn a_release_list_that_no_move_wrote_is_refused_and_nothing_is_changed() {
         ("more than can be counted", waiting("99999999999999999999999")),
         ("an entry twice", format!("{good}{last}\n")),
         ("no line", "x".repeat(10_000_000)),
-        ("a newer format", good.replacen("v 2", "v 4294967295", 1)),
+        ("a newer format", good.replacen("v 3", "v 4294967295", 1)),
         ("another flag", good.replacen(" d ", " q ", 1)),
         ("a kind that leads elsewhere", good.replacen("k ", "k ../../v1 secrets Secret\nk ", 1)),
     ] {

@@ -13,6 +13,8 @@ mod committed;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod deleted_last;
+#[cfg(test)]
 mod directories;
 #[cfg(test)]
 mod events;

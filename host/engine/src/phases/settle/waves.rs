@@ -86,6 +86,7 @@ mod tests {
             used: false,
             brought: false,
             elsewhere: false,
+            last: false,
             no_finalizers: false,
             after: after.to_vec(),
         };
