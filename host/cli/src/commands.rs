@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use pivot_core::Side;
 use pivot_core::plan::{Note, Plan};
+use pivot_core::{Key, Side};
 use pivot_engine::run;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
 
@@ -18,10 +18,15 @@ use crate::output::{
 };
 use crate::plugins::Loading;
 use crate::signals;
+use crate::workload;
 
 /// The program knows nothing about a move under way until both sides are opened.
 const UNTOUCHED: &str =
     "nothing is changed on either side by this command; a move begun earlier is where it was";
+
+/// A kubeconfig in the source has the address by which the source's controllers reach the cluster.
+const FROM_INSIDE: &str = "note: the source may reach this address where this machine can't: run pivot-host inside its network, or name a kubeconfig \
+                           with an address that can be reached from here (--to-kubeconfig)";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MoveOrResume {
@@ -63,7 +68,7 @@ impl<'a> Command<'a> {
                 "no target given: its providers, kinds, rights and contents are not checked, nor whether kinds that are dangerous to move have a plugin",
             );
         }
-        let options = self.choices.options(opened.namespace.as_deref());
+        let options = self.options(&opened);
         let scope = options.scope.clone();
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), true);
@@ -134,7 +139,7 @@ impl<'a> Command<'a> {
             Ok(opened) => opened,
             Err(code) => return code,
         };
-        let options = self.choices.options(opened.namespace.as_deref());
+        let options = self.options(&opened);
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let setup = self.setup(&opened, options, &progress, &plugins);
@@ -176,6 +181,7 @@ impl<'a> Command<'a> {
             Ok(opened) => opened,
             Err(code) => return code,
         };
+        self.found_workload(&opened);
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let result = run::rollback(self.setup(&opened, options, &progress, &plugins)).await;
@@ -197,10 +203,12 @@ impl<'a> Command<'a> {
         let (opened, one) = match ends::to_ask(&self.choices.ends, source_given).await {
             Ok(Asked::Both(opened)) => (opened, None),
             Ok(Asked::One(side, place)) => {
-                (Opened { source: place.clone(), target: place, namespace: None }, Some(side))
+                let (source, target) = (place.clone(), place);
+                (Opened { source, target, namespace: None, workload: None }, Some(side))
             }
             Err(error) => return self.not_opened(&error, &plugins).await,
         };
+        self.found_workload(&opened);
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let setup = self.setup(&opened, self.choices.options(None), &progress, &plugins);
@@ -221,6 +229,26 @@ impl<'a> Command<'a> {
             }
             Err(stop) => self.stopped(&stop, AlreadyShown::Nothing, &[]),
         }
+    }
+
+    /// The engine's options for a move, or for one that is planned.
+    fn options(&self, opened: &Opened) -> Options {
+        let options = self.choices.options(opened.namespace.as_deref());
+        let Some(cluster) = self.found_workload(opened) else { return options };
+        if workload::may_move(cluster, &options.scope.namespaces) && !self.output.settings().quiet {
+            let save = workload::saving(cluster, &self.choices.connection);
+            self.output.say(format!(
+                "note: the kubeconfig of {cluster} moves with it, out of the source; if you have no other access to it: {save}"
+            ));
+        }
+        Options { found_by: Some(workload::secret_of(cluster)), ..options }
+    }
+
+    /// Lets the next commands name the workload cluster that was found.
+    fn found_workload<'o>(&self, opened: &'o Opened) -> Option<&'o Key> {
+        let cluster = opened.workload.as_ref()?;
+        self.commands.found_workload(&workload::named(cluster));
+        Some(cluster)
     }
 
     /// Opens both sides to work on; otherwise returns the exit code.
@@ -313,6 +341,11 @@ impl<'a> Command<'a> {
             self.output.say(stop.to_string());
         } else {
             self.output.stopped(stop, shown, &next);
+            if let (TargetEnd::Workload(_), Failure::Unreachable { side: Side::Target, .. }) =
+                (&self.choices.ends.target, &stop.failure)
+            {
+                self.output.say(FROM_INSIDE);
+            }
         }
         code
     }

@@ -1,6 +1,6 @@
 //! From flags to opened places.
 
-use pivot_core::Side;
+use pivot_core::{Key, Side};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use pivot_places::{ConnectError, ConnectOptions, DirectoryError, DirectoryPlace,
 
 use crate::args::{Ends, SourceEnd, TargetEnd};
 use crate::missing_side::MissingSide;
+use crate::workload::{self, WorkloadError};
 
 const PANICKED: &str = "the task that reads it panicked; this is a bug in pivot-host, please report it";
 
@@ -18,6 +19,8 @@ pub(crate) struct Opened {
     pub(crate) target: Arc<dyn Place>,
     /// The context's namespace.
     pub(crate) namespace: Option<String>,
+    /// The target's Cluster, if the source has its kubeconfig.
+    pub(crate) workload: Option<Key>,
 }
 
 impl Opened {
@@ -35,6 +38,7 @@ impl Opened {
 pub(crate) enum OpenError {
     Connect(Side, ConnectError),
     Directory(Side, DirectoryError),
+    Workload(WorkloadError),
 }
 
 impl std::fmt::Display for OpenError {
@@ -49,6 +53,7 @@ impl std::fmt::Display for OpenError {
             }
             Self::Connect(side, error) => write!(f, "{side}: {error}"),
             Self::Directory(side, error) => write!(f, "{side}: {error}"),
+            Self::Workload(error) => error.fmt(f),
         }
     }
 }
@@ -59,6 +64,7 @@ impl std::error::Error for OpenError {
         match self {
             Self::Connect(_, error) => error.source(),
             Self::Directory(_, error) => error.source(),
+            Self::Workload(error) => error.source(),
         }
     }
 }
@@ -66,17 +72,30 @@ impl std::error::Error for OpenError {
 /// Opens both sides read-only; creates no directory.
 pub(crate) async fn to_read(ends: &Ends) -> Result<Opened, OpenError> {
     let (source, namespace) = source(&ends.source).await?;
-    Ok(Opened { source, target: target(ends).await?, namespace })
+    with_target(ends, source, namespace).await
 }
 
 /// Opens the target read-only.
-async fn target(ends: &Ends) -> Result<Arc<dyn Place>, OpenError> {
-    Ok(match &ends.target {
+async fn with_target(
+    ends: &Ends,
+    source: Arc<dyn Place>,
+    namespace: Option<String>,
+) -> Result<Opened, OpenError> {
+    let mut cluster = None;
+    let target: Arc<dyn Place> = match &ends.target {
+        TargetEnd::Workload(workload) => {
+            let (place, found) = workload::open(&*source, namespace.as_deref(), workload)
+                .await
+                .map_err(OpenError::Workload)?;
+            cluster = Some(found);
+            Arc::new(place)
+        }
         TargetEnd::Kube(options) => Arc::new(connect(Side::Target, options).await?),
         TargetEnd::Directory(path) => Arc::new(MissingSide::target(format!("directory {}", path.display()))),
         TargetEnd::None => Arc::new(MissingSide::target("an unnamed target")),
         TargetEnd::Gone => Arc::new(MissingSide::gone(Side::Target)),
-    })
+    };
+    Ok(Opened { source, target, namespace, workload: cluster })
 }
 
 /// Both sides, or the only one given, to query for moves.
@@ -96,9 +115,7 @@ pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, Ope
             Ok(Asked::One(Side::Target, Arc::new(connect(Side::Target, options).await?)))
         }
         (Err(error), _) => Err(error),
-        (Ok((place, namespace)), _) => {
-            Ok(Asked::Both(Opened { source: place, target: target(ends).await?, namespace }))
-        }
+        (Ok((place, namespace)), _) => Ok(Asked::Both(with_target(ends, place, namespace).await?)),
     }
 }
 
@@ -107,7 +124,7 @@ pub(crate) async fn to_write(ends: &Ends) -> Result<Opened, OpenError> {
     let TargetEnd::Directory(path) = &ends.target else { return to_read(ends).await };
     let (source, namespace) = source(&ends.source).await?;
     let target = Arc::new(directory(Side::Target, path, DirectoryPlace::to_write).await?);
-    Ok(Opened { source, target, namespace })
+    Ok(Opened { source, target, namespace, workload: None })
 }
 
 async fn source(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), OpenError> {

@@ -12,6 +12,7 @@ mod plugins;
 mod run;
 mod signals;
 mod verify;
+mod workload;
 
 fn main() -> std::process::ExitCode {
     run::main(std::env::args_os().collect())

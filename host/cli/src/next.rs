@@ -1,5 +1,7 @@
 //! The command to type next, with the flags that name the same two sides. A command that could not be typed is not offered.
 
+use std::sync::OnceLock;
+
 use pivot_core::Side;
 use pivot_core::shell::quoted;
 use pivot_engine::Next;
@@ -12,8 +14,10 @@ pub(crate) struct Commands {
     program: String,
     /// The command line of this run, for a move without a record.
     again: Vec<String>,
-    /// The flags that name the two sides.
+    /// The flags that name the two sides, except for a workload cluster.
     both: Vec<String>,
+    /// The workload cluster that is the target.
+    workload: Option<Workload>,
     /// Flags that only a command that continues the move takes: a rollback needs no plugins and doesn't wait, and neither does a
     /// status.
     going_on: Vec<String>,
@@ -37,17 +41,22 @@ impl Commands {
             going_on.push("--unlocked".to_owned());
         }
         going_on.extend(choices.decided());
-        let target_given = connection.to_kubeconfig.is_some() || connection.to_kubeconfig_context.is_some();
+        let target_given = names_cluster(connection);
+        let workload = match (&ends.target, &connection.to_workload) {
+            (TargetEnd::Workload(workload), _) => Some(workload.named()),
+            (_, typed) => typed.clone(),
+        };
         Self {
             program: program.to_owned(),
             again: again.to_vec(),
             both: flags(connection),
+            workload: workload.map(|typed| Workload { typed, found: OnceLock::new() }),
             going_on,
             no_records: matches!(ends.source, SourceEnd::Directory(_))
                 && !matches!(ends.target, TargetEnd::Kube(_)),
             target: match ends.target {
                 _ if connection.to_directory.is_some() => Some(true),
-                TargetEnd::Kube(_) => Some(false),
+                TargetEnd::Kube(_) | TargetEnd::Workload(_) => Some(false),
                 _ if target_given => Some(false),
                 _ => None,
             },
@@ -56,6 +65,14 @@ impl Commands {
                 (_, TargetEnd::Gone) => Some(Side::Target),
                 _ => None,
             },
+        }
+    }
+
+    /// Names the workload cluster with its namespace, once that is known: other commands have none to look in.
+    pub(crate) fn found_workload(&self, cluster: &str) {
+        if let Some(workload) = &self.workload {
+            // Each run opens its target once.
+            let _ = workload.found.set(cluster.to_owned());
         }
     }
 
@@ -79,7 +96,8 @@ impl Commands {
         };
         let typable = match (next, self.target) {
             (Next::Status, _) => true,
-            (Next::ResumeWithoutSource, target) => target == Some(false),
+            // The source has the workload cluster's kubeconfig.
+            (Next::ResumeWithoutSource, target) => target == Some(false) && self.workload.is_none(),
             (_, target) => target.is_some() || gone == Some("--target-gone"),
         };
         if !typable {
@@ -87,7 +105,8 @@ impl Commands {
         }
         let going_on = self.going_on.iter().filter(|_| verb == "resume").map(String::as_str);
         let which = move_id.filter(|_| next != Next::Status).into_iter().flat_map(|id| ["--move", id]);
-        let both = self.both.iter().map(String::as_str);
+        let workload = self.workload.as_ref().map(|workload| ["--to-workload", workload.name()]);
+        let both = self.both.iter().map(String::as_str).chain(workload.into_iter().flatten());
         Some(self.words([verb].into_iter().chain(gone).chain(both).chain(going_on).chain(which)))
     }
 
@@ -101,12 +120,34 @@ impl Commands {
     }
 }
 
+/// A workload cluster, as it was typed and as it was found.
+#[derive(Clone, Debug)]
+struct Workload {
+    typed: String,
+    found: OnceLock<String>,
+}
+
+impl Workload {
+    fn name(&self) -> &str {
+        self.found.get().unwrap_or(&self.typed)
+    }
+}
+
+/// Whether the target is named, and is a cluster.
+fn names_cluster(connection: &Connection) -> bool {
+    let Connection { to_kubeconfig, to_kubeconfig_context, to_workload, .. } = connection;
+    to_kubeconfig.is_some() || to_kubeconfig_context.is_some() || to_workload.is_some()
+}
+
+/// The flags that name the two sides, except for a workload cluster.
 fn flags(connection: &Connection) -> Vec<String> {
     let Connection {
         kubeconfig,
         kubeconfig_context,
         to_kubeconfig,
         to_kubeconfig_context,
+        // Its namespace may be found only later.
+        to_workload: _,
         from_directory,
         to_directory,
         as_user,
@@ -117,7 +158,7 @@ fn flags(connection: &Connection) -> Vec<String> {
     } = connection;
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     // Other commands reject an identity for a target that isn't named.
-    let to_kube = to_kubeconfig.is_some() || to_kubeconfig_context.is_some();
+    let to_kube = names_cluster(connection);
     let one = [
         ("--kubeconfig", path(kubeconfig)),
         ("--kubeconfig-context", kubeconfig_context.clone()),
@@ -198,7 +239,7 @@ pub(crate) mod tests {
     }
 
     /// Runs of every verb, between all sorts of ends.
-    const RUNS: [&[&str]; 25] = [
+    const RUNS: [&[&str]; 29] = [
         &["plan"],
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
         &["plan", "--from-directory", "d"],
@@ -246,6 +287,10 @@ pub(crate) mod tests {
         &["rollback", "--source-gone", "--to-kubeconfig", "b"],
         &["move", "--from-directory", "d", "--to-kubeconfig", "b", "--source-is-off"],
         &["status", "--from-directory", "d", "--to-kubeconfig", "b"],
+        &["move", "--kubeconfig", "a", "--to-workload", "ns/c", "--to-as", "j", "-A"],
+        &["plan", "--to-workload", "c", "-A"],
+        &["resume", "--to-workload", "ns/c", "--move", "m"],
+        &["rollback", "--target-gone", "--to-workload", "ns/c"],
     ];
 
     #[test]
@@ -272,6 +317,8 @@ pub(crate) mod tests {
                     };
                     assert!(meant, "{run:?}: {line}: {task:?}");
                     assert_eq!(flags(&after.connection), flags(&before.connection), "{run:?}: {line}");
+                    let workload = |choices: &Choices| choices.connection.to_workload.clone();
+                    assert_eq!(workload(&after), workload(&before), "{run:?}: {line}");
                     let (there, here) = (before.options(None), after.options(None));
                     assert_eq!(there.record_namespace, here.record_namespace, "{line}");
                     if matches!(task, Task::Resume(_)) {
@@ -298,6 +345,23 @@ pub(crate) mod tests {
         assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 5]);
         assert_eq!(lines(&["rollback", "--target-gone"]), [true, false, true, false, true]);
         assert_eq!(lines(&["plan", "--from-directory", "d"]), [false, true, false, false, false]);
+        assert_eq!(lines(&["plan", "--to-workload", "c"]), [true, true, true, false, true]);
+    }
+
+    #[test]
+    fn a_workload_cluster_is_named_with_its_namespace() {
+        let line = |run: &[&str], found: Option<&str>| {
+            let (commands, _) = commands(run);
+            found.into_iter().for_each(|found| commands.found_workload(found));
+            commands.line(Next::Resume, None).unwrap()
+        };
+        let resume = |workload| format!("pivot-host resume --kubeconfig a --to-workload {workload}");
+        let run = ["move", "--kubeconfig", "a", "--to-workload", "c"];
+        assert_eq!(line(&run, None), resume("c"), "nothing was looked up yet");
+        assert_eq!(line(&run, Some("of-context/c")), resume("of-context/c"));
+        assert_eq!(line(&[&run[..], &["-n", "ns"]].concat(), None), resume("ns/c"));
+        let typed = ["move", "--kubeconfig", "a", "--to-workload", "elsewhere/c", "-n", "ns"];
+        assert_eq!(line(&typed, None), resume("elsewhere/c"));
     }
 
     #[test]

@@ -24,3 +24,5 @@ mod stage;
 mod there_and_back;
 #[cfg(test)]
 mod waits;
+#[cfg(test)]
+mod workload;

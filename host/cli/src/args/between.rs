@@ -7,6 +7,7 @@ use pivot_places::ConnectOptions;
 
 use super::flags::Connection;
 use super::usage::{Result, usage};
+use super::workload::Workload;
 
 /// The two ends of a move.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub(crate) enum SourceEnd {
 pub(crate) enum TargetEnd {
     Kube(ConnectOptions),
     Directory(PathBuf),
+    /// The source has its kubeconfig.
+    Workload(Workload),
     /// No target given; a source is enough for commands that only look.
     None,
     /// The target can't be reached any more.
@@ -42,6 +45,7 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
         kubeconfig_context,
         to_kubeconfig,
         to_kubeconfig_context,
+        to_workload,
         from_directory,
         to_directory,
         as_user,
@@ -80,6 +84,19 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
         None if gone == Some(Side::Source) => SourceEnd::Gone,
         None => SourceEnd::Kube(kube(kubeconfig, kubeconfig_context, as_user, as_group)),
     };
+    let by_source = to_workload.as_deref().map(Workload::parse).transpose()?;
+    if by_source.is_some() {
+        if to_kube || to_directory.is_some() {
+            return usage(
+                "--to-workload excludes --to-kubeconfig, --to-kubeconfig-context and --to-directory: the target is one of them",
+            );
+        }
+        if !matches!(source, SourceEnd::Kube(_)) {
+            return usage(
+                "--to-workload reads a kubeconfig from the source cluster, so --from-directory and --source-gone need --to-kubeconfig",
+            );
+        }
+    }
     let target = match to_directory {
         _ if gone == Some(Side::Target) => TargetEnd::Gone,
         Some(_) if to_kube || to_as.is_some() => {
@@ -93,8 +110,13 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
             let file = if to_kubeconfig.is_some() { to_kubeconfig } else { kubeconfig };
             TargetEnd::Kube(kube(file, to_kubeconfig_context, to_as, to_as_group))
         }
-        None if to_as.is_some() => return usage("--to-as needs --to-kubeconfig"),
-        None => TargetEnd::None,
+        None => match by_source {
+            Some(workload) => {
+                TargetEnd::Workload(Workload { options: kube(&None, &None, to_as, to_as_group), ..workload })
+            }
+            None if to_as.is_some() => return usage("--to-as needs --to-kubeconfig or --to-workload"),
+            None => TargetEnd::None,
+        },
     };
     Ok(Ends { source, target })
 }

@@ -16,6 +16,7 @@ use super::flags::{
 };
 use super::usage::{Result, usage};
 use super::values::{duration, kinds};
+use super::workload::Within;
 
 /// What to do.
 #[derive(Debug)]
@@ -146,13 +147,17 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         use_existing,
     } = accept;
     let Taking { take_over } = taking;
-    let ends = ends(&connection, None)?;
+    let mut ends = ends(&connection, None)?;
     match (&ends.target, dry_run) {
         (TargetEnd::None, DryRun::Off) => {
-            return usage("a target is required: --to-kubeconfig, --to-kubeconfig-context or --to-directory");
+            return usage(
+                "a target is required: --to-kubeconfig, --to-kubeconfig-context, --to-workload or --to-directory",
+            );
         }
         (TargetEnd::None | TargetEnd::Directory(_), DryRun::Server) => {
-            return usage("--dry-run=server asks the target's server, so it needs --to-kubeconfig");
+            return usage(
+                "--dry-run=server asks the target's server, so it needs --to-kubeconfig or --to-workload",
+            );
         }
         _ => {}
     }
@@ -165,6 +170,16 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         (None, false, _) => Namespace::OfContext,
     };
     let (namespace, clusters) = clusters(&cluster, namespace)?;
+    // Unless its own namespace was typed, the target is looked for where the objects are that move.
+    if let TargetEnd::Workload(workload) = &mut ends.target
+        && workload.within == Within::Any
+    {
+        workload.within = match &namespace {
+            Namespace::All => Within::Any,
+            Namespace::Named(name) => Within::Namespace(name.clone()),
+            Namespace::OfContext => Within::OfContext,
+        };
+    }
     // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {
         format: Default::default(),
@@ -213,7 +228,7 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
     }
     match &ends.target {
         TargetEnd::None if target_needed => {
-            return usage("the move's target is required: --to-kubeconfig or --to-directory");
+            return usage("the move's target is required: --to-kubeconfig, --to-workload or --to-directory");
         }
         TargetEnd::Directory(_) if gone == Some(Side::Source) => {
             return usage(

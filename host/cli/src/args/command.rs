@@ -14,11 +14,12 @@ const ENVIRONMENT: &str =
     "Every flag can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
 const LONG: [&str; 5] = ["plan", "move", "status", "resume", "rollback"];
-const USUAL: [&str; 12] = [
+const USUAL: [&str; 13] = [
     "kubeconfig",
     "kubeconfig-context",
     "to-kubeconfig",
     "to-kubeconfig-context",
+    "to-workload",
     "from-directory",
     "to-directory",
     "namespace",

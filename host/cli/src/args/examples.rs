@@ -38,6 +38,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --cluster edge --cluster core",
             ),
             (
+                "From a bootstrap cluster into the cluster that it made",
+                "pivot-host move --kubeconfig boot.kubeconfig -n metal3 --to-workload prod",
+            ),
+            (
                 "Everything, between two contexts of one kubeconfig",
                 "pivot-host move --kubeconfig-context boot --to-kubeconfig-context prod -A",
             ),

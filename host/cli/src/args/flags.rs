@@ -85,6 +85,11 @@ pub(crate) struct Connection {
     /// Kubeconfig context of the target; without --to-kubeconfig, a context of the source's kubeconfig
     #[arg(long, value_name = "NAME")]
     pub(crate) to_kubeconfig_context: Option<String>,
+    /// Target: the workload cluster of this Cluster in the source
+    ///
+    /// NAME, or NAMESPACE/NAME. Its kubeconfig is the one in the Secret NAME-kubeconfig beside the Cluster.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) to_workload: Option<String>,
     /// Read the source from a directory of manifests
     #[arg(long, value_name = "DIR")]
     pub(crate) from_directory: Option<PathBuf>,

@@ -13,9 +13,11 @@ mod flags;
 mod tests;
 mod usage;
 mod values;
+mod workload;
 
 pub(crate) use between::{Ends, SourceEnd, TargetEnd};
 pub(crate) use checked::{Choices, Task, check};
 pub(crate) use command::{command, parse};
 pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, PluginVerb, Trial, With};
 pub(crate) use usage::UsageError;
+pub(crate) use workload::{Within, Workload};

@@ -271,7 +271,9 @@ fn the_user_to_act_as_belongs_to_a_side() {
 fn what_makes_no_sense_is_said() {
     refused(
         "pivot-host move",
-        &expect!["a target is required: --to-kubeconfig, --to-kubeconfig-context or --to-directory"],
+        &expect![
+            "a target is required: --to-kubeconfig, --to-kubeconfig-context, --to-workload or --to-directory"
+        ],
     );
     refused(
         "pivot-host move --to-kubeconfig b --to-directory d",
@@ -288,7 +290,7 @@ fn what_makes_no_sense_is_said() {
     refused("pivot-host plan -n ns -A", &expect!["--namespace and --all-namespaces exclude each other"]);
     refused(
         "pivot-host move --dry-run=server --to-directory d",
-        &expect!["--dry-run=server asks the target's server, so it needs --to-kubeconfig"],
+        &expect!["--dry-run=server asks the target's server, so it needs --to-kubeconfig or --to-workload"],
     );
     refused(
         "pivot-host plan --timeout soon",
@@ -306,8 +308,58 @@ fn what_makes_no_sense_is_said() {
     );
     refused(
         "pivot-host rollback",
-        &expect!["the move's target is required: --to-kubeconfig or --to-directory"],
+        &expect!["the move's target is required: --to-kubeconfig, --to-workload or --to-directory"],
     );
+}
+
+#[test]
+fn a_workload_cluster_is_looked_for_where_the_objects_are() {
+    let within = |line: &str| match choices(line).ends.target {
+        TargetEnd::Workload(workload) => (workload.within, workload.name),
+        other => panic!("{line}: {other:?}"),
+    };
+    let named = |namespace: &str| Within::Namespace(namespace.into());
+    for (line, expected) in [
+        ("move --to-workload c", Within::OfContext),
+        ("move --to-workload c -n ns", named("ns")),
+        ("move --to-workload other/c -n ns", named("other")),
+        ("move --to-workload other/c -A", named("other")),
+        ("plan --to-workload c -A", Within::Any),
+        ("move --dry-run=server --to-workload c -A", Within::Any),
+        ("status --to-workload c", Within::Any),
+        ("resume --to-workload ns/c", named("ns")),
+        ("rollback --to-workload ns/c", named("ns")),
+    ] {
+        assert_eq!(within(&format!("pivot-host {line}")), (expected, "c".to_owned()), "{line}");
+    }
+    let choices = choices("pivot-host move --to-workload c --as u --to-as v --to-as-group g");
+    let TargetEnd::Workload(Workload { options, .. }) = &choices.ends.target else { panic!() };
+    assert_eq!((options.impersonate.as_deref(), options.impersonate_groups.len()), (Some("v"), 1));
+}
+
+#[test]
+fn a_workload_cluster_is_the_only_target_and_needs_its_source() {
+    for more in ["--to-kubeconfig b", "--to-kubeconfig-context y", "--to-directory d"] {
+        refused(
+            &format!("pivot-host move --to-workload c {more}"),
+            &expect![
+                "--to-workload excludes --to-kubeconfig, --to-kubeconfig-context and --to-directory: the target is one of them"
+            ],
+        );
+    }
+    for line in ["plan --from-directory d", "resume --source-gone"] {
+        refused(
+            &format!("pivot-host {line} --to-workload c"),
+            &expect![
+                "--to-workload reads a kubeconfig from the source cluster, so --from-directory and --source-gone need --to-kubeconfig"
+            ],
+        );
+    }
+    for typed in ["", "/c", "ns/", "a/b/c", "C", "-c", "c-", "c:x", "ns/c\u{202e}"] {
+        let line = ["pivot-host", "plan", &format!("--to-workload={typed}")].map(Into::into);
+        let Err(UsageError(text)) = parse(&line).map(check).unwrap() else { panic!("{typed:?}") };
+        assert_eq!(text, format!("--to-workload {typed:?} names no Cluster; write NAME or NAMESPACE/NAME"));
+    }
 }
 
 #[test]

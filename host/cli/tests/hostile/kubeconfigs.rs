@@ -11,12 +11,15 @@ use crate::case::Case;
 use crate::credentials::{self, base64};
 use crate::server::{Answer, Server};
 use crate::words::WORDS;
+use crate::workload;
 
 const PLAN: &str = "plan --kubeconfig config -A";
 const REFUSED: [i32; 1] = [3];
 
 pub(crate) fn cases() -> Vec<Case> {
-    [texts(), types(), names(), missing(), servers(), credentials::cases(), sizes(), on_disk()].concat()
+    let stored = [texts(), types(), credentials::cases()].concat();
+    let by_tenants = workload::cases(&stored);
+    [stored, names(), missing(), servers(), sizes(), on_disk(), by_tenants].concat()
 }
 
 pub(crate) fn with(name: impl std::fmt::Display, content: impl Into<Vec<u8>>) -> Case {

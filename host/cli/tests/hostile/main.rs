@@ -33,3 +33,5 @@ mod texts;
 mod trust;
 #[cfg(test)]
 mod words;
+#[cfg(test)]
+mod workload;

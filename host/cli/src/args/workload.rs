@@ -1,0 +1,55 @@
+//! A target that is named by its Cluster in the source.
+
+use pivot_places::ConnectOptions;
+
+use super::usage::{Result, usage};
+
+/// The workload cluster of a Cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Workload {
+    pub(crate) within: Within,
+    /// The Cluster's name.
+    pub(crate) name: String,
+    /// As which user to connect.
+    pub(crate) options: ConnectOptions,
+}
+
+/// Where the Cluster is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Within {
+    Namespace(String),
+    /// The namespace of the source's context.
+    OfContext,
+    /// Wherever there is one of that name.
+    Any,
+}
+
+impl Workload {
+    /// Parses `NAME` or `NAMESPACE/NAME`.
+    pub(super) fn parse(typed: &str) -> Result<Self> {
+        let (namespace, name) = match typed.split_once('/') {
+            Some((namespace, name)) => (Some(namespace), name),
+            None => (None, typed),
+        };
+        let end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let is_name = |name: &str| {
+            name.len() <= 253
+                && name.chars().all(|c| end(c) || c == '-' || c == '.')
+                && name.starts_with(end)
+                && name.ends_with(end)
+        };
+        if !(is_name(name) && namespace.is_none_or(is_name)) {
+            return usage(format!("--to-workload {typed:?} names no Cluster; write NAME or NAMESPACE/NAME"));
+        }
+        let within = namespace.map_or(Within::Any, |namespace| Within::Namespace(namespace.to_owned()));
+        Ok(Self { within, name: name.to_owned(), options: ConnectOptions::default() })
+    }
+
+    /// `NAMESPACE/NAME` as far as that is known.
+    pub(crate) fn named(&self) -> String {
+        match &self.within {
+            Within::Namespace(namespace) => format!("{namespace}/{}", self.name),
+            Within::OfContext | Within::Any => self.name.clone(),
+        }
+    }
+}

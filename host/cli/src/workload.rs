@@ -1,0 +1,250 @@
+//! The target by its Cluster: the kubeconfig that Cluster API keeps for it in the source.
+//!
+//! Cluster API finds that Secret by its name alone, and so does this: `NAME-kubeconfig` beside the Cluster, in its entry `value`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pivot_core::grouped::{NAMES, counted};
+use pivot_core::names::GROUP_CLUSTER;
+use pivot_core::scope::Namespaces;
+use pivot_core::shell::kubectl;
+use pivot_core::soft::is_cluster;
+use pivot_core::{GroupKind, Key, Kind};
+use pivot_places::{ConnectError, KubePlace, Place, PlaceError, builtin_kinds};
+
+use crate::args::{Connection, Within, Workload};
+
+/// The entry of the Secret's data.
+const ENTRY: &str = "value";
+
+/// Why it was not found. Nothing has been changed yet.
+#[derive(Debug)]
+pub(crate) enum WorkloadError {
+    Source(PlaceError),
+    /// There is no such Cluster; and the Clusters that there are.
+    NoCluster {
+        named: String,
+        there: Vec<Key>,
+    },
+    /// Several have the name.
+    Several(Vec<Key>),
+    /// The Cluster has none.
+    NoSecret(Key),
+    Unusable(ConnectError),
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(error) => write!(f, "source: {error}"),
+            Self::NoCluster { named, there } => {
+                let there: Vec<&Key> = there.iter().collect();
+                let others = if there.is_empty() {
+                    "nor any other".to_owned()
+                } else {
+                    format!("but {}", counted(&there, NAMES))
+                };
+                write!(
+                    f,
+                    "source: there is no Cluster {named}, {others}; if it was moved, its kubeconfig was, too: name a copy of that \
+                     with --to-kubeconfig"
+                )
+            }
+            Self::Several(there) => {
+                let all: Vec<&Key> = there.iter().collect();
+                let named = there.first().map(named).unwrap_or_default();
+                write!(f, "source: {}; name one of them: --to-workload {named}", counted(&all, NAMES))
+            }
+            Self::NoSecret(cluster) => write!(
+                f,
+                "source: {} doesn't exist: the control plane of {cluster} is not initialised yet; see what it waits for: `{}`",
+                secret_of(cluster),
+                kubectl("describe", cluster, &[])
+            ),
+            Self::Unusable(error) => write!(f, "target: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for WorkloadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unusable(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+/// Finds a Cluster's kubeconfig in the source, and opens its server. The Cluster is returned with it.
+pub(crate) async fn open(
+    source: &dyn Place,
+    of_context: Option<&str>,
+    workload: &Workload,
+) -> Result<(KubePlace, Key), WorkloadError> {
+    let namespace = match &workload.within {
+        Within::Namespace(namespace) => Some(namespace.as_str()),
+        Within::OfContext => Some(of_context.unwrap_or("default")),
+        Within::Any => None,
+    };
+    let cluster = match namespace {
+        Some(namespace) => Key::new(kind_of_clusters(), Some(namespace), &workload.name),
+        None => one(&workload.name, clusters(source, None).await?)?,
+    };
+    let kind = builtin_kinds().into_iter().find(|kind| kind.group_kind.is_secret());
+    let kind =
+        kind.ok_or_else(|| WorkloadError::Source(PlaceError::NotFound("the kind Secret".to_owned())))?;
+    let Some(secret) =
+        source.get(&Arc::new(kind), &secret_of(&cluster)).await.map_err(WorkloadError::Source)?
+    else {
+        return Err(without_secret(cluster, clusters(source, namespace).await?));
+    };
+    let place = KubePlace::connect_by_secret(secret, ENTRY, workload.options.clone()).await;
+    Ok((place.map_err(WorkloadError::Unusable)?, cluster))
+}
+
+fn kind_of_clusters() -> GroupKind {
+    GroupKind::new(GROUP_CLUSTER, "Cluster")
+}
+
+/// The Secret that has a Cluster's kubeconfig.
+pub(crate) fn secret_of(cluster: &Key) -> Key {
+    let name = format!("{}-kubeconfig", cluster.name);
+    Key::new(GroupKind::new("", "Secret"), cluster.namespace.as_deref(), name)
+}
+
+/// The Clusters of all namespaces; if the user is not allowed to list those, of the one that was named.
+async fn clusters(source: &dyn Place, namespace: Option<&str>) -> Result<Vec<Key>, WorkloadError> {
+    let kinds = source.kinds().await.map_err(WorkloadError::Source)?;
+    let Some(kind) = kinds.into_iter().find(|kind| is_cluster(&kind.group_kind)) else {
+        return Ok(Vec::new());
+    };
+    let listed = match (source.list_meta(&kind, None).await, namespace) {
+        (Err(PlaceError::Forbidden(_)), Some(namespace)) => source.list_meta(&kind, Some(namespace)).await,
+        (listed, _) => listed,
+    };
+    Ok(keys(&kind, listed.map_err(WorkloadError::Source)?))
+}
+
+fn keys(kind: &Kind, listed: pivot_places::MetaListing) -> Vec<Key> {
+    let key =
+        |meta: pivot_core::Meta| Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), meta.name);
+    let mut keys: Vec<Key> = listed.metas.into_iter().map(key).collect();
+    keys.sort();
+    keys
+}
+
+/// The only Cluster of that name.
+fn one(name: &str, there: Vec<Key>) -> Result<Key, WorkloadError> {
+    let (mut same, others): (Vec<Key>, Vec<Key>) =
+        there.into_iter().partition(|cluster| cluster.name == name);
+    match (same.pop(), same.is_empty()) {
+        (Some(cluster), true) => Ok(cluster),
+        (Some(last), false) => {
+            same.push(last);
+            Err(WorkloadError::Several(same))
+        }
+        (None, _) => Err(WorkloadError::NoCluster { named: name.to_owned(), there: others }),
+    }
+}
+
+fn without_secret(cluster: Key, there: Vec<Key>) -> WorkloadError {
+    match there.contains(&cluster) {
+        true => WorkloadError::NoSecret(cluster),
+        false => WorkloadError::NoCluster { named: named(&cluster), there },
+    }
+}
+
+/// Whether a Cluster, and its kubeconfig with it, is where objects move.
+pub(crate) fn may_move(cluster: &Key, namespaces: &Namespaces) -> bool {
+    match namespaces {
+        Namespaces::All => true,
+        Namespaces::One(one) => cluster.namespace.as_ref() == Some(one),
+    }
+}
+
+/// The command that saves the kubeconfig to a file that only its owner can read.
+pub(crate) fn saving(cluster: &Key, connection: &Connection) -> String {
+    let Connection { kubeconfig, kubeconfig_context, as_user, as_group, .. } = connection;
+    let file = kubeconfig.as_ref().map(|path| path.display().to_string());
+    let path = format!("jsonpath={{.data.{ENTRY}}}");
+    let one = [
+        ("-o", Some(&path)),
+        ("--kubeconfig", file.as_ref()),
+        ("--context", kubeconfig_context.as_ref()),
+        ("--as", as_user.as_ref()),
+    ];
+    let one = one.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+    let words = one.chain(as_group.iter().map(|group| ("--as-group", group)));
+    let words: Vec<&str> = words.flat_map(|(flag, value)| [flag, value]).collect();
+    let get = kubectl("get", &secret_of(cluster), &words);
+    format!("(umask 077; {get} | base64 -d > {}.kubeconfig)", cluster.name)
+}
+
+/// As it can be typed.
+pub(crate) fn named(cluster: &Key) -> String {
+    let Key { namespace, name, .. } = cluster;
+    namespace.as_ref().map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(namespace: &str, name: &str) -> Key {
+        Key::new(kind_of_clusters(), Some(namespace), name)
+    }
+
+    #[test]
+    fn a_name_means_the_only_cluster_of_that_name() {
+        let there = || vec![cluster("a", "c1"), cluster("a", "c2"), cluster("b", "c2")];
+        assert_eq!(one("c1", there()).unwrap(), cluster("a", "c1"));
+        assert_eq!(
+            one("c2", there()).unwrap_err().to_string(),
+            "source: 2 Clusters: a/c2, b/c2; name one of them: --to-workload a/c2"
+        );
+        assert_eq!(
+            one("c3", there()).unwrap_err().to_string(),
+            "source: there is no Cluster c3, but 3 Clusters: a/c1, a/c2, b/c2; if it was moved, its kubeconfig was, too: name a \
+             copy of that with --to-kubeconfig"
+        );
+    }
+
+    #[test]
+    fn a_missing_secret_is_explained_by_its_cluster() {
+        let without = |there| without_secret(cluster("a", "c1"), there).to_string();
+        assert_eq!(
+            without(vec![cluster("a", "c1")]),
+            "source: Secret a/c1-kubeconfig doesn't exist: the control plane of Cluster a/c1 is not initialised yet; see what it \
+             waits for: `kubectl describe -n a cluster.cluster.x-k8s.io c1`"
+        );
+        assert_eq!(
+            without(Vec::new()),
+            "source: there is no Cluster a/c1, nor any other; if it was moved, its kubeconfig was, too: name a copy of that with \
+             --to-kubeconfig"
+        );
+    }
+
+    #[test]
+    fn a_cluster_elsewhere_stays_with_its_kubeconfig() {
+        let cluster = cluster("a", "c1");
+        let scopes = [Namespaces::All, Namespaces::One("a".into()), Namespaces::One("b".into())];
+        assert_eq!(scopes.map(|scope| may_move(&cluster, &scope)), [true, true, false]);
+    }
+
+    #[test]
+    fn the_command_that_saves_the_kubeconfig_asks_the_same_server_as_the_same_user() {
+        let connection = Connection {
+            kubeconfig: Some("boot config".into()),
+            kubeconfig_context: Some("boot".into()),
+            as_user: Some("jane".into()),
+            as_group: vec!["ops".into(), "dev".into()],
+            ..Connection::default()
+        };
+        assert_eq!(
+            saving(&cluster("a", "c1"), &connection),
+            "(umask 077; kubectl get -n a secret c1-kubeconfig -o 'jsonpath={.data.value}' --kubeconfig 'boot config' --context \
+             boot --as jane --as-group ops --as-group dev | base64 -d > c1.kubeconfig)"
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Into the workload cluster of a Cluster in the source, by the kubeconfig that the source keeps for it.
+
+use std::time::Duration;
+
+use pivot_lab::managers::{kubeconfig_secret, workload_kubeconfig};
+use pivot_lab::proxy::{Fault, Moment, Rule, Seen, Times};
+use pivot_lab::{Dump, FaultProxy, Observer, Rules, process, say};
+use pivot_scenarios::host::{AGENT, Ended, Host};
+use pivot_scenarios::shape;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::stage::{Stage, all, clean, same};
+
+/// A cluster of one machine in each namespace, whose kubeconfig is the target's; returns their state.
+async fn fill(stage: &Stage, namespaces: &[&str]) -> Dump {
+    let value = kubeconfig_secret(&stage.pair.target, "any", "c").unwrap()["data"]["value"].clone();
+    let mut objects: Vec<Value> =
+        namespaces.iter().flat_map(|namespace| shape::cluster(namespace, 1)).collect();
+    let kubeconfigs = objects.iter_mut().filter(|object| object["metadata"]["name"] == "c-kubeconfig");
+    kubeconfigs.for_each(|secret| secret["data"]["value"] = value.clone());
+    stage.pair.source.apply_values(objects).await.unwrap();
+    all(&stage.pair.source, namespaces).await
+}
+
+fn out_of(source: &std::path::Path) -> Host {
+    // No controllers run in the target.
+    Host::out_of(source).with_variable("PIVOT_HOST_NO_WAIT", "true")
+}
+
+/// Nothing that it prints is from the kubeconfig: certificates and keys are its only long words.
+fn tells_nothing(stage: &Stage, ended: &Ended) {
+    let text = String::from_utf8(workload_kubeconfig(&stage.pair.target).unwrap()).unwrap();
+    let words = text.split(|c: char| c.is_whitespace() || "\",:{}[]".contains(c));
+    let secrets: Vec<&str> = words.filter(|word| word.len() > 60).collect();
+    assert!(secrets.len() >= 3, "{}", secrets.len());
+    let printed = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(!secrets.iter().any(|secret| printed.contains(secret)), "{}", ended.words);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bootstrap_cluster_is_pivoted_into_the_cluster_that_it_made() {
+    let stage = Stage::start().await;
+    let before = fill(&stage, &["shop"]).await;
+    let observer = Observer::of(&stage.pair, &["shop"]).await.unwrap();
+    let host = out_of(stage.pair.source.kubeconfig());
+    let to = ["--to-workload", "c", "-n", "shop"];
+    let plan = host.run(&[&["plan"][..], &to, &shape::WITHOUT_PLUGIN].concat()).await.unwrap();
+    tells_nothing(&stage, &plan);
+    plan.done().unwrap();
+    let ended = host.run(&[&["move"][..], &to, &shape::WITHOUT_PLUGIN].concat()).await.unwrap();
+    tells_nothing(&stage, &ended);
+    // What it says how to keep has to be said before it is gone.
+    assert!(ended.stderr.contains("| base64 -d > c.kubeconfig"), "{}", ended.stderr);
+    ended.done().unwrap();
+    same(before, all(&stage.pair.target, &["shop"]).await);
+    assert!(all(&stage.pair.source, &["shop"]).await.is_empty());
+    let gone = host.run(&["status", "--to-workload", "shop/c"]).await.unwrap().ends_with(3).unwrap();
+    assert!(gone.stderr.contains("there is no Cluster shop/c, nor any other"), "{}", gone.stderr);
+    stage.tidy(&["shop"]).await;
+    clean(observer, &Rules::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_leads_to_no_workload_cluster_says_why() {
+    let stage = Stage::start().await;
+    fill(&stage, &["shop", "store"]).await;
+    let host = out_of(stage.pair.source.kubeconfig());
+    let refused = async |to: &[&str]| {
+        let plan = [&["plan"][..], to, &shape::WITHOUT_PLUGIN].concat();
+        host.run(&plan).await.unwrap().ends_with(3).unwrap().stderr
+    };
+    let said = refused(&["--to-workload", "c", "-A"]).await;
+    assert!(said.contains("2 Clusters: shop/c, store/c; name one of them: --to-workload shop/c"), "{said}");
+    let said = refused(&["--to-workload", "d", "-n", "shop"]).await;
+    assert!(said.contains("there is no Cluster shop/d, but 2 Clusters: shop/c, store/c"), "{said}");
+    // As before its control plane is initialised.
+    let secrets: kube::Api<k8s_openapi::api::core::v1::Secret> =
+        kube::Api::namespaced(stage.pair.source.client(), "shop");
+    secrets.delete("c-kubeconfig", &Default::default()).await.unwrap();
+    let said = refused(&["--to-workload", "shop/c", "-A"]).await;
+    let why =
+        "Secret shop/c-kubeconfig doesn't exist: the control plane of Cluster shop/c is not initialised yet";
+    assert!(said.contains(why), "{said}");
+}
+
+/// A request to the source at which a run dies.
+struct Point {
+    method: &'static str,
+    path: &'static str,
+    nth: u64,
+    moment: Moment,
+    /// Whether the source still leads to the target.
+    found: bool,
+}
+
+const fn point(method: &'static str, path: &'static str, nth: u64, moment: Moment, found: bool) -> Point {
+    Point { method, path, nth, moment, found }
+}
+
+const POINTS: [Point; 9] = [
+    point("PATCH", "/clusters/c", 1, Moment::After, true),
+    // The commit.
+    point("PATCH", "/configmaps/", 2, Moment::After, true),
+    // Its owners are taken off.
+    point("PATCH", "/secrets/c-kubeconfig", 1, Moment::Instead, true),
+    point("PATCH", "/secrets/c-kubeconfig", 1, Moment::After, true),
+    point("DELETE", "/machines/", 1, Moment::After, true),
+    // Nothing else is left.
+    point("DELETE", "/clusters/c", 1, Moment::After, true),
+    point("DELETE", "/secrets/c-kubeconfig", 1, Moment::Instead, true),
+    // Only the records are left.
+    point("DELETE", "/secrets/c-kubeconfig", 1, Moment::After, false),
+    point("DELETE", "/configmaps/pivot-host-source", 1, Moment::After, false),
+];
+
+impl Point {
+    fn hits(&self, seen: &Seen) -> bool {
+        let path = format!("{}?", seen.path);
+        seen.user_agent.starts_with(AGENT)
+            && seen.is_mutating()
+            && seen.method == self.method
+            && path.contains(self.path)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_anywhere_the_source_alone_leads_to_the_target_until_all_else_is_done() {
+    let stage = Stage::start().await;
+    let source = FaultProxy::start(&stage.pair.source).await.unwrap();
+    let names: Vec<String> = (0..POINTS.len()).map(|index| format!("case-{index}")).collect();
+    let namespaces: Vec<&str> = names.iter().map(String::as_str).collect();
+    fill(&stage, &namespaces).await;
+    let observer = Observer::of(&stage.pair, &namespaces).await.unwrap();
+    let by_source = out_of(source.kubeconfig());
+    let by_file = Host::between(source.kubeconfig(), stage.pair.target.kubeconfig());
+    for (point, namespace) in POINTS.iter().zip(namespaces.iter().copied()) {
+        let before = all(&stage.pair.source, &[namespace]).await;
+        let workload = format!("{namespace}/c");
+        let to = ["--to-workload", &workload];
+        let says = format!("{} {} number {}, {:?}", point.method, point.path, point.nth, point.moment);
+
+        let (tell, pid) = oneshot::channel();
+        let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
+        let rule =
+            Rule::new(Times::Nth(point.nth), Fault::action(point.moment, kill), |seen| point.hits(seen));
+        let rule = source.faults().add(rule);
+        let go = [&["move", "-n", namespace][..], &to, &shape::WITHOUT_PLUGIN].concat();
+        let run = by_source.start(&go).await.unwrap();
+        tell.send(run.id()).unwrap();
+        let ended = run.end().await.unwrap();
+        assert_eq!(ended.code, None, "{says}: it did not die\n{}", ended.stderr);
+        source.faults().remove(rule);
+        // What the garbage collector would collect.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+
+        let status = by_source.run(&[&["status"][..], &to].concat()).await.unwrap();
+        let go_on = if point.found {
+            let status = status.done().unwrap();
+            let phase = status["moves"][0]["record"]["phase"].as_str().unwrap_or("none");
+            say(format_args!("died in {phase}: {says}"));
+            let next = status["moves"][0]["next"][0].as_str().unwrap();
+            assert!(next.ends_with(&format!("--to-workload {workload}")), "{next}");
+            by_source.run(&[&["resume", "--take-over"][..], &to].concat()).await
+        } else {
+            let status = status.ends_with(3).unwrap();
+            assert!(status.stderr.contains("name a copy of that with --to-kubeconfig"), "{}", status.stderr);
+            by_file.run(&["resume", "--take-over"]).await
+        };
+        go_on.unwrap().done().unwrap();
+        same(before, all(&stage.pair.target, &[namespace]).await);
+        assert!(all(&stage.pair.source, &[namespace]).await.is_empty(), "{says}");
+    }
+    stage.tidy(&namespaces).await;
+    clean(observer, &Rules::new()).await;
+}
