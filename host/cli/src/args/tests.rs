@@ -113,14 +113,14 @@ fn clusters_are_named_within_what_moves() {
         assert_eq!(scope(line), expected, "{line}");
     }
     for (line, expected) in [
-        ("-A --cluster a", expect!["--cluster a: of all namespaces, write it as NAMESPACE/NAME"]),
+        ("-A --cluster a", expect!["--cluster a: with --all-namespaces, write it as NAMESPACE/NAME"]),
         (
             "-n ns --cluster other/a",
-            expect!["--cluster other/a is not in namespace ns, which is to be moved"],
+            expect!["--cluster other/a is not in namespace ns, which is the one that moves"],
         ),
         (
             "--cluster ns/a,b",
-            expect!["--cluster b: write NAMESPACE/NAME, as for the others, or add --namespace"],
+            expect!["--cluster b: write NAMESPACE/NAME like the others, or add --namespace"],
         ),
         (
             "--cluster ns/a,other/b",
@@ -136,7 +136,7 @@ fn clusters_are_named_within_what_moves() {
     }
     refused(
         "pivot-host plan --from-directory d --cluster a",
-        &expect!["--cluster a: of all namespaces, write it as NAMESPACE/NAME"],
+        &expect!["--cluster a: with --all-namespaces, write it as NAMESPACE/NAME"],
     );
 }
 
