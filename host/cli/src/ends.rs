@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pivot_engine::Sides;
-use pivot_places::{ConnectError, ConnectOptions, DirectoryError, DirectoryPlace, KubePlace, Place};
+use pivot_places::{
+    ConnectError, ConnectOptions, DirectoryError, DirectoryPlace, Identities, KubePlace, Place, Recipients,
+};
 
-use crate::args::{Ends, SourceEnd, TargetEnd};
+use crate::args::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
 use crate::missing_side::MissingSide;
 use crate::workload::{self, WorkloadError};
 
@@ -52,9 +54,19 @@ impl std::fmt::Display for OpenError {
                 write!(f, "{side}: {error}; name one with {flag} or KUBECONFIG")
             }
             Self::Connect(side, error) => write!(f, "{side}: {error}"),
-            Self::Directory(side, error) => write!(f, "{side}: {error}"),
+            Self::Directory(side, error) => write!(f, "{side}: {error}{}", flag_for(error)),
             Self::Workload(error) => error.fmt(f),
         }
+    }
+}
+
+/// What a directory that needs keys asks for.
+pub(crate) fn flag_for(error: &DirectoryError) -> &'static str {
+    match error {
+        DirectoryError::Encrypted { .. } => "; name the file that has it with --identity",
+        DirectoryError::OtherwiseEncrypted { encrypted: true, .. } => "; name their file with --encrypt-to",
+        DirectoryError::OtherwiseEncrypted { encrypted: false, .. } => "; leave out --encrypt-to",
+        _ => "",
     }
 }
 
@@ -72,6 +84,10 @@ impl std::error::Error for OpenError {
 /// Opens both sides read-only; creates no directory.
 pub(crate) async fn to_read(ends: &Ends) -> Result<Opened, OpenError> {
     let (source, namespace) = source(&ends.source).await?;
+    if let TargetEnd::Directory(DirectoryEnd { keys: Some(keys), .. }) = &ends.target {
+        // A plan ends where the move would.
+        off_thread(Side::Target, keys, Recipients::read).await?;
+    }
     with_target(ends, source, namespace).await
 }
 
@@ -91,7 +107,9 @@ async fn with_target(
             Arc::new(place)
         }
         TargetEnd::Kube(options) => Arc::new(connect(Side::Target, options).await?),
-        TargetEnd::Directory(path) => Arc::new(MissingSide::target(format!("directory {}", path.display()))),
+        TargetEnd::Directory(DirectoryEnd { path, .. }) => {
+            Arc::new(MissingSide::target(format!("directory {}", path.display())))
+        }
         TargetEnd::None => Arc::new(MissingSide::target("an unnamed target")),
         TargetEnd::Gone => Arc::new(MissingSide::gone(Side::Target)),
     };
@@ -121,10 +139,18 @@ pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, Ope
 
 /// Opens both sides for writing.
 pub(crate) async fn to_write(ends: &Ends) -> Result<Opened, OpenError> {
-    let TargetEnd::Directory(path) = &ends.target else { return to_read(ends).await };
+    let TargetEnd::Directory(DirectoryEnd { path, keys }) = &ends.target else {
+        return to_read(ends).await;
+    };
     let (source, namespace) = source(&ends.source).await?;
-    let target = Arc::new(directory(Side::Target, path, DirectoryPlace::to_write).await?);
-    Ok(Opened { source, target, namespace, workload: None })
+    let target = match keys {
+        None => off_thread(Side::Target, path, DirectoryPlace::to_write).await?,
+        Some(keys) => {
+            let recipients = off_thread(Side::Target, keys, Recipients::read).await?;
+            off_thread(Side::Target, path, |path| DirectoryPlace::to_encrypt(path, recipients)).await?
+        }
+    };
+    Ok(Opened { source, target: Arc::new(target), namespace, workload: None })
 }
 
 async fn source(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), OpenError> {
@@ -134,8 +160,13 @@ async fn source(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), Ope
             let namespace = place.default_namespace().to_owned();
             Ok((Arc::new(place), Some(namespace)))
         }
-        SourceEnd::Directory(path) => {
-            Ok((Arc::new(directory(Side::Source, path, DirectoryPlace::to_read).await?), None))
+        SourceEnd::Directory(DirectoryEnd { path, keys: None }) => {
+            Ok((Arc::new(off_thread(Side::Source, path, DirectoryPlace::to_read).await?), None))
+        }
+        SourceEnd::Directory(DirectoryEnd { path, keys: Some(keys) }) => {
+            let identities = off_thread(Side::Source, keys, Identities::read).await?;
+            let decrypt = |path: &Path| DirectoryPlace::to_decrypt(path, identities);
+            Ok((Arc::new(off_thread(Side::Source, path, decrypt).await?), None))
         }
         SourceEnd::Gone => Ok((Arc::new(MissingSide::gone(Side::Source)), None)),
     }
@@ -145,14 +176,14 @@ async fn connect(side: Side, options: &ConnectOptions) -> Result<KubePlace, Open
     KubePlace::connect(options.clone()).await.map_err(|error| OpenError::Connect(side, error))
 }
 
-/// Opens a directory on a separate thread: a large or slow one must not delay the handling of signals.
-async fn directory(
+/// Reads files on a separate thread: a large or slow directory must not delay the handling of signals.
+async fn off_thread<T: Send + 'static>(
     side: Side,
     path: &Path,
-    open: fn(&Path) -> Result<DirectoryPlace, DirectoryError>,
-) -> Result<DirectoryPlace, OpenError> {
+    read: impl FnOnce(&Path) -> Result<T, DirectoryError> + Send + 'static,
+) -> Result<T, OpenError> {
     let (shown, path) = (path.display().to_string(), path.to_owned());
-    let opened = tokio::task::spawn_blocking(move || open(&path)).await;
+    let opened = tokio::task::spawn_blocking(move || read(&path)).await;
     // The join error quotes the panic, which may quote the object being processed.
     let panicked = |_| Err(DirectoryError::Unusable { path: shown, reason: PANICKED.to_owned() });
     opened.unwrap_or_else(panicked).map_err(|error| OpenError::Directory(side, error))

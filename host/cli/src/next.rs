@@ -149,7 +149,9 @@ fn flags(connection: &Connection) -> Vec<String> {
         // Its namespace may be found only later.
         to_workload: _,
         from_directory,
+        identity,
         to_directory,
+        encrypt_to,
         as_user,
         as_group,
         to_as,
@@ -164,10 +166,12 @@ fn flags(connection: &Connection) -> Vec<String> {
         ("--kubeconfig-context", kubeconfig_context.clone()),
         ("--as", as_user.clone()),
         ("--from-directory", path(from_directory)),
+        ("--identity", path(identity)),
         ("--to-kubeconfig", path(to_kubeconfig)),
         ("--to-kubeconfig-context", to_kubeconfig_context.clone()),
         ("--to-as", to_as.clone().filter(|_| to_kube)),
         ("--to-directory", path(to_directory)),
+        ("--encrypt-to", path(encrypt_to)),
         ("--record-namespace", Some(record_namespace.clone()).filter(|name| name != "kube-system")),
     ];
     let to_groups: &[String] = if to_kube { to_as_group } else { &[] };
@@ -239,7 +243,7 @@ pub(crate) mod tests {
     }
 
     /// Runs of every verb, between all sorts of ends.
-    const RUNS: [&[&str]; 29] = [
+    const RUNS: [&[&str]; 33] = [
         &["plan"],
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
         &["plan", "--from-directory", "d"],
@@ -291,6 +295,10 @@ pub(crate) mod tests {
         &["plan", "--to-workload", "c", "-A"],
         &["resume", "--to-workload", "ns/c", "--move", "m"],
         &["rollback", "--target-gone", "--to-workload", "ns/c"],
+        &["move", "--kubeconfig", "a", "--to-directory", "d", "--encrypt-to", "it's"],
+        &["resume", "--to-directory", "d", "--encrypt-to=-r"],
+        &["move", "--from-directory", "d", "--identity", "k y", "--to-kubeconfig", "b", "--source-is-off"],
+        &["rollback", "--source-gone", "--from-directory", "d", "--identity", "k", "--to-kubeconfig", "b"],
     ];
 
     #[test]

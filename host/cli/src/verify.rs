@@ -1,11 +1,11 @@
 //! `pivot-host verify DIR`: is a directory still what the move that wrote it left? Run before carrying it elsewhere, and there.
 
-use std::path::Path;
-
 use pivot_engine::Exit;
-use pivot_places::Examined;
+use pivot_places::{DirectoryError, Examined, Identities};
 use serde_json::json;
 
+use crate::args::DirectoryEnd;
+use crate::ends::flag_for;
 use crate::exit;
 use crate::output::{self, Document, ErrorDocument, Output, Text};
 
@@ -13,27 +13,29 @@ const NO_MANIFEST: &str = "it has no manifest, so it is not known whether all of
 const UNTOUCHED: &str = "nothing in the directory is changed";
 
 /// Examines a directory, and reports what it is and what is wrong with it.
-pub(crate) async fn run(directory: &Path, output: &Output) -> u8 {
-    let path = directory.to_owned();
+pub(crate) async fn run(directory: &DirectoryEnd, output: &Output) -> u8 {
+    let directory = directory.clone();
     // Examining a large directory takes time, which must not delay the handling of signals.
-    let examined = tokio::task::spawn_blocking(move || Examined::of(&path)).await;
+    let examined = tokio::task::spawn_blocking(move || examine(&directory)).await;
     let examined = match examined {
         Ok(Ok(examined)) => examined,
-        Ok(Err(error)) => return refused(Text::from(error.to_string()), output),
+        Ok(Err(error)) => return refused(Text::from(format!("{error}{}", flag_for(&error))), output),
         Err(_) => {
             let bug = "the task that reads files panicked; this is a bug in pivot-host, please report it";
             return refused(Text::from(bug), output);
         }
     };
-    let Examined { path, manifest, objects, changed, added, exposed } = &examined;
+    let Examined { path, manifest, encrypted, count, objects, changed, added, exposed } = &examined;
     let whole = changed.is_empty() && added.is_empty();
-    let kinds: Vec<_> = objects.iter().map(|(kind, count)| json!({"kind": kind, "objects": count})).collect();
+    let of_kind = |(kind, count)| json!({"kind": kind, "objects": count});
+    let kinds = objects.as_ref().map(|objects| objects.iter().map(of_kind).collect::<Vec<_>>());
     let content = json!({
         "directory": path,
         "asWritten": manifest.as_ref().map(|_| whole),
         "moveId": manifest.as_ref().map(|manifest| &manifest.move_id),
         "handover": manifest.as_ref().map(|manifest| manifest.handover),
-        "objects": objects.values().sum::<usize>(),
+        "encrypted": encrypted,
+        "objects": count,
         "kinds": kinds,
         "changed": changed,
         "added": added,
@@ -49,6 +51,11 @@ pub(crate) async fn run(directory: &Path, output: &Output) -> u8 {
     }
     output.fail(if whole { Text::from(NO_MANIFEST) } else { output::altered(&examined) });
     exit::code(Exit::Refused)
+}
+
+fn examine(DirectoryEnd { path, keys }: &DirectoryEnd) -> Result<Examined, DirectoryError> {
+    let identities = keys.as_deref().map(Identities::read).transpose()?;
+    Examined::of(path, identities)
 }
 
 fn refused(message: Text, output: &Output) -> u8 {

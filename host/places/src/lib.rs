@@ -16,7 +16,9 @@ mod regular;
 mod testing;
 
 pub use crate::builtin::builtin_kinds;
-pub use crate::directory::{DirectoryError, DirectoryPlace, Examined, Manifest, objects_of_file};
+pub use crate::directory::{
+    DirectoryError, DirectoryPlace, Encryption, Examined, Identities, Manifest, Recipients, objects_of_file,
+};
 pub use crate::kube::{ConnectError, ConnectOptions, KubePlace, catches_panics};
 pub use crate::memory::MemoryPlace;
 pub use place::{

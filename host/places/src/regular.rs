@@ -15,6 +15,11 @@ pub(crate) const NOT_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_sig
 
 /// The content of the file at a path.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    read_at_most(path, LIMIT)
+}
+
+/// The same, of a file that has no reason to be large.
+pub(crate) fn read_at_most(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -22,19 +27,35 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
         check(path.metadata()?.mode())?;
         options.custom_flags(NOT_WAITING);
     }
-    content(options.open(path)?)
+    content_at_most(options.open(path)?, limit)
+}
+
+/// Whether others than its owner can read the file at a path, or write it. Where a system has no such rights, nobody can say.
+pub(crate) fn others_can_read(path: &Path) -> bool {
+    #[cfg(unix)]
+    let others = path.metadata().is_ok_and(|metadata| metadata.mode() & 0o066 != 0);
+    #[cfg(not(unix))]
+    let others = {
+        let _ = path;
+        false
+    };
+    others
 }
 
 /// The content of a file that was opened with [`NOT_WAITING`].
 pub(crate) fn content(file: File) -> Result<Vec<u8>> {
+    content_at_most(file, LIMIT)
+}
+
+fn content_at_most(file: File, limit: u64) -> Result<Vec<u8>> {
     let metadata = file.metadata()?;
     // Another file may have replaced it since it was checked.
     #[cfg(unix)]
     check(metadata.mode())?;
-    let mut content = Vec::with_capacity(usize::try_from(metadata.len().min(LIMIT)).unwrap_or_default());
-    file.take(LIMIT + 1).read_to_end(&mut content)?;
-    match content.len() as u64 > LIMIT {
-        true => Err(Error::other(format!("larger than {LIMIT} bytes"))),
+    let mut content = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default());
+    file.take(limit + 1).read_to_end(&mut content)?;
+    match content.len() as u64 > limit {
+        true => Err(Error::other(format!("larger than {limit} bytes"))),
         false => Ok(content),
     }
 }

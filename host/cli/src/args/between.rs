@@ -16,11 +16,19 @@ pub(crate) struct Ends {
     pub(crate) target: TargetEnd,
 }
 
+/// A directory as an end.
+#[derive(Clone, Debug)]
+pub(crate) struct DirectoryEnd {
+    pub(crate) path: PathBuf,
+    /// The file of keys, if it is encrypted: of identities in order to read it, of recipients in order to write it.
+    pub(crate) keys: Option<PathBuf>,
+}
+
 /// Where the objects are.
 #[derive(Clone, Debug)]
 pub(crate) enum SourceEnd {
     Kube(ConnectOptions),
-    Directory(PathBuf),
+    Directory(DirectoryEnd),
     /// The source can't be reached any more.
     Gone,
 }
@@ -29,7 +37,7 @@ pub(crate) enum SourceEnd {
 #[derive(Clone, Debug)]
 pub(crate) enum TargetEnd {
     Kube(ConnectOptions),
-    Directory(PathBuf),
+    Directory(DirectoryEnd),
     /// The source has its kubeconfig.
     Workload(Workload),
     /// No target given; a source is enough for commands that only look.
@@ -47,7 +55,9 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
         to_kubeconfig_context,
         to_workload,
         from_directory,
+        identity,
         to_directory,
+        encrypt_to,
         as_user,
         as_group,
         to_as,
@@ -73,6 +83,14 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
     if !as_group.is_empty() && as_user.is_none() || !to_as_group.is_empty() && to_as.is_none() {
         return usage("--as-group needs --as, and --to-as-group needs --to-as");
     }
+    if identity.is_some() && from_directory.is_none() {
+        return usage("--identity opens a directory, so it needs --from-directory");
+    }
+    if encrypt_to.is_some() && to_directory.is_none() {
+        return usage("--encrypt-to is for the files of a directory, so it needs --to-directory");
+    }
+    let directory =
+        |path: &PathBuf, keys: &Option<PathBuf>| DirectoryEnd { path: path.clone(), keys: keys.clone() };
     let source = match from_directory {
         Some(_) if from_kube => {
             return usage(
@@ -80,7 +98,7 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
             );
         }
         Some(_) if gone == Some(Side::Source) => SourceEnd::Gone,
-        Some(directory) => SourceEnd::Directory(directory.clone()),
+        Some(path) => SourceEnd::Directory(directory(path, identity)),
         None if gone == Some(Side::Source) => SourceEnd::Gone,
         None => SourceEnd::Kube(kube(kubeconfig, kubeconfig_context, as_user, as_group)),
     };
@@ -104,7 +122,7 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
                 "--to-directory excludes --to-kubeconfig, --to-kubeconfig-context and --to-as: the target is one or the other",
             );
         }
-        Some(directory) => TargetEnd::Directory(directory.clone()),
+        Some(path) => TargetEnd::Directory(directory(path, encrypt_to)),
         None if to_kube => {
             // A context given without a kubeconfig belongs to the source's file.
             let file = if to_kubeconfig.is_some() { to_kubeconfig } else { kubeconfig };

@@ -2,13 +2,11 @@
 //!
 //! Every flag is named where it is destructured, so that a new one can't be forgotten.
 
-use std::path::PathBuf;
-
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Side, words};
 use pivot_engine::{DryRun, Options};
 
-use super::between::{Ends, SourceEnd, TargetEnd, ends};
+use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters};
 use super::flags::{
     Accept, Cli, Connection, Dry, Move, MoveOrAsk, Planned, PluginVerb, Resume, Rollback, Shell, Taking,
@@ -26,7 +24,7 @@ pub(crate) enum Task {
     Status(Choices),
     Resume(Choices),
     Rollback(Choices),
-    Verify(PathBuf),
+    Verify(DirectoryEnd),
     Plugin(PluginVerb),
     Version,
     Completion(Shell),
@@ -126,7 +124,9 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
             let options = Options { which, take_over, target_gone, source_gone, ..choices.options };
             Task::Rollback(Choices { options, ..choices })
         }
-        Verb::Verify { directory } => Task::Verify(directory),
+        Verb::Verify { directory, identity } => {
+            Task::Verify(DirectoryEnd { path: directory, keys: identity })
+        }
         Verb::Plugin(verb) => Task::Plugin(verb),
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),

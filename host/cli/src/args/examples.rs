@@ -54,6 +54,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host move --kubeconfig boot.kubeconfig -A --to-directory backup",
             ),
             (
+                "The same, readable for the holders of keys alone",
+                "pivot-host move -A --to-directory backup --encrypt-to recipients.txt",
+            ),
+            (
                 "Restore a backup whose management cluster is lost",
                 "pivot-host move --from-directory backup --to-kubeconfig prod.kubeconfig --source-is-off",
             ),
@@ -88,7 +92,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host rollback --target-gone --kubeconfig boot.kubeconfig",
             ),
         ],
-        Some("verify") => &[("Before it is carried to another site, and there", "pivot-host verify backup")],
+        Some("verify") => &[
+            ("Before it is carried to another site, and there", "pivot-host verify backup"),
+            ("An encrypted one, with a look into its files", "pivot-host verify backup --identity key.txt"),
+        ],
         Some("plugin") => &[
             ("Begin a plugin of your own", "pivot-host plugin new my-hosts"),
             ("See what a component could do, and asks for", "pivot-host plugin inspect plugins/hosts.wasm"),

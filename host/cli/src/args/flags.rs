@@ -32,6 +32,9 @@ pub(crate) enum Verb {
         /// The directory
         #[arg(value_name = "DIR")]
         directory: PathBuf,
+        /// Look into an encrypted directory too, with the age identities (secret keys) in this file
+        #[arg(long, value_name = "FILE")]
+        identity: Option<PathBuf>,
     },
     /// Write, inspect and admit plugins
     #[command(subcommand)]
@@ -93,9 +96,15 @@ pub(crate) struct Connection {
     /// Read the source from a directory of manifests
     #[arg(long, value_name = "DIR")]
     pub(crate) from_directory: Option<PathBuf>,
+    /// Open an encrypted directory of --from-directory with the age identities (secret keys) in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
     /// Copy into a directory; the source is resumed, and nothing in it is deleted
     #[arg(long, value_name = "DIR")]
     pub(crate) to_directory: Option<PathBuf>,
+    /// Encrypt what --to-directory writes, to the age recipients (public keys) in this file, one a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) encrypt_to: Option<PathBuf>,
     /// Impersonate this user in the source
     #[arg(long = "as", value_name = "USER")]
     pub(crate) as_user: Option<String>,

@@ -15,7 +15,7 @@ mod usage;
 mod values;
 mod workload;
 
-pub(crate) use between::{Ends, SourceEnd, TargetEnd};
+pub(crate) use between::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
 pub(crate) use checked::{Choices, Task, check};
 pub(crate) use command::{command, parse};
 pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, PluginVerb, Trial, With};

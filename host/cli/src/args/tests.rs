@@ -303,6 +303,14 @@ fn what_makes_no_sense_is_said() {
         ]],
     );
     refused(
+        "pivot-host plan --identity k",
+        &expect!["--identity opens a directory, so it needs --from-directory"],
+    );
+    refused(
+        "pivot-host move --to-kubeconfig b --encrypt-to r",
+        &expect!["--encrypt-to is for the files of a directory, so it needs --to-directory"],
+    );
+    refused(
         "pivot-host plan --as-group g",
         &expect!["--as-group needs --as, and --to-as-group needs --to-as"],
     );

@@ -13,8 +13,8 @@ const NAMES: usize = 8;
 
 /// What verifying found.
 pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
-    let Examined { path, manifest, objects, changed, added, .. } = examined;
-    let number = count(objects.values().sum(), "object");
+    let Examined { path, manifest, encrypted, count: number, objects, changed, added, .. } = examined;
+    let number = count(*number, if *encrypted { "encrypted object" } else { "object" });
     let mut text = Text::default();
     match manifest {
         Some(Manifest { move_id, .. }) if changed.is_empty() && added.is_empty() => {
@@ -30,6 +30,10 @@ pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
             ),
         ),
     }
+    let Some(objects) = objects else {
+        text.line("Only checksums were compared: looking into the files needs an identity.");
+        return text;
+    };
     text.gap();
     let rows = objects.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));

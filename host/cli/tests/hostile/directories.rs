@@ -391,7 +391,7 @@ fn definitions() -> Vec<Case> {
 
 fn on_disk() -> Vec<Case> {
     type Make = fn(&Path);
-    let sorts: [(&str, &[i32], Make); 13] = [
+    let sorts: [(&str, &[i32], Make); 15] = [
         ("a link to nothing", &REFUSED, |dir| symlink("gone", dir.join("a.yaml")).unwrap()),
         ("a link to itself", &REFUSED, |dir| symlink("a.yaml", dir.join("a.yaml")).unwrap()),
         ("a link out of it", &REFUSED, |dir| symlink("/etc/passwd", dir.join("a.yaml")).unwrap()),
@@ -411,6 +411,12 @@ fn on_disk() -> Vec<Case> {
         }),
         ("a terabyte", &REFUSED, |dir| {
             fs::File::create(dir.join("a.json")).unwrap().set_len(1 << 40).unwrap()
+        }),
+        ("an encrypted file among plain ones", &REFUSED, |dir| {
+            fs::write(dir.join("a.yaml.age"), "age-encryption.org/v1\n").unwrap()
+        }),
+        ("a device called an encrypted file", &REFUSED, |dir| {
+            symlink("/dev/zero", dir.join("a.age.json.age")).unwrap()
         }),
         ("five thousand files of nothing", &[0], |dir| {
             (0..5_000).for_each(|n| fs::write(dir.join(format!("{n}.yaml")), "").unwrap())

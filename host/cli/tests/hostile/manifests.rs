@@ -90,11 +90,12 @@ fn types() -> Vec<Case> {
         ("a map", json!({})),
         ("a map of maps", json!({"a": {}})),
     ];
-    let fields: [(&str, &[&str]); 13] = [
+    let fields: [(&str, &[&str]); 14] = [
         ("/apiVersion", &[]),
         ("/kind", &[]),
         ("/moveId", &["words"]),
         ("/handover", &["yes"]),
+        ("/encryption", &["nothing"]),
         ("/count", &[]),
         ("/kinds", &["a list"]),
         ("/kinds/0", &[]),

@@ -12,8 +12,8 @@ use pivot_core::{Key, Kind, Object, names};
 use pivot_engine::{Exit, Setup, run};
 use pivot_places::memory::Fault;
 use pivot_places::{
-    Access, Capabilities, Change, Closing, DirectoryPlace, Event, Identity, Listing, MemoryPlace,
-    MetaListing, Opening, Patch, Place, PlaceError, Preconditions, Result,
+    Access, Capabilities, Change, Closing, DirectoryPlace, Event, Identities, Identity, Listing, MemoryPlace,
+    MetaListing, Opening, Patch, Place, PlaceError, Preconditions, Recipients, Result,
 };
 use serde_json::{Value, json};
 
@@ -301,6 +301,75 @@ async fn a_copy_from_a_directory_that_dies_at_any_write_ends_with_the_same_direc
         }
     }
     assert!(deaths > 40, "{deaths}");
+}
+
+/// The key that everybody knows, and who has it.
+const IDENTITY: &str = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
+const RECIPIENT: &str = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj";
+
+/// Both keys, as they are read from files.
+fn keys() -> (Identities, Recipients) {
+    let dir = tempfile::tempdir().unwrap();
+    let (identity, recipient) = (dir.path().join("identity"), dir.path().join("recipient"));
+    std::fs::write(&identity, IDENTITY).unwrap();
+    std::fs::write(&recipient, RECIPIENT).unwrap();
+    (Identities::read(&identity).unwrap(), Recipients::read(&recipient).unwrap())
+}
+
+fn encrypted(setup: Setup, path: &Path, life: &Life) -> Setup {
+    let mut setup = setup;
+    let directory = DirectoryPlace::to_encrypt(path, keys().1).unwrap();
+    setup.sides.target = Arc::new(Mortal { directory, life: life.clone() });
+    setup
+}
+
+/// What it holds, in a directory that needs no key.
+async fn opened(path: &Path) -> tempfile::TempDir {
+    let plain = tempfile::tempdir().unwrap();
+    let mut setup = into(Stage::new().setup(), plain.path(), &Life::of(FOREVER, true));
+    setup.sides.source = Arc::new(DirectoryPlace::to_decrypt(path, keys().0).unwrap());
+    run::start(setup).await.unwrap();
+    plain
+}
+
+/// Whoever makes the copy needs no key that opens it, not even in order to go on with it.
+#[tokio::test(start_paused = true)]
+async fn an_encrypted_copy_that_dies_at_any_write_is_made_again_or_taken_back_without_a_key() {
+    let whole = tempfile::tempdir().unwrap();
+    let before = picture(&Stage::new().source);
+    run::start(encrypted(Stage::new().setup(), whole.path(), &Life::of(FOREVER, true))).await.unwrap();
+    let files = bytes(whole.path()).into_keys().collect::<Vec<_>>();
+    let content = objects(opened(whole.path()).await.path());
+    let (mut resumed, mut taken_back) = (0, 0);
+    for acts in [false, true] {
+        for n in 1.. {
+            let at = format!("write {n}, acted {acts}");
+            let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
+            let life = Life::of(n, acts);
+            life.ends(&stage.source);
+            let _ = run::start(encrypted(stage.setup(), dir.path(), &life)).await;
+            if !life.died() {
+                break;
+            }
+            stage.source.on_call(|_, _| None);
+            let goes_on = || encrypted(stage.setup(), dir.path(), &Life::of(FOREVER, true));
+            if n % 3 == 0 && run::rollback(goes_on()).await.is_ok() {
+                // The mark alone keeps nobody out.
+                let left = bytes(dir.path()).into_keys().find(|name| name != ".pivot-host.json");
+                assert_eq!(left, None, "{at}");
+                taken_back += 1;
+            } else {
+                let over = finished(&stage.source);
+                let again = run::start(goes_on()).await;
+                assert!(again.is_ok() || over, "{at}: {}", again.unwrap_err());
+                assert_eq!(bytes(dir.path()).into_keys().collect::<Vec<_>>(), files, "{at}");
+                assert_eq!(objects(opened(dir.path()).await.path()), content, "{at}");
+                resumed += 1;
+            }
+            assert_eq!(picture(&stage.source), before, "{at}");
+        }
+    }
+    assert!(resumed > 20 && taken_back > 5, "{resumed} {taken_back}");
 }
 
 fn bytes(path: &Path) -> BTreeMap<String, Vec<u8>> {

@@ -22,7 +22,7 @@ const IDS: Uuid = Uuid::from_u128(0x7e0d_2ef4_9a5c_4d3a_8b1e_5f27_c06b_91d3);
 
 /// Everything in a directory.
 pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Contents, DirectoryError> {
-    let mut documents = documents::all(files)?;
+    let mut documents = documents::all(files, manifest)?;
     documents.retain(|document| !super::manifest::is(&document.body));
     let kinds = definitions::all(&documents, manifest)?;
     let mut versions = BTreeMap::new();

@@ -7,6 +7,7 @@ use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge, names, pause};
 use sha2::{Digest, Sha256};
 
+use super::files::unencrypted;
 use super::{DirectoryError, Manifest};
 
 /// An object and the file that holds it.
@@ -23,7 +24,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Identifies these objects, wherever their files are and however they are formatted.
+    /// Identifies these objects, wherever their files are and however they are formatted or encrypted: files that are encrypted
+    /// again, for another key, still continue the move that began with them.
     pub(super) fn digest(&self) -> Uid {
         let mut hash = Sha256::new();
         for (key, entry) in &self.entries {
@@ -71,7 +73,7 @@ impl Contents {
         let mut clusters = self.entries.iter().filter(|(key, _)| is_cluster(&key.group_kind)).peekable();
         let paused = |object: &Object| pause::is_paused(object).unwrap_or_default();
         clusters.peek().is_some()
-            && clusters.all(|(key, entry)| entry.file == name(key) && paused(&entry.object))
+            && clusters.all(|(key, entry)| unencrypted(&entry.file) == name(key) && paused(&entry.object))
     }
 
     pub(super) fn list(&self, kind: &Kind, namespace: Option<&str>) -> impl Iterator<Item = &Object> {

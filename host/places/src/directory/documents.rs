@@ -6,8 +6,9 @@
 use pivot_core::object::DEPTH;
 use serde_json::Value;
 
-use super::DirectoryError;
-use super::files::Files;
+use super::files::{self, Files};
+use super::manifest;
+use super::{DirectoryError, Manifest};
 use crate::expansion::{Expansion, Refused};
 
 /// One object as found in a file.
@@ -26,10 +27,14 @@ impl Document {
 }
 
 /// Every object below a directory, in the order of files and documents. Lists are expanded.
-pub(super) fn all(files: &Files) -> Result<Vec<Document>, DirectoryError> {
+pub(super) fn all(files: &Files, manifest: Option<&Manifest>) -> Result<Vec<Document>, DirectoryError> {
     let (mut found, mut expansion) = (Vec::new(), Expansion::default());
-    for file in files.list()? {
-        of(files, &file, &mut expansion, &mut found)?;
+    let names = files.list()?;
+    if manifest::encrypted(files, &names, manifest)? && !files.has_identities() {
+        return Err(DirectoryError::Encrypted { path: files.path().to_owned() });
+    }
+    for file in &names {
+        of(files, file, &mut expansion, &mut found)?;
     }
     Ok(found)
 }
@@ -41,7 +46,7 @@ pub(super) fn of(
     expansion: &mut Expansion,
     found: &mut Vec<Document>,
 ) -> Result<bool, DirectoryError> {
-    let Some(content) = files.read(file)? else { return Ok(false) };
+    let Some(content) = files.read_decrypted(file)? else { return Ok(false) };
     let text = str::from_utf8(&content)
         .map_err(|_| DirectoryError::Unusable { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
     for (index, body) in parse(file, text, expansion)?.into_iter().enumerate() {
@@ -61,7 +66,7 @@ fn parse(file: &str, text: &str, expansion: &mut Expansion) -> Result<Vec<Value>
         let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
         match values {
             Ok(values) => return Ok(values),
-            Err(error) if file.ends_with(".json") => {
+            Err(error) if files::unencrypted(file).ends_with(".json") => {
                 let at = format!("line {}, column {}", error.line(), error.column());
                 return Err(unreadable(file, 1, "JSON", Some(at)));
             }

@@ -61,6 +61,25 @@ pub enum DirectoryError {
         /// The move that it belongs to.
         found: String,
     },
+    /// The directory is encrypted, and no key was given.
+    #[error("{path} is encrypted: an identity is needed to read it")]
+    Encrypted {
+        /// The directory.
+        path: String,
+    },
+    /// A move encrypted what it wrote so far, and is about to go on without that; or the other way round.
+    #[error(
+        "{path}: move {move_id} began to write it {} recipients",
+        if *encrypted { "encrypted, and can't go on without" } else { "unencrypted, and can't go on with" }
+    )]
+    OtherwiseEncrypted {
+        /// The directory.
+        path: String,
+        /// The move.
+        move_id: String,
+        /// Whether what was written so far is encrypted.
+        encrypted: bool,
+    },
     /// The move that wrote the directory did not finish.
     #[error("{path} is incomplete: move {move_id} has not finished writing it")]
     Incomplete {

@@ -11,6 +11,7 @@ use pivot_core::Key;
 use uuid::Uuid;
 
 use super::DirectoryError;
+use super::encryption::{ENDING, Identities};
 use crate::regular;
 
 /// How deeply directories may be nested; links can form a cycle.
@@ -24,6 +25,8 @@ const TEMPORARY: &str = ".tmp-";
 pub(super) struct Files {
     dir: Dir,
     path: String,
+    /// What opens the encrypted ones.
+    identities: Option<Identities>,
 }
 
 impl Files {
@@ -33,7 +36,17 @@ impl Files {
         let canonical = std::fs::canonicalize(path).map_err(|error| failed(&shown, error))?;
         let dir =
             Dir::open_ambient_dir(&canonical, ambient_authority()).map_err(|error| failed(&shown, error))?;
-        Ok(Self { dir, path: canonical.display().to_string() })
+        Ok(Self { dir, path: canonical.display().to_string(), identities: None })
+    }
+
+    /// The same, with keys for files that are encrypted.
+    pub(super) fn opened_by(self, identities: Option<Identities>) -> Self {
+        Self { identities, ..self }
+    }
+
+    /// Whether there are keys for encrypted files.
+    pub(super) fn has_identities(&self) -> bool {
+        self.identities.is_some()
     }
 
     /// Opens an existing directory, or creates one that only we can access.
@@ -85,7 +98,7 @@ impl Files {
                 }
                 let below = dir.open_dir(name).map_err(|error| failed(&path, error))?;
                 self.walk(&below, &format!("{path}/"), depth - 1, found)?;
-            } else if [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)) {
+            } else if [".yaml", ".yml", ".json"].iter().any(|end| unencrypted(name).ends_with(end)) {
                 found.push(path);
             }
         }
@@ -117,6 +130,19 @@ impl Files {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed(name, error)),
         }
+    }
+
+    /// What was written in a file before it was encrypted; the content of one that is not.
+    pub(super) fn read_decrypted(&self, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
+        let Some(content) = self.read(name)? else { return Ok(None) };
+        if !name.ends_with(ENDING) {
+            return Ok(Some(content));
+        }
+        let Some(identities) = &self.identities else {
+            return Err(DirectoryError::Encrypted { path: self.path.clone() });
+        };
+        let unusable = |reason| DirectoryError::Unusable { path: name.to_owned(), reason };
+        identities.decrypt(&content).map(Some).map_err(unusable)
     }
 
     /// Whether others than its owner can read a file, or write it. Where a system has no such rights, nobody can say.
@@ -170,6 +196,15 @@ impl Files {
         Ok(())
     }
 
+    /// Removes the encrypted files of objects, except those to keep.
+    pub(super) fn remove_encrypted(&self, keep: impl Fn(&str) -> bool) -> Result<(), DirectoryError> {
+        let names = self.list()?;
+        names
+            .iter()
+            .filter(|name| is_encrypted_object(name) && !keep(name))
+            .try_for_each(|name| self.remove(name))
+    }
+
     /// Waits until a file's content is on disk.
     pub(super) fn sync(&self, name: &str) -> Result<(), DirectoryError> {
         self.dir.open(name).and_then(|file| file.sync_all()).map_err(|error| self.failed(name, error))
@@ -189,6 +224,16 @@ impl Files {
 
 fn failed(path: &str, error: std::io::Error) -> DirectoryError {
     DirectoryError::Io { path: path.to_owned(), source: error }
+}
+
+/// Whether this could be the name of an object's file, encrypted.
+pub(super) fn is_encrypted_object(name: &str) -> bool {
+    !name.contains('/') && unencrypted(name) != name && unencrypted(name).ends_with(".json")
+}
+
+/// The name that a file had before it was encrypted.
+pub(super) fn unencrypted(name: &str) -> &str {
+    name.strip_suffix(ENDING).unwrap_or(name)
 }
 
 /// The name of an object's file: different objects have different files, even on a case-insensitive file system.

@@ -13,11 +13,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::DirectoryError;
+use super::encryption::{ENDING, Encryption};
 use super::files::Files;
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "Manifest";
-const FILE: &str = "manifest.json";
+pub(super) const FILE: &str = "manifest.json";
 pub(super) const UNFINISHED: &str = ".pivot-host.json";
 /// How many characters of an invalid manifest field are printed.
 const SHOWN: usize = 100;
@@ -34,12 +35,16 @@ pub struct Manifest {
     pub move_id: String,
     /// Whether the source was left paused so that this directory takes over; otherwise the source is still live.
     pub handover: bool,
+    /// How the files are encrypted; none if they are not. The manifest itself never is, so that a directory can be verified without
+    /// a key: it names objects, and holds nothing of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<Encryption>,
     /// The number of objects.
     pub count: usize,
     /// What is known about their kinds, so that readers don't have to guess.
     #[serde(default)]
     pub kinds: Vec<Kind>,
-    /// SHA-256 of each file.
+    /// SHA-256 of each file, as it is in the directory.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
 }
@@ -53,13 +58,40 @@ pub(super) struct Compared {
     pub(super) added: Vec<String>,
 }
 
-#[derive(Serialize, Deserialize)]
+/// The move that writes a directory, or wrote it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Unfinished {
-    move_id: String,
+pub(super) struct Writer {
+    pub(super) move_id: String,
+    /// How it encrypts: no later run may go on without that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) encryption: Option<Encryption>,
+}
+
+impl Writer {
+    /// Fails if its files are encrypted, and these wouldn't be; or the other way round.
+    pub(super) fn goes_on(
+        &self,
+        files: &Files,
+        encryption: Option<Encryption>,
+    ) -> Result<(), DirectoryError> {
+        if self.encryption == encryption {
+            return Ok(());
+        }
+        Err(DirectoryError::OtherwiseEncrypted {
+            path: files.path().to_owned(),
+            move_id: self.move_id.clone(),
+            encrypted: self.encryption.is_some(),
+        })
+    }
 }
 
 impl Manifest {
+    /// The move that wrote the directory.
+    pub(super) fn writer(&self) -> Writer {
+        Writer { move_id: self.move_id.clone(), encryption: self.encryption }
+    }
+
     /// Fails where files are missing. That others were added or changed a site may have done on purpose.
     pub(super) fn compare(&self, files: &Files) -> Result<Compared, DirectoryError> {
         let (mut missing, mut compared) = (Vec::new(), Compared::default());
@@ -76,6 +108,32 @@ impl Manifest {
         let added = |name: &String| *name != FILE && !self.files.contains_key(name);
         compared.added = files.list()?.into_iter().filter(added).collect();
         Ok(compared)
+    }
+}
+
+/// Whether a directory's files are encrypted: all of them are, or none.
+///
+/// Plain files among encrypted ones were put there by somebody who did not need a key for that.
+pub(super) fn encrypted(
+    files: &Files,
+    names: &[String],
+    manifest: Option<&Manifest>,
+) -> Result<bool, DirectoryError> {
+    let encrypted = names.iter().find(|name| name.ends_with(ENDING));
+    let plain = names.iter().find(|name| !name.ends_with(ENDING) && *name != FILE);
+    let promised = manifest.is_some_and(|manifest| manifest.encryption.is_some());
+    let unusable = |path: &str, reason| Err(DirectoryError::Unusable { path: path.to_owned(), reason });
+    match (encrypted, plain) {
+        (Some(encrypted), Some(plain)) => {
+            unusable(plain, format!("not encrypted, while {encrypted} is; either all files are, or none"))
+        }
+        (None, Some(plain)) if promised => {
+            unusable(plain, "not encrypted, although the manifest says that all files are".to_owned())
+        }
+        (None, _) if !promised && files.has_identities() => {
+            unusable(files.path(), "nothing in it is encrypted, so no identity is needed".to_owned())
+        }
+        _ => Ok(encrypted.is_some() || promised),
     }
 }
 
@@ -114,23 +172,25 @@ fn known_move(files: &Files, name: &str, move_id: &str) -> Result<(), DirectoryE
 }
 
 /// The move that has started and not finished, if there is one.
-pub(super) fn unfinished(files: &Files) -> Result<Option<String>, DirectoryError> {
-    let Some(Unfinished { move_id }) = parse(files, UNFINISHED)? else { return Ok(None) };
-    known_move(files, UNFINISHED, &move_id)?;
-    Ok(Some(move_id))
+pub(super) fn unfinished(files: &Files) -> Result<Option<Writer>, DirectoryError> {
+    let Some(writer) = parse::<Writer>(files, UNFINISHED)? else { return Ok(None) };
+    known_move(files, UNFINISHED, &writer.move_id)?;
+    Ok(Some(writer))
 }
 
 /// Fails where a move has begun to write the directory, and has not finished.
 pub(super) fn complete(files: &Files, manifest: Option<&Manifest>) -> Result<(), DirectoryError> {
     match (manifest, unfinished(files)?) {
-        (None, Some(move_id)) => Err(DirectoryError::Incomplete { path: files.path().to_owned(), move_id }),
+        (None, Some(Writer { move_id, .. })) => {
+            Err(DirectoryError::Incomplete { path: files.path().to_owned(), move_id })
+        }
         _ => Ok(()),
     }
 }
 
 /// Marks the directory as incomplete.
-pub(super) fn begin(files: &Files, move_id: &str) -> Result<(), DirectoryError> {
-    write(files, UNFINISHED, &Unfinished { move_id: move_id.to_owned() })?;
+pub(super) fn begin(files: &Files, writer: &Writer) -> Result<(), DirectoryError> {
+    write(files, UNFINISHED, writer)?;
     files.remove(FILE)
 }
 
@@ -142,7 +202,7 @@ pub(super) fn give_up(files: &Files) -> Result<(), DirectoryError> {
 /// Marks the directory as complete, with everything on disk.
 pub(super) fn finish<'a>(
     files: &Files,
-    move_id: &str,
+    writer: &Writer,
     handover: bool,
     kinds: Vec<Kind>,
     names: impl Iterator<Item = &'a str>,
@@ -158,8 +218,9 @@ pub(super) fn finish<'a>(
     let manifest = Manifest {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
-        move_id: move_id.to_owned(),
+        move_id: writer.move_id.clone(),
         handover,
+        encryption: writer.encryption,
         count: digests.len(),
         kinds,
         files: digests,

@@ -6,11 +6,15 @@
 //! with its status, so that a later restore can use it.
 //!
 //! All files are opened below one directory handle: no name and no link leads out of it.
+//!
+//! Files may be encrypted ([`encryption`]), all of them but the manifest. Whoever writes them needs no key that opens them. So a
+//! move that continues can't read what its earlier run wrote; it writes everything again, as long as the source still has it.
 
 mod complete;
 mod contents;
 mod definitions;
 mod documents;
+mod encryption;
 mod error;
 mod examine;
 mod files;
@@ -18,13 +22,14 @@ mod loose;
 mod manifest;
 mod verbs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pivot_core::{Key, Kind, Object};
 use serde_json::Value;
 
+pub use encryption::{Encryption, Identities, Recipients};
 pub use error::DirectoryError;
 pub use examine::Examined;
 pub use loose::objects_of_file;
@@ -34,7 +39,7 @@ use crate::body::set;
 use crate::place::{Opening, PlaceError, Result};
 use contents::{Contents, Entry};
 use files::Files;
-use manifest::Compared;
+use manifest::{Compared, Writer};
 
 /// The error of every write to a directory that is read.
 const READ_ONLY: PlaceError = PlaceError::unsupported("a directory that is read", "be written to");
@@ -47,6 +52,8 @@ pub struct DirectoryPlace {
 struct Shared {
     label: String,
     files: Files,
+    /// Those who can read what is written; everybody if there are none.
+    recipients: Option<Recipients>,
     manifest: Option<Manifest>,
     mode: Mutex<Mode>,
     contents: Mutex<Contents>,
@@ -65,7 +72,15 @@ enum Mode {
 impl DirectoryPlace {
     /// A directory to read from; nothing in it is changed.
     pub fn to_read(path: &Path) -> Result<Self, DirectoryError> {
-        let files = Files::open(path)?;
+        Self::reading(Files::open(path)?)
+    }
+
+    /// The same where all files are encrypted.
+    pub fn to_decrypt(path: &Path, identities: Identities) -> Result<Self, DirectoryError> {
+        Self::reading(Files::open(path)?.opened_by(Some(identities)))
+    }
+
+    fn reading(files: Files) -> Result<Self, DirectoryError> {
         let manifest = manifest::read(&files)?;
         manifest::complete(&files, manifest.as_ref())?;
         let mut contents = complete::contents(&files, manifest.as_ref())?;
@@ -75,18 +90,39 @@ impl DirectoryPlace {
             changed.iter().for_each(|file| tracing::warn!(file, "changed since the move wrote it"));
             added.iter().for_each(|file| tracing::warn!(file, "not of the move that wrote the others"));
         }
-        Ok(Self::new(files, manifest, Mode::Read, contents))
+        Ok(Self::new(files, None, manifest, Mode::Read, contents))
     }
 
     /// A directory to write to, once a move opens it. It is created if it doesn't exist.
     pub fn to_write(path: &Path) -> Result<Self, DirectoryError> {
-        Ok(Self::new(Files::create(path)?, None, Mode::Unopened, Contents::default()))
+        Self::writing(path, None)
     }
 
-    fn new(files: Files, manifest: Option<Manifest>, mode: Mode, contents: Contents) -> Self {
+    /// The same, with every object encrypted.
+    pub fn to_encrypt(path: &Path, recipients: Recipients) -> Result<Self, DirectoryError> {
+        Self::writing(path, Some(recipients))
+    }
+
+    fn writing(path: &Path, recipients: Option<Recipients>) -> Result<Self, DirectoryError> {
+        let place = Self::new(Files::create(path)?, recipients, None, Mode::Unopened, Contents::default());
+        let Shared { files, .. } = &*place.shared;
+        // Found out here, it is found out before anything is paused. A mark alone counts for nothing: any move may begin there.
+        if let (Some(writer), Some(_)) = (manifest::unfinished(files)?, files.first(manifest::UNFINISHED)?) {
+            writer.goes_on(files, place.shared.encryption())?;
+        }
+        Ok(place)
+    }
+
+    fn new(
+        files: Files,
+        recipients: Option<Recipients>,
+        manifest: Option<Manifest>,
+        mode: Mode,
+        contents: Contents,
+    ) -> Self {
         let label = format!("directory {}", files.path());
         let (mode, contents) = (Mutex::new(mode), Mutex::new(contents));
-        Self { shared: Arc::new(Shared { label, files, manifest, mode, contents }) }
+        Self { shared: Arc::new(Shared { label, files, recipients, manifest, mode, contents }) }
     }
 
     /// The manifest of the move that wrote the directory, if that finished.
@@ -102,6 +138,11 @@ impl Shared {
 
     fn mode(&self) -> MutexGuard<'_, Mode> {
         self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How files are written.
+    fn encryption(&self) -> Option<Encryption> {
+        self.recipients.as_ref().map(|_| Encryption::Age)
     }
 
     /// The move that is writing; an error if none is.
@@ -124,20 +165,20 @@ impl Shared {
         }
         let before = manifest::read(files)?;
         let owner = match &before {
-            Some(manifest) => Some(manifest.move_id.clone()),
+            Some(manifest) => Some(manifest.writer()),
             None => manifest::unfinished(files)?,
         };
+        let writer = Writer { move_id: move_id.clone(), encryption: self.encryption() };
         match owner {
             // A complete copy is not changed again, except by a move whose record doesn't know yet that it is complete.
-            Some(found) if before.is_some() && !begun => {
-                return Err(DirectoryError::OtherMove { path: files.path().to_owned(), found });
-            }
+            Some(found) if before.is_some() && !begun => return Err(self.of_other(found)),
             Some(found)
-                if found != *move_id
+                if found.move_id != *move_id
                     && (before.is_some() || files.first(manifest::UNFINISHED)?.is_some()) =>
             {
-                return Err(DirectoryError::OtherMove { path: files.path().to_owned(), found });
+                return Err(self.of_other(found));
             }
+            Some(found) if found.move_id == *move_id => found.goes_on(files, writer.encryption)?,
             None => {
                 if let Some(found) = files.first(manifest::UNFINISHED)? {
                     return Err(DirectoryError::NotEmpty { path: files.path().to_owned(), found });
@@ -145,11 +186,20 @@ impl Shared {
             }
             Some(_) => {}
         }
+        if self.recipients.is_some()
+            && let Some(found) = self.foreign()?
+        {
+            return Err(DirectoryError::NotEmpty { path: files.path().to_owned(), found });
+        }
         // From here on the directory is incomplete, until it is closed.
-        manifest::begin(files, move_id)?;
+        manifest::begin(files, &writer)?;
         files.sweep()?;
         let learnt = std::mem::take(&mut self.contents().kinds);
-        let mut contents = complete::contents(files, before.as_ref())?;
+        let mut contents = match &self.recipients {
+            // What an earlier run encrypted can't be read here. It stays until all of it is written again.
+            Some(_) => Contents::default(),
+            None => complete::contents(files, before.as_ref())?,
+        };
         for (group_kind, kind) in learnt {
             contents.kinds.entry(group_kind).or_insert(kind);
         }
@@ -158,12 +208,25 @@ impl Shared {
         Ok(())
     }
 
+    fn of_other(&self, found: Writer) -> DirectoryError {
+        DirectoryError::OtherMove { path: self.files.path().to_owned(), found: found.move_id }
+    }
+
+    /// A file that a move which encrypts did not write.
+    fn foreign(&self) -> Result<Option<String>, DirectoryError> {
+        let names = self.files.list()?.into_iter();
+        Ok(names.filter(|name| name != manifest::FILE && !files::is_encrypted_object(name)).min())
+    }
+
     /// If nothing was written, frees the directory for another move; otherwise it stays with this move, or with the one that
     /// opened it later.
     fn abandon(&self) -> Result<(), DirectoryError> {
         let Ok(writer) = self.writer() else { return Ok(()) };
         if self.contents().entries.is_empty() {
             if self.is_of(&writer)? {
+                if self.recipients.is_some() {
+                    self.files.remove_encrypted(|_| false)?;
+                }
                 manifest::give_up(&self.files)?;
             }
             *self.mode() = Mode::Unopened;
@@ -173,7 +236,7 @@ impl Shared {
 
     /// Whether the mark is still this move's: if two moves opened an empty directory at once, the later one has it.
     fn is_of(&self, writer: &str) -> Result<bool, DirectoryError> {
-        Ok(manifest::unfinished(&self.files)?.as_deref() == Some(writer))
+        Ok(manifest::unfinished(&self.files)?.is_some_and(|found| found.move_id == writer))
     }
 
     /// Marks the copy as complete: flushes everything to disk, then writes the manifest.
@@ -182,8 +245,14 @@ impl Shared {
         let used = contents.entries.keys().map(|key| &key.group_kind);
         let kinds = used.filter_map(|kind| Some((kind.clone(), Kind::clone(contents.kinds.get(kind)?))));
         let kinds: BTreeMap<_, _> = kinds.collect();
-        let names = contents.entries.values().map(|entry| entry.file.as_str());
-        manifest::finish(&self.files, move_id, handover, kinds.into_values().collect(), names).map(drop)
+        let names: BTreeSet<&str> = contents.entries.values().map(|entry| entry.file.as_str()).collect();
+        if self.recipients.is_some() {
+            // Of an earlier run, and gone from the source since.
+            self.files.remove_encrypted(|name| names.contains(name))?;
+        }
+        let writer = Writer { move_id: move_id.to_owned(), encryption: self.encryption() };
+        let kinds = kinds.into_values().collect();
+        manifest::finish(&self.files, &writer, handover, kinds, names.into_iter()).map(drop)
     }
 
     /// Stores an object at a new version.
@@ -203,10 +272,17 @@ impl Shared {
         let object = object(kind, &body)?;
         let file = match contents.entries.get(key) {
             Some(entry) => entry.file.clone(),
+            None if self.recipients.is_some() => files::name(key) + encryption::ENDING,
             None => files::name(key),
         };
+        let mut content = pretty(&body)?;
+        if let Some(recipients) = &self.recipients {
+            content = recipients
+                .encrypt(&content)
+                .map_err(|reason| PlaceError::Invalid(format!("{file}: {reason}")))?;
+        }
         // Writes are fast: they go to the page cache, and to disk when the move closes the directory.
-        self.files.write(&file, &pretty(&body)?).map_err(unwritten)?;
+        self.files.write(&file, &content).map_err(unwritten)?;
         contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
         contents.entries.insert(key.clone(), Entry { file, object: object.clone() });
         Ok(object)

@@ -1,0 +1,159 @@
+//! Files that only the holders of a key can read, in the format of `age`.
+//!
+//! Each file is encrypted on its own, so that the `age` tool opens one and a site can carry a part. Encryption keeps what is in a
+//! file secret and shows damage. It proves nothing about who wrote the file: whoever knows a recipient can encrypt to it.
+//!
+//! Only X25519 keys are known here, which `age-keygen` makes. ssh keys would bring RSA along, and passphrases a derivation that a
+//! file can make arbitrarily slow.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::str::FromStr;
+
+use age::x25519;
+use serde::{Deserialize, Serialize};
+
+use super::DirectoryError;
+use crate::regular;
+
+/// The end of an encrypted file's name.
+pub(super) const ENDING: &str = ".age";
+/// How an encrypted file begins that is written as text.
+const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";
+/// How large a file of keys may be.
+const KEY_FILE: u64 = 64 << 10;
+/// How many keys it may hold. Each identity is tried on each stanza of a header.
+const RECIPIENTS: usize = 64;
+const IDENTITIES: usize = 16;
+/// How large the header of an encrypted file may be, and how many stanzas it may have.
+const HEADER: usize = 16 << 10;
+const STANZAS: usize = 128;
+
+/// How the files of a directory are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Encryption {
+    /// Each file is one of `age`.
+    Age,
+}
+
+/// Those who can read what is written.
+#[derive(Clone)]
+pub struct Recipients(Vec<x25519::Recipient>);
+
+/// The secret keys that open files.
+#[derive(Clone)]
+pub struct Identities(Vec<x25519::Identity>);
+
+impl Recipients {
+    /// Reads a file with a recipient on each line; `#` begins a comment.
+    pub fn read(path: &Path) -> Result<Self, DirectoryError> {
+        let wrong = |line: &str| match line.starts_with("AGE-SECRET-KEY-") {
+            true => "is a secret key, and recipients are public keys (age1…)",
+            false => "is not an X25519 recipient (age1…), and keys of other kinds are not supported",
+        };
+        keys(path, RECIPIENTS, "recipients", wrong).map(Self)
+    }
+
+    pub(super) fn encrypt(&self, content: &[u8]) -> Result<Vec<u8>, String> {
+        let recipients = self.0.iter().map(|recipient| recipient as &dyn age::Recipient);
+        let encrypt = || {
+            let encryptor = age::Encryptor::with_recipients(recipients).ok()?;
+            let mut encrypted = Vec::with_capacity(content.len());
+            let mut writer = encryptor.wrap_output(&mut encrypted).ok()?;
+            writer.write_all(content).ok()?;
+            writer.finish().ok()?;
+            Some(encrypted)
+        };
+        encrypt().ok_or_else(|| "can't be encrypted".to_owned())
+    }
+}
+
+impl Identities {
+    /// Reads a file with an identity on each line, as `age-keygen` writes it; `#` begins a comment.
+    pub fn read(path: &Path) -> Result<Self, DirectoryError> {
+        let wrong = |line: &str| match line.starts_with("age1") {
+            true => "is a recipient, a public key, and opens nothing",
+            false => {
+                "is not an X25519 identity (AGE-SECRET-KEY-1…), and keys of other kinds are not supported"
+            }
+        };
+        let identities = keys(path, IDENTITIES, "identities", wrong).map(Self)?;
+        if regular::others_can_read(path) {
+            tracing::warn!(file = %path.display(), "others can read the secret keys: chmod 600");
+        }
+        Ok(identities)
+    }
+
+    /// The content of a file, if all of it is there as it was encrypted.
+    pub(super) fn decrypt(&self, encrypted: &[u8]) -> Result<Vec<u8>, String> {
+        if encrypted.starts_with(ARMOR) {
+            return Err("armored, as text; only binary files are read".to_owned());
+        }
+        affordable(encrypted)?;
+        let broken = || "damaged, cut off or not encrypted with age".to_owned();
+        let decryptor = age::Decryptor::new_buffered(encrypted).map_err(|_| broken())?;
+        if decryptor.is_scrypt() {
+            return Err("encrypted with a passphrase, not to recipients".to_owned());
+        }
+        let identities = self.0.iter().map(|identity| identity as &dyn age::Identity);
+        // The library's own texts are translated, and may quote.
+        let mut reader = decryptor.decrypt(identities).map_err(|error| match error {
+            age::DecryptError::NoMatchingKeys => "not encrypted to any of the identities".to_owned(),
+            _ => broken(),
+        })?;
+        let mut content = Vec::with_capacity(encrypted.len());
+        reader.read_to_end(&mut content).map_err(|_| broken())?;
+        Ok(content)
+    }
+}
+
+/// Refuses headers that would take long: each stanza costs a multiplication for each identity.
+fn affordable(encrypted: &[u8]) -> Result<(), String> {
+    let head = encrypted.get(..HEADER).unwrap_or(encrypted);
+    let end = head.windows(5).position(|window| window == b"\n--- ");
+    // What is shorter than a header may be is cut off, and reported as such later.
+    if end.is_none() && encrypted.len() > HEADER && head.starts_with(b"age-encryption.org/") {
+        return Err(format!("its header is larger than {HEADER} bytes"));
+    }
+    let stanzas = head.get(..end.unwrap_or_default()).unwrap_or_default();
+    match stanzas.windows(4).filter(|window| window == b"\n-> ").count() > STANZAS {
+        true => Err(format!("its header names more than {STANZAS} recipients")),
+        false => Ok(()),
+    }
+}
+
+/// The keys in a file. What is wrong with it is reported by line, and never quoted.
+fn keys<T: FromStr>(
+    path: &Path,
+    most: usize,
+    what: &str,
+    wrong: impl Fn(&str) -> &'static str,
+) -> Result<Vec<T>, DirectoryError> {
+    let shown = path.display().to_string();
+    let content = regular::read_at_most(path, KEY_FILE)
+        .map_err(|source| DirectoryError::Io { path: shown.clone(), source })?;
+    let unusable = |reason: String| DirectoryError::Unusable { path: shown.clone(), reason };
+    if content.starts_with(b"age-encryption.org/") || content.starts_with(ARMOR) {
+        return Err(unusable("encrypted itself; decrypt it first".to_owned()));
+    }
+    let text = str::from_utf8(&content).map_err(|_| unusable("not UTF-8".to_owned()))?;
+    let mut keys = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        keys.push(line.parse().map_err(|_| unusable(format!("line {} {}", index + 1, wrong(line))))?);
+        if keys.len() > most {
+            return Err(unusable(format!("more than {most} {what}")));
+        }
+    }
+    match keys.is_empty() {
+        true => Err(unusable(format!("no {what} in it"))),
+        false => Ok(keys),
+    }
+}
+
+#[cfg(test)]
+mod tests;
