@@ -6,10 +6,12 @@
 //! | module | gives |
 //! |---|---|
 //! | [`host`] | runs of the program |
+//! | [`age`] | runs of the tool whose format encrypted directories have |
 //! | [`mod@clusterctl`] | runs of the peer |
 //! | [`shape`] | clusters to move |
 //! | [`state`] | what a move must keep, and what it must not leave behind |
 
+pub mod age;
 pub mod clusterctl;
 pub mod host;
 pub mod shape;

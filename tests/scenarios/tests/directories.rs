@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pivot_lab::{Dump, Server};
+use pivot_scenarios::age::Age;
 use pivot_scenarios::clusterctl;
 use pivot_scenarios::host::Host;
 use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
@@ -25,10 +26,9 @@ async fn backup(stage: &Stage, namespace: &str) -> TempDir {
 }
 
 /// Restores a directory into a server.
-async fn restore(server: &Server, dir: &Path) {
+async fn restore(server: &Server, dir: &Path, flags: &[&str]) {
     let path = dir.display().to_string();
-    let flags = ["--from-directory", &path];
-    let host = Host::into_server(server.kubeconfig()).with(&flags);
+    let host = Host::into_server(server.kubeconfig()).with(&["--from-directory", &path]).with(flags);
     let refused = host.run(&[&["move"][..], &WITHOUT_PLUGIN].concat()).await.unwrap().ends_with(3).unwrap();
     assert_eq!(refused.document().unwrap()["refusals"][0]["code"], "source-may-live-on");
     let words = [&["move", "--source-is-off"][..], &WITHOUT_PLUGIN].concat();
@@ -49,7 +49,7 @@ async fn a_restored_backup_is_in_the_state_a_move_would_have_left() {
     for namespace in ["shop", "classy"] {
         let before = all(&stage.pair.source, &[namespace]).await;
         let dir = backup(&stage, namespace).await;
-        restore(&stage.pair.target, dir.path()).await;
+        restore(&stage.pair.target, dir.path(), &[]).await;
         same(before, all(&stage.pair.target, &[namespace]).await);
     }
     stage.tidy(&["shop", "classy"]).await;
@@ -62,7 +62,7 @@ async fn what_clusterctl_wrote_is_restored() {
     let dir = tempfile::tempdir().unwrap();
     clusterctl::to_directory(stage.pair.source.kubeconfig(), "shop", dir.path()).await.unwrap();
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), before.len());
-    restore(&stage.pair.target, dir.path()).await;
+    restore(&stage.pair.target, dir.path(), &[]).await;
     same(before, all(&stage.pair.target, &["shop"]).await);
     stage.tidy(&["shop"]).await;
 }
@@ -75,6 +75,58 @@ async fn clusterctl_restores_what_we_wrote() {
     clusterctl::from_directory(stage.pair.target.kubeconfig(), dir.path()).await.unwrap();
     let after = all(&stage.pair.target, &["shop"]).await;
     same(as_clusterctl_does(before), as_clusterctl_does(after));
+}
+
+/// What the shop's Secrets hold, as it is in their data and as it is meant.
+const SECRET: [&[u8]; 2] = [b"bm90IGEgc2VjcmV0", b"not a secret"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_encrypted_backup_is_one_of_the_age_tool_and_is_restored() {
+    let stage = Stage::start().await;
+    let before = stage.fill("shop", 3).await;
+    let (age, dir) = (Age::with_keys().await.unwrap(), tempfile::tempdir().unwrap());
+    let path = dir.path().display().to_string();
+    let (recipients, identity) =
+        (age.recipients().display().to_string(), age.identity().display().to_string());
+    let host = Host::out_of(stage.pair.source.kubeconfig());
+    let flags = ["move", "-n", "shop", "--to-directory", &path, "--encrypt-to", &recipients];
+    assert_eq!(host.run(&flags).await.unwrap().done().unwrap()["outcome"], "Copied");
+    same(before.clone(), all(&stage.pair.source, &["shop"]).await);
+
+    // Nothing in it tells a Secret, and all of it is what the tool reads and writes.
+    let files: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), before.len() + 1);
+    let mut secrets = 0;
+    for file in &files {
+        let content = std::fs::read(file).unwrap();
+        for value in SECRET {
+            assert!(!content.windows(value.len()).any(|part| part == value), "{}", file.display());
+        }
+        if file.ends_with("manifest.json") {
+            continue;
+        }
+        let plain = age.decrypt(file).unwrap();
+        let object: serde_json::Value = serde_json::from_slice(&plain).unwrap();
+        if object["kind"] == "Secret" {
+            assert_eq!(object["data"]["value"].as_str().unwrap().as_bytes(), SECRET[0]);
+            secrets += 1;
+        }
+        let text = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(text.path(), &plain).unwrap();
+        age.encrypt(text.path(), file).unwrap();
+        assert_ne!(std::fs::read(file).unwrap(), content);
+    }
+    assert!(secrets > 3, "{secrets}");
+    let verified = Host::alone().run(&["verify", &path]).await.unwrap().ends_with(3).unwrap();
+    assert!(verified.stderr.contains("is not as it was written"), "{}", verified.stderr);
+
+    let closed = Host::into_server(stage.pair.target.kubeconfig()).with(&["--from-directory", &path]);
+    let words = [&["move", "--source-is-off"][..], &WITHOUT_PLUGIN].concat();
+    let refused = closed.run(&words).await.unwrap().ends_with(3).unwrap();
+    assert!(refused.stderr.contains("--identity"), "{}", refused.stderr);
+    restore(&stage.pair.target, dir.path(), &["--identity", &identity]).await;
+    same(before, all(&stage.pair.target, &["shop"]).await);
+    stage.tidy(&["shop"]).await;
 }
 
 /// Our notes on how to take a pause back mean nothing to clusterctl, which takes every pause back; and it writes owners in any

@@ -50,6 +50,15 @@ pub struct ManagerBinaries {
     pub control_plane: PathBuf,
 }
 
+/// The tool that encrypts files, and the one that makes its keys.
+#[derive(Debug, Clone)]
+pub struct AgeBinaries {
+    /// age.
+    pub age: PathBuf,
+    /// age-keygen.
+    pub keygen: PathBuf,
+}
+
 /// Directories of CRDs from the Cluster API repository: without the labels that `clusterctl init` adds.
 #[derive(Debug, Clone)]
 pub struct CrdDirs {
@@ -89,6 +98,14 @@ impl Assets {
     /// The peer that moves are compared with.
     pub async fn clusterctl(&self) -> Result<PathBuf> {
         self.cache.get(recipes::cluster_api("clusterctl", CLUSTER_API, "./cmd/clusterctl")).await
+    }
+
+    /// The tool whose format encrypted directories have.
+    pub async fn age(&self) -> Result<AgeBinaries> {
+        Ok(AgeBinaries {
+            age: self.cache.get(recipes::age("age", "./cmd/age")).await?,
+            keygen: self.cache.get(recipes::age("age-keygen", "./cmd/age-keygen")).await?,
+        })
     }
 
     /// Cluster API's core, bootstrap and control-plane managers, of one release.

@@ -25,6 +25,9 @@ pub const CLUSTER_API_SILENT: &str = "1.8.4";
 /// The newest Cluster API release line.
 pub const CLUSTER_API_NEWEST: &str = "1.14.2";
 
+/// The release of the tool that encrypts files.
+const AGE: &str = "1.3.2";
+
 /// What to build.
 #[derive(Debug, Clone)]
 pub(super) struct Recipe {
@@ -43,6 +46,8 @@ enum How {
     ClusterApi { package: &'static str },
     /// Directories of CRDs from the Cluster API module.
     ClusterApiCrds,
+    /// A command of the age module.
+    Age { package: &'static str },
     /// A compressed binary that exists already.
     Unpack { archive: PathBuf },
     /// A manager and its CRDs from a repository that is not a Go module on its own.
@@ -79,6 +84,10 @@ pub(super) fn cluster_api_core(version: &str) -> Recipe {
 
 pub(super) fn cluster_api_crds(version: &str) -> Recipe {
     Recipe { name: "capi-crds", version: version.to_owned(), how: How::ClusterApiCrds }
+}
+
+pub(super) fn age(name: &'static str, package: &'static str) -> Recipe {
+    Recipe { name, version: AGE.to_owned(), how: How::Age { package } }
 }
 
 /// The content of an archive, by its digest: another archive is another entry.
@@ -138,6 +147,10 @@ impl Recipe {
                     copy_yaml(&from, &output.join(to))?;
                 }
                 Ok(())
+            }
+            How::Age { package } => {
+                let module = download("filippo.io/age", version)?;
+                build(&module.dir, package, &["-mod=readonly"], "", output)
             }
             How::Unpack { archive } => unpack(archive, output),
             How::Checkout(repository) => {
