@@ -47,7 +47,7 @@ impl fmt::Display for WorkloadError {
                 };
                 write!(
                     f,
-                    "source: there is no Cluster {named}, {others}; if it was moved, its kubeconfig was, too: name a copy of that \
+                    "source: there is no Cluster {named}, {others}; if it was moved already, name a saved copy of its kubeconfig \
                      with --to-kubeconfig"
                 )
             }
@@ -94,11 +94,17 @@ pub(crate) async fn open(
     let kind = builtin_kinds().into_iter().find(|kind| kind.group_kind.is_secret());
     let kind =
         kind.ok_or_else(|| WorkloadError::Source(PlaceError::NotFound("the kind Secret".to_owned())))?;
-    let Some(secret) =
-        source.get(&Arc::new(kind), &secret_of(&cluster)).await.map_err(WorkloadError::Source)?
-    else {
+    let secret = source.get(&Arc::new(kind), &secret_of(&cluster)).await.map_err(WorkloadError::Source)?;
+    let Some(secret) = secret else {
         return Err(without_secret(cluster, clusters(source, namespace).await?));
     };
+    // Otherwise whoever may write Secrets, in a namespace that has no such Cluster, could choose where everything goes.
+    if workload.must_exist && namespace.is_some() {
+        let there = clusters(source, namespace).await?;
+        if !there.contains(&cluster) {
+            return Err(WorkloadError::NoCluster { named: named(&cluster), there });
+        }
+    }
     let place = KubePlace::connect_by_secret(secret, ENTRY, workload.options.clone()).await;
     Ok((place.map_err(WorkloadError::Unusable)?, cluster))
 }
@@ -178,7 +184,8 @@ pub(crate) fn saving(cluster: &Key, connection: &Connection) -> String {
     let words = one.chain(as_group.iter().map(|group| ("--as-group", group)));
     let words: Vec<&str> = words.flat_map(|(flag, value)| [flag, value]).collect();
     let get = kubectl("get", &secret_of(cluster), &words);
-    format!("(umask 077; {get} | base64 -d > {}.kubeconfig)", cluster.name)
+    // Without `-C` a kubeconfig of that name would be emptied before it is read.
+    format!("(umask 077; set -C; {get} | base64 -d > {}.kubeconfig)", cluster.name)
 }
 
 /// As it can be typed.
@@ -205,8 +212,8 @@ mod tests {
         );
         assert_eq!(
             one("c3", there()).unwrap_err().to_string(),
-            "source: there is no Cluster c3, but 3 Clusters: a/c1, a/c2, b/c2; if it was moved, its kubeconfig was, too: name a \
-             copy of that with --to-kubeconfig"
+            "source: there is no Cluster c3, but 3 Clusters: a/c1, a/c2, b/c2; if it was moved already, name a \
+             saved copy of its kubeconfig with --to-kubeconfig"
         );
     }
 
@@ -220,7 +227,7 @@ mod tests {
         );
         assert_eq!(
             without(Vec::new()),
-            "source: there is no Cluster a/c1, nor any other; if it was moved, its kubeconfig was, too: name a copy of that with \
+            "source: there is no Cluster a/c1, nor any other; if it was moved already, name a saved copy of its kubeconfig with \
              --to-kubeconfig"
         );
     }
@@ -243,7 +250,7 @@ mod tests {
         };
         assert_eq!(
             saving(&cluster("a", "c1"), &connection),
-            "(umask 077; kubectl get -n a secret c1-kubeconfig -o 'jsonpath={.data.value}' --kubeconfig 'boot config' --context \
+            "(umask 077; set -C; kubectl get -n a secret c1-kubeconfig -o 'jsonpath={.data.value}' --kubeconfig 'boot config' --context \
              boot --as jane --as-group ops --as-group dev | base64 -d > c1.kubeconfig)"
         );
     }

@@ -4,7 +4,7 @@
 //! has to be found, and providers put such references into fields of their own. So a reference is known by its shape: `kind` and
 //! `name` side by side. Secrets and ConfigMaps are mostly referred to by name alone: any text that is one counts.
 //!
-//! A coincidence does no harm: what is taken for a reference is copied, and kept where others seem to need it as well.
+//! A coincidence does little harm: what is taken for a reference is copied, and kept as long as other Clusters stay beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,12 @@ fn is_meant(key: &Key, around: &Map<String, Value>, namespace: Option<&str>) -> 
         Some(kind) => kind == key.group_kind.kind && text("name") == Some(&key.name),
         None => core,
     };
-    let there = key.namespace.is_none() || key.namespace.as_deref() == text("namespace").or(namespace);
+    // Whoever writes an object decides what it names: never something in a namespace of others.
+    let there = match (key.namespace.as_deref(), namespace, text("namespace")) {
+        (None, ..) => true,
+        (Some(there), Some(here), written) => there == here && written.is_none_or(|written| written == here),
+        (Some(there), None, written) => written == Some(there),
+    };
     kind && there && group.is_none_or(|group| group == key.group_kind.group)
 }
 
@@ -141,7 +146,8 @@ mod tests {
             (json!({"ref": {"name": "p"}}), ""),
             (json!({"credentialsName": "creds"}), "Secret ns/creds"),
             (json!({"files": ["creds"]}), "Secret ns/creds"),
-            (json!({"ref": {"name": "creds", "namespace": "other"}}), "Secret other/creds"),
+            (json!({"ref": {"name": "creds", "namespace": "ns"}}), "Secret ns/creds"),
+            (json!({"ref": {"name": "creds", "namespace": "other"}}), ""),
             (json!({"ref": {"kind": "ConfigMap", "name": "creds"}}), ""),
             (json!({"text": "with creds in it"}), ""),
         ] {

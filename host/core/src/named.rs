@@ -4,8 +4,12 @@
 //! to, by owner, link, a plugin's need or a reference in a body (`mentions.rs`), with what that takes along. Other Clusters and what
 //! is below them are left out, unless a named Cluster uses it too: then it is shared.
 //!
-//! What is shared with anything that stays is copied and kept (`fate.rs`). Some things can't be shared, because controllers on both
-//! sides would act on the same machine, or give out the same address: those are refused, by name.
+//! What is shared with anything that stays is copied and kept (`fate.rs`). Only what nothing acts on can be shared: Secrets and other
+//! objects of Kubernetes itself, templates, classes and resource sets. Of everything else, controllers on both sides would act on the
+//! same machine, or give out the same address: it is refused, by name, unless its kind is accepted.
+//!
+//! Whatever a named Cluster doesn't own is kept as long as other Clusters stay in its namespace, if it can be: nobody can tell from
+//! here that none of them will ever use it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,18 +17,20 @@ use crate::danger::is_dangerous;
 use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
 use crate::mentions::Mentions;
-use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER};
+use crate::names::{GROUP_ADDONS, GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::plan::Note;
 use crate::reach::is_inside;
 use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;
 use crate::scope::{ClusterName, Scope};
 use crate::selection::{Chosen, Named, Selection};
-use crate::soft::{TEMPLATE, cluster_name_of, is_cluster};
+use crate::soft::{TEMPLATE, cluster_name_of, is_cluster, is_cluster_class};
 use crate::{GroupKind, Key, Object};
 
 /// How many objects are named in a note.
 const SHOWN: usize = 5;
+/// The remedy if a reference is a mistake, or a trick.
+const UNTIED: &str = "remove the owner reference, label or field that ties them together";
 
 /// Removes from a selection what the named Clusters don't need.
 pub(crate) fn restrict(
@@ -42,16 +48,17 @@ pub(crate) fn restrict(
     let named: BTreeSet<usize> = there.into_iter().filter_map(of_name).collect();
     let all = std::mem::take(&mut selection.chosen);
     selection.chosen = vec![None; all.len()];
-    let alone = |object: &usize| matches!(all.get(*object), Some(Some(Chosen::Root | Chosen::Labelled)));
-    let mentions = Mentions::of(inventory, (0..all.len()).filter(alone));
+    let chosen = |object: &usize| matches!(all.get(*object), Some(Some(_)));
+    let mentions = Mentions::of(inventory, (0..all.len()).filter(chosen));
     let (others, claimed) = (BTreeMap::new(), BTreeMap::new());
     let mut finder = Finder { inventory, graph, scope, named: &named, all: &all, mentions, others, claimed };
     finder.others = finder.belonging_to_others();
     finder.claimed = finder.belonging_to_named();
     let own = finder.below_named(selection);
-    finder.referred(selection);
+    let borrowed = finder.referred(selection);
 
     let shared = finder.shared(selection, &own);
+    selection.refusals.extend(finder.borrowed(&borrowed));
     selection.refusals.extend(finder.refusals(selection, &shared, &missing));
     let stays = |object: &usize| finder.is_chosen(*object) && !selection.has(*object);
     let stays =
@@ -102,16 +109,33 @@ impl Finder<'_> {
         matches!(self.all.get(object), Some(Some(Chosen::Root | Chosen::Labelled)))
     }
 
-    /// Whether several Clusters can use one: objects that move by themselves, templates, objects of Kubernetes itself, and pools, if
-    /// that is accepted.
-    fn is_sharable(&self, of: usize) -> bool {
-        let by_itself =
-            matches!(self.all.get(of), Some(Some(Chosen::Root | Chosen::Labelled | Chosen::Needed { .. })));
-        let passive = |kind: &GroupKind| kind.group.is_empty() || kind.kind.ends_with(TEMPLATE);
-        self.is(of, |object| {
+    /// Whether copies on both sides do no harm: nothing acts on it.
+    fn is_passive(&self, object: usize) -> bool {
+        self.is(object, |object| {
             let kind = &object.kind.group_kind;
-            !is_cluster(kind) && !is_dangerous(kind) && (by_itself || passive(kind) || self.is_pool(of))
+            let set = kind.is(GROUP_ADDONS, "ClusterResourceSet");
+            kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || is_cluster_class(kind) || set
         })
+    }
+
+    /// Whether Clusters on both sides may use it.
+    fn is_sharable(&self, object: usize) -> bool {
+        let accepted = |kind: &GroupKind| self.scope.accept_shared.contains(kind) && !is_dangerous(kind);
+        self.is_passive(object)
+            || self.is(object, |object| {
+                !is_cluster(&object.kind.group_kind) && accepted(&object.kind.group_kind)
+            })
+    }
+
+    /// Whether the user can accept that it is on both sides: it moves by itself, or is a pool.
+    fn is_acceptable(&self, object: usize) -> bool {
+        let by_itself = matches!(
+            self.all.get(object),
+            Some(Some(Chosen::Root | Chosen::Labelled | Chosen::Needed { .. }))
+        );
+        let dangerous =
+            |object: &Object| is_cluster(&object.kind.group_kind) || is_dangerous(&object.kind.group_kind);
+        (by_itself || self.is_pool(object)) && !self.is(object, dangerous)
     }
 
     /// Plugins' ties count only inside one namespace; `beyond.rs` judges the others.
@@ -196,7 +220,7 @@ impl Finder<'_> {
         while let Some((cluster, object)) = queue.pop_front() {
             selection.visits += 1;
             let theirs =
-                self.others.contains_key(&object) && self.is_root(object) && self.is_sharable(object);
+                self.others.contains_key(&object) && self.is_root(object) && self.is_acceptable(object);
             let enter = self.is_chosen(object) && !self.is_cluster(object);
             if !enter || !selection.choose(object, Chosen::Below { root: cluster }) || theirs {
                 continue;
@@ -207,16 +231,24 @@ impl Finder<'_> {
         own
     }
 
-    /// What the selection refers to, directly or not, and what that takes along.
-    fn referred(&self, selection: &mut Selection) {
+    /// What the selection refers to, directly or not, and what that takes along. Returns what it refers to and may not have, with
+    /// what refers to it.
+    fn referred(&self, selection: &mut Selection) -> BTreeMap<usize, usize> {
         let mut queue: VecDeque<usize> = selection.iter().collect();
-        let mut entered = BTreeSet::new();
+        let (mut entered, mut borrowed) = (BTreeSet::new(), BTreeMap::new());
         while let Some(object) = queue.pop_front() {
             for (need, what) in selection.needs.get(&object).cloned().unwrap_or_default() {
-                let inside = self.holds(object, what, Tie::Plugin);
-                if inside && self.may_enter(what) && selection.choose(what, Chosen::Needed { need }) {
+                if !self.holds(object, what, Tie::Plugin) {
+                    continue;
+                }
+                if !self.may_enter(what) {
+                    borrowed.entry(what).or_insert(object);
+                } else if selection.choose(what, Chosen::Needed { need }) {
                     queue.push_back(what);
                 }
+            }
+            for what in self.mentions.named(object).filter(|what| !self.may_enter(*what)) {
+                borrowed.entry(what).or_insert(object);
             }
             for what in self.owners(object).chain(self.mentions.named(object)) {
                 selection.visits += 1;
@@ -243,22 +275,45 @@ impl Finder<'_> {
                 }
             }
         }
+        borrowed.retain(|what, _| !selection.has(*what));
+        borrowed
     }
 
+    /// Another Cluster's Secrets are its own: its keys have no business where it isn't.
     fn may_enter(&self, object: usize) -> bool {
         let theirs = self.others.contains_key(&object);
-        self.is_chosen(object) && !self.is_cluster(object) && (!theirs || self.is_sharable(object))
+        let passive =
+            self.is_passive(object) && !self.is(object, |object| object.kind.group_kind.group.is_empty());
+        let lent = || self.is_alone(object) || passive || self.is_pool(object);
+        self.is_chosen(object) && !self.is_cluster(object) && (!theirs || lent())
     }
 
-    /// Objects that something staying uses too, and what uses them; with everything tied to them that isn't a named Cluster's own.
+    /// Objects that something staying uses or may use, and what that is; with everything tied to them that isn't a named Cluster's
+    /// own.
     fn shared(&self, selection: &Selection, own: &BTreeSet<usize>) -> BTreeMap<usize, usize> {
         let stays = |object: &usize| self.inventory.counts(*object) && !selection.has(*object);
+        let needs = selection.needs.iter().filter(|(object, _)| stays(object));
+        let needed: BTreeMap<usize, usize> =
+            needs.flat_map(|(&by, needs)| needs.iter().map(move |&(_, what)| (what, by))).collect();
+        let mut neighbours = BTreeMap::new();
+        for cluster in (0..self.all.len()).filter(|object| self.is_cluster(*object) && stays(object)) {
+            let namespace = self.key(cluster).and_then(|key| key.namespace.as_deref());
+            neighbours.entry(namespace).or_insert(cluster);
+        }
         let mut shared = BTreeMap::new();
         let mut queue = VecDeque::new();
         for object in selection.iter().filter(|object| !self.named.contains(object)) {
             let theirs = self.others.get(&object).copied();
-            let used = || self.dependents(object).chain(self.mentions.naming(object)).find(|by| stays(by));
-            let by = theirs.or_else(|| if own.contains(&object) { None } else { used() });
+            let used = || self.mentions.naming(object).find(stays).or_else(|| needed.get(&object).copied());
+            let below = || self.dependents(object).find(stays);
+            let beside = || {
+                let namespace = self.key(object)?.namespace.as_deref()?;
+                neighbours.get(&Some(namespace)).copied().filter(|_| self.is_passive(object))
+            };
+            let by = theirs.or_else(used).or_else(|| match own.contains(&object) {
+                true => None,
+                false => below().or_else(beside),
+            });
             queue.extend(by.map(|by| (object, self.others.get(&by).copied().unwrap_or(by))));
         }
         while let Some((object, by)) = queue.pop_front() {
@@ -286,7 +341,7 @@ impl Finder<'_> {
         let mut by_user: BTreeMap<(&Key, &GroupKind), Vec<&Key>> = BTreeMap::new();
         let on_both_sides = self.global_hierarchies(selection);
         for (&object, &by) in shared_objects {
-            if self.is_sharable(object) || on_both_sides.contains(&object) {
+            if self.is_sharable(object) || self.is_pool(object) || on_both_sides.contains(&object) {
                 continue;
             }
             if let Some((key, by)) = self.key(object).zip(self.key(by)) {
@@ -295,16 +350,17 @@ impl Finder<'_> {
         }
         let shared = by_user.into_iter().filter_map(|((by, _), keys)| {
             let first = (*keys.first()?).clone();
-            let message = format!("{} would move, but {by}, which stays, uses it too", some_of(&keys, SHOWN));
-            let remedy = if is_cluster(&by.group_kind) {
-                Remedy::NameCluster { cluster: by.clone() }
-            } else {
-                "remove the reference between them".into()
-            };
-            Some(
-                Refusal::source("shared-with-what-stays", first, message, remedy)
-                    .and(keys.into_iter().skip(1).cloned()),
-            )
+            let message = format!("{} would move, but {by} stays and also uses it", some_of(&keys, SHOWN));
+            let mut refusal = Refusal::source("shared-with-what-stays", first, message, UNTIED);
+            if is_cluster(&by.group_kind) {
+                refusal.remedies.insert(0, Remedy::NameCluster { cluster: by.clone() });
+            }
+            let index = self.inventory.by_key(keys.first()?)?;
+            if self.is_acceptable(index) {
+                let kind = keys.first()?.group_kind.clone();
+                refusal.remedies.push(Remedy::AcceptShared { kind });
+            }
+            Some(refusal.and(keys.into_iter().skip(1).cloned()))
         });
         // If none of them exists, there is nothing to move.
         let missing = missing.iter().filter(|_| !self.named.is_empty() && selection.iter().next().is_some());
@@ -318,6 +374,21 @@ impl Finder<'_> {
             )
         });
         shared.chain(self.pools_on_both_sides(shared_objects)).chain(missing).collect()
+    }
+
+    /// Objects of Clusters that stay, which the named ones refer to.
+    fn borrowed(&self, borrowed: &BTreeMap<usize, usize>) -> Vec<Refusal> {
+        let refused = borrowed.iter().filter(|(what, _)| !self.is_cluster(**what) && self.is_chosen(**what));
+        let refused = refused.filter_map(|(&what, &by)| {
+            let (key, by) = (self.key(what)?, self.key(by)?);
+            let cluster = self.key(*self.others.get(&what)?)?;
+            let message =
+                format!("{by} would move and refers to it, but it belongs to {cluster}, which stays");
+            let mut refusal = Refusal::source("belongs-to-what-stays", key.clone(), message, UNTIED);
+            refusal.remedies.insert(0, Remedy::NameCluster { cluster: cluster.clone() });
+            Some(refusal)
+        });
+        refused.collect()
     }
 
     /// Cluster-scoped objects and what is below those that are roots: `fate.rs` always keeps them.
@@ -347,7 +418,7 @@ impl Finder<'_> {
                 return None;
             }
             let message = format!(
-                "would give out addresses on both sides, and can give the same one twice: {by}, which stays, uses it too"
+                "would give out addresses on both sides, and can give the same one twice: {by} stays and also uses it"
             );
             let mut refusal = Refusal::source("pool-shared", key.clone(), message, Remedy::AcceptShared { kind: key.group_kind.clone() });
             if is_cluster(&by.group_kind) {
@@ -365,7 +436,12 @@ impl Finder<'_> {
                 kind.group.starts_with("ipam.") && kind.kind.ends_with(ends)
             })
         };
-        of_ipam(object, "Pool") || self.dependents(object).any(|address| of_ipam(address, "IPAddress"))
+        // An address is owned by its claim, too.
+        let is_claim = self.is(object, |object| object.kind.group_kind.kind.ends_with("Claim"));
+        of_ipam(object, "Pool")
+            || !is_claim
+                && self.is_alone(object)
+                && self.dependents(object).any(|address| of_ipam(address, "IPAddress"))
     }
 
     fn clusters_there(&self) -> String {
@@ -385,7 +461,7 @@ impl Finder<'_> {
                 code: "not-referred",
                 object: None,
                 message: format!(
-                    "the named Clusters refer to none of these, which stay: {}",
+                    "these stay, because no named Cluster refers to them: {}",
                     some_of(&alone, SHOWN)
                 ),
             });

@@ -228,7 +228,7 @@ impl fmt::Display for KeepReason {
             }
             Self::SharedClass { class, used_by: None } => write!(f, "{class} is in a namespace that stays"),
             Self::Needed { by } => write!(f, "{by} stays and needs it too"),
-            Self::Shared { by } => write!(f, "{by} stays and uses it too"),
+            Self::Shared { by } => write!(f, "{by} stays and may use it too"),
             Self::Brought { plugin } => write!(f, "plugin {plugin} is not granted to delete it there"),
             Self::Plugin { name, reason } => write!(f, "kept by plugin {name}: {reason}"),
         }
@@ -239,7 +239,7 @@ impl fmt::Display for StayReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherNamespace => f.write_str("in a namespace that is not moved"),
-            Self::NotNamed => f.write_str("neither named nor referred to by the named Clusters"),
+            Self::NotNamed => f.write_str("not named, and no named Cluster refers to it"),
             Self::OfOtherCluster { cluster } => write!(f, "belongs to {cluster}, which is not named"),
             Self::NotLinked => f.write_str("not linked with any Cluster"),
             Self::NotBelow => f.write_str("nothing that moves owns it"),

@@ -164,7 +164,11 @@ async fn killed_anywhere_the_source_alone_leads_to_the_target_until_all_else_is_
             by_source.run(&[&["resume", "--take-over"][..], &to].concat()).await
         } else {
             let status = status.ends_with(3).unwrap();
-            assert!(status.stderr.contains("name a copy of that with --to-kubeconfig"), "{}", status.stderr);
+            assert!(
+                status.stderr.contains("name a saved copy of its kubeconfig with --to-kubeconfig"),
+                "{}",
+                status.stderr
+            );
             by_file.run(&["resume", "--take-over"]).await
         };
         go_on.unwrap().done().unwrap();

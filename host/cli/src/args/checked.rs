@@ -171,13 +171,12 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
     };
     let (namespace, clusters) = clusters(&cluster, namespace)?;
     // Unless its own namespace was typed, the target is looked for where the objects are that move.
-    if let TargetEnd::Workload(workload) = &mut ends.target
-        && workload.within == Within::Any
-    {
-        workload.within = match &namespace {
-            Namespace::All => Within::Any,
-            Namespace::Named(name) => Within::Namespace(name.clone()),
-            Namespace::OfContext => Within::OfContext,
+    if let TargetEnd::Workload(workload) = &mut ends.target {
+        workload.must_exist = true;
+        workload.within = match (&workload.within, &namespace) {
+            (Within::Any, Namespace::Named(name)) => Within::Namespace(name.clone()),
+            (Within::Any, Namespace::OfContext) => Within::OfContext,
+            (typed, _) => typed.clone(),
         };
     }
     // The namespace is filled in when the kubeconfig is read.

@@ -179,7 +179,7 @@ pub(crate) struct Accept {
     /// Move this kind although it is dangerous to move without a plugin; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) without_plugin_for: Vec<String>,
-    /// Let pools of this kind, which Clusters that stay use too, give out addresses on both sides; can be repeated
+    /// Allow objects of this kind, such as pools, to be used on both sides by Clusters that move and Clusters that stay; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) accept_shared: Vec<String>,
     /// Move Clusters that a user paused; they stay paused

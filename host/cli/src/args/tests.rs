@@ -366,7 +366,12 @@ fn a_workload_cluster_is_the_only_target_and_needs_its_source() {
     for typed in ["", "/c", "ns/", "a/b/c", "C", "-c", "c-", "c:x", "ns/c\u{202e}"] {
         let line = ["pivot-host", "plan", &format!("--to-workload={typed}")].map(Into::into);
         let Err(UsageError(text)) = parse(&line).map(check).unwrap() else { panic!("{typed:?}") };
-        assert_eq!(text, format!("--to-workload {typed:?} names no Cluster; write NAME or NAMESPACE/NAME"));
+        assert_eq!(
+            text,
+            format!(
+                "--to-workload: {typed:?} is not a valid name of a Cluster; write NAME or NAMESPACE/NAME"
+            )
+        );
     }
 }
 

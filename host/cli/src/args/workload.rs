@@ -10,6 +10,8 @@ pub(crate) struct Workload {
     pub(crate) within: Within,
     /// The Cluster's name.
     pub(crate) name: String,
+    /// Whether the Cluster must exist: where a move begins. Later it may have moved, and its kubeconfig is enough.
+    pub(crate) must_exist: bool,
     /// As which user to connect.
     pub(crate) options: ConnectOptions,
 }
@@ -39,10 +41,12 @@ impl Workload {
                 && name.ends_with(end)
         };
         if !(is_name(name) && namespace.is_none_or(is_name)) {
-            return usage(format!("--to-workload {typed:?} names no Cluster; write NAME or NAMESPACE/NAME"));
+            return usage(format!(
+                "--to-workload: {typed:?} is not a valid name of a Cluster; write NAME or NAMESPACE/NAME"
+            ));
         }
         let within = namespace.map_or(Within::Any, |namespace| Within::Namespace(namespace.to_owned()));
-        Ok(Self { within, name: name.to_owned(), options: ConnectOptions::default() })
+        Ok(Self { within, name: name.to_owned(), must_exist: false, options: ConnectOptions::default() })
     }
 
     /// `NAMESPACE/NAME` as far as that is known.

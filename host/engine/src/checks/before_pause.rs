@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 
 use pivot_core::collateral::{Bystander, collateral};
 use pivot_core::hooks::Point;
-use pivot_core::plan::Fate;
+use pivot_core::plan::{Fate, KeepReason};
 use pivot_core::preflight::preflight;
 use pivot_core::providers::{Provider, check_providers};
 use pivot_core::reach::is_read;
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
 use pivot_core::served::served_versions;
+use pivot_core::soft::is_cluster;
 use pivot_core::usable::{same_file, unusable};
 use pivot_core::{GroupKind, Key, Kind, Side, names};
 use pivot_places::PlaceError;
@@ -28,7 +29,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::evidence;
 use crate::phases::namespaces::{self, Labels, Namespaces};
-use crate::phases::read_only_source;
+use crate::phases::{pausing, read_only_source};
 use crate::plugins::calls;
 use crate::requests::listing::{self, Listed};
 use crate::requests::side_by_side::EMPTY_LISTS;
@@ -75,6 +76,7 @@ pub(crate) async fn all(
     }
     refusals.extend(evidence::possible(job, snapshot)?);
     refusals.extend(source_may_be_running(job));
+    refusals.extend(held_on_both_sides(job, snapshot));
     refusals.extend(read_only_source::blocked(job, snapshot)?);
     // If objects can't be created at all, the other checks are meaningless.
     if !refusals.is_empty() {
@@ -119,6 +121,24 @@ pub(crate) async fn all(
     }
     calls::gate(job, &snapshot.plugin_view(), Point::BeforePause).await?;
     Ok(TargetState { used, namespaces, labels })
+}
+
+/// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays.
+fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
+    let shared = snapshot.plan.steps.iter().filter_map(|step| match &step.fate {
+        Fate::Keep(KeepReason::Shared { by }) if pausing::holds(job, step) => Some((step, by)),
+        _ => None,
+    });
+    let refused = shared.map(|(step, by)| {
+        let message = format!("would be active on both sides: {by} stays and may use it too");
+        let mut refusal =
+            Refusal::source("held-on-both-sides", step.key.clone(), message, "let only one of them use it");
+        if is_cluster(&by.group_kind) {
+            refusal.remedies.insert(0, Remedy::NameCluster { cluster: by.clone() });
+        }
+        refusal
+    });
+    refused.collect()
 }
 
 /// Refuses to run clusters that may still be running elsewhere.

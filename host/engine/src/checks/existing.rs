@@ -77,7 +77,7 @@ fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Me
         job.report(Event::Note {
             code: "owner-not-added".into(),
             text: format!(
-                "{} is used as it is in the target, where {} does not own it unless a controller there adds that",
+                "{} already exists in the target and is used unchanged; {} is not among its owners there, so it is deleted once its other owners are",
                 step.key,
                 some_of(&missing, 8)
             ),
@@ -102,7 +102,9 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
     let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
     if shareable(job, snapshot, step, &there.meta) {
         let differs = differences(snapshot.object(step)?, &there)?;
-        if differs.is_empty() || job.options.use_existing {
+        // What an earlier move copied is deleted from the source in the end: a copy that differs must not be all that is left.
+        let replaceable = is_for_all(snapshot, step);
+        if differs.is_empty() || (job.options.use_existing && replaceable) {
             return Ok(Verdict::Use(there.meta.uid));
         }
         return Ok(Verdict::Foreign(Refusal {
@@ -111,7 +113,9 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
             object: Some(step.key.clone()),
             others: Vec::new(),
             message: format!("{} exists and differs from the source's in {}", step.key, some_of(&differs, 8)),
-            remedies: vec!["make them equal".into(), Remedy::UseExisting],
+            remedies: std::iter::once("make them equal".into())
+                .chain(replaceable.then_some(Remedy::UseExisting))
+                .collect(),
         }));
     }
     Ok(Verdict::Foreign(foreign(&step.key, &there.meta)))
@@ -120,10 +124,6 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
 /// Whether one object can serve several moves: objects kept in the source because others need them, classes with their
 /// templates, which many Clusters use, and what an earlier move copied for another Cluster.
 fn shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool {
-    let class = |key: &Key| is_cluster_class(&key.group_kind);
-    let below_class =
-        || step.after.iter().filter_map(|&owner| snapshot.plan.steps.get(owner)).any(|s| class(&s.key));
-    let template = || !is_cluster(&step.key.group_kind) && below_class();
     // With two copies of a host, two sides would act on one machine.
     let dangerous = || {
         let scope = &job.options.scope;
@@ -131,7 +131,16 @@ fn shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool 
     };
     let copied =
         || there.annotations.contains_key(MARK) && is_for_many(&job.options.scope, step) && !dangerous();
-    matches!(step.fate, Fate::Keep(_)) || class(&step.key) || template() || copied()
+    is_for_all(snapshot, step) || copied()
+}
+
+/// Whether it is kept in the source, or a class or one of its templates.
+fn is_for_all(snapshot: &Snapshot, step: &Step) -> bool {
+    let class = |key: &Key| is_cluster_class(&key.group_kind);
+    let below_class =
+        || step.after.iter().filter_map(|&owner| snapshot.plan.steps.get(owner)).any(|s| class(&s.key));
+    let template = || !is_cluster(&step.key.group_kind) && below_class();
+    matches!(step.fate, Fate::Keep(_)) || class(&step.key) || template()
 }
 
 /// Whether an earlier move can have copied the object for another Cluster: it belongs to none, or nothing acts on it by itself. Its

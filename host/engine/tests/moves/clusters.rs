@@ -10,6 +10,7 @@ use pivot_engine::{Exit, Failure, Setup, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
+use crate::settling::Keeper;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, objects, picture};
 
 /// The stage's Cluster, and a second one that shares its class, a pool and a template with it.
@@ -36,6 +37,7 @@ fn two() -> Stage {
 fn named(stage: &Stage, names: &[&str]) -> Setup {
     let mut setup = stage.setup();
     setup.options.scope.clusters = names.iter().map(|name| ClusterName::new("ns", *name)).collect();
+    setup.options.scope.accept_shared.insert(key(INFRA, "Pool", "p").group_kind);
     setup
 }
 
@@ -212,11 +214,38 @@ async fn what_two_clusters_own_is_used_by_the_second() {
     assert_eq!(
         texts,
         [
-            "InfraTemplate ns/both is used as it is in the target, where Cluster ns/d does not own it unless a controller there adds that"
+            "InfraTemplate ns/both already exists in the target and is used unchanged; Cluster ns/d is not among its owners there, so it is deleted once its other owners are"
         ]
     );
     assert_eq!(stage.target.body(&template).unwrap(), copy);
     assert_eq!(names(&stage.source), ["Secret ns/pull"]);
+}
+
+/// What a plugin holds is released in the target in the end, whatever stays in the source.
+#[tokio::test(start_paused = true)]
+async fn what_a_plugin_holds_is_not_shared() {
+    let hosted = || {
+        let stage = two();
+        stage.source.insert(body(INFRA, "Host", "h", None)).unwrap();
+        for name in ["c", "d"] {
+            let host = |body: &mut Value| body["spec"]["host"] = json!({"kind": "Host", "name": "h"});
+            stage.source.edit(&key(INFRA, "InfraCluster", name), host).unwrap();
+        }
+        stage
+    };
+    let setup = |stage: &Stage| {
+        let mut setup = named(stage, &["c"]);
+        setup.options.scope.accept_shared.insert(key(INFRA, "Host", "h").group_kind);
+        setup
+    };
+    run::start(setup(&hosted())).await.unwrap();
+    let mut stage = hosted();
+    stage.plugins = vec![Arc::new(Keeper::at_once())];
+    let before = picture(&stage.source);
+    let stop = run::start(setup(&stage)).await.unwrap_err();
+    let codes: Vec<_> = refusals(&stop).iter().map(|refusal| refusal.code).collect();
+    assert_eq!((stop.exit, codes.as_slice()), (Exit::Refused, &["held-on-both-sides"][..]));
+    assert_eq!(picture(&stage.source), before);
 }
 
 /// A copy of a host would be a second one that acts on the same machine.
@@ -295,7 +324,7 @@ async fn a_move_of_named_clusters_is_resumed_and_rolled_back_like_any_other() {
 
     let stage = two();
     let mut dying = Stage { source: stage.source.clone(), target: stage.target.clone(), ..two() };
-    dying.options.scope.clusters = [ClusterName::new("ns", "c")].into();
+    dying.options.scope = named(&dying, &["c"]).options.scope;
     dying.dies(|verb, _| verb == "create", |verb, key| verb == "delete" && key.name == "m0").await;
     run::resume(stage.setup()).await.unwrap();
     run::start(named(&stage, &["d"])).await.unwrap();

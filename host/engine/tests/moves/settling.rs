@@ -39,7 +39,7 @@ enum Way {
 /// A host that was asked about: when that began, and when it ended.
 type Asked = (Instant, String, Instant);
 
-struct Keeper {
+pub(crate) struct Keeper {
     description: Description,
     way: fn(&str) -> Way,
     group: fn(&str) -> Option<&'static str>,
@@ -49,6 +49,11 @@ struct Keeper {
 }
 
 impl Keeper {
+    /// Holds hosts, and settles each at once.
+    pub(crate) fn at_once() -> Self {
+        Self::new(|_| Way::Well)
+    }
+
     fn new(way: fn(&str) -> Way) -> Self {
         let description = Description {
             name: NAME.into(),

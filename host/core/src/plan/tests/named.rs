@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use expect_test::expect;
 
 use crate::collateral::{Bystander, collateral};
-use crate::plan::Plan;
+use crate::plan::{Fate, Plan, Step};
 use crate::refusal::Refusal;
 use crate::testing::{Case, render};
 
@@ -52,10 +52,10 @@ fn collected(case: &Case) -> Vec<String> {
 fn a_named_cluster_takes_along_what_it_needs_and_what_others_use_too_is_kept() {
     let case = Case::new(TWO).clusters(&["ns/a"]).accept_shared("Pool");
     case.check(expect![[r#"
-        keep ClusterResourceSet ns/crs (ClusterResourceSetBinding ns/a refers to it; Cluster ns/b stays and uses it too)
+        keep ClusterResourceSet ns/crs (ClusterResourceSetBinding ns/a refers to it; Cluster ns/b stays and may use it too)
         keep ClusterClass ns/quick (Cluster ns/a refers to it; ClusterClass ns/quick is used by Cluster ns/b, which stays)
-        keep Pool ns/pool (IPAddress ns/ma refers to it; Cluster ns/b stays and uses it too)
-        keep ConfigMap ns/cni (belongs to ClusterResourceSet ns/crs; Cluster ns/b stays and uses it too) after ClusterResourceSet ns/crs
+        keep Pool ns/pool (IPAddress ns/ma refers to it; Cluster ns/b stays and may use it too)
+        keep ConfigMap ns/cni (belongs to ClusterResourceSet ns/crs; Cluster ns/b stays and may use it too) after ClusterResourceSet ns/crs
         move Cluster ns/a (moves with everything it owns) after ClusterClass ns/quick
         keep InfraClusterTemplate ns/quick (belongs to ClusterClass ns/quick; ClusterClass ns/quick is used by Cluster ns/b, which stays) after ClusterClass ns/quick
         move Secret ns/a-ca (belongs to Cluster ns/a) after Cluster ns/a
@@ -68,14 +68,14 @@ fn a_named_cluster_takes_along_what_it_needs_and_what_others_use_too_is_kept() {
         stay Secret ns/alone: not linked with any Cluster
         stay Secret ns/b-ca: belongs to Cluster ns/b, which is not named
         stay ClusterResourceSetBinding ns/b: belongs to Cluster ns/b, which is not named
-        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Cluster ns/b: not named, and no named Cluster refers to it
         stay Machine ns/mb: belongs to Cluster ns/b, which is not named
         stay Claim ns/mb: belongs to Cluster ns/b, which is not named
-        stay Identity spare: neither named nor referred to by the named Clusters
+        stay Identity spare: not named, and no named Cluster refers to it
         stay InfraMachine ns/mb: belongs to Cluster ns/b, which is not named
         stay IPAddress ns/mb: belongs to Cluster ns/b, which is not named
-        stay Pool ns/spare: neither named nor referred to by the named Clusters
-        note not-referred: the named Clusters refer to none of these, which stay: Identity spare and Pool ns/spare
+        stay Pool ns/spare: not named, and no named Cluster refers to it
+        note not-referred: these stay, because no named Cluster refers to them: Identity spare and Pool ns/spare
     "#]]);
     assert_eq!(collected(&case), [""; 0]);
 }
@@ -97,6 +97,82 @@ fn a_pool_that_clusters_on_both_sides_would_use_is_refused_unless_that_is_accept
         "Cluster ns/a\nCluster ns/b\nInfraCluster ns/a < Cluster ns/a ! ref=External/e\nExternal ns/e ! move
         Claim ns/b < Cluster ns/b\nIPAddress ns/b < Claim ns/b, External ns/e";
     assert_eq!(refusals(Case::new(owned)), ["pool-shared External ns/e"]);
+}
+
+/// Found by reading the rules as somebody who wants another's objects moved, or as somebody who owns them.
+#[test]
+fn nothing_that_a_cluster_that_stays_uses_is_deleted() {
+    for (label, text, expected) in [
+        (
+            "a pool of the named Cluster, from which another one claims",
+            "Pool ns/pool < Cluster ns/a\nInfraMachine ns/mb < Cluster ns/b\nClaim ns/mb < InfraMachine ns/mb ! ref=Pool/pool",
+            "keep Pool ns/pool, refuse pool-shared",
+        ),
+        (
+            "a Secret that says it is the named one's, and the other names",
+            "Secret ns/creds ! of=a move\nInfraCluster ns/b < Cluster ns/b ! text=creds",
+            "keep Secret ns/creds",
+        ),
+        (
+            "a hosted control plane's kubeconfig",
+            "Secret ns/a-kubeconfig\nInfraCluster ns/b < Cluster ns/b ! text=a-kubeconfig",
+            "keep Secret ns/a-kubeconfig",
+        ),
+        (
+            "credentials that nobody else names as far as can be seen",
+            "Secret ns/creds ! move\nInfraCluster ns/a < Cluster ns/a ! text=creds",
+            "keep Secret ns/creds, move InfraCluster ns/a",
+        ),
+        (
+            "a set that has not applied anything to the other yet",
+            "ClusterResourceSet ns/crs\nConfigMap ns/cni < ClusterResourceSet ns/crs
+             ClusterResourceSetBinding ns/a < ClusterResourceSet ns/crs ! cluster=a",
+            "keep ClusterResourceSet ns/crs, keep ConfigMap ns/cni, move ClusterResourceSetBinding ns/a",
+        ),
+        (
+            "a host that says it is the other's",
+            "External ns/host ! of=b\nInfraMachine ns/ma < Cluster ns/a ! ref=External/host",
+            "keep External ns/host, move InfraMachine ns/ma, refuse shared-with-what-stays",
+        ),
+        (
+            "something in a namespace of others",
+            "Secret other/creds ! move\nClusterClass other/prod\nCluster other/c
+             Widget ns/w < Cluster ns/a ! text=creds",
+            "move Widget ns/w",
+        ),
+        (
+            "another Cluster's key",
+            "Secret ns/b-ca\nInfraMachine ns/ma < Cluster ns/a ! text=b-ca",
+            "move InfraMachine ns/ma, refuse belongs-to-what-stays",
+        ),
+    ] {
+        let case = Case::new(&format!("Cluster ns/a\nCluster ns/b\n{text}")).clusters(&["ns/a"]);
+        let plan = case.plan();
+        let step = |step: &Step| match step.fate {
+            Fate::Move => format!("move {}", step.key),
+            Fate::Keep(_) => format!("keep {}", step.key),
+        };
+        let mut seen: Vec<String> = plan
+            .steps
+            .iter()
+            .filter(|step| step.key.name != "a" || step.key.group_kind.kind != "Cluster")
+            .map(step)
+            .collect();
+        seen.sort();
+        seen.extend(plan.refusals.iter().map(|refusal| format!("refuse {}", refusal.code)));
+        assert_eq!(seen.join(", "), expected, "{label}");
+    }
+}
+
+/// What a plugin says that something staying needs is not deleted either.
+#[test]
+fn what_a_host_that_stays_needs_is_kept() {
+    let case = Case::new(
+        "Cluster ns/a\nCluster ns/b\nSecret ns/s ! of=a move\nMachine ns/mb < Cluster ns/b\nHost ns/hb",
+    );
+    let case = case.link("Host ns/hb", "Machine ns/mb").need("Host ns/hb", "Secret ns/s").clusters(&["ns/a"]);
+    let kept: Vec<String> = case.plan().kept().map(|step| step.key.to_string()).collect();
+    assert_eq!(kept, ["Secret ns/s"]);
 }
 
 #[test]
@@ -129,19 +205,19 @@ fn what_bodies_name_comes_along() {
         Pool ns/mine
         Pool ns/ours";
     Case::new(text).clusters(&["ns/a"]).check(expect![[r#"
-        keep Secret ns/common (InfraMachine ns/a refers to it; Cluster ns/b stays and uses it too)
-        move Secret ns/creds (InfraCluster ns/a refers to it)
+        keep Secret ns/common (InfraMachine ns/a refers to it; Cluster ns/b stays and may use it too)
+        keep Secret ns/creds (InfraCluster ns/a refers to it; Cluster ns/b stays and may use it too)
         move Cluster ns/a (moves with everything it owns)
         keep Identity id (InfraCluster ns/a refers to it; cluster-scoped)
         move Pool ns/mine (InfraMachine ns/a refers to it)
         keep Secret provider-system/id (belongs to Identity id; belongs to Identity id, which is cluster-scoped) after Identity id
         move InfraCluster ns/a (belongs to Cluster ns/a) after Cluster ns/a
         move InfraMachine ns/a (belongs to Cluster ns/a) after Cluster ns/a
-        stay Secret ns/other: neither named nor referred to by the named Clusters
-        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Secret ns/other: not named, and no named Cluster refers to it
+        stay Cluster ns/b: not named, and no named Cluster refers to it
         stay InfraCluster ns/b: belongs to Cluster ns/b, which is not named
-        stay Pool ns/ours: neither named nor referred to by the named Clusters
-        note not-referred: the named Clusters refer to none of these, which stay: Secret ns/other and Pool ns/ours
+        stay Pool ns/ours: not named, and no named Cluster refers to it
+        note not-referred: these stay, because no named Cluster refers to them: Secret ns/other and Pool ns/ours
     "#]]);
 }
 
@@ -173,10 +249,10 @@ fn what_says_that_it_is_another_clusters_is_not_taken_along_unnamed() {
     }
     case("Cluster ns/a\nCluster ns/b\nMachine ns/mb < Cluster ns/a ! of=b").check(expect![[r#"
         move Cluster ns/a (moves with everything it owns)
-        keep Machine ns/mb (belongs to Cluster ns/a; Cluster ns/b stays and uses it too) after Cluster ns/a
-        stay Cluster ns/b: neither named nor referred to by the named Clusters
-        refuse shared-with-what-stays: Machine ns/mb would move, but Cluster ns/b, which stays, uses it too
-          -> {"remedy":"name-cluster","cluster":{"group":"cluster.x-k8s.io","kind":"Cluster","namespace":"ns","name":"b"}}
+        keep Machine ns/mb (belongs to Cluster ns/a; Cluster ns/b stays and may use it too) after Cluster ns/a
+        stay Cluster ns/b: not named, and no named Cluster refers to it
+        refuse shared-with-what-stays: Machine ns/mb would move, but Cluster ns/b stays and also uses it
+          -> {"remedy":"name-cluster","cluster":{"group":"cluster.x-k8s.io","kind":"Cluster","namespace":"ns","name":"b"}} | remove the owner reference, label or field that ties them together
     "#]]);
 }
 
@@ -198,10 +274,10 @@ fn what_two_clusters_own_is_copied_and_kept() {
     case.check(expect![[r#"
         move Cluster ns/a (moves with everything it owns)
         move Machine ns/ma (belongs to Cluster ns/a) after Cluster ns/a
-        keep InfraMachineTemplate ns/shared (belongs to Cluster ns/a; Cluster ns/b stays and uses it too) after Cluster ns/a without Cluster b
-        keep Pool ns/pool (belongs to Cluster ns/a; Cluster ns/b stays and uses it too) after Cluster ns/a without Cluster b
-        keep Secret ns/creds (belongs to Cluster ns/a; Cluster ns/b stays and uses it too) after Machine ns/ma without Cluster b
-        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        keep InfraMachineTemplate ns/shared (belongs to Cluster ns/a; Cluster ns/b stays and may use it too) after Cluster ns/a without Cluster b
+        keep Pool ns/pool (belongs to Cluster ns/a; Cluster ns/b stays and may use it too) after Cluster ns/a without Cluster b
+        keep Secret ns/creds (belongs to Cluster ns/a; Cluster ns/b stays and may use it too) after Machine ns/ma without Cluster b
+        stay Cluster ns/b: not named, and no named Cluster refers to it
         stay Machine ns/mb: belongs to Cluster ns/b, which is not named
         stay Claim ns/b: belongs to Cluster ns/b, which is not named
         stay IPAddress ns/b: belongs to Cluster ns/b, which is not named
@@ -243,13 +319,13 @@ fn classes_that_share_a_template_come_together() {
     )
     .clusters(&["ns/a"])
     .check(expect![[r#"
-        keep ClusterClass ns/one (Cluster ns/a refers to it; Cluster ns/b stays and uses it too)
+        keep ClusterClass ns/one (Cluster ns/a refers to it; Cluster ns/b stays and may use it too)
         keep ClusterClass ns/two (InfraClusterTemplate ns/t refers to it; ClusterClass ns/two is used by Cluster ns/b, which stays)
         move Cluster ns/a (moves with everything it owns) after ClusterClass ns/one
         keep InfraClusterTemplate ns/t (belongs to ClusterClass ns/one; ClusterClass ns/two is used by Cluster ns/b, which stays) after ClusterClass ns/one, ClusterClass ns/two
-        stay Cluster ns/b: neither named nor referred to by the named Clusters
-        stay ClusterClass ns/three: neither named nor referred to by the named Clusters
-        note not-referred: the named Clusters refer to none of these, which stay: ClusterClass ns/three
+        stay Cluster ns/b: not named, and no named Cluster refers to it
+        stay ClusterClass ns/three: not named, and no named Cluster refers to it
+        note not-referred: these stay, because no named Cluster refers to them: ClusterClass ns/three
     "#]]);
 }
 
@@ -258,8 +334,8 @@ fn a_cluster_that_is_not_there_is_refused_beside_one_that_is() {
     let text = "Cluster ns/a\nCluster ns/b\nCluster other/c";
     Case::new(text).clusters(&["ns/a", "ns/c"]).check(expect![[r#"
         move Cluster ns/a (moves with everything it owns)
-        stay Cluster ns/b: neither named nor referred to by the named Clusters
-        stay Cluster other/c: neither named nor referred to by the named Clusters
+        stay Cluster ns/b: not named, and no named Cluster refers to it
+        stay Cluster other/c: not named, and no named Cluster refers to it
         refuse cluster-missing: there is no Cluster ns/c
           -> name Clusters that exist: there are Cluster ns/a, Cluster ns/b and Cluster other/c
     "#]]);
@@ -288,12 +364,12 @@ fn what_a_plugin_links_or_needs_follows_its_cluster() {
     .need("Host ns/hb", "Secret ns/bmc-both")
     .clusters(&["ns/a"])
     .check(expect![[r#"
-        move Secret ns/bmc-a (Host ns/ha needs it, says plugin p)
-        keep Secret ns/bmc-both (Host ns/ha needs it, says plugin p; Host ns/hb stays and needs it too)
+        keep Secret ns/bmc-a (Host ns/ha needs it, says plugin p; Cluster ns/b stays and may use it too)
+        keep Secret ns/bmc-both (Host ns/ha needs it, says plugin p; Cluster ns/b stays and may use it too)
         move Cluster ns/a (moves with everything it owns)
         move Machine ns/ma (belongs to Cluster ns/a) after Cluster ns/a
         move Host ns/ha (belongs to Cluster ns/a) after Machine ns/ma
-        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Cluster ns/b: not named, and no named Cluster refers to it
         stay Machine ns/mb: belongs to Cluster ns/b, which is not named
         stay Host ns/free: nothing that moves owns it
         stay Host ns/hb: belongs to Cluster ns/b, which is not named
@@ -314,9 +390,9 @@ fn an_owner_that_moves_by_itself_comes_along_and_one_of_another_cluster_is_refus
         move Cluster ns/c (moves with everything it owns) without Hosted h
         move External ns/e (Cluster ns/a refers to it)
         move Cluster ns/a (moves with everything it owns) after External ns/e
-        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Cluster ns/b: not named, and no named Cluster refers to it
         stay Hosted ns/h: belongs to Cluster ns/b, which is not named
-        refuse owner-outside: Cluster ns/c would move, but nothing that owns it does: it is owned by Hosted ns/h, owned by Cluster ns/b (neither named nor referred to by the named Clusters)
+        refuse owner-outside: Cluster ns/c would move, but nothing that owns it does: it is owned by Hosted ns/h, owned by Cluster ns/b (not named, and no named Cluster refers to it)
           -> let its owner move too (`kubectl label -n ns hosted.infrastructure.cluster.x-k8s.io h clusterctl.cluster.x-k8s.io/move=`) | {"remedy":"drop-owners","kinds":[{"group":"infrastructure.cluster.x-k8s.io","kind":"Hosted"}]}
     "#]]);
 }
@@ -356,10 +432,10 @@ fn what_moves_by_itself_and_says_whose_it_is_goes_with_its_cluster() {
         move Pool ns/data (belongs to Cluster ns/a)
         move Secret ns/a (belongs to Cluster ns/a) after Pool ns/a
         stay Secret ns/only-labelled: not linked with any Cluster
-        stay Cluster ns/b: neither named nor referred to by the named Clusters
+        stay Cluster ns/b: not named, and no named Cluster refers to it
         stay Pool ns/b: belongs to Cluster ns/b, which is not named
-        stay Pool ns/free: neither named nor referred to by the named Clusters
-        note not-referred: the named Clusters refer to none of these, which stay: Pool ns/free
+        stay Pool ns/free: not named, and no named Cluster refers to it
+        note not-referred: these stay, because no named Cluster refers to them: Pool ns/free
     "#]]);
 }
 
@@ -382,7 +458,7 @@ fn what_is_below_a_cluster_scoped_root_is_on_both_sides_anyway() {
         keep Identity pool (InfraCluster ns/b refers to it; cluster-scoped)
         move InfraCluster ns/b (belongs to Cluster ns/b) after Cluster ns/b
         keep IPAddress ns/of-a (belongs to Identity pool; belongs to Identity pool, which is cluster-scoped) after Identity pool
-        stay Cluster other/c: neither named nor referred to by the named Clusters
+        stay Cluster other/c: not named, and no named Cluster refers to it
         stay InfraCluster other/c: belongs to Cluster other/c, which is not named
     "#]]);
 }
