@@ -73,7 +73,12 @@ pub(crate) async fn body_of(
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Files hold the complete object: a later restore needs the status.
     let drops_status = kind.status_subresource && job.target.can().owns_status;
+    // It also needs the field managers, which a server accepts only after the create.
+    let ownership = (object.meta.has_applier() && !job.target.can().judges).then(|| field_ownership(&source));
     let mut body = body::creation(source, owners, drops_status, &job.move_id);
+    if let Some(ownership) = ownership {
+        merge::apply(&mut body, &ownership);
+    }
     if let Some(undo) = undo_in_files(job, object) {
         merge::apply(&mut body, &undo);
     }
@@ -239,12 +244,16 @@ async fn over_existing(
 async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<(), Failure> {
     let kind = &job.kind_of_copy(object)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
-    let fields = source.pointer("/metadata/managedFields").cloned().unwrap_or_else(|| json!([]));
-    let patch = json!({"metadata": {"managedFields": fields}});
-    let result = job.target.patch(kind, &step.key, &patch).await;
+    let result = job.target.patch(kind, &step.key, &field_ownership(&source)).await;
     result
         .map(drop)
         .map_err(|error| job.target.failed("giving back field ownership of", Some(&step.key), error))
+}
+
+/// The patch that makes the source's field managers those of a copy.
+fn field_ownership(source: &Value) -> Value {
+    let fields = source.pointer("/metadata/managedFields").cloned().unwrap_or_else(|| json!([]));
+    json!({"metadata": {"managedFields": fields}})
 }
 
 async fn restore(job: &Job, object: &Object, created: &Object, step: &Step) -> Result<bool, Failure> {

@@ -392,6 +392,20 @@ async fn what_blocked_a_move_is_not_restored() {
     assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
 }
 
+/// A server-side applier, such as the topology controller, can't remove fields that somebody else owns.
+#[tokio::test(start_paused = true)]
+async fn w17_field_managers_survive_a_directory() {
+    let managers = json!([{"manager": "capi-topology", "operation": "Apply", "apiVersion": "cluster.x-k8s.io/v1beta2",
+        "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:topology": {}}}}]);
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    let source = Stage::new();
+    source.source.edit(&cluster, |body| body["metadata"]["managedFields"] = managers.clone()).unwrap();
+    let dir = exported(&source).await;
+    let stage = Stage::empty();
+    run::start(importing(&stage, dir.path())).await.unwrap();
+    assert_eq!(stage.target.body(&cluster).unwrap()["metadata"]["managedFields"], managers);
+}
+
 /// Nothing converts what is in files: each of their versions has to be served.
 #[tokio::test(start_paused = true)]
 async fn each_version_in_files_has_to_be_served() {
