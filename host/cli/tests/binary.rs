@@ -280,6 +280,20 @@ mod example {
         assert_eq!(fs::read_dir(&copy).unwrap().count(), 2);
     }
 
+    /// clusterctl writes all of them, and pauses the source's Clusters.
+    #[test]
+    fn w2_a_dry_run_writes_no_file() {
+        let dir = TempDir::new().unwrap();
+        let dry =
+            of_example("move", &["--to-directory", dir.path().to_str().unwrap(), "--dry-run", "-o", "json"]);
+        let document = json(&dry);
+        assert_eq!(
+            (code(&dry), &document["kind"], &document["summary"]["objects"]),
+            (0, &"Plan".into(), &121.into())
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
     #[test]
     fn a_moves_events_are_available_as_json_lines() {
         let dir = TempDir::new().unwrap();

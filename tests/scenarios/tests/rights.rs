@@ -109,7 +109,7 @@ async fn users_with_limited_permissions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespaces_admin_moves_the_namespace() {
+async fn w26_a_namespaces_admin_moves_the_namespace() {
     let stage = Stage::start().await;
     let (source, target) = (&stage.pair.source, &stage.pair.target);
     let before = stage.fill("shop", 1).await;

@@ -1,5 +1,5 @@
 //! Checks the structure of the code: no import cycles between files, no unused public items in pivot-core, no flags in texts of
-//! core, engine and places, and no names on the pages about the code that don't exist.
+//! core, engine and places, no names on the pages about the code that don't exist, and no weakness of clusterctl without a test.
 //!
 //! It reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, so this stage takes
 //! about a second. `imports` and `public` document what they can't see.
@@ -11,6 +11,7 @@ mod imports;
 mod pages;
 mod public;
 mod source;
+mod weaknesses;
 
 use std::path::Path;
 
@@ -23,13 +24,10 @@ const CORE: &str = "host/core";
 /// The crates whose texts name no flag: only the command line knows what can be typed.
 const FLAGLESS: [&str; 3] = [CORE, "host/engine", "host/places"];
 /// The pages on which every name of a file, function or test must exist.
-const PAGES: [&str; 5] = [
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "docs/differences.md",
-    "docs/maintainers.md",
-    "docs/round-trips.md",
-];
+const PAGES: [&str; 5] =
+    ["ARCHITECTURE.md", "CONTRIBUTING.md", WEAKNESSES, "docs/maintainers.md", "docs/round-trips.md"];
+/// The page that accounts for every weakness of clusterctl.
+const WEAKNESSES: &str = "docs/differences-from-clusterctl.md";
 
 /// Checks the work tree at `root`; prints every violation before it fails.
 pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
@@ -50,14 +48,16 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     violations.extend(named.iter().cloned());
     let stale = pages::violations(root, &PAGES)?;
     violations.extend(stale.iter().cloned());
+    let open = weaknesses::violations(root, WEAKNESSES)?;
+    violations.extend(open.iter().cloned());
     if violations.is_empty() {
         return Ok(());
     }
     violations.iter().for_each(|violation| out(violation));
-    let (unused, named, stale) = (unused.len(), named.len(), stale.len());
+    let (unused, named, stale, open) = (unused.len(), named.len(), stale.len(), open.len());
     bail!(
         "{cycles} import cycles, {unused} unused public items in {CORE}, {named} texts that name a flag, \
-         {stale} names on pages that lead nowhere"
+         {stale} names on pages that lead nowhere, {open} weaknesses without a row and a test"
     )
 }
 

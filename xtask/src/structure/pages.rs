@@ -4,7 +4,7 @@
 //!
 //! - `engine/src/phases/commit.rs`: a file or a folder, by the end of its path, which must be unique;
 //! - `phases/commit.rs:release_list`: something that this file defines: a function, a type, a constant;
-//! - `engine: the_same_cluster_twice`: a function, mostly a test, in a file below a folder called `engine`.
+//! - `engine: w1_the_same_cluster_twice`: a function, mostly a test, in a file below a folder called `engine`.
 //!
 //! Anything else in a code span (commands, annotations, types) is ignored, and so are fenced blocks.
 

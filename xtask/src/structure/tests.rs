@@ -19,6 +19,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     for page in PAGES {
         write(&root, page, "");
     }
+    write(&root, WEAKNESSES, &rows(|number| format!("| W{number} | a | b | no test: it can't fail |")));
     for (file, text) in files {
         write(&root, file, text);
     }
@@ -29,6 +30,11 @@ fn write(root: &TempDir, file: &str, text: &str) {
     let file = root.path().join(file);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(file, text).unwrap();
+}
+
+/// A row for each weakness.
+fn rows(row: impl Fn(usize) -> String) -> String {
+    weaknesses::NUMBERS.map(|number| row(number) + "\n").collect()
 }
 
 /// The check's report; empty where it passes.
@@ -230,4 +236,22 @@ fn what_only_looks_like_a_name_is_left_alone() {
         report(&[("ARCHITECTURE.md", "`one` `two")]),
         "ARCHITECTURE.md has a code span that doesn't end"
     );
+}
+
+#[test]
+fn each_weakness_has_one_row_with_a_test_of_its_number() {
+    let row = |number: usize| match number {
+        1 => "| W1 | a | b | `core: w1_a`, `core: w1_b` |".to_owned(),
+        2 => "| W2 | a | b | `core: w1_a` |".to_owned(),
+        3 => "| W3 | a | b | c |".to_owned(),
+        4 => "| W4 | a | b | `core: w4_a` |\n| W4 | again | b | `core: w4_a` |".to_owned(),
+        5 => String::new(),
+        _ => format!("| W{number} | a | b | no test: c |"),
+    };
+    let code = "#[cfg(test)] mod tests { fn w1_a() {} fn w1_b() {} fn w4_a() {} }";
+    let expected = format!(
+        "{WEAKNESSES}: W2 names `core: w1_a`, which doesn't begin with w2_\n{WEAKNESSES}: W3 names no test\n\
+         {WEAKNESSES}: W4 has 2 rows\n{WEAKNESSES}: W5 has 0 rows"
+    );
+    assert_eq!(report(&[(WEAKNESSES, &rows(row)), ("host/core/src/lib.rs", code)]), expected);
 }

@@ -45,7 +45,7 @@ impl Stage {
         match self {
             Self::Fmt => "is everything formatted?",
             Self::Structure => {
-                "does a file import in a circle, pivot-core offer what nobody uses, a library name a flag, or a page what is not there?"
+                "does a file import in a circle, pivot-core offer what nobody uses, a library name a flag, a page what is not there, or is a weakness of clusterctl untested?"
             }
             Self::Clippy => "what does the linter say? (any warning is an error)",
             Self::Docs => "does the documentation build, with links that lead somewhere?",

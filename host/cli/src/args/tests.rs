@@ -156,7 +156,7 @@ fn how_much_is_shown_is_one_of_more_and_less() {
 }
 
 #[test]
-fn a_dry_run_is_a_plan() {
+fn w2_a_dry_run_is_a_plan() {
     for (line, expected) in [
         ("pivot-host plan", DryRun::Plan),
         ("pivot-host move --dry-run", DryRun::Plan),

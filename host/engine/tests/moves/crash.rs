@@ -48,7 +48,7 @@ pub(crate) fn nothing_of_ours(place: &MemoryPlace) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_move_killed_at_any_write_resumes_to_the_same_end() {
+async fn w10_a_move_killed_at_any_write_resumes_to_the_same_end() {
     let whole = Stage::new();
     run::start(whole.setup()).await.unwrap();
     let (source, target) = (picture(&whole.source), picture(&whole.target));

@@ -47,7 +47,7 @@ async fn a_restore_from_a_directory_ends_in_the_same_state_as_a_move() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn files_of_a_cluster_that_may_still_run_are_refused() {
+async fn w16_files_of_a_cluster_that_may_still_run_are_refused() {
     let dir = exported(&Stage::new()).await;
     let stage = Stage::empty();
     let before = picture(&stage.target);
@@ -382,7 +382,7 @@ async fn plugins_see_objects_from_files_as_paused() {
 
 /// Its provider was not done with it when it was copied, and nobody is there to finish.
 #[tokio::test(start_paused = true)]
-async fn what_blocked_a_move_is_not_restored() {
+async fn w17_what_blocked_a_move_is_not_restored() {
     let dir = exported(&Stage::new()).await;
     change(dir.path(), |body| body["metadata"]["annotations"][names::BLOCK_MOVE] = json!(""));
     let stage = Stage::empty();

@@ -59,4 +59,6 @@ mod trouble;
 #[cfg(test)]
 mod unruly;
 #[cfg(test)]
+mod weaknesses;
+#[cfg(test)]
 mod whole;

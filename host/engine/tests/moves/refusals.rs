@@ -27,21 +27,21 @@ async fn refused(stage: &Stage, exit: Exit, code: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_cluster_twice() {
+async fn w1_the_same_cluster_twice() {
     let stage = Stage::new();
     let stage = Stage { target: stage.source.clone(), ..stage };
     refused(&stage, Exit::Refused, "same-cluster").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foreign_object_of_the_same_name() {
+async fn w6_a_foreign_object_of_the_same_name() {
     let stage = Stage::new();
     stage.target.add_namespace("ns").insert(body(CLUSTERS, "Machine", "m1", None)).unwrap();
     refused(&stage, Exit::Refused, "exists").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_paused_by_a_user_unless_accepted() {
+async fn w27_a_cluster_paused_by_a_user_unless_accepted() {
     let mut stage = Stage::new();
     stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
     refused(&stage, Exit::Refused, "already-paused").await;

@@ -110,7 +110,7 @@ fn assert_held_up(stage: &Stage, stop: &Stop, field: &str, at: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_secret_that_changes_after_the_commit_is_not_deleted() {
+async fn w29_a_secret_that_changes_after_the_commit_is_not_deleted() {
     for adapted in [false, true] {
         for resumed in [false, true] {
             for (field, change) in CHANGES {

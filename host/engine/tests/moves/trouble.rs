@@ -126,7 +126,7 @@ pub(crate) fn with_a_shared_class() -> Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_class_of_a_shared_namespace_that_has_others_is_copied_and_kept() {
+async fn w5_a_class_of_a_shared_namespace_that_has_others_is_copied_and_kept() {
     let stage = with_a_shared_class();
     let report = run::start(stage.setup()).await.unwrap();
     assert_eq!(report.done.kept.values().sum::<usize>(), 1);
@@ -273,7 +273,7 @@ async fn a_copy_into_a_directory_is_not_resumed_as_a_move_to_a_cluster() {
 
 /// As the Metal3 provider's for Metal3Clusters: it watches Clusters to learn that they run again, and no more.
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_has_not_noticed_the_pause_is_made_to_reconcile() {
+async fn w23_a_controller_that_has_not_noticed_the_pause_is_made_to_reconcile() {
     let mut stage = Stage::new();
     stage.options.no_wait = true;
     let machine = key(INFRA, "InfraMachine", "m0");

@@ -69,13 +69,13 @@ async fn a_plan_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_namespace_is_distinguished_from_a_success() {
+async fn w22_an_empty_namespace_is_distinguished_from_a_success() {
     let stage = Stage::empty();
     assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::Empty);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_between_copy_and_commit_is_copied_too() {
+async fn w30_a_change_between_copy_and_commit_is_copied_too() {
     let stage = Stage::new();
     let source = stage.source.clone();
     let infra = key(INFRA, "InfraMachine", "m0");

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clusterctl_writes_is_read_exactly() {
+    fn w14_what_clusterctl_writes_is_read_exactly() {
         let text = "{\"a\":9007199254740993,\"b\":\"\\u003c\\ud83d\\ude00\",\"c\":\"no\"}\n";
         assert_eq!(
             read("Machine_a_b.yaml", text).unwrap(),

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_groups_namespaces_and_odd_names_apart() {
+    fn w13_names_tell_groups_namespaces_and_odd_names_apart() {
         let named = |group, namespace, object: &str| {
             name(&Key::new(GroupKind::new(group, "IPPool"), namespace, object))
         };

@@ -208,7 +208,7 @@ async fn a_server_that_asks_to_slow_down_says_for_how_long() {
 }
 
 #[tokio::test]
-async fn an_object_is_absent_only_if_the_server_itself_says_so() {
+async fn w15_an_object_is_absent_only_if_the_server_itself_says_so() {
     let key = Key::new(machines().group_kind.clone(), Some("a"), "m");
     let gone = Server::start([status(404, "NotFound", "machines \"m\" not found")]).await;
     assert!(gone.place().get(&machines(), &key).await.unwrap().is_none());

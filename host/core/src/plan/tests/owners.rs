@@ -98,7 +98,7 @@ fn w4_an_owner_that_is_only_a_name_is_no_cluster_of_the_plan() {
 }
 
 #[test]
-fn an_owner_cycle_is_refused_and_named() {
+fn w3_an_owner_cycle_is_refused_and_named() {
     Case::new(
         "Cluster ns/foo
          Claim ns/a < Claim ns/b, Cluster ns/foo
