@@ -475,7 +475,12 @@ pub(crate) async fn first_snapshot(
     for Note { code, object, message } in plan.notes.clone() {
         job.report(Event::Note { code: code.into(), object, text: message });
     }
-    if plan.steps.is_empty() && plan.refusals.is_empty() {
+    // What is cluster-scoped comes along with every namespace, a mistyped one too.
+    let asked_for = |step: &Step| match &job.options.scope.namespaces {
+        Namespaces::All => true,
+        Namespaces::One(one) => step.key.namespace.as_ref() == Some(one),
+    };
+    if !plan.steps.iter().any(asked_for) && plan.refusals.is_empty() {
         let why = before_pause::nothing_labelled(&job.kinds).unwrap_or_else(|| {
             match (job.options.scope.named(), &job.options.scope.namespaces) {
                 (Some(named), _) => format!("no {named}"),

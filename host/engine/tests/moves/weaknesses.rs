@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, KindLabels, names};
 use pivot_engine::{Exit, run};
 use pivot_places::memory::Fault;
@@ -12,18 +13,22 @@ use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
+/// A cluster-scoped identity of a kind that moves.
+fn add_identity(place: &MemoryPlace, uid: &str) {
+    let labels = KindLabels { discover: true, hierarchy: true, ..KindLabels::default() };
+    place.add_kind(kind(INFRA, "Identity", "identities", labels));
+    let mut identity = body(INFRA, "Identity", "id", None);
+    identity["metadata"].as_object_mut().unwrap().remove("namespace");
+    identity["metadata"]["uid"] = json!(uid);
+    place.insert(identity).unwrap();
+}
+
 /// A cluster-scoped identity exists once in each cluster, often before the move.
 #[tokio::test(start_paused = true)]
 async fn w7_dependents_of_a_global_object_that_exists_get_the_targets_uid() {
     let stage = Stage::new();
-    let labels = KindLabels { discover: true, hierarchy: true, ..KindLabels::default() };
-    for (place, uid) in [(&stage.source, "theirs"), (&stage.target, "ours")] {
-        place.add_kind(kind(INFRA, "Identity", "identities", labels));
-        let mut identity = body(INFRA, "Identity", "id", None);
-        identity["metadata"].as_object_mut().unwrap().remove("namespace");
-        identity["metadata"]["uid"] = json!(uid);
-        place.insert(identity).unwrap();
-    }
+    add_identity(&stage.source, "theirs");
+    add_identity(&stage.target, "ours");
     let mut secret = body("", "Secret", "credentials", Some((INFRA, "Identity", "id")));
     secret["metadata"]["ownerReferences"][0]["uid"] = json!("theirs");
     stage.source.insert(secret).unwrap();
@@ -104,4 +109,18 @@ async fn w20_an_error_that_no_retry_can_fix_is_reported_at_once() {
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     run::rollback(stage.setup()).await.unwrap();
     assert_eq!(picture(&stage.source), before);
+}
+
+/// Cluster-scoped objects are copied by every move: they don't make a wrong namespace a right one.
+#[tokio::test(start_paused = true)]
+async fn w22_a_namespace_without_objects_is_empty_whatever_is_cluster_scoped() {
+    let mut stage = Stage::new();
+    add_identity(&stage.source, "theirs");
+    stage.target.add_kind(kind(INFRA, "Identity", "identities", KindLabels::default()));
+    stage.options.scope = Scope::new(Namespaces::One("wrong".into()));
+    for stop in [run::plan(stage.setup()).await.unwrap_err(), run::start(stage.setup()).await.unwrap_err()] {
+        assert_eq!(stop.exit, Exit::Empty, "{stop}");
+        assert!(stop.to_string().contains("the source has no namespace wrong"), "{stop}");
+    }
+    assert!(picture(&stage.target).is_empty());
 }
