@@ -7,6 +7,8 @@ mod budget;
 #[cfg(test)]
 mod clusters;
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
 mod directories;
 #[cfg(test)]
 mod faults;
