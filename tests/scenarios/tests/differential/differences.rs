@@ -8,6 +8,8 @@ use std::fmt;
 use pivot_lab::{Dump, ObjectKey, normalise};
 use serde_json::{Value, json};
 
+use super::kinds::is_global;
+
 const MARK: &str = "pivot-host.io/move";
 const FINISHED: &str = "pivot-host.io/finished";
 const PAUSED: &str = "/metadata/annotations/cluster.x-k8s.io~1paused";
@@ -64,7 +66,7 @@ impl Explains {
     }
 }
 
-pub(crate) const DIFFERENCES: [Difference; 9] = [
+pub(crate) const DIFFERENCES: [Difference; 10] = [
     Difference {
         name: "dropped-with-its-owner",
         weakness: Some(3),
@@ -88,6 +90,21 @@ pub(crate) const DIFFERENCES: [Difference; 9] = [
         weakness: Some(6),
         why: "an object of somebody else is not overwritten",
         explains: Explains::Refusal("exists"),
+    },
+    Difference {
+        name: "owner-in-no-namespace",
+        weakness: Some(7),
+        why: "a copy is owned by the target's object, not by the one of the same name in the source",
+        explains: Explains::Object(|found| {
+            let others = |owners: Option<&Value>| -> Vec<Value> {
+                let owners = owners.and_then(Value::as_array).into_iter().flatten();
+                owners.filter(|owner| !is_global(owner["kind"].as_str().unwrap())).cloned().collect()
+            };
+            found.side == Side::Target
+                && found.path == "/metadata/ownerReferences"
+                && others(found.theirs) == others(found.ours)
+                && !found.ours.unwrap().to_string().contains("unknown")
+        }),
     },
     Difference {
         name: "secret-of-external-etcd",

@@ -1,96 +1,70 @@
-//! Kinds that the example lacks, as CRDs that let everything through.
+//! Kinds of the shapes that neither the example nor the random management clusters have.
 
+use pivot_worlds::KINDS;
 use serde_json::{Value, json};
 
 const DISCOVERED: &str = "clusterctl.cluster.x-k8s.io";
 const MOVED: &str = "clusterctl.cluster.x-k8s.io/move";
 const HIERARCHY: &str = "clusterctl.cluster.x-k8s.io/move-hierarchy";
+const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
 
 /// A kind by its API version, kind and plural, and the labels on its CRD.
 struct Kind(&'static str, &'static str, &'static str, &'static [&'static str]);
 
-const NAMESPACED: [Kind; 10] = [
-    Kind("cluster.x-k8s.io/v1beta2", "MachinePool", "machinepools", &[DISCOVERED]),
+const OURS: [Kind; 6] = [
     Kind("runtime.cluster.x-k8s.io/v1beta2", "ExtensionConfig", "extensionconfigs", &[DISCOVERED]),
     Kind("controlplane.cluster.x-k8s.io/v1beta2", "HostedControlPlane", "hostedcontrolplanes", &[DISCOVERED]),
-    Kind("infrastructure.cluster.x-k8s.io/v1beta2", "LabMachinePool", "labmachinepools", &[DISCOVERED]),
-    Kind("infrastructure.cluster.x-k8s.io/v1beta2", "Rack", "racks", &[DISCOVERED, HIERARCHY]),
-    Kind("infrastructure.cluster.x-k8s.io/v1beta2", "Shelf", "shelves", &[DISCOVERED]),
-    Kind("ipam.cluster.x-k8s.io/v1beta2", "IPAddressClaim", "ipaddressclaims", &[DISCOVERED]),
-    Kind("ipam.cluster.x-k8s.io/v1beta2", "IPAddress", "ipaddresses", &[DISCOVERED]),
-    Kind("ipam.cluster.x-k8s.io/v1alpha2", "InClusterIPPool", "inclusterippools", &[DISCOVERED]),
+    Kind(INFRASTRUCTURE, "Rack", "racks", &[DISCOVERED, HIERARCHY]),
+    Kind(INFRASTRUCTURE, "Shelf", "shelves", &[DISCOVERED]),
+    Kind("ipam.example.org/v1", "Range", "ranges", &[DISCOVERED]),
     // Nobody labelled it.
     Kind("example.org/v1", "Widget", "widgets", &[]),
 ];
-const GLOBAL: [Kind; 2] = [
-    Kind("infrastructure.cluster.x-k8s.io/v1beta2", "LabIdentity", "labidentities", &[DISCOVERED, HIERARCHY]),
-    Kind(
-        "ipam.cluster.x-k8s.io/v1alpha2",
-        "GlobalInClusterIPPool",
-        "globalinclusterippools",
-        &[DISCOVERED, MOVED],
-    ),
-];
 /// Its status is a field like any other.
-const WITHOUT_STATUS: Kind =
-    Kind("infrastructure.cluster.x-k8s.io/v1beta2", "Ledger", "ledgers", &[DISCOVERED, MOVED]);
-
-/// The kinds of the example, which the shapes use too.
-const EXAMPLE: [(&str, &[&str]); 5] = [
-    (
-        "cluster.x-k8s.io/v1beta2",
-        &["Cluster", "ClusterClass", "Machine", "MachineSet", "MachineDeployment", "MachineHealthCheck"],
-    ),
-    ("addons.cluster.x-k8s.io/v1beta2", &["ClusterResourceSet", "ClusterResourceSetBinding"]),
-    (
-        "infrastructure.cluster.x-k8s.io/v1beta2",
-        &[
-            "Metal3Cluster",
-            "Metal3ClusterTemplate",
-            "Metal3Machine",
-            "Metal3MachineTemplate",
-            "Metal3DataTemplate",
-        ],
-    ),
-    ("bootstrap.cluster.x-k8s.io/v1beta2", &["KubeadmConfig", "KubeadmConfigTemplate"]),
-    ("controlplane.cluster.x-k8s.io/v1beta2", &["KubeadmControlPlane", "KubeadmControlPlaneTemplate"]),
-];
+const WITHOUT_STATUS: Kind = Kind(INFRASTRUCTURE, "Ledger", "ledgers", &[DISCOVERED, MOVED]);
 
 /// The API version of a kind that a shape uses.
-pub(crate) fn api_version(kind: &str) -> &'static str {
-    let ours = NAMESPACED.iter().chain(&GLOBAL).chain([&WITHOUT_STATUS]);
-    let ours = ours.map(|Kind(api, kind, ..)| (*api, *kind));
-    let example = EXAMPLE.iter().flat_map(|(api, kinds)| kinds.iter().map(move |kind| (*api, *kind)));
-    let found = ours.chain(example).find(|(_, known)| *known == kind);
-    match (found, kind) {
-        (Some((api, _)), _) => api,
-        (None, "Provider") => "clusterctl.cluster.x-k8s.io/v1alpha3",
-        (None, "IPPool") => "ipam.metal3.io/v1alpha1",
-        (None, "Secret" | "ConfigMap") => "v1",
-        (None, _) => panic!("no kind {kind}"),
+pub(crate) fn api_version(kind: &str) -> String {
+    if let Some(Kind(api, ..)) = OURS.iter().chain([&WITHOUT_STATUS]).find(|Kind(_, ours, ..)| *ours == kind)
+    {
+        return (*api).to_owned();
+    }
+    if let Some(spec) = KINDS.iter().find(|spec| spec.kind == kind) {
+        return format!("{}/{}", spec.group, spec.version);
+    }
+    match kind {
+        "Secret" | "ConfigMap" => "v1".to_owned(),
+        example => {
+            assert!(example.starts_with("Metal3"), "no kind {example}");
+            INFRASTRUCTURE.to_owned()
+        }
     }
 }
 
 pub(crate) fn is_global(kind: &str) -> bool {
-    GLOBAL.iter().any(|Kind(_, global, ..)| *global == kind)
+    KINDS.iter().any(|spec| spec.kind == kind && !spec.namespaced)
 }
 
-/// The CRDs of the kinds that the example lacks.
+/// The CRDs of all shapes. Those of the random management clusters let everything through, and count where the example's define
+/// the same kind.
 pub(crate) fn crds() -> Vec<String> {
-    let namespaced = NAMESPACED.iter().map(|kind| crd(kind, "Namespaced", true));
-    let global = GLOBAL.iter().map(|kind| crd(kind, "Cluster", true));
-    let crds = namespaced.chain(global).chain([crd(&WITHOUT_STATUS, "Namespaced", false)]);
-    crds.map(|crd| crd.to_string()).collect()
+    let mut crds: Vec<Value> = pivot_worlds::crds();
+    crds.extend(OURS.iter().map(|kind| crd(kind, true)).chain([crd(&WITHOUT_STATUS, false)]));
+    let names = crds.iter().map(|crd| format!("  name: {}\n", crd["metadata"]["name"].as_str().unwrap()));
+    let names: Vec<String> = names.collect();
+    let example = pivot_scenarios::shape::crds().unwrap().join("\n---\n");
+    let example = example.split("\n---\n").filter(|text| !names.iter().any(|name| text.contains(name)));
+    example.map(ToOwned::to_owned).chain(crds.iter().map(Value::to_string)).collect()
 }
 
-fn crd(Kind(api, kind, plural, labels): &Kind, scope: &str, status: bool) -> Value {
+fn crd(Kind(api, kind, plural, labels): &Kind, status: bool) -> Value {
     let (group, version) = api.split_once('/').unwrap();
     let labels: Value = labels.iter().map(|label| ((*label).to_owned(), json!(""))).collect();
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": { "name": format!("{plural}.{group}"), "labels": labels },
         "spec": {
-            "group": group, "scope": scope,
+            "group": group, "scope": "Namespaced",
             "names": { "kind": kind, "plural": plural, "singular": kind.to_lowercase() },
             "versions": [{
                 "name": version, "served": true, "storage": true,

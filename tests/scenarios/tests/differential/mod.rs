@@ -16,11 +16,10 @@ use kube::api::{Api, Patch, PatchParams};
 use pivot_lab::{Dump, Pair, Server, say};
 use pivot_scenarios::clusterctl::clusterctl;
 use pivot_scenarios::host::Host;
-use pivot_scenarios::shape as example;
 use serde_json::Value;
 
 use differences::{DIFFERENCES, Difference, Side, found};
-use shapes::{End, Shape, everywhere, global, one_by_one};
+use shapes::{End, Shape, everywhere, global, one_by_one, random};
 
 /// Moves at the same time, of each program.
 const CONCURRENT: usize = 3;
@@ -29,8 +28,7 @@ const COLLECTED: Duration = Duration::from_secs(2);
 
 async fn pair() -> Pair {
     let pair = Pair::start().await.unwrap();
-    let crds = [example::crds().unwrap(), kinds::crds()].concat();
-    pair.install_crds(&crds.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+    pair.install_crds(&kinds::crds().iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
     pair
 }
 
@@ -51,22 +49,22 @@ async fn fill(pair: &Pair, shapes: &[Shape]) {
 }
 
 /// Moves each namespace with clusterctl; whether that succeeded, and what it printed.
-async fn by_clusterctl(pair: &Pair, shapes: &[Shape]) -> BTreeMap<&'static str, anyhow::Result<()>> {
+async fn by_clusterctl(pair: &Pair, shapes: &[Shape]) -> BTreeMap<String, anyhow::Result<()>> {
     let (from, to) =
         (pair.source.kubeconfig().display().to_string(), pair.target.kubeconfig().display().to_string());
     let one = async |shape: &Shape| {
-        let flags = ["--kubeconfig", &from, "--to-kubeconfig", &to, "--namespace", shape.name];
-        (shape.name, clusterctl(&flags).await)
+        let flags = ["--kubeconfig", &from, "--to-kubeconfig", &to, "--namespace", &shape.name];
+        (shape.name.clone(), clusterctl(&flags).await)
     };
     stream::iter(shapes).map(one).buffer_unordered(CONCURRENT).collect().await
 }
 
 /// Moves each namespace with pivot-host; the codes with which it refuses.
-async fn by_pivot_host(pair: &Pair, shapes: &[Shape]) -> BTreeMap<&'static str, BTreeSet<String>> {
+async fn by_pivot_host(pair: &Pair, shapes: &[Shape]) -> BTreeMap<String, BTreeSet<String>> {
     let host = Host::between(pair.source.kubeconfig(), pair.target.kubeconfig());
     let one = async |shape: &Shape| {
-        let words = [&["move", "-n", shape.name][..], &shape.flags].concat();
-        (shape.name, codes(&host, &words).await)
+        let words = [&["move", "-n", &shape.name][..], &shape.flags].concat();
+        (shape.name.clone(), codes(&host, &words).await)
     };
     stream::iter(shapes).map(one).buffer_unordered(CONCURRENT).collect().await
 }
@@ -104,26 +102,29 @@ async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_h
     moved.into_values().for_each(|moved| moved.unwrap());
     assert_eq!(refused, BTreeSet::new());
 
-    let (global, rest) = ([global()], one_by_one());
-    for shapes in [&global[..], &rest] {
-        tokio::join!(fill(&theirs, shapes), fill(&ours, shapes));
-    }
+    let random = random(0..);
+    say(format_args!("random: {}", random.iter().map(|shape| &*shape.name).collect::<Vec<_>>().join(" ")));
+    // What is in no namespace comes along with every move: with the first one alone, to begin with.
+    let rest: Vec<Shape> = [global()].into_iter().chain(one_by_one()).chain(random).collect();
+    tokio::join!(fill(&theirs, &rest), fill(&ours, &rest));
     let before = state(&ours.source).await;
     let (mut moved, mut refused) = (BTreeMap::new(), BTreeMap::new());
-    for shapes in [&global[..], &rest] {
+    for shapes in [&rest[..1], &rest[1..]] {
         let (theirs, ours) = tokio::join!(by_clusterctl(&theirs, shapes), by_pivot_host(&ours, shapes));
         moved.extend(theirs);
         refused.extend(ours);
     }
     say(format_args!("moved after {:?}", start.elapsed()));
     tokio::time::sleep(COLLECTED).await;
-    let shapes: Vec<Shape> = all.into_iter().chain(global).chain(rest).collect();
+    let shapes: Vec<Shape> = all.into_iter().chain(rest).collect();
     assert!(shapes.len() >= 20, "{}", shapes.len());
 
     let mut seen = BTreeSet::new();
     let mut wrong = Vec::new();
     for shape in &shapes {
-        let (Some(moved), Some(refused)) = (moved.get(shape.name), refused.get(shape.name)) else { continue };
+        let (Some(moved), Some(refused)) = (moved.get(&shape.name), refused.get(&shape.name)) else {
+            continue;
+        };
         let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
         let (theirs, ours) = match shape.end {
             End::Moved => (true, None),
@@ -146,7 +147,7 @@ async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_h
     ];
     for (side, theirs, ours) in &states {
         for found in found(*side, theirs, ours) {
-            let shape = shapes.iter().filter(|shape| found.key.namespace.starts_with(shape.name));
+            let shape = shapes.iter().filter(|shape| found.key.namespace.starts_with(&shape.name));
             let shape = shape.max_by_key(|shape| shape.name.len());
             if shape.is_some_and(|shape| matches!(shape.end, End::OnlyOursRefuses(_))) {
                 continue;

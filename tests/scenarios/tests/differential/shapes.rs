@@ -1,6 +1,9 @@
 //! Management clusters of all shapes, each in a namespace of its own.
 
+use std::collections::BTreeSet;
+
 use pivot_scenarios::shape::{WITHOUT_PLUGIN, cluster as metal3};
+use pivot_worlds::{NAMESPACES, World};
 use serde_json::{Value, json};
 
 use super::kinds::api_version;
@@ -12,6 +15,11 @@ use super::objects::{
 const FORCED: &str = "clusterctl.cluster.x-k8s.io/move";
 const HIERARCHY: &str = "clusterctl.cluster.x-k8s.io/move-hierarchy";
 
+/// Says how many random management clusters are moved; without it there are few, for the time that they take.
+const WORLDS: &str = "PIVOT_WORLDS";
+const FEW: usize = 4;
+/// Objects of a random management cluster that is too large.
+const LARGE: usize = 20;
 /// How the two programs end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum End {
@@ -26,7 +34,7 @@ pub(crate) enum End {
 /// One of them.
 pub(crate) struct Shape {
     /// Its name, and the namespace that moves; the names of its other namespaces begin with it.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// The objects in the source.
     pub(crate) source: Vec<Value>,
     /// The objects that the target has already.
@@ -51,20 +59,25 @@ impl Shape {
     }
 
     fn target(mut self, objects: impl Into<Vec<Value>>) -> Self {
-        self.target = placed(self.name, objects.into());
+        self.target = placed(&self.name, objects.into());
         self
     }
 
     fn applied(mut self, objects: impl Into<Vec<Value>>) -> Self {
-        self.applied = placed(self.name, objects.into());
+        self.applied = placed(&self.name, objects.into());
         self
     }
 }
 
-fn shape(name: &'static str, source: impl IntoIterator<Item = Vec<Value>>) -> Shape {
+fn shape(name: &str, source: impl IntoIterator<Item = Vec<Value>>) -> Shape {
     let source = placed(name, source.into_iter().flatten().collect());
     let (target, applied, flags) = (Vec::new(), Vec::new(), Vec::new());
-    Shape { name, source, target, applied, flags, end: End::Moved }
+    Shape { name: name.to_owned(), source, target, applied, flags, end: End::Moved }
+}
+
+/// The smallest cluster.
+fn small() -> Vec<Value> {
+    bare("c", json!({}))
 }
 
 /// Moved first, all at once where a program can do that.
@@ -78,42 +91,72 @@ pub(crate) fn everywhere() -> Vec<Shape> {
 
 /// Moved next: what is in no namespace comes along with every move after it.
 pub(crate) fn global() -> Shape {
-    let provider = || {
-        placed(
-            "global-provider",
-            vec![object(
-                "Provider",
-                "infrastructure-lab",
-                &[],
-                json!({
-                    "providerName": "lab", "type": "InfrastructureProvider", "version": "v1.0.0",
-                }),
-            )],
-        )
-    };
-    let credentials = secret("credentials", &[("LabIdentity", "identity")]);
-    let unrelated = secret("webhook-certificate", &[]);
+    let provider = World::of_sound(0).provider;
+    let home = provider["metadata"]["namespace"].as_str().unwrap().to_owned();
+    let secrets =
+        vec![secret("credentials", &[("LabIdentity", "account")]), secret("webhook-certificate", &[])];
     shape(
         "global",
         [
             cluster("c"),
-            provider(),
-            placed("global-provider", vec![credentials, unrelated]),
-            vec![object("LabIdentity", "identity", &[], json!({ "spec": { "account": "lab" } }))],
-            vec![object(
-                "GlobalInClusterIPPool",
-                "pool",
-                &[],
-                json!({ "spec": { "addresses": ["192.0.2.0/24"] } }),
-            )],
+            vec![provider.clone()],
+            placed(&home, secrets),
+            vec![object("LabIdentity", "account", &[], json!({ "spec": {} }))],
+            vec![object("GlobalInClusterIPPool", "pool", &[], json!({ "spec": { "addresses": [] } }))],
         ],
     )
-    .target(provider())
+    .target(vec![provider])
 }
 
 /// Moved namespace by namespace.
 pub(crate) fn one_by_one() -> Vec<Shape> {
     [running(), classes(), labels(), refused()].into_iter().flatten().collect()
+}
+
+/// Random management clusters: a shape for each of their namespaces, the first of which has all objects.
+///
+/// Those in which a Cluster uses a class of another namespace are left out: after the first namespace clusterctl would refuse the
+/// next one (W5). So are large ones, for the time that they take.
+pub(crate) fn random(seeds: impl Iterator<Item = u64>) -> Vec<Shape> {
+    let worlds = seeds.map(|seed| (seed, World::of_sound(seed))).filter(|(_, world)| {
+        let borrowed = |object: &Value| object.pointer("/spec/topology/classRef/namespace").is_some();
+        world.objects.len() <= LARGE && !world.objects.iter().any(borrowed)
+    });
+    let number = std::env::var(WORLDS).map_or(FEW, |number| number.parse().unwrap());
+    let worlds = worlds.take(number);
+    let mut shapes: Vec<Shape> = worlds.flat_map(|(seed, world)| of_world(seed, world)).collect();
+    let mut seen = BTreeSet::new();
+    for shape in &mut shapes {
+        shape.source.retain(|object| seen.insert(object["metadata"]["uid"].to_string()));
+    }
+    shapes
+}
+
+fn of_world(seed: u64, world: World) -> Vec<Shape> {
+    let namespaces: BTreeSet<&String> = world.clusters.iter().map(|(namespace, _)| namespace).collect();
+    let mut shapes: Vec<Shape> = namespaces.iter().map(|name| shape(&of_seed(name, seed), [])).collect();
+    let mut objects = world.objects;
+    objects.iter_mut().for_each(|object| rename(object, seed));
+    shapes[0].source = objects;
+    shapes
+}
+
+fn of_seed(name: &str, seed: u64) -> String {
+    format!("{name}-{seed}")
+}
+
+/// Makes namespaces and the UIDs of what is in them the world's own. What is in none all worlds have in common.
+fn rename(value: &mut Value, seed: u64) {
+    match value {
+        Value::String(text)
+            if NAMESPACES.iter().any(|name| text == name || text.contains(&format!(".{name}."))) =>
+        {
+            *text = of_seed(text, seed);
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| rename(value, seed)),
+        Value::Object(map) => map.values_mut().for_each(|value| rename(value, seed)),
+        _ => {}
+    }
 }
 
 /// Clusters as their controllers leave them.
@@ -123,7 +166,7 @@ fn running() -> Vec<Shape> {
     let workers = |owned: &str| json!({ "spec": { "clusterName": owned, "replicas": 1, "selector": {}, "template": {} } });
     vec![
         shape("metal3", [metal3("metal3", 1)]).flags(&WITHOUT_PLUGIN),
-        shape("no-control-plane", [bare("c", json!({}))]),
+        shape("no-control-plane", [small()]),
         shape("control-plane", [cluster("c"), machine("c", "c-0", ("KubeadmControlPlane", "c"))]),
         shape(
             "workers",
@@ -149,7 +192,7 @@ fn running() -> Vec<Shape> {
         shape(
             "machine-pool",
             [
-                cluster("c"),
+                small(),
                 vec![
                     finalized(object(
                         "MachinePool",
@@ -198,7 +241,7 @@ fn running() -> Vec<Shape> {
                     .to_vec(),
             ],
         ),
-        shape("external-etcd", [cluster("c"), vec![secret("c-apiserver-etcd-client", &[])]]),
+        shape("external-etcd", [small(), vec![secret("c-apiserver-etcd-client", &[])]]),
         shape("three-clusters", [cluster("a"), cluster("b"), cluster("b-c")]),
         shape(
             "shared-template",
@@ -209,7 +252,7 @@ fn running() -> Vec<Shape> {
             ],
         ),
         shape("unpaused", [bare("c", json!({ "paused": false }))]),
-        shape("field-managers", [bare("c", json!({}))]).applied([json!({
+        shape("field-managers", [small()]).applied([json!({
             "apiVersion": api_version("Cluster"), "kind": "Cluster", "metadata": { "name": "c" },
             "spec": { "clusterNetwork": { "serviceDomain": "cluster.local" } },
         })]),
@@ -219,15 +262,18 @@ fn running() -> Vec<Shape> {
                 cluster("c"),
                 machine("c", "c-0", ("KubeadmControlPlane", "c")),
                 vec![labelled(
-                    object(
-                        "InClusterIPPool",
-                        "pool",
-                        &[],
-                        json!({ "spec": { "addresses": ["192.0.2.0/24"] } }),
-                    ),
+                    object("Range", "pool", &[], json!({ "spec": { "addresses": ["192.0.2.0/24"] } })),
                     FORCED,
                 )],
-                address("c-0", ("InClusterIPPool", "pool")),
+                address("c-0", ("Range", "pool")),
+            ],
+        ),
+        shape(
+            "addresses-of-all",
+            [
+                cluster("c"),
+                machine("c", "c-0", ("KubeadmControlPlane", "c")),
+                address("c-0", ("GlobalInClusterIPPool", "pool")),
             ],
         ),
         // Only the label of the Cluster is on the pool, which neither program takes for a reason to move it.
@@ -237,19 +283,14 @@ fn running() -> Vec<Shape> {
                 cluster("c"),
                 machine("c", "c-0", ("KubeadmControlPlane", "c")),
                 vec![with(
-                    object(
-                        "InClusterIPPool",
-                        "pool",
-                        &[],
-                        json!({ "spec": { "addresses": ["192.0.2.0/24"] } }),
-                    ),
+                    object("Range", "pool", &[], json!({ "spec": { "addresses": ["192.0.2.0/24"] } })),
                     "/metadata/labels/cluster.x-k8s.io~1cluster-name",
                     json!("c"),
                 )],
-                address("c-0", ("InClusterIPPool", "pool")),
+                address("c-0", ("Range", "pool")),
             ],
         )
-        .flags(&["--drop-owner", "InClusterIPPool.ipam.cluster.x-k8s.io"]),
+        .flags(&["--drop-owner", "Range.ipam.example.org"]),
     ]
 }
 
@@ -277,10 +318,15 @@ fn classes() -> Vec<Shape> {
                 placed("class-lent-user", classy("stays", "k", Some("class-lent"))),
             ],
         ),
-        shape("resource-set", [cluster("c"), resource_set("cni", &["c"])]),
+        shape("resource-set", [small(), resource_set("cni", &["c"])]),
         shape(
             "resource-sets",
-            [cluster("a"), cluster("b"), resource_set("cni", &["a", "b"]), resource_set("csi", &[])],
+            [
+                bare("a", json!({})),
+                bare("b", json!({})),
+                resource_set("cni", &["a", "b"]),
+                resource_set("csi", &[]),
+            ],
         ),
     ]
 }
@@ -291,7 +337,7 @@ fn labels() -> Vec<Shape> {
         shape(
             "forced",
             [
-                cluster("c"),
+                small(),
                 vec![
                     labelled(secret("alone", &[]), FORCED),
                     with(labelled(config("alone", &[]), FORCED), "/immutable", json!(true)),
@@ -309,7 +355,7 @@ fn labels() -> Vec<Shape> {
         shape(
             "forced-off",
             [
-                cluster("c"),
+                small(),
                 vec![with(
                     secret("alone", &[]),
                     "/metadata/labels/clusterctl.cluster.x-k8s.io~1move",
@@ -320,7 +366,7 @@ fn labels() -> Vec<Shape> {
         shape(
             "hierarchy",
             [
-                cluster("c"),
+                small(),
                 vec![
                     labelled(config("root", &[]), HIERARCHY),
                     secret("below", &[("ConfigMap", "root")]),
@@ -331,7 +377,7 @@ fn labels() -> Vec<Shape> {
         shape(
             "hierarchy-kind",
             [
-                cluster("c"),
+                small(),
                 vec![
                     finalized(object(
                         "Rack",
@@ -347,7 +393,7 @@ fn labels() -> Vec<Shape> {
         shape(
             "status-as-field",
             [
-                cluster("c"),
+                small(),
                 vec![object(
                     "Ledger",
                     "l",
@@ -361,7 +407,7 @@ fn labels() -> Vec<Shape> {
         shape(
             "strangers",
             [
-                cluster("c"),
+                small(),
                 vec![
                     secret("registry", &[]),
                     secret("c-unknown", &[]),
@@ -376,7 +422,7 @@ fn labels() -> Vec<Shape> {
         // The garbage collector of the source deletes it after its Cluster.
         shape(
             "unlabelled-kind",
-            [cluster("c"), vec![object("Widget", "lost", &[("Cluster", "c")], json!({ "spec": {} }))]],
+            [small(), vec![object("Widget", "lost", &[("Cluster", "c")], json!({ "spec": {} }))]],
         )
         .flags(&["--accept-loss", "Widget.example.org"]),
         shape(
@@ -405,14 +451,13 @@ fn refused() -> Vec<Shape> {
             [cluster("c"), without_node(machine("c", "c-0", ("KubeadmControlPlane", "c")))],
         )
         .end(End::Refused("not-provisioned")),
-        shape("paused", [cluster("a"), bare("b", json!({ "paused": true }))])
-            .end(End::Refused("already-paused")),
+        shape("paused", [small(), bare("b", json!({ "paused": true }))]).end(End::Refused("already-paused")),
         shape(
             "being-deleted",
-            [cluster("c"), vec![deleting(object("Shelf", "s", &[("Cluster", "c")], json!({ "spec": {} })))]],
+            [small(), vec![deleting(object("Shelf", "s", &[("Cluster", "c")], json!({ "spec": {} })))]],
         )
         .end(End::OnlyOursRefuses("being-deleted")),
-        shape("taken-name", [cluster("c")])
+        shape("taken-name", [small()])
             .target(vec![object(
                 "Metal3Cluster",
                 "c",
