@@ -11,6 +11,8 @@
 //! Whatever a named Cluster doesn't own is kept as long as other Clusters stay in its namespace, if it can be: nobody can tell from
 //! here that none of them will ever use it.
 
+mod refused;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::danger::is_dangerous;
@@ -20,17 +22,10 @@ use crate::mentions::Mentions;
 use crate::names::{GROUP_ADDONS, GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::plan::Note;
 use crate::reach::is_inside;
-use crate::refusal::{Refusal, some_of};
-use crate::remedy::Remedy;
 use crate::scope::{ClusterName, Scope};
 use crate::selection::{Chosen, Named, Selection};
 use crate::soft::{TEMPLATE, cluster_name_of, is_cluster, is_cluster_class};
-use crate::{GroupKind, Key, Object};
-
-/// How many objects are named in a note.
-const SHOWN: usize = 5;
-/// The remedy if a reference is a mistake, or a trick.
-const UNTIED: &str = "remove the owner reference, label or field that ties them together";
+use crate::{Key, Object};
 
 /// Removes from a selection what the named Clusters don't need.
 pub(crate) fn restrict(
@@ -59,10 +54,14 @@ pub(crate) fn restrict(
 
     let shared = finder.shared(selection, &own);
     selection.refusals.extend(finder.borrowed(&borrowed));
-    selection.refusals.extend(finder.refusals(selection, &shared, &missing));
+    selection.refusals.extend(finder.unsharable(selection, &shared));
+    selection.refusals.extend(finder.pools_on_both_sides(&shared));
+    selection.refusals.extend(finder.missing(selection, &missing));
     let stays = |object: &usize| finder.is_chosen(*object) && !selection.has(*object);
     let stays =
         (0..all.len()).filter(stays).map(|object| (object, finder.others.get(&object).copied())).collect();
+    let shared =
+        shared.into_iter().map(|(object, user)| (object, user.cluster.unwrap_or(user.object))).collect();
     let not_named = Named { stays, shared };
     notes.extend(finder.notes(&not_named));
     selection.named = not_named;
@@ -80,6 +79,13 @@ struct Finder<'a> {
     others: BTreeMap<usize, usize>,
     /// Objects that move by themselves and say that they belong to a named Cluster, by Cluster.
     claimed: BTreeMap<usize, Vec<usize>>,
+}
+
+/// What uses something that is shared: an object that stays, and the Cluster that it belongs to.
+#[derive(Clone, Copy)]
+struct User {
+    object: usize,
+    cluster: Option<usize>,
 }
 
 impl Finder<'_> {
@@ -120,11 +126,8 @@ impl Finder<'_> {
 
     /// Whether Clusters on both sides may use it.
     fn is_sharable(&self, object: usize) -> bool {
-        let accepted = |kind: &GroupKind| self.scope.accept_shared.contains(kind) && !is_dangerous(kind);
-        self.is_passive(object)
-            || self.is(object, |object| {
-                !is_cluster(&object.kind.group_kind) && accepted(&object.kind.group_kind)
-            })
+        let accepted = |object: &Object| self.scope.accept_shared.contains(&object.kind.group_kind);
+        self.is_passive(object) || self.is_acceptable(object) && self.is(object, accepted)
     }
 
     /// Whether the user can accept that it is on both sides: it moves by itself, or is a pool.
@@ -290,7 +293,7 @@ impl Finder<'_> {
 
     /// Objects that something staying uses or may use, and what that is; with everything tied to them that isn't a named Cluster's
     /// own.
-    fn shared(&self, selection: &Selection, own: &BTreeSet<usize>) -> BTreeMap<usize, usize> {
+    fn shared(&self, selection: &Selection, own: &BTreeSet<usize>) -> BTreeMap<usize, User> {
         let stays = |object: &usize| self.inventory.counts(*object) && !selection.has(*object);
         let needs = selection.needs.iter().filter(|(object, _)| stays(object));
         let needed: BTreeMap<usize, usize> =
@@ -303,18 +306,20 @@ impl Finder<'_> {
         let mut shared = BTreeMap::new();
         let mut queue = VecDeque::new();
         for object in selection.iter().filter(|object| !self.named.contains(object)) {
-            let theirs = self.others.get(&object).copied();
+            let theirs =
+                self.others.get(&object).map(|&cluster| User { object: cluster, cluster: Some(cluster) });
             let used = || self.mentions.naming(object).find(stays).or_else(|| needed.get(&object).copied());
             let below = || self.dependents(object).find(stays);
             let beside = || {
                 let namespace = self.key(object)?.namespace.as_deref()?;
                 neighbours.get(&Some(namespace)).copied().filter(|_| self.is_passive(object))
             };
-            let by = theirs.or_else(used).or_else(|| match own.contains(&object) {
+            let user = |by: usize| User { object: by, cluster: self.others.get(&by).copied() };
+            let by = theirs.or_else(|| used().map(user)).or_else(|| match own.contains(&object) {
                 true => None,
-                false => below().or_else(beside),
+                false => below().or_else(beside).map(user),
             });
-            queue.extend(by.map(|by| (object, self.others.get(&by).copied().unwrap_or(by))));
+            queue.extend(by.map(|by| (object, by)));
         }
         while let Some((object, by)) = queue.pop_front() {
             if shared.contains_key(&object) {
@@ -331,104 +336,6 @@ impl Finder<'_> {
         shared
     }
 
-    /// Shared objects that can't be on both sides, and named Clusters that don't exist, unless none of them does.
-    fn refusals(
-        &self,
-        selection: &Selection,
-        shared_objects: &BTreeMap<usize, usize>,
-        missing: &[&ClusterName],
-    ) -> Vec<Refusal> {
-        let mut by_user: BTreeMap<(&Key, &GroupKind), Vec<&Key>> = BTreeMap::new();
-        let on_both_sides = self.global_hierarchies(selection);
-        for (&object, &by) in shared_objects {
-            if self.is_sharable(object) || self.is_pool(object) || on_both_sides.contains(&object) {
-                continue;
-            }
-            if let Some((key, by)) = self.key(object).zip(self.key(by)) {
-                by_user.entry((by, &key.group_kind)).or_default().push(key);
-            }
-        }
-        let shared = by_user.into_iter().filter_map(|((by, _), keys)| {
-            let first = (*keys.first()?).clone();
-            let message = format!("{} would move, but {by} stays and also uses it", some_of(&keys, SHOWN));
-            let mut refusal = Refusal::source("shared-with-what-stays", first, message, UNTIED);
-            if is_cluster(&by.group_kind) {
-                refusal.remedies.insert(0, Remedy::NameCluster { cluster: by.clone() });
-            }
-            let index = self.inventory.by_key(keys.first()?)?;
-            if self.is_acceptable(index) {
-                let kind = keys.first()?.group_kind.clone();
-                refusal.remedies.push(Remedy::AcceptShared { kind });
-            }
-            Some(refusal.and(keys.into_iter().skip(1).cloned()))
-        });
-        // If none of them exists, there is nothing to move.
-        let missing = missing.iter().filter(|_| !self.named.is_empty() && selection.iter().next().is_some());
-        let missing = missing.map(|name| {
-            let key = name.key();
-            Refusal::source(
-                "cluster-missing",
-                key.clone(),
-                format!("there is no {key}"),
-                self.clusters_there(),
-            )
-        });
-        shared.chain(self.pools_on_both_sides(shared_objects)).chain(missing).collect()
-    }
-
-    /// Objects of Clusters that stay, which the named ones refer to.
-    fn borrowed(&self, borrowed: &BTreeMap<usize, usize>) -> Vec<Refusal> {
-        let refused = borrowed.iter().filter(|(what, _)| !self.is_cluster(**what) && self.is_chosen(**what));
-        let refused = refused.filter_map(|(&what, &by)| {
-            let (key, by) = (self.key(what)?, self.key(by)?);
-            let cluster = self.key(*self.others.get(&what)?)?;
-            let message =
-                format!("{by} would move and refers to it, but it belongs to {cluster}, which stays");
-            let mut refusal = Refusal::source("belongs-to-what-stays", key.clone(), message, UNTIED);
-            refusal.remedies.insert(0, Remedy::NameCluster { cluster: cluster.clone() });
-            Some(refusal)
-        });
-        refused.collect()
-    }
-
-    /// Cluster-scoped objects and what is below those that are roots: `fate.rs` always keeps them.
-    fn global_hierarchies(&self, selection: &Selection) -> BTreeSet<usize> {
-        let global = |object: &usize| self.is(*object, |object| !object.kind.namespaced);
-        let mut found: BTreeSet<usize> = selection.iter().filter(global).collect();
-        let mut queue: VecDeque<usize> = found.iter().copied().filter(|root| self.is_root(*root)).collect();
-        while let Some(owner) = queue.pop_front() {
-            for dependent in
-                self.dependents(owner).filter(|one| selection.has(*one) && !self.is_cluster(*one))
-            {
-                if found.insert(dependent) {
-                    queue.push_back(dependent);
-                }
-            }
-        }
-        found
-    }
-
-    /// Pools that would give out the same addresses on both sides: neither side knows what the other gave out, and an address
-    /// whose object moves is free in the source.
-    fn pools_on_both_sides(&self, shared: &BTreeMap<usize, usize>) -> Vec<Refusal> {
-        let pools = shared.iter().filter(|(pool, _)| self.is_pool(**pool));
-        let refused = pools.filter_map(|(&pool, &by)| {
-            let (key, by) = (self.key(pool)?, self.key(by)?);
-            if self.scope.accept_shared.contains(&key.group_kind) {
-                return None;
-            }
-            let message = format!(
-                "would give out addresses on both sides, and can give the same one twice: {by} stays and also uses it"
-            );
-            let mut refusal = Refusal::source("pool-shared", key.clone(), message, Remedy::AcceptShared { kind: key.group_kind.clone() });
-            if is_cluster(&by.group_kind) {
-                refusal.remedies.insert(0, Remedy::NameCluster { cluster: by.clone() });
-            }
-            Some(refusal)
-        });
-        refused.collect()
-    }
-
     fn is_pool(&self, object: usize) -> bool {
         let of_ipam = |object: usize, ends: &str| {
             self.is(object, |object| {
@@ -442,30 +349,5 @@ impl Finder<'_> {
             || !is_claim
                 && self.is_alone(object)
                 && self.dependents(object).any(|address| of_ipam(address, "IPAddress"))
-    }
-
-    fn clusters_there(&self) -> String {
-        let there: Vec<&Key> =
-            self.inventory.keys().iter().filter(|key| is_cluster(&key.group_kind)).collect();
-        format!("name Clusters that exist: there are {}", some_of(&there, SHOWN))
-    }
-
-    fn notes(&self, named: &Named) -> Vec<Note> {
-        let mut notes = Vec::new();
-        let alone = |(object, cluster): (&usize, &Option<usize>)| {
-            self.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none())
-        };
-        let alone: Vec<&Key> = named.stays.iter().filter_map(alone).collect();
-        if !alone.is_empty() {
-            notes.push(Note {
-                code: "not-referred",
-                object: None,
-                message: format!(
-                    "these stay, because no named Cluster refers to them: {}",
-                    some_of(&alone, SHOWN)
-                ),
-            });
-        }
-        notes
     }
 }

@@ -164,6 +164,43 @@ fn nothing_that_a_cluster_that_stays_uses_is_deleted() {
     }
 }
 
+/// Only what the user can accept is accepted: a kind that was typed all the same changes nothing.
+#[test]
+fn machines_are_never_shared() {
+    let text = "Cluster ns/a\nCluster ns/b\nMachine ns/m < Cluster ns/a ! of=b";
+    for case in [Case::new(text), Case::new(text).accept_shared("Machine")] {
+        let plan = case.clusters(&["ns/a"]).plan();
+        let codes: Vec<_> = plan.refusals.iter().map(|refusal| refusal.code).collect();
+        assert_eq!(codes, ["shared-with-what-stays"]);
+    }
+}
+
+/// The Cluster alone would not lead anybody to the field that refers to it.
+#[test]
+fn a_refusal_names_the_object_that_also_uses_it() {
+    let text = "Cluster ns/a\nCluster ns/b\nMachine ns/m < Cluster ns/a
+        InfraCluster ns/b < Cluster ns/b ! ref=Machine/m";
+    let plan = Case::new(text).clusters(&["ns/a"]).plan();
+    let messages: Vec<_> = plan.refusals.iter().map(|refusal| refusal.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        ["Machine ns/m would move, but Cluster ns/b stays and also uses it (InfraCluster ns/b)"]
+    );
+}
+
+/// It would be kept, and then collected with its owner.
+#[test]
+fn what_is_kept_for_another_cluster_and_owned_by_the_named_one_is_refused() {
+    let case = Case::new(
+        "Cluster ns/a\nCluster ns/b\nControl ns/a < Cluster ns/a\nSecret ns/a-kubeconfig < Control ns/a
+         InfraCluster ns/b < Cluster ns/b ! text=a-kubeconfig",
+    )
+    .clusters(&["ns/a"]);
+    let kept: Vec<String> = case.plan().kept().map(|step| step.key.to_string()).collect();
+    assert_eq!(kept, ["Secret ns/a-kubeconfig"]);
+    assert_eq!(collected(&case).len(), 1, "{:?}", collected(&case));
+}
+
 /// What a plugin says that something staying needs is not deleted either.
 #[test]
 fn what_a_host_that_stays_needs_is_kept() {
