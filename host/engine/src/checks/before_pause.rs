@@ -58,16 +58,7 @@ pub(crate) async fn all(
     snapshot: &Snapshot,
     first_reads: &FirstReads,
 ) -> Result<TargetState, Failure> {
-    let mut refusals = snapshot.plan.refusals.clone();
-    let handled = handled_kinds(job, snapshot);
-    refusals.extend(preflight(
-        &snapshot.inventory,
-        &snapshot.plan,
-        &job.options.scope,
-        Some(&job.move_id),
-        &handled,
-    ));
-    refusals.extend(unusable(&snapshot.inventory, &snapshot.plan));
+    let mut refusals = of_objects(job, snapshot);
     if job.target.can().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
         refusals.extend(served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
@@ -76,7 +67,6 @@ pub(crate) async fn all(
     }
     refusals.extend(evidence::possible(job, snapshot)?);
     refusals.extend(source_may_be_running(job));
-    refusals.extend(held_on_both_sides(job, snapshot));
     refusals.extend(read_only_source::blocked(job, snapshot)?);
     // If objects can't be created at all, the other checks are meaningless.
     if !refusals.is_empty() {
@@ -141,6 +131,17 @@ fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
     refused.collect()
 }
 
+/// What the plan and its objects alone say against the move: asked again after the pause, of objects that are new.
+fn of_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
+    let Snapshot { inventory, plan, .. } = snapshot;
+    let handled = handled_kinds(job, snapshot);
+    let mut refusals = plan.refusals.clone();
+    refusals.extend(preflight(inventory, plan, &job.options.scope, Some(&job.move_id), &handled));
+    refusals.extend(unusable(inventory, plan));
+    refusals.extend(held_on_both_sides(job, snapshot));
+    refusals
+}
+
 /// Refuses to run clusters that may still be running elsewhere.
 fn source_may_be_running(job: &Job) -> Option<Refusal> {
     let danger = job.source.can().may_live_on && job.target.can().has_controllers;
@@ -170,16 +171,7 @@ pub(crate) async fn check_new_objects(
     snapshot: &Snapshot,
     known: &BTreeSet<Key>,
 ) -> Result<(), Failure> {
-    let mut refusals = snapshot.plan.refusals.clone();
-    let handled = handled_kinds(job, snapshot);
-    refusals.extend(preflight(
-        &snapshot.inventory,
-        &snapshot.plan,
-        &job.options.scope,
-        Some(&job.move_id),
-        &handled,
-    ));
-    refusals.extend(unusable(&snapshot.inventory, &snapshot.plan));
+    let mut refusals = of_objects(job, snapshot);
     if refusals.is_empty() && snapshot.plan.steps.iter().any(|step| !known.contains(&step.key)) {
         let unfit = async {
             let missing = Namespaces::of(job, snapshot).await?.missing();

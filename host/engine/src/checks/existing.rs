@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use futures::FutureExt;
 
-use pivot_core::names::MARK;
+use pivot_core::names::{self, MARK};
 use pivot_core::plan::{Fate, Step};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
@@ -147,8 +147,9 @@ fn is_for_all(snapshot: &Snapshot, step: &Step) -> bool {
 /// owners don't tell: the garbage collector has taken those that moved off the source's.
 fn is_for_many(scope: &Scope, step: &Step) -> bool {
     let kind = &step.key.group_kind;
-    let passive =
-        kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || scope.accept_shared.contains(kind);
+    // Accepting a kind of Cluster API's own, whose controllers act on each object, shares nothing (`core/src/named.rs`).
+    let accepted = scope.accept_shared.contains(kind) && kind.group != names::GROUP_CLUSTER;
+    let passive = kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || accepted;
     !is_cluster(kind) && (step.cluster.is_none() || passive)
 }
 

@@ -224,9 +224,11 @@ async fn what_two_clusters_own_is_used_by_the_second() {
 /// What a plugin holds is released in the target in the end, whatever stays in the source.
 #[tokio::test(start_paused = true)]
 async fn what_a_plugin_holds_is_not_shared() {
-    let hosted = || {
+    let hosted = |host: bool| {
         let stage = two();
-        stage.source.insert(body(INFRA, "Host", "h", None)).unwrap();
+        if host {
+            stage.source.insert(body(INFRA, "Host", "h", None)).unwrap();
+        }
         for name in ["c", "d"] {
             let host = |body: &mut Value| body["spec"]["host"] = json!({"kind": "Host", "name": "h"});
             stage.source.edit(&key(INFRA, "InfraCluster", name), host).unwrap();
@@ -238,14 +240,59 @@ async fn what_a_plugin_holds_is_not_shared() {
         setup.options.scope.accept_shared.insert(key(INFRA, "Host", "h").group_kind);
         setup
     };
-    run::start(setup(&hosted())).await.unwrap();
-    let mut stage = hosted();
+    run::start(setup(&hosted(true))).await.unwrap();
+    let mut stage = hosted(true);
     stage.plugins = vec![Arc::new(Keeper::at_once())];
     let before = picture(&stage.source);
     let stop = run::start(setup(&stage)).await.unwrap_err();
     let codes: Vec<_> = refusals(&stop).iter().map(|refusal| refusal.code).collect();
     assert_eq!((stop.exit, codes.as_slice()), (Exit::Refused, &["held-on-both-sides"][..]));
     assert_eq!(picture(&stage.source), before);
+
+    // One that appears while the source is paused is found, too, and the pause is undone.
+    let late = hosted(false);
+    stage = Stage { plugins: stage.plugins, ..hosted(false) };
+    let source = stage.source.clone();
+    stage.source.on_call(move |verb, key| {
+        if verb == "patch" && key.group_kind.kind == "Cluster" {
+            drop(source.insert(body(INFRA, "Host", "h", None)));
+        }
+        None
+    });
+    let stop = run::start(setup(&stage)).await.unwrap_err();
+    let codes: Vec<_> = refusals(&stop).iter().map(|refusal| refusal.code).collect();
+    assert_eq!((stop.exit, codes.as_slice()), (Exit::Refused, &["held-on-both-sides"][..]));
+    late.source.insert(body(INFRA, "Host", "h", None)).unwrap();
+    assert_eq!(picture(&stage.source), picture(&late.source));
+}
+
+/// What an earlier move left in the target is not taken for something shared because a kind was typed that can't be.
+#[tokio::test(start_paused = true)]
+async fn a_machine_of_an_earlier_move_is_not_used() {
+    let stage = two();
+    let mut machine = stage.source.body(&key(CLUSTERS, "Machine", "m0")).unwrap();
+    machine["metadata"]["annotations"] = json!({MARK: "an-earlier-move"});
+    stage.target.insert(machine).unwrap();
+    let mut setup = named(&stage, &["c"]);
+    setup.options.scope.accept_shared.insert(key(CLUSTERS, "Machine", "m0").group_kind);
+    let stop = run::start(setup).await.unwrap_err();
+    let codes: Vec<_> = refusals(&stop).iter().map(|refusal| refusal.code).collect();
+    assert_eq!((stop.exit, codes.as_slice()), (Exit::Refused, &["exists"][..]));
+}
+
+/// However it differs, a copy that an earlier move made is not what is left of an object that this one deletes.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_differs_is_not_used_for_what_is_deleted() {
+    let mut stage = two();
+    let mut secret = stage.source.body(&key("", "Secret", "c-kubeconfig")).unwrap();
+    secret["metadata"]["annotations"] = json!({MARK: "an-earlier-move"});
+    secret["data"] = json!({"value": "b2xk"});
+    stage.target.insert(secret).unwrap();
+    stage.options.use_existing = true;
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    let codes: Vec<_> = refusals(&stop).iter().map(|refusal| refusal.code).collect();
+    assert_eq!((stop.exit, codes.as_slice()), (Exit::Refused, &["differs"][..]));
+    assert!(stage.source.body(&key("", "Secret", "c-kubeconfig")).is_some());
 }
 
 /// A copy of a host would be a second one that acts on the same machine.
