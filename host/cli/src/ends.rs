@@ -63,9 +63,12 @@ impl std::fmt::Display for OpenError {
 /// What a directory that needs keys asks for.
 pub(crate) fn flag_for(error: &DirectoryError) -> &'static str {
     match error {
-        DirectoryError::Encrypted { .. } => "; name the file that has it with --identity",
-        DirectoryError::OtherwiseEncrypted { encrypted: true, .. } => "; name their file with --encrypt-to",
-        DirectoryError::OtherwiseEncrypted { encrypted: false, .. } => "; leave out --encrypt-to",
+        DirectoryError::Encrypted { .. } => "; pass --identity FILE",
+        DirectoryError::OtherwiseEncrypted { encrypted: true, .. } => "; continue with --encrypt-to FILE",
+        // Never advice to write plain text: whoever can write to the directory can make it look so.
+        DirectoryError::OtherwiseEncrypted { encrypted: false, .. } => {
+            "; to encrypt, roll back, and write to a new directory"
+        }
         _ => "",
     }
 }

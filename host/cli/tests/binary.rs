@@ -275,7 +275,7 @@ mod example {
         let to = copy.display().to_string();
         let output = of_example("move", &["--to-directory", &to]);
         assert_eq!(code(&output), 3);
-        assert!(err(&output).contains("encrypted, and can't go on without recipients"), "{}", err(&output));
+        assert!(err(&output).contains("started it encrypted"), "{}", err(&output));
         assert!(err(&output).contains("--encrypt-to"), "{}", err(&output));
         assert_eq!(fs::read_dir(&copy).unwrap().count(), 2);
     }

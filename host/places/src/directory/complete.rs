@@ -60,7 +60,7 @@ pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Con
             Object::from_value(kind, &document.body).map_err(|error| document.error(error.to_string()))?;
         let version = object.meta.resource_version.parse().unwrap_or_default();
         contents.version = contents.version.max(version);
-        contents.entries.insert(key, Entry { file: document.file, object });
+        contents.entries.insert(key, Entry { file: document.file, written: None, object });
     }
     Ok(contents)
 }

@@ -13,6 +13,8 @@ use super::{DirectoryError, Manifest};
 /// An object and the file that holds it.
 pub(super) struct Entry {
     pub(super) file: String,
+    /// The digest of what this run wrote into the file, if it did.
+    pub(super) written: Option<String>,
     pub(super) object: Object,
 }
 
@@ -46,7 +48,7 @@ impl Contents {
     /// annotation, or by clusterctl, which leaves none.
     pub(super) fn unpause(&mut self, manifest: Option<&Manifest>) -> Result<(), DirectoryError> {
         let by_clusterctl = manifest.is_none() && self.is_clusterctls();
-        for Entry { file, object } in self.entries.values_mut() {
+        for Entry { file, object, .. } in self.entries.values_mut() {
             let change = match manifest {
                 Some(manifest) => pause::undo(&object.meta, &manifest.move_id),
                 None if by_clusterctl => pause::unpause(object),

@@ -69,8 +69,8 @@ pub enum DirectoryError {
     },
     /// A move encrypted what it wrote so far, and is about to go on without that; or the other way round.
     #[error(
-        "{path}: move {move_id} began to write it {} recipients",
-        if *encrypted { "encrypted, and can't go on without" } else { "unencrypted, and can't go on with" }
+        "{path}: move {move_id} started it {}",
+        if *encrypted { "encrypted" } else { "unencrypted, as far as the directory says" }
     )]
     OtherwiseEncrypted {
         /// The directory.

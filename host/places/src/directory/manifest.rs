@@ -199,21 +199,26 @@ pub(super) fn give_up(files: &Files) -> Result<(), DirectoryError> {
     files.remove(UNFINISHED)
 }
 
-/// Marks the directory as complete, with everything on disk.
-pub(super) fn finish<'a>(
+/// Marks the directory as complete, with everything on disk. Of files that this run wrote, `names` has the digests: a checksum is
+/// for what was written, not for what somebody put in its place.
+pub(super) fn finish(
     files: &Files,
     writer: &Writer,
     handover: bool,
     kinds: Vec<Kind>,
-    names: impl Iterator<Item = &'a str>,
+    names: &BTreeMap<&str, Option<&str>>,
 ) -> Result<Manifest, DirectoryError> {
     let mut digests = BTreeMap::new();
-    for name in names {
+    for (name, written) in names {
         let Some(content) = files.read(name)? else {
             return Err(unreadable(files, name, "taken away by someone else".to_owned()));
         };
+        let digest = sha256(&content);
+        if written.is_some_and(|written| written != digest) {
+            return Err(unreadable(files, name, "replaced by someone else since it was written".to_owned()));
+        }
         files.sync(name)?;
-        digests.insert(name.to_owned(), sha256(&content));
+        digests.insert((*name).to_owned(), digest);
     }
     let manifest = Manifest {
         api_version: API_VERSION.to_owned(),
@@ -252,7 +257,7 @@ fn unreadable(files: &Files, name: &str, reason: String) -> DirectoryError {
     DirectoryError::Unusable { path: format!("{}/{name}", files.path()), reason }
 }
 
-fn sha256(content: &[u8]) -> String {
+pub(super) fn sha256(content: &[u8]) -> String {
     use std::fmt::Write as _;
     Sha256::digest(content).iter().fold(String::with_capacity(64), |mut text, byte| {
         // Writing to a String does not fail.

@@ -22,7 +22,7 @@ mod loose;
 mod manifest;
 mod verbs;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -245,14 +245,16 @@ impl Shared {
         let used = contents.entries.keys().map(|key| &key.group_kind);
         let kinds = used.filter_map(|kind| Some((kind.clone(), Kind::clone(contents.kinds.get(kind)?))));
         let kinds: BTreeMap<_, _> = kinds.collect();
-        let names: BTreeSet<&str> = contents.entries.values().map(|entry| entry.file.as_str()).collect();
+        let entries = contents.entries.values();
+        let names: BTreeMap<&str, Option<&str>> =
+            entries.map(|entry| (entry.file.as_str(), entry.written.as_deref())).collect();
         if self.recipients.is_some() {
             // Of an earlier run, and gone from the source since.
-            self.files.remove_encrypted(|name| names.contains(name))?;
+            self.files.remove_encrypted(|name| names.contains_key(name))?;
         }
         let writer = Writer { move_id: move_id.to_owned(), encryption: self.encryption() };
         let kinds = kinds.into_values().collect();
-        manifest::finish(&self.files, &writer, handover, kinds, names.into_iter()).map(drop)
+        manifest::finish(&self.files, &writer, handover, kinds, &names).map(drop)
     }
 
     /// Stores an object at a new version.
@@ -284,7 +286,8 @@ impl Shared {
         // Writes are fast: they go to the page cache, and to disk when the move closes the directory.
         self.files.write(&file, &content).map_err(unwritten)?;
         contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
-        contents.entries.insert(key.clone(), Entry { file, object: object.clone() });
+        let written = Some(manifest::sha256(&content));
+        contents.entries.insert(key.clone(), Entry { file, written, object: object.clone() });
         Ok(object)
     }
 }
