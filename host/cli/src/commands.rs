@@ -235,7 +235,7 @@ impl<'a> Command<'a> {
     fn options(&self, opened: &Opened) -> Options {
         let options = self.choices.options(opened.namespace.as_deref());
         let Some(cluster) = self.found_workload(opened) else { return options };
-        if workload::may_move(cluster, &options.scope.namespaces) && !self.output.settings().quiet {
+        if workload::may_move(cluster, &options.scope) && !self.output.settings().quiet {
             let save = workload::saving(cluster, &self.choices.connection);
             self.output.say(format!(
                 "note: the kubeconfig of {cluster} moves with it, out of the source; if you have no other access to it: {save}"

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pivot_core::grouped::{NAMES, counted};
 use pivot_core::names::GROUP_CLUSTER;
-use pivot_core::scope::Namespaces;
+use pivot_core::scope::Scope;
 use pivot_core::shell::kubectl;
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind};
@@ -162,11 +162,8 @@ fn without_secret(cluster: Key, there: Vec<Key>) -> WorkloadError {
 }
 
 /// Whether a Cluster, and its kubeconfig with it, is where objects move.
-pub(crate) fn may_move(cluster: &Key, namespaces: &Namespaces) -> bool {
-    match namespaces {
-        Namespaces::All => true,
-        Namespaces::One(one) => cluster.namespace.as_ref() == Some(one),
-    }
+pub(crate) fn may_move(cluster: &Key, scope: &Scope) -> bool {
+    scope.includes(cluster.namespace.as_deref()) && scope.names(cluster)
 }
 
 /// The command that saves the kubeconfig to a file that only its owner can read.
@@ -196,6 +193,8 @@ pub(crate) fn named(cluster: &Key) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pivot_core::scope::{ClusterName, Namespaces};
+
     use super::*;
 
     fn cluster(namespace: &str, name: &str) -> Key {
@@ -235,8 +234,14 @@ mod tests {
     #[test]
     fn a_cluster_elsewhere_stays_with_its_kubeconfig() {
         let cluster = cluster("a", "c1");
-        let scopes = [Namespaces::All, Namespaces::One("a".into()), Namespaces::One("b".into())];
+        let scopes =
+            [Namespaces::All, Namespaces::One("a".into()), Namespaces::One("b".into())].map(Scope::new);
         assert_eq!(scopes.map(|scope| may_move(&cluster, &scope)), [true, true, false]);
+        let named = ["c1", "c2"].map(|name| Scope {
+            clusters: [ClusterName::new("a", name)].into(),
+            ..Scope::new(Namespaces::One("a".into()))
+        });
+        assert_eq!(named.map(|scope| may_move(&cluster, &scope)), [true, false]);
     }
 
     #[test]

@@ -50,13 +50,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --dry-run=server",
             ),
             (
-                "A copy into a directory; the source goes on",
+                "Copy into a directory; the source keeps running",
                 "pivot-host move --kubeconfig boot.kubeconfig -A --to-directory backup",
             ),
-            (
-                "The same, readable for the holders of keys alone",
-                "pivot-host move -A --to-directory backup --encrypt-to recipients.txt",
-            ),
+            ("The same, encrypted", "pivot-host move -A --to-directory backup --encrypt-to recipients.txt"),
             (
                 "Restore a backup whose management cluster is lost",
                 "pivot-host move --from-directory backup --to-kubeconfig prod.kubeconfig --source-is-off",

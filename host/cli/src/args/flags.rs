@@ -88,7 +88,7 @@ pub(crate) struct Connection {
     /// Kubeconfig context of the target; without --to-kubeconfig, a context of the source's kubeconfig
     #[arg(long, value_name = "NAME")]
     pub(crate) to_kubeconfig_context: Option<String>,
-    /// Target: the workload cluster of this Cluster in the source
+    /// Move into the workload cluster of this Cluster of the source
     ///
     /// NAME, or NAMESPACE/NAME. Its kubeconfig is the one in the Secret NAME-kubeconfig beside the Cluster.
     #[arg(long, value_name = "NAME")]
@@ -96,13 +96,13 @@ pub(crate) struct Connection {
     /// Read the source from a directory of manifests
     #[arg(long, value_name = "DIR")]
     pub(crate) from_directory: Option<PathBuf>,
-    /// Open an encrypted directory of --from-directory with the age identities (secret keys) in this file
+    /// Decrypt --from-directory with the age identities (secret keys) in this file
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
     /// Copy into a directory; the source is resumed, and nothing in it is deleted
     #[arg(long, value_name = "DIR")]
     pub(crate) to_directory: Option<PathBuf>,
-    /// Encrypt what --to-directory writes, to the age recipients (public keys) in this file, one a line
+    /// Encrypt --to-directory to the age recipients (public keys) in this file, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) encrypt_to: Option<PathBuf>,
     /// Impersonate this user in the source
@@ -188,7 +188,7 @@ pub(crate) struct Accept {
     /// Move Clusters and Machines that are still being provisioned
     #[arg(long)]
     pub(crate) accept_unprovisioned: bool,
-    /// Nothing runs any more what the directory of --from-directory is a copy of
+    /// Confirm that no management cluster still runs the objects in --from-directory
     #[arg(long)]
     pub(crate) source_is_off: bool,
     /// Use shared objects that exist in the target even if they differ

@@ -73,7 +73,7 @@ impl Identities {
     /// Reads a file with an identity on each line, as `age-keygen` writes it; `#` begins a comment.
     pub fn read(path: &Path) -> Result<Self, DirectoryError> {
         let wrong = |line: &str| match line.starts_with("age1") {
-            true => "is a recipient, a public key, and opens nothing",
+            true => "is a public key; an identity (secret key) is needed",
             false => {
                 "is not an X25519 identity (AGE-SECRET-KEY-1…), and keys of other kinds are not supported"
             }

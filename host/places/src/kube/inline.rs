@@ -14,11 +14,11 @@ use crate::expansion::Expansion;
 /// The most that an API server stores in a Secret.
 const LARGEST: usize = 1 << 20;
 
-const FILE: &str = "names a file here";
-const PROGRAM: &str = "runs a program here";
+const FILE: &str = "reads a file on this machine";
+const PROGRAM: &str = "runs a program on this machine";
 const OTHER_USER: &str = "acts as another user";
 const PROXY: &str = "sends everything through a server of its choice";
-const ANYONE: &str = "sends Secrets to whoever answers";
+const ANYONE: &str = "sends Secrets to an unverified server";
 const PLAIN: &str = "sends Secrets in plain text, because it doesn't begin with https://";
 
 /// The kubeconfig in an entry of a Secret's data.
@@ -205,8 +205,7 @@ mod tests {
         let mut config = good();
         let user = json!({"name": "b", "user": {"tokenFile": "hunter2", "as": "hunter2"}});
         config["users"] = json!([user, user]);
-        let expected =
-            "refused because of as, which acts as another user, tokenFile, which names a file here";
+        let expected = "refused because of as, which acts as another user, tokenFile, which reads a file on this machine";
         assert_eq!(refused(&holding(config.to_string())), format!("{expected}{TRUSTED}"));
     }
 

@@ -346,7 +346,7 @@ fn a_file_of_keys_is_never_quoted() {
     let recipients = |text: &[u8]| told(Recipients::read(&key_file(&dir, text)).map(drop));
     let all = [
         (identities(broken.as_bytes()), "line 1 is not an X25519 identity"),
-        (identities(format!("# a\n{RECIPIENT}").as_bytes()), "line 2 is a recipient, a public key"),
+        (identities(format!("# a\n{RECIPIENT}").as_bytes()), "line 2 is a public key; an identity"),
         (identities(b"AGE-PLUGIN-YUBIKEY-1GFPYYSJ"), "keys of other kinds are not supported"),
         (
             identities(b"-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2"),
