@@ -10,6 +10,7 @@
 //! | [`object`] | one object: its metadata parsed, its body as the bytes the server sent |
 //! | [`merge`] | JSON merge patches: apply, invert, derive |
 //! | [`scope`] | what the user asked for and which dangers were accepted |
+//! | [`mapping`] | namespaces that have another name in the target |
 //! | [`inventory`] | everything that was read, each object once |
 //! | [`relations`] | what plugins said about objects |
 //! | [`soft`] | links that no owner reference expresses |
@@ -37,6 +38,7 @@ pub mod grouped;
 pub mod hooks;
 pub mod inventory;
 pub mod kind;
+pub mod mapping;
 pub mod merge;
 pub mod names;
 pub mod object;

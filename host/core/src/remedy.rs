@@ -76,6 +76,11 @@ pub enum Remedy {
         /// The kind.
         kind: GroupKind,
     },
+    /// Move objects of a kind although they have the old name of a mapped namespace.
+    AcceptOldNamespace {
+        /// The kind.
+        kind: GroupKind,
+    },
     /// Move it, and leave it paused.
     MovePaused,
     /// Move it although it is not provisioned.

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::format::Format;
+use crate::mapping::NamespaceMap;
 use crate::names::GROUP_CLUSTER;
 use crate::refusal::some_of;
 use crate::{GroupKind, Key};
@@ -78,6 +79,12 @@ pub struct Scope {
     /// `--accept-shared`: pools of these kinds may give out addresses on both sides.
     #[serde(default)]
     pub accept_shared: BTreeSet<GroupKind>,
+    /// `--map-namespace`: namespaces that have another name in the target.
+    #[serde(default, skip_serializing_if = "NamespaceMap::is_empty")]
+    pub namespace_map: NamespaceMap,
+    /// `--accept-old-namespace`: objects of these kinds may have the old name of a mapped namespace somewhere.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub accept_old_namespace: BTreeSet<GroupKind>,
     /// `--move-paused`: Clusters that a user paused may move; they stay paused.
     #[serde(default)]
     pub move_paused: bool,
@@ -100,6 +107,8 @@ impl Scope {
             accept_loss: BTreeSet::new(),
             without_plugin_for: BTreeSet::new(),
             accept_shared: BTreeSet::new(),
+            namespace_map: NamespaceMap::default(),
+            accept_old_namespace: BTreeSet::new(),
             move_paused: false,
             accept_unprovisioned: false,
             source_is_off: false,
@@ -137,6 +146,10 @@ impl fmt::Display for Scope {
             (Some(named), _) => f.write_str(&named),
             (None, Namespaces::All) => f.write_str("all namespaces"),
             (None, Namespaces::One(one)) => write!(f, "namespace {one}"),
+        }?;
+        match self.namespace_map.is_empty() {
+            true => Ok(()),
+            false => write!(f, " ({} in the target)", self.namespace_map),
         }
     }
 }
@@ -162,6 +175,9 @@ mod tests {
         assert_eq!(scope.to_string(), "Cluster ns/b");
         scope.clusters.insert(ClusterName::new("ns", "a"));
         assert_eq!(scope.to_string(), "Clusters ns/a and ns/b");
+        let pairs = [("ns", "prod"), ("x", "y")].map(|(from, to)| (from.to_owned(), to.to_owned()));
+        scope.namespace_map = NamespaceMap::new(pairs).unwrap();
+        assert_eq!(scope.to_string(), "Clusters ns/a and ns/b (ns as prod, x as y in the target)");
     }
 
     /// An older version that knows no Clusters must not take it for a move of everything.

@@ -81,7 +81,8 @@ impl Job {
 
     /// Reports a change to an object.
     pub(crate) fn report_object(&self, phase: Phase, verb: Verb, object: &Key, side: Side) {
-        self.report(Event::Object { verb, object: object.clone(), side, phase });
+        let object = self.handle(side).own_name(object);
+        self.report(Event::Object { verb, object, side, phase });
     }
 
     /// Reports the dangers that the user accepted.

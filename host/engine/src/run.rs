@@ -94,8 +94,9 @@ pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
 async fn first_reading(setup: &Setup, opened: &Opened) -> Result<FirstReading, Failure> {
     setup.watcher.event(Event::Looking { side: Side::Source });
     let wishes = async { Ok(planning::wishes(&setup.loaded().await?)) };
-    let sides = Both::new(&opened.sides.source, &opened.sides.target);
-    FirstReading::take(sides, &opened.kinds, &setup.options.scope, wishes).await
+    let scope = &setup.options.scope;
+    let target = opened.sides.target.clone().mapped(&scope.namespace_map);
+    FirstReading::take(Both::new(&opened.sides.source, &target), &opened.kinds, scope, wishes).await
 }
 
 fn report(active: &ActiveMove, done: Done) -> Report {

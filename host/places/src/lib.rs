@@ -9,6 +9,7 @@ mod builtin;
 mod directory;
 mod expansion;
 mod kube;
+mod mapped;
 pub mod memory;
 mod place;
 mod regular;
@@ -20,6 +21,7 @@ pub use crate::directory::{
     DirectoryError, DirectoryPlace, Encryption, Examined, Identities, Manifest, Recipients, objects_of_file,
 };
 pub use crate::kube::{ConnectError, ConnectOptions, KubePlace, catches_panics};
+pub use crate::mapped::MappedPlace;
 pub use crate::memory::MemoryPlace;
 pub use place::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,

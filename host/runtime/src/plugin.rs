@@ -26,8 +26,8 @@ use crate::trust::{Grants, OnFailure};
 pub struct MoveContext {
     /// The move's id.
     pub move_id: String,
-    /// The namespaces that move.
-    pub namespaces: Vec<String>,
+    /// The namespaces that move: each name in the source, and the one in the target.
+    pub namespaces: Vec<(String, String)>,
     /// The objects of the plugin's kinds that move.
     pub objects: Vec<Key>,
 }
@@ -148,11 +148,10 @@ impl Plugin {
         let Some(hook) = &self.loaded.hooks.check else { return Ok(Vec::new()) };
         let said = types::MoveContext {
             move_id: context.move_id.clone(),
-            // Namespaces have the same name in the target.
             namespaces: context
                 .namespaces
                 .iter()
-                .map(|name| types::Namespace { source: name.clone(), target: name.clone() })
+                .map(|(source, target)| types::Namespace { source: source.clone(), target: target.clone() })
                 .collect(),
             objects: context.objects.iter().map(key).collect(),
         };

@@ -19,12 +19,12 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// The namespaces that move, each once, sorted.
-    pub fn namespaces(&self) -> Vec<String> {
+    /// The namespaces that move, each once, sorted, with the same name in the target.
+    pub fn namespaces(&self) -> Vec<(String, String)> {
         let mut all: Vec<_> = self.source.iter().filter_map(|object| object.meta.namespace.clone()).collect();
         all.sort();
         all.dedup();
-        all
+        all.into_iter().map(|name| (name.clone(), name)).collect()
     }
 }
 
@@ -32,7 +32,7 @@ impl Scene {
 impl Services for Scene {
     async fn read(&self, _plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
         let moving = self.namespaces();
-        let moves = |namespace: &str| moving.iter().any(|one| one == namespace);
+        let moves = |namespace: &str| moving.iter().any(|(one, _)| one == namespace);
         if let Some(asked) = query.namespace.as_deref().filter(|asked| query.confined && !moves(asked)) {
             let why = format!("namespace {asked} does not move, and reading it was not granted");
             return Err(Denied(why).into());

@@ -17,6 +17,8 @@ mod kill;
 #[cfg(test)]
 mod many;
 #[cfg(test)]
+mod mapped;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod rights;

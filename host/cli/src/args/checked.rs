@@ -13,7 +13,7 @@ use super::flags::{
     Verb, Waits, Which, With,
 };
 use super::usage::{Result, usage};
-use super::values::{duration, kinds};
+use super::values::{duration, kinds, namespace_map};
 use super::workload::Within;
 
 /// What to do.
@@ -134,13 +134,24 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
 }
 
 fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
-    let Move { connection, namespace, all_namespaces, cluster, allow_empty, accept, waits, taking, with } =
-        typed;
+    let Move {
+        connection,
+        namespace,
+        all_namespaces,
+        cluster,
+        map_namespace,
+        allow_empty,
+        accept,
+        waits,
+        taking,
+        with,
+    } = typed;
     let Accept {
         drop_owner,
         accept_loss,
         without_plugin_for,
         accept_shared,
+        accept_old_namespace,
         move_paused,
         accept_unprovisioned,
         source_is_off,
@@ -188,6 +199,8 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         accept_loss: kinds("--accept-loss", &accept_loss)?,
         without_plugin_for: kinds("--without-plugin-for", &without_plugin_for)?,
         accept_shared: kinds("--accept-shared", &accept_shared)?,
+        namespace_map: namespace_map(&map_namespace, &connection.record_namespace)?,
+        accept_old_namespace: kinds("--accept-old-namespace", &accept_old_namespace)?,
         move_paused,
         accept_unprovisioned,
         source_is_off,

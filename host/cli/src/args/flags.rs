@@ -136,6 +136,11 @@ pub(crate) struct Move {
     /// Move only this Cluster and what it needs (NAME or NAMESPACE/NAME); what others use too is copied and kept; can be repeated
     #[arg(long, value_name = "NAME", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) cluster: Vec<String>,
+    /// Give a namespace another name in the target; can be repeated
+    ///
+    /// References to it are renamed in the fields that are known to have some. Other mentions of the old name are refused.
+    #[arg(long, value_name = "OLD=NEW", action = ArgAction::Append, help_heading = "What moves")]
+    pub(crate) map_namespace: Vec<String>,
     /// Exit 0 if there is nothing to move
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
@@ -182,6 +187,9 @@ pub(crate) struct Accept {
     /// Allow objects of this kind, such as pools, to be used on both sides by Clusters that move and Clusters that stay; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) accept_shared: Vec<String>,
+    /// Move objects of this kind although they have the old name of a mapped namespace somewhere; can be repeated
+    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
+    pub(crate) accept_old_namespace: Vec<String>,
     /// Move Clusters that a user paused; they stay paused
     #[arg(long)]
     pub(crate) move_paused: bool,

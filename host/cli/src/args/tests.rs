@@ -175,7 +175,7 @@ fn w2_a_dry_run_is_a_plan() {
 fn what_is_accepted_reaches_the_scope() {
     let choices = choices(
         "pivot-host move --to-kubeconfig b -A --drop-owner A.g,B.g --drop-owner C.g --accept-loss D \
-         --without-plugin-for E.g --accept-shared F.g --move-paused --accept-unprovisioned --use-existing --take-over --allow-empty",
+         --without-plugin-for E.g --accept-shared F.g --accept-old-namespace G.g --map-namespace x=y,a=b --move-paused --accept-unprovisioned --use-existing --take-over --allow-empty",
     );
     let options = choices.options(None);
     let kinds = |kinds: &std::collections::BTreeSet<GroupKind>| {
@@ -185,6 +185,8 @@ fn what_is_accepted_reaches_the_scope() {
     assert_eq!(kinds(&options.scope.accept_loss), "D");
     assert_eq!(kinds(&options.scope.without_plugin_for), "E.g");
     assert_eq!(kinds(&options.scope.accept_shared), "F.g");
+    assert_eq!(kinds(&options.scope.accept_old_namespace), "G.g");
+    assert_eq!(options.scope.namespace_map.to_string(), "a as b, x as y");
     assert!(options.scope.move_paused && options.scope.accept_unprovisioned);
     assert!(options.use_existing && options.take_over && choices.allow_empty);
     assert_eq!(options.scope.namespaces, Namespaces::All);

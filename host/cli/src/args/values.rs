@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use pivot_core::GroupKind;
+use pivot_core::mapping::NamespaceMap;
 
 use super::usage::{Result, usage};
 
@@ -16,6 +17,22 @@ pub(super) fn duration(flag: &str, text: &str) -> Result<Duration> {
     match parsed {
         Some(duration) => Ok(duration),
         None => usage(format!("{flag} {text:?} is not a duration; write 90s, 5m or 1h30m")),
+    }
+}
+
+/// Namespaces with other names in the target: `OLD=NEW`.
+pub(super) fn namespace_map(typed: &[String], record_namespace: &str) -> Result<NamespaceMap> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((old, new)) if [old, new].contains(&record_namespace) => usage(format!(
+            "--map-namespace {text:?}: the records of moves are in {record_namespace}, which keeps its name"
+        )),
+        Some((old, new)) => Ok((old.to_owned(), new.to_owned())),
+        None => usage(format!("--map-namespace {text:?}: write OLD=NEW")),
+    };
+    let pairs: Vec<_> = typed.iter().map(pair).collect::<Result<_>>()?;
+    match NamespaceMap::new(pairs) {
+        Ok(map) => Ok(map),
+        Err(error) => usage(format!("--map-namespace: {error}")),
     }
 }
 

@@ -250,12 +250,15 @@ pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
         }
         Danger::NoPlugin => ("--without-plugin-for", "kinds that are dangerous to move have no plugin"),
         Danger::PoolsShared => ("--accept-shared", "pools of these kinds give out addresses on both sides"),
+        Danger::OldNamespaces => {
+            ("--accept-old-namespace", "objects of these kinds may keep the old name of a mapped namespace")
+        }
         Danger::AlreadyPaused => ("--move-paused", "Clusters that someone else paused move, and stay paused"),
         Danger::NotProvisioned => {
             ("--accept-unprovisioned", "Clusters and Machines that are not provisioned move")
         }
         Danger::SourceMayLiveOn => {
-            ("--source-is-off", "nothing runs any more what the directory is a copy of")
+            ("--source-is-off", "no management cluster still runs the objects in the directory")
         }
         Danger::ExistingDiffers => {
             ("--use-existing", "shared objects of the target are used even where they differ")

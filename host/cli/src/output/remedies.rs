@@ -82,6 +82,9 @@ pub(super) fn text(remedy: &Remedy) -> String {
             "exclude on each side the addresses that the other has, and accept it: {}",
             flags(Danger::PoolsShared, [kind]).concat()
         ),
+        Remedy::AcceptOldNamespace { kind } => {
+            format!("let it keep the old name there: {}", flags(Danger::OldNamespaces, [kind]).concat())
+        }
         Remedy::MovePaused => format!("move it paused: {}", flag(Danger::AlreadyPaused)),
         Remedy::MoveUnprovisioned => format!("move it as it is: {}", flag(Danger::NotProvisioned)),
         Remedy::SourceIsOff => {
@@ -276,6 +279,7 @@ mod tests {
             Remedy::SourceIsOff,
             Remedy::NameCluster { cluster },
             Remedy::AcceptShared { kind: kind() },
+            Remedy::AcceptOldNamespace { kind: kind() },
         ]
     }
 
@@ -316,6 +320,7 @@ mod tests {
             Remedy::SourceIsOff => 31,
             Remedy::NameCluster { .. } => 32,
             Remedy::AcceptShared { .. } => 33,
+            Remedy::AcceptOldNamespace { .. } => 34,
         }
     }
 

@@ -6,6 +6,7 @@ use super::{Note, Plan, Stay, StayReason, Step, Why, clusters};
 use crate::fate::{fate, kept};
 use crate::graph::{Graph, Tie, named, names as is_named};
 use crate::inventory::Inventory;
+use crate::mapping::check::refusals as unmapped;
 use crate::order::{Order, order};
 use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
@@ -79,6 +80,8 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
     }
     clusters::name(&mut plan.steps, inventory);
     plan.stays = maker.stays();
+    let unmapped = unmapped(&plan, inventory, scope);
+    plan.refusals.extend(unmapped);
     plan
 }
 

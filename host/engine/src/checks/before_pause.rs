@@ -28,7 +28,7 @@ use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::evidence;
-use crate::phases::namespaces::{self, Labels, Namespaces};
+use crate::phases::namespaces::{self, Carried, Namespaces};
 use crate::phases::{pausing, read_only_source};
 use crate::plugins::calls;
 use crate::requests::listing::{self, Listed};
@@ -40,8 +40,8 @@ pub(crate) struct TargetState {
     /// Objects that need not be created.
     pub(crate) used: Used,
     pub(crate) namespaces: Namespaces,
-    /// The labels of namespaces to create.
-    pub(crate) labels: Labels,
+    /// What the namespaces to create take over from the source.
+    pub(crate) carried: Carried,
 }
 
 /// What the first reading of the source returned beside the plan.
@@ -77,14 +77,14 @@ pub(crate) async fn all(
         let mut namespaces = first_reads.namespaces.clone();
         namespaces.look_up(job, snapshot).await?;
         let missing = namespaces.missing();
-        let (rights, unfit, labels) = tokio::try_join!(
+        let (rights, unfit, carried) = tokio::try_join!(
             rights::missing(job, snapshot, !missing.is_empty()),
             dry_run::ask(job, snapshot, &nothing_known, &missing),
-            async { Ok(namespaces::labels(job, &missing).await) }
+            async { Ok(namespaces::carried(job, &missing).await) }
         )?;
-        Ok((namespaces, labels, rights, unfit))
+        Ok((namespaces, carried, rights, unfit))
     };
-    let (providers, bystanders, (namespaces, labels, rights, unfit), (used, foreign), node) = tokio::try_join!(
+    let (providers, bystanders, (namespaces, carried, rights, unfit), (used, foreign), node) = tokio::try_join!(
         target_providers(job, snapshot, &first_reads.providers),
         bystanders(job, snapshot),
         target,
@@ -110,7 +110,7 @@ pub(crate) async fn all(
         return Err(Failure::Refused(refusals));
     }
     calls::gate(job, &snapshot.plugin_view(), Point::BeforePause).await?;
-    Ok(TargetState { used, namespaces, labels })
+    Ok(TargetState { used, namespaces, carried })
 }
 
 /// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays.

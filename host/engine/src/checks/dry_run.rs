@@ -80,8 +80,9 @@ async fn ask_one(
     if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
         && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
     {
-        *namespace = STAND_IN_NAMESPACE.into();
+        *namespace = job.options.scope.namespace_map.in_source(STAND_IN_NAMESPACE).into();
     }
+    let own = job.target.own_name(&step.key);
     let refusal = |code, message: String, remedy: &str| {
         let (message, remedy) = match &adapted {
             None => (message, remedy.into()),
@@ -93,7 +94,7 @@ async fn ask_one(
         Refusal {
             code,
             side: Side::Target,
-            object: Some(step.key.clone()),
+            object: Some(own.clone()),
             others: Vec::new(),
             message,
             remedies: vec![remedy],
@@ -110,7 +111,7 @@ async fn ask_one(
             let lost = adapted.iter().fold(lost, |lost, by| by.fields(lost));
             Ok(Some(refusal(
                 "fields-lost",
-                format!("the target would drop {} of {}", some_of(&lost, 8), step.key),
+                format!("the target would drop {} of {own}", some_of(&lost, 8)),
                 "install the same or a newer version of its provider in the target",
             )))
         }
@@ -124,7 +125,7 @@ async fn ask_one(
             | PlaceError::Conflict(_)),
         ) => Ok(Some(refusal(
             "create-refused",
-            format!("the target would refuse to create {}: {error}", step.key),
+            format!("the target would refuse to create {own}: {error}"),
             "install the same or a newer version of its provider in the target, or correct the object",
         ))),
         Err(error) => Err(job.target.failed("asking about", Some(&step.key), error)),

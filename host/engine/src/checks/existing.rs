@@ -38,7 +38,7 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<(Used, Vec<Re
             let verdict = if shareable(job, snapshot, step, meta) {
                 judge(job, snapshot, step).await?
             } else {
-                Verdict::Foreign(foreign(&step.key, meta))
+                Verdict::Foreign(foreign(job, &step.key, meta))
             };
             if let Verdict::Use(_) = verdict {
                 report_missing_owners(job, snapshot, step, meta)?;
@@ -74,14 +74,15 @@ fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Me
     let missing: Vec<&Key> =
         owners.filter_map(moves).map(|owner| &owner.key).filter(|owner| !owned_there(owner)).collect();
     if !missing.is_empty() {
+        let own = job.target.own_name(&step.key);
         job.report(Event::Note {
             code: "owner-not-added".into(),
             text: format!(
                 "{} already exists in the target and is used unchanged; {} is not among its owners there, so it is deleted once its other owners are",
-                step.key,
+                own,
                 some_of(&missing, 8)
             ),
-            object: Some(step.key.clone()),
+            object: Some(own),
         });
     }
     Ok(())
@@ -107,18 +108,19 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
         if differs.is_empty() || (job.options.use_existing && replaceable) {
             return Ok(Verdict::Use(there.meta.uid));
         }
+        let own = job.target.own_name(&step.key);
         return Ok(Verdict::Foreign(Refusal {
             code: "differs",
             side: Side::Target,
-            object: Some(step.key.clone()),
+            message: format!("{own} exists and differs from the source's in {}", some_of(&differs, 8)),
+            object: Some(own),
             others: Vec::new(),
-            message: format!("{} exists and differs from the source's in {}", step.key, some_of(&differs, 8)),
             remedies: std::iter::once("make them equal".into())
                 .chain(replaceable.then_some(Remedy::UseExisting))
                 .collect(),
         }));
     }
-    Ok(Verdict::Foreign(foreign(&step.key, &there.meta)))
+    Ok(Verdict::Foreign(foreign(job, &step.key, &there.meta)))
 }
 
 /// Whether one object can serve several moves: objects kept in the source because others need them, classes with their
@@ -154,7 +156,8 @@ fn is_for_many(scope: &Scope, step: &Step) -> bool {
 }
 
 /// The refusal for an object of the same name that belongs to someone else.
-pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
+pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
+    let key = job.target.own_name(key);
     let whose = match there.annotations.get(MARK) {
         Some(id) => format!(" (an earlier move, {id}, created it)"),
         None => String::new(),
@@ -167,7 +170,7 @@ pub(crate) fn foreign(key: &Key, there: &Meta) -> Refusal {
         message: format!("{key} already exists and was not created by this move{whose}"),
         remedies: vec![Remedy::from(format!(
             "if it is not needed, delete it there (`{}`); otherwise move to another namespace or cluster",
-            kubectl("delete", key, &[])
+            kubectl("delete", &key, &[])
         ))],
     }
 }

@@ -18,6 +18,8 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         accept_loss,
         without_plugin_for,
         accept_shared,
+        namespace_map: _,
+        accept_old_namespace,
         move_paused,
         accept_unprovisioned,
         source_is_off,
@@ -27,6 +29,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         (Danger::DependentsLost, accept_loss),
         (Danger::NoPlugin, without_plugin_for),
         (Danger::PoolsShared, accept_shared),
+        (Danger::OldNamespaces, accept_old_namespace),
         (Danger::KindsUnverified, &options.accept_unverified),
     ];
     let plain = [

@@ -40,6 +40,8 @@ pub enum Danger {
     NoPlugin,
     /// Pools of these kinds give out addresses on both sides.
     PoolsShared,
+    /// Objects of these kinds have the old name of a mapped namespace somewhere.
+    OldNamespaces,
     /// Objects that someone else paused are moved.
     AlreadyPaused,
     /// Clusters and Machines that are not provisioned are moved.

@@ -58,14 +58,15 @@ pub(crate) async fn check_copies(job: &Job, list: &ReleaseList) -> Result<(), Fa
         let alive = listed.required()?.into_iter().filter(|meta| !meta.deleting());
         there.extend(alive.map(|meta| (listing::key(&kind, &meta), meta.marked(&job.move_id))));
     }
-    let gone: Vec<&Key> =
-        released().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
+    let own_names = |keys: Vec<&Key>| keys.into_iter().map(|key| job.target.own_name(key)).collect();
+    let gone: Vec<Key> =
+        own_names(released().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect());
     if let Some(first) = gone.first() {
         return Err(Failure::refused(Refusal {
             code: "copy-gone",
             side: Side::Target,
-            object: Some((*first).clone()),
-            others: gone.iter().skip(1).copied().cloned().collect(),
+            object: Some(first.clone()),
+            others: gone.iter().skip(1).cloned().collect(),
             message: format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5)),
             remedies: vec![format!(
                 "find out who deletes there, restore the objects from the source, which still has them, annotated with {}={}, \
@@ -77,13 +78,13 @@ pub(crate) async fn check_copies(job: &Job, list: &ReleaseList) -> Result<(), Fa
         }));
     }
     let others = released().filter(|entry| !entry.used && there.get(&entry.key) != Some(&true));
-    let others: Vec<&Key> = others.map(|entry| &entry.key).collect();
+    let others: Vec<Key> = own_names(others.map(|entry| &entry.key).collect());
     let Some(first) = others.first() else { return Ok(()) };
     Err(Failure::refused(Refusal {
         code: "copy-replaced",
         side: Side::Target,
-        object: Some((*first).clone()),
-        others: others.iter().skip(1).copied().cloned().collect(),
+        object: Some(first.clone()),
+        others: others.iter().skip(1).cloned().collect(),
         message: format!(
             "{} are not the copies that this move made: others have their names",
             some_of(&others, 5)

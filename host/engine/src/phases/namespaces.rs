@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::scope::{Namespaces as Scoped, Scope};
-use pivot_core::{GroupKind, Key, Kind, Side, names};
+use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
 use pivot_places::{Change, PlaceError};
 use serde_json::json;
 
@@ -101,38 +101,53 @@ async fn is_there(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<bool,
     }
 }
 
-/// The labels of namespaces, by name.
-pub(crate) type Labels = BTreeMap<String, BTreeMap<String, String>>;
+/// What namespaces have in the source and get in the target, by name.
+pub(crate) type Carried = BTreeMap<String, Marks>;
 
-/// The labels that namespaces have in the source. They are copied: pod security and network policies select by them.
-pub(crate) async fn labels(job: &Job, names: &BTreeSet<String>) -> Labels {
-    let labelled = names.iter().map(|name| -> Work<'_, (String, BTreeMap<String, String>)> {
-        async move { Ok((name.clone(), labels_of(job, name).await)) }.boxed()
-    });
-    side_by_side::each(NAMESPACES, labelled.collect()).await.into_iter().flatten().collect()
+/// Labels and annotations. Pod security and network policies select by them, and other systems keep their settings there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
 }
 
-async fn labels_of(job: &Job, name: &str) -> BTreeMap<String, String> {
-    let Ok(kind) = job.core_kind(Side::Source, "", "Namespace") else { return BTreeMap::new() };
+/// Reads what the namespaces have in the source.
+pub(crate) async fn carried(job: &Job, names: &BTreeSet<String>) -> Carried {
+    let each = names.iter().map(|name| -> Work<'_, (String, Marks)> {
+        async move { Ok((name.clone(), marks_of(job, name).await)) }.boxed()
+    });
+    side_by_side::each(NAMESPACES, each.collect()).await.into_iter().flatten().collect()
+}
+
+async fn marks_of(job: &Job, name: &str) -> Marks {
+    let Ok(kind) = job.core_kind(Side::Source, "", "Namespace") else { return Marks::default() };
     match job.source.get(kind, &Key::new(kind.group_kind.clone(), None, name)).await {
-        Ok(there) => there.map(|there| there.meta.labels).unwrap_or_default(),
+        Ok(None) => Marks::default(),
+        Ok(Some(there)) => {
+            let Meta { labels, mut annotations, .. } = there.meta;
+            // It is nobody's applied configuration there, and no earlier move made it.
+            annotations.retain(|name, _| name != names::LAST_APPLIED && name != names::MARK);
+            Marks { labels, annotations }
+        }
         Err(failure) => {
-            let text =
-                format!("namespace {name} is made without the labels that it has in the source: {failure}");
+            let text = format!(
+                "namespace {name} is made without the labels and annotations that it has in the source: {failure}"
+            );
             job.report(Event::warning("namespace-labels", text));
-            BTreeMap::new()
+            Marks::default()
         }
     }
 }
 
 /// Creates them, side by side.
-pub(crate) async fn create(job: &Job, labelled: Labels) -> Result<(), Failure> {
-    let work = labelled.into_iter().map(|(name, labels)| -> Work<'_, ()> {
+pub(crate) async fn create(job: &Job, carried: Carried) -> Result<(), Failure> {
+    let work = carried.into_iter().map(|(name, Marks { labels, mut annotations })| -> Work<'_, ()> {
         async move {
+            annotations.insert(names::MARK.to_owned(), job.move_id.clone());
             let kind = job.core_kind(Side::Target, "", "Namespace")?;
             let body = json!({
                 "apiVersion": "v1", "kind": "Namespace",
-                "metadata": {"name": name, "labels": labels, "annotations": {names::MARK: job.move_id}},
+                "metadata": {"name": name, "labels": labels, "annotations": annotations},
             });
             match job.target.create(kind, &body, Change::Real).await {
                 Ok(_) | Err(PlaceError::AlreadyExists(_)) => Ok(()),

@@ -192,21 +192,21 @@ impl ActiveMove {
         target_state: TargetState,
     ) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
-        let TargetState { used, mut namespaces, mut labels } = target_state;
+        let TargetState { used, mut namespaces, mut carried } = target_state;
         namespaces.look_up(&job, snapshot).await?;
         let missing = namespaces.missing();
         // Namespaces that the record already names can be created while the phase is recorded.
         let named = self.journal.named(&missing);
-        labels.retain(|name, _| named.contains(name));
+        carried.retain(|name, _| named.contains(name));
         self.journal.note(snapshot);
         self.journal.note_namespaces(&missing);
         let (entered, made) =
-            tokio::join!(self.journal.enter(Phase::Copied), namespaces::create(&job, labels));
+            tokio::join!(self.journal.enter(Phase::Copied), namespaces::create(&job, carried));
         entered?;
         job.report(Event::PhaseBegun { phase: Phase::Copied, objects: snapshot.plan.steps.len() });
         made?;
         let late = missing.difference(&named).cloned().collect();
-        namespaces::create(&job, namespaces::labels(&job, &late).await).await?;
+        namespaces::create(&job, namespaces::carried(&job, &late).await).await?;
         let copies = Arc::new(Copies::new(snapshot, BTreeMap::new()));
         copy::all(&job, &copies, &Arc::new(used)).await?;
         self.record_time(Phase::Copied);

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pivot_core::mapping::NamespaceMap;
 use pivot_core::{Both, Key, Kind, Meta, Object, Side};
 use pivot_places::{
-    Access, Capabilities, Change, Closing, Listing, Opening, Patch, Place, PlaceError, Preconditions,
-    Subresource, Throttled,
+    Access, Capabilities, Change, Closing, Listing, MappedPlace, Opening, Patch, Place, PlaceError,
+    Preconditions, Subresource, Throttled,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -48,6 +49,8 @@ pub(crate) struct Handle {
     pub(crate) place: Arc<dyn Place>,
     /// The place's own: all runs that share the place slow down together.
     pub(crate) throttled: Throttled,
+    /// The place's own names of namespaces, where they differ from the source's.
+    map: Arc<NamespaceMap>,
     /// Whether it ever answered, even with an error.
     answered: Arc<AtomicBool>,
     /// When an event last said that it is being asked.
@@ -73,6 +76,7 @@ impl Handle {
             side,
             throttled: place.throttled(),
             place,
+            map: Arc::default(),
             answered: Arc::default(),
             silence_reported: Arc::default(),
             reported: Arc::default(),
@@ -80,6 +84,16 @@ impl Handle {
             halter,
             watcher,
         }
+    }
+
+    /// The same side, whose namespaces have other names than the source's.
+    pub(crate) fn mapped(self, map: &NamespaceMap) -> Self {
+        Self { place: MappedPlace::over(self.place, map), map: Arc::new(map.clone()), ..self }
+    }
+
+    /// What people find an object under on this side.
+    pub(crate) fn own_name(&self, key: &Key) -> Key {
+        self.map.into_target().key(key)
     }
 
     pub(crate) fn can(&self) -> Capabilities {
@@ -208,7 +222,12 @@ impl Handle {
             }
             other => other,
         };
-        Failure::Place { side: self.side, doing: doing.into(), object: object.cloned().map(Box::new), error }
+        Failure::Place {
+            side: self.side,
+            doing: doing.into(),
+            object: object.map(|key| Box::new(self.own_name(key))),
+            error,
+        }
     }
 
     fn fence(&self, change: Change) -> Result<(), PlaceError> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use pivot_core::Uid;
 use pivot_core::record::{Phase, Pin, Record};
+use pivot_core::{Both, Uid};
 use tokio::time::Instant;
 
 use crate::discovery::kinds::Kinds;
@@ -80,6 +80,7 @@ pub(crate) fn begin(
     env!("CARGO_PKG_VERSION").clone_into(&mut record.written_by);
     let move_id = record.move_id.clone();
     let kinds: Arc<Kinds> = Arc::new(kinds);
+    let sides = Both::new(sides.source, sides.target.mapped(&record.scope.namespace_map));
     let services = Arc::new(PluginServices::new(&sides.source, &sides.target, &kinds, &record.scope));
     let job = Job {
         source: sides.source,

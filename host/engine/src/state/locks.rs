@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
+use pivot_core::Side;
 use pivot_core::record::Record;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_places::PlaceError;
@@ -72,6 +73,19 @@ pub(crate) struct LockRequest {
     pub(crate) take_over: bool,
     pub(crate) halter: Halter,
     pub(crate) watcher: Arc<dyn Watcher>,
+}
+
+impl LockRequest {
+    /// The lease of a lock. In the target a namespace is locked under its name there: two moves from different files can give one
+    /// name to two namespaces.
+    fn lease(&self, lock: &Lock) -> String {
+        match (lock, self.leases.handle.side) {
+            (Lock::Namespace(name), Side::Target) => {
+                Lock::Namespace(self.scope.namespace_map.in_target(name).to_owned()).name()
+            }
+            _ => lock.name(),
+        }
+    }
 }
 
 /// The state in which a run leaves its locks' moves.
@@ -232,7 +246,8 @@ impl Locks {
         if held.contains(&Lock::All.name()) {
             return Ok(false);
         }
-        let more: BTreeSet<Lock> = more.iter().filter(|lock| !held.contains(&lock.name())).cloned().collect();
+        let more: BTreeSet<Lock> =
+            more.iter().filter(|lock| !held.contains(&self.shared.request.lease(lock))).cloned().collect();
         let LockRequest { leases, halter, watcher, .. } = &self.shared.request;
         let mut dead = Dead { runs_of_this_move: true, ..Dead::default() };
         loop {
@@ -297,7 +312,7 @@ impl HeldLocks {
     /// Takes each, in order; stops at the first that it can't take.
     async fn try_each(&self, wanted: &BTreeSet<Lock>, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         for lock in wanted {
-            if let Some(blocked) = self.try_one(&lock.name(), dead).await? {
+            if let Some(blocked) = self.try_one(&self.request.lease(lock), dead).await? {
                 return Ok(Some(blocked));
             }
         }

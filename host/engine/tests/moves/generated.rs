@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, Plan};
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::{GroupKind, Key, KindLabels};
@@ -15,6 +16,7 @@ use pivot_places::{DirectoryPlace, MemoryPlace};
 use pivot_worlds::{KINDS, NAMESPACES, Trouble, World};
 use serde_json::Value;
 
+use crate::mapped::{renamed, renamed_object};
 use crate::stage::{Stage, kind, picture};
 
 /// So many of each sort, unless [`MANY`] says otherwise.
@@ -115,7 +117,7 @@ fn said(what: &str) -> impl Fn(Stop) -> String {
 }
 
 /// What controllers do after a move: a create drops status.
-fn restore_status(place: &MemoryPlace, from: &World) {
+fn restore_status(place: &MemoryPlace, from: &[Value]) {
     for key in place.keys() {
         let is = |object: &&Value| {
             let metadata = &object["metadata"];
@@ -123,7 +125,7 @@ fn restore_status(place: &MemoryPlace, from: &World) {
                 && metadata["name"] == key.name.as_str()
                 && metadata["namespace"].as_str() == key.namespace.as_deref()
         };
-        if let Some(status) = from.objects.iter().find(is).and_then(|object| object.get("status")) {
+        if let Some(status) = from.iter().find(is).and_then(|object| object.get("status")) {
             place.edit(&key, |body| body["status"] = status.clone()).unwrap();
         }
     }
@@ -195,7 +197,7 @@ fn any_management_cluster_moves_as_planned_and_back_to_where_it_was() {
         let plan = run::plan(stage.setup()).await.map_err(said("plan"))?;
         run::start(stage.setup()).await.map_err(said("there"))?;
         as_planned(&stage, &plan, &before)?;
-        restore_status(&stage.target, &world);
+        restore_status(&stage.target, &world.objects);
         run::start(back(&stage)).await.map_err(said("back"))?;
         // What was kept is used as it is: owners that went and came back are its controllers' to restore.
         let without_owners = |mut contents: Picture| {
@@ -253,6 +255,37 @@ fn any_management_cluster_ends_the_same_through_a_directory() {
         into.options.scope.source_is_off = true;
         run::start(into).await.map_err(said("in"))?;
         same("the target", &contents(&stage.target), &contents(&straight.target))
+    });
+}
+
+/// The namespaces exchange their names, or each gets a new one; references and comparisons follow.
+#[test]
+fn any_management_cluster_moves_under_other_names_and_back() {
+    each(async |seed| {
+        let world = World::of_sound(seed);
+        let (plain, mut stage) = (stage(&world), stage(&world));
+        run::start(plain.setup()).await.map_err(said("plain"))?;
+        let theirs: BTreeSet<&str> = world.clusters.iter().map(|(namespace, _)| namespace.as_str()).collect();
+        let others = theirs.iter().cycle().skip(1);
+        let new =
+            |one: &str, other: &str| if seed % 2 == 0 { format!("{one}-new") } else { other.to_owned() };
+        let pairs = theirs.iter().zip(others).map(|(one, other)| ((*one).to_owned(), new(one, other)));
+        let map = NamespaceMap::new(pairs).unwrap();
+        stage.options.scope.namespace_map = map.clone();
+        let before = contents(&stage.source);
+        let plan = run::plan(stage.setup()).await.map_err(said("plan"))?;
+        run::start(stage.setup()).await.map_err(said("there"))?;
+        same("the target", &contents(&stage.target), &renamed(contents(&plain.target), &map))?;
+        same("the source", &contents(&stage.source), &contents(&plain.source))?;
+        nothing_is_garbage(&stage)?;
+        let there: Vec<Value> = world.objects.iter().map(|object| renamed_object(object, &map)).collect();
+        restore_status(&stage.target, &there);
+        let mut home = back(&stage);
+        home.options.scope.namespace_map =
+            NamespaceMap::new(map.pairs().map(|(from, to)| (to.to_owned(), from.to_owned()))).unwrap();
+        run::start(home).await.map_err(said("back"))?;
+        let moved = |contents: Picture| part(&contents, &plan, |fate| fate == Some(&Fate::Move));
+        same("the way back", &moved(contents(&stage.source)), &moved(before))
     });
 }
 

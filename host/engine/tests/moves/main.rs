@@ -35,6 +35,8 @@ mod loading;
 #[cfg(test)]
 mod many;
 #[cfg(test)]
+mod mapped;
+#[cfg(test)]
 mod namespaces;
 #[cfg(test)]
 mod plugins;

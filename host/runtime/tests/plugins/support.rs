@@ -118,7 +118,11 @@ pub fn in_mode(mode: &str) -> Object {
 }
 
 pub fn moving(id: &str) -> MoveContext {
-    MoveContext { move_id: id.into(), namespaces: vec!["n".into()], objects: vec![in_mode("").key()] }
+    MoveContext {
+        move_id: id.into(),
+        namespaces: vec![("n".into(), "n".into())],
+        objects: vec![in_mode("").key()],
+    }
 }
 
 /// Answers questions, and records them.

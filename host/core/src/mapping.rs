@@ -1,0 +1,266 @@
+//! Namespaces that have another name in the target.
+//!
+//! Everything inside a move names objects as the source does. The target is renamed at its edge, in both directions, so that no
+//! comparison, wait or rollback needs to know that a name differs. Each rule is in one place: which names are exchanged (here),
+//! where they stand in an object ([`references`]), and what can't be renamed ([`check`]).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::usable::odd_name;
+use crate::{GroupKind, Key, Kind, Meta, Object, ObjectError};
+
+pub(crate) mod check;
+mod references;
+
+/// The names of the target's namespaces, by the source's. No two have the same one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
+pub struct NamespaceMap(BTreeMap<String, String>);
+
+/// Why namespaces can't be mapped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MapError {
+    /// Not a name.
+    #[error("{0}")]
+    Name(String),
+    /// One namespace would become two.
+    #[error("namespace {0} is mapped twice")]
+    Twice(String),
+    /// Two namespaces would become one.
+    #[error("two namespaces are mapped to {0}")]
+    Merged(String),
+}
+
+impl NamespaceMap {
+    /// A map of pairs, each the name in the source and the one in the target.
+    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, MapError> {
+        let mut map = BTreeMap::new();
+        for (from, to) in pairs {
+            if let Some(odd) = odd_name(&from).or_else(|| odd_name(&to)) {
+                return Err(MapError::Name(odd));
+            }
+            if map.values().any(|taken| *taken == to) {
+                return Err(MapError::Merged(to));
+            }
+            if map.insert(from.clone(), to).is_some() {
+                return Err(MapError::Twice(from));
+            }
+        }
+        Ok(Self(map))
+    }
+
+    /// Whether every namespace keeps its name.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each name in the source with the one in the target.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(from, to)| (from.as_str(), to.as_str()))
+    }
+
+    /// Whether the map exchanges this name for another, in either direction.
+    fn concerns(&self, name: &str) -> bool {
+        self.is_mapped(name) || self.is_taken(name)
+    }
+
+    /// Whether the source's namespace of this name gets another.
+    fn is_mapped(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Whether a namespace gets this name in the target.
+    fn is_taken(&self, name: &str) -> bool {
+        self.0.values().any(|to| to == name)
+    }
+
+    /// The name in the target.
+    ///
+    /// If `a` becomes `b`, then the target may have an `a` of its own. It must have a name here, too, and not that of the source's:
+    /// it is called by the name that became free, `b`. So every name has exactly one counterpart on the other side.
+    pub fn in_target<'a>(&'a self, name: &'a str) -> &'a str {
+        if let Some(to) = self.0.get(name) {
+            return to;
+        }
+        let mut free = name;
+        // Each turn goes one pair back along a chain that does not return, because `name` is not mapped.
+        while let Some((from, _)) = self.0.iter().find(|(_, to)| *to == free) {
+            free = from;
+        }
+        free
+    }
+
+    /// The name in the source.
+    pub fn in_source<'a>(&'a self, name: &'a str) -> &'a str {
+        if let Some((from, _)) = self.0.iter().find(|(_, to)| *to == name) {
+            return from;
+        }
+        let mut free = name;
+        while let Some(to) = self.0.get(free) {
+            free = to;
+        }
+        free
+    }
+
+    /// Renames what goes into the target.
+    pub fn into_target(&self) -> Renaming<'_> {
+        Renaming { map: self, direction: Direction::IntoTarget }
+    }
+
+    /// Renames what comes out of the target.
+    pub fn out_of_target(&self) -> Renaming<'_> {
+        Renaming { map: self, direction: Direction::OutOfTarget }
+    }
+}
+
+impl TryFrom<BTreeMap<String, String>> for NamespaceMap {
+    type Error = MapError;
+
+    fn try_from(pairs: BTreeMap<String, String>) -> Result<Self, MapError> {
+        Self::new(pairs)
+    }
+}
+
+impl From<NamespaceMap> for BTreeMap<String, String> {
+    fn from(map: NamespaceMap) -> Self {
+        map.0
+    }
+}
+
+/// `a as b, c as d`.
+impl fmt::Display for NamespaceMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pairs().enumerate().try_for_each(|(index, (from, to))| {
+            write!(f, "{}{from} as {to}", if index > 0 { ", " } else { "" })
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    IntoTarget,
+    OutOfTarget,
+}
+
+/// Gives objects the names that namespaces have on the other side.
+#[derive(Clone, Copy)]
+pub struct Renaming<'a> {
+    map: &'a NamespaceMap,
+    direction: Direction,
+}
+
+impl Renaming<'_> {
+    /// One namespace.
+    pub fn namespace<'n>(&'n self, name: &'n str) -> &'n str {
+        match self.direction {
+            Direction::IntoTarget => self.map.in_target(name),
+            Direction::OutOfTarget => self.map.in_source(name),
+        }
+    }
+
+    /// The key of an object, or of a namespace.
+    pub fn key(&self, key: &Key) -> Key {
+        let mut key = key.clone();
+        if let Some(namespace) = &mut key.namespace {
+            self.rename(namespace);
+        } else if is_namespace(&key.group_kind) {
+            self.rename(&mut key.name);
+        }
+        key
+    }
+
+    /// Metadata.
+    pub fn meta(&self, kind: &Kind, meta: &mut Meta) {
+        if let Some(namespace) = meta.namespace.as_mut().filter(|_| kind.namespaced) {
+            self.rename(namespace);
+        }
+        if is_namespace(&kind.group_kind) {
+            self.rename(&mut meta.name);
+            if let Some(name) = meta.labels.get_mut(references::NAME_LABEL) {
+                self.rename(name);
+            }
+        }
+        for (annotation, value) in &mut meta.annotations {
+            references::annotation(self, annotation, value);
+        }
+    }
+
+    /// A body, or a merge patch of one.
+    pub fn body(&self, kind: &Kind, body: &mut Value) {
+        if is_namespace(&kind.group_kind) {
+            for path in ["/metadata/name", "/metadata/labels/kubernetes.io~1metadata.name"] {
+                self.rename_value(body.pointer_mut(path));
+            }
+        } else if kind.namespaced {
+            self.rename_value(body.pointer_mut("/metadata/namespace"));
+        }
+        if let Some(annotations) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+            for (annotation, value) in annotations {
+                if let Value::String(value) = value {
+                    references::annotation(self, annotation, value);
+                }
+            }
+        }
+        references::each(&kind.group_kind, body, &mut |value| self.rename_value(Some(value)));
+    }
+
+    /// An object. Its bytes stay as they are unless a name that is exchanged occurs in them.
+    pub fn object(&self, object: Object) -> Result<Object, ObjectError> {
+        let text = String::from_utf8_lossy(object.raw());
+        if !self.map.pairs().any(|(from, to)| text.contains(from) || text.contains(to)) {
+            return Ok(object);
+        }
+        let mut body = object.value()?;
+        self.body(&object.kind, &mut body);
+        Object::from_value(object.kind, &body)
+    }
+
+    fn rename(&self, name: &mut String) {
+        if self.map.concerns(name) {
+            *name = self.namespace(name).to_owned();
+        }
+    }
+
+    fn rename_value(&self, value: Option<&mut Value>) {
+        if let Some(Value::String(name)) = value {
+            self.rename(name);
+        }
+    }
+
+    /// `namespace/name`.
+    fn rename_before_slash(&self, value: &mut String) {
+        if let Some((namespace, name)) = value.split_once('/').filter(|(one, _)| self.map.concerns(one)) {
+            *value = format!("{}/{name}", self.namespace(namespace));
+        }
+    }
+
+    /// Every `"namespace":"…"` in JSON that is a text itself. Parsing and printing it could change more than the name, and then it
+    /// would differ from what the other side has.
+    fn rename_in_text(&self, value: &mut String) {
+        const FIELD: &str = r#""namespace":""#;
+        let mut renamed = String::with_capacity(value.len());
+        let mut rest: Cow<'_, str> = Cow::Borrowed(value);
+        while let Some(at) = rest.find(FIELD) {
+            let (before, after) = rest.split_at(at + FIELD.len());
+            let (name, after) = after.split_once('"').unwrap_or((after, ""));
+            renamed.push_str(before);
+            renamed.push_str(self.namespace(name));
+            renamed.push('"');
+            rest = Cow::Owned(after.to_owned());
+        }
+        renamed.push_str(&rest);
+        *value = renamed;
+    }
+}
+
+fn is_namespace(kind: &GroupKind) -> bool {
+    kind.is("", "Namespace")
+}
+
+#[cfg(test)]
+mod tests;

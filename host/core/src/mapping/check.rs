@@ -1,0 +1,204 @@
+//! What a move with mapped namespaces can't rename, found before anything is changed.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::references;
+use crate::inventory::Inventory;
+use crate::plan::{Plan, Step};
+use crate::refusal::{Refusal, some_of};
+use crate::remedy::Remedy;
+use crate::scope::Scope;
+use crate::shell::kubectl;
+use crate::{GroupKind, Key, Object};
+
+/// How many places of one object are named.
+const SHOWN: usize = 3;
+
+/// Every reason why the plan's objects can't have other namespaces in the target.
+pub(crate) fn refusals(plan: &Plan, inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
+    if scope.namespace_map.is_empty() {
+        return Vec::new();
+    }
+    let check = Check { scope, names: plan.steps.iter().filter_map(names).collect() };
+    let mut refusals = check.namespaces(plan);
+    for step in &plan.steps {
+        if let Some(object) = inventory.get(step.object) {
+            check.object(&step.key, object, &mut refusals);
+        }
+    }
+    refusals
+}
+
+fn names(step: &Step) -> Option<(&str, &str)> {
+    Some((step.key.namespace.as_deref()?, &step.key.name))
+}
+
+struct Check<'a> {
+    scope: &'a Scope,
+    /// What is copied: namespaces and names.
+    names: BTreeSet<(&'a str, &'a str)>,
+}
+
+impl Check<'_> {
+    fn namespaces(&self, plan: &Plan) -> Vec<Refusal> {
+        let map = &self.scope.namespace_map;
+        let copied: BTreeSet<&str> = self.names.iter().map(|(namespace, _)| *namespace).collect();
+        let mut refusals = Vec::new();
+        for (from, to) in map.pairs() {
+            if !copied.contains(from) && !plan.is_empty() {
+                refusals.push(refused(
+                    "namespace-unused",
+                    format!("namespace {from} is to become {to}, and nothing in {from} is copied"),
+                    "correct the name, or leave it out",
+                ));
+            }
+            if copied.contains(to) && !map.is_mapped(to) {
+                refusals.push(refused(
+                    "namespace-taken",
+                    format!("namespace {from} is to become {to}, and {to} is copied too"),
+                    format!("choose a name for {to} as well, or another for {from}"),
+                ));
+            }
+        }
+        refusals
+    }
+
+    fn object(&self, key: &Key, object: &Object, refusals: &mut Vec<Refusal>) {
+        // One that can't be parsed is refused for that.
+        let Ok(mut body) = object.value() else { return };
+        let map = &self.scope.namespace_map;
+        let mut taken = BTreeSet::new();
+        references::each(&key.group_kind, &mut body, &mut |value| {
+            if let Value::String(name) = &*value
+                && map.is_taken(name)
+                && !map.is_mapped(name)
+            {
+                taken.insert(name.clone());
+            }
+            *value = Value::Null;
+        });
+        for name in taken {
+            let from = map.in_source(&name);
+            refusals.push(Refusal::source(
+                "namespace-taken",
+                key.clone(),
+                format!("{key} refers to namespace {name}, and {from} is to become {name}"),
+                format!("choose another name for {from}"),
+            ));
+        }
+        if self.scope.accept_old_namespace.contains(&key.group_kind) {
+            return;
+        }
+        references::each_elsewhere(&key.group_kind, &mut body, &mut |value| *value = Value::Null);
+        let mapped = key.namespace.as_deref().is_some_and(|namespace| map.in_target(namespace) != namespace);
+        if let Some(what) = references::named_after_namespace(&key.group_kind).filter(|_| mapped) {
+            refusals.push(accepting(
+                &key.group_kind,
+                Refusal::source(
+                    "named-after-namespace",
+                    key.clone(),
+                    format!("the controller of {key} names {what} after the namespace, and would not find them again"),
+                    "keep the name of this namespace",
+                ),
+            ));
+        }
+        let mut found = Vec::new();
+        let path = Path { parent: None, step: "", of_namespaces: false };
+        self.mentions(&key.group_kind, &body, &path, &mut found);
+        if !found.is_empty() {
+            let message = format!(
+                "{key} mentions a namespace that gets another name in {}, and whether that is a reference is not known",
+                some_of(&found, SHOWN)
+            );
+            let edit = format!("remove it, if nobody needs it (`{}`)", kubectl("edit", key, &[]));
+            refusals.push(accepting(
+                &key.group_kind,
+                Refusal::source("namespace-mentioned", key.clone(), message, edit),
+            ));
+        }
+    }
+
+    /// The places of a value that seem to mean a namespace that is renamed.
+    fn mentions(&self, kind: &GroupKind, value: &Value, path: &Path<'_>, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                for (step, value) in map {
+                    let path = path.to(step);
+                    if !path.is_skipped(kind) {
+                        self.mentions(kind, value, &path, found);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for value in items {
+                    self.mentions(kind, value, &path.to("[]"), found);
+                }
+            }
+            Value::String(text) if self.seems_to_mean(text, path.of_namespaces) => found.push(path.written()),
+            _ => {}
+        }
+    }
+
+    /// Whether a text is the old name, where a name of a namespace is expected; or something that is copied, by namespace and
+    /// name; or has the address of a service in it.
+    fn seems_to_mean(&self, text: &str, of_namespaces: bool) -> bool {
+        self.scope.namespace_map.pairs().any(|(from, _)| {
+            let named = || {
+                text.strip_prefix(from)
+                    .and_then(|rest| rest.strip_prefix('/'))
+                    .is_some_and(|name| self.names.contains(&(from, name)))
+            };
+            (of_namespaces && text == from) || named() || text.contains(&format!(".{from}.svc"))
+        })
+    }
+}
+
+/// A place in a body.
+struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: &'a str,
+    /// Whether names of namespaces are expected here.
+    of_namespaces: bool,
+}
+
+impl Path<'_> {
+    fn to<'a>(&'a self, step: &'a str) -> Path<'a> {
+        let namespaces = step.to_ascii_lowercase().contains("namespace") || step == references::NAME_LABEL;
+        Path { parent: Some(self), step, of_namespaces: self.of_namespaces || namespaces }
+    }
+
+    /// What the move writes itself, what a copy starts without, and what only its readers understand.
+    fn is_skipped(&self, kind: &GroupKind) -> bool {
+        let parent = self.parent.map_or("", |parent| parent.step);
+        match self.depth() {
+            1 => self.step == "status" || (kind.is("", "Secret") && self.step != "metadata"),
+            2 if parent == "metadata" => !["labels", "annotations"].contains(&self.step),
+            3 => parent == "annotations" && references::is_known(self.step),
+            _ => false,
+        }
+    }
+
+    fn depth(&self) -> usize {
+        self.parent.map_or(0, |parent| parent.depth() + 1)
+    }
+
+    fn written(&self) -> String {
+        match self.parent.map(|parent| (parent.written(), self.step)) {
+            None => String::new(),
+            Some((before, "[]")) => format!("{before}[]"),
+            Some((before, step)) if before.is_empty() => step.to_owned(),
+            Some((before, step)) => format!("{before}.{step}"),
+        }
+    }
+}
+
+/// A refusal of the map as such.
+fn refused(code: &'static str, message: String, remedy: impl Into<Remedy>) -> Refusal {
+    Refusal { side: crate::Side::Source, ..Refusal::target(code, message, remedy) }
+}
+
+fn accepting(kind: &GroupKind, refusal: Refusal) -> Refusal {
+    refusal.or(Remedy::AcceptOldNamespace { kind: kind.clone() })
+}

@@ -1,0 +1,279 @@
+//! Where an object names a namespace: one table of the kinds that are known.
+//!
+//! Gathered from the definitions of Cluster API 1.8 to 1.14, Metal3, and the providers for AWS, Azure, Docker, GCP, OpenStack,
+//! vSphere, Helm and in-cluster IPAM: each of their fields whose name ends in `namespace` or `namespaces` is in one of the tables.
+//! Fields in a status are listed only where a plugin restores it, since copies start without one.
+
+use serde_json::Value;
+
+use super::Renaming;
+use crate::GroupKind;
+use crate::names::LAST_APPLIED;
+
+/// The label that API servers put on each namespace.
+pub(super) const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+/// Annotations with `namespace/name`.
+const NAMESPACED_NAMES: [&str; 3] = [
+    "metal3.io/BareMetalHost",
+    "runtime.cluster.x-k8s.io/inject-ca-from-secret",
+    "cert-manager.io/inject-ca-from",
+];
+/// Annotations with a JSON text of references.
+const TEXTS: [&str; 1] = ["baremetalhost.metal3.io/status"];
+
+const CORE: &str = "cluster.x-k8s.io";
+const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io";
+const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+const METAL3: &str = "metal3.io";
+const METAL3_IPAM: &str = "ipam.metal3.io";
+
+/// A group, kinds of it, and paths in their bodies. `[]` stands for each item of a list.
+type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+const MACHINE_TEMPLATE: [&str; 3] = [
+    "spec.template.metadata.namespace",
+    "spec.template.spec.bootstrap.configRef.namespace",
+    "spec.template.spec.infrastructureRef.namespace",
+];
+
+/// Namespaces of the management cluster that holds the object.
+const REFERENCES: &[Row] = &[
+    (
+        CORE,
+        &["Cluster"],
+        &[
+            "spec.controlPlaneRef.namespace",
+            "spec.infrastructureRef.namespace",
+            "spec.topology.classNamespace",
+            "spec.topology.classRef.namespace",
+            "spec.topology.controlPlane.machineHealthCheck.remediationTemplate.namespace",
+            "spec.topology.workers.machineDeployments[].machineHealthCheck.remediationTemplate.namespace",
+        ],
+    ),
+    (
+        CORE,
+        &["ClusterClass"],
+        &[
+            "spec.controlPlane.machineHealthCheck.remediationTemplate.namespace",
+            "spec.controlPlane.machineInfrastructure.ref.namespace",
+            "spec.controlPlane.ref.namespace",
+            "spec.infrastructure.ref.namespace",
+            "spec.workers.machineDeployments[].machineHealthCheck.remediationTemplate.namespace",
+            "spec.workers.machineDeployments[].template.bootstrap.ref.namespace",
+            "spec.workers.machineDeployments[].template.infrastructure.ref.namespace",
+            "spec.workers.machinePools[].template.bootstrap.ref.namespace",
+            "spec.workers.machinePools[].template.infrastructure.ref.namespace",
+        ],
+    ),
+    (CORE, &["Machine"], &["spec.bootstrap.configRef.namespace", "spec.infrastructureRef.namespace"]),
+    (CORE, &["MachineDeployment", "MachinePool", "MachineSet"], &MACHINE_TEMPLATE),
+    (CORE, &["MachineHealthCheck"], &["spec.remediationTemplate.namespace"]),
+    (
+        CONTROL_PLANE,
+        &["KubeadmControlPlane"],
+        &["spec.infrastructureTemplate.namespace", "spec.machineTemplate.infrastructureRef.namespace"],
+    ),
+    (
+        CONTROL_PLANE,
+        &["KubeadmControlPlaneTemplate"],
+        &["spec.template.spec.machineTemplate.infrastructureRef.namespace"],
+    ),
+    ("runtime.cluster.x-k8s.io", &["ExtensionConfig"], &["spec.clientConfig.service.namespace"]),
+    (
+        "addons.cluster.x-k8s.io",
+        &["HelmChartProxy", "HelmReleaseProxy"],
+        &[
+            "spec.clusterRef.namespace",
+            "spec.credentials.secret.namespace",
+            "spec.tlsConfig.caSecret.namespace",
+        ],
+    ),
+    (
+        INFRASTRUCTURE,
+        &["AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity"],
+        &["spec.allowedNamespaces.list[]"],
+    ),
+    (
+        INFRASTRUCTURE,
+        &["AzureClusterIdentity"],
+        &["spec.allowedNamespaces.list[]", "spec.clientSecret.namespace"],
+    ),
+    (INFRASTRUCTURE, &["AzureCluster", "AzureManagedControlPlane"], &["spec.identityRef.namespace"]),
+    (
+        INFRASTRUCTURE,
+        &["AzureClusterTemplate", "AzureManagedControlPlaneTemplate"],
+        &["spec.template.spec.identityRef.namespace"],
+    ),
+    (INFRASTRUCTURE, &["GCPCluster", "GCPManagedCluster"], &["spec.credentialsRef.namespace"]),
+    (
+        INFRASTRUCTURE,
+        &["GCPClusterTemplate", "GCPManagedClusterTemplate"],
+        &["spec.template.spec.credentialsRef.namespace"],
+    ),
+    (INFRASTRUCTURE, &["OpenStackClusterIdentity"], &["spec.secretRef.namespace"]),
+    (INFRASTRUCTURE, &["ROSAOCMRoleConfig"], &["spec.credentialsSecretRef.namespace"]),
+    (INFRASTRUCTURE, &["VSphereVM"], &["spec.bootstrapRef.namespace"]),
+    (
+        INFRASTRUCTURE,
+        &["Metal3Machine"],
+        &[
+            "spec.dataTemplate.namespace",
+            "spec.metaData.namespace",
+            "spec.networkData.namespace",
+            "spec.userData.namespace",
+        ],
+    ),
+    (
+        INFRASTRUCTURE,
+        &["Metal3MachineTemplate"],
+        &[
+            "spec.template.spec.dataTemplate.namespace",
+            "spec.template.spec.metaData.namespace",
+            "spec.template.spec.networkData.namespace",
+            "spec.template.spec.userData.namespace",
+        ],
+    ),
+    (
+        INFRASTRUCTURE,
+        &["Metal3Data"],
+        &[
+            "spec.claim.namespace",
+            "spec.metaData.namespace",
+            "spec.networkData.namespace",
+            "spec.template.namespace",
+        ],
+    ),
+    (INFRASTRUCTURE, &["Metal3DataClaim"], &["spec.template.namespace"]),
+    (
+        METAL3,
+        &["BareMetalHost"],
+        &[
+            "spec.consumerRef.namespace",
+            "spec.metaData.namespace",
+            "spec.networkData.namespace",
+            "spec.networkInterfaces[].hostNetworkAttachment.namespace",
+            "spec.userData.namespace",
+            "status.goodCredentials.credentials.namespace",
+            "status.triedCredentials.credentials.namespace",
+        ],
+    ),
+    (METAL3, &["BMCEventSubscription"], &["spec.httpHeadersRef.namespace"]),
+    (METAL3, &["BareMetalSwitch"], &["spec.credentials.namespace"]),
+    (
+        METAL3,
+        &["HostClaim"],
+        &[
+            "spec.consumerRef.namespace",
+            "spec.hostSelector.inNamespace",
+            "spec.metaData.namespace",
+            "spec.networkData.namespace",
+            "spec.userData.namespace",
+        ],
+    ),
+    (METAL3, &["HostDeployPolicy"], &["spec.hostClaimNamespaces.names[]"]),
+    (METAL3_IPAM, &["IPAddress"], &["spec.claim.namespace", "spec.pool.namespace"]),
+    (METAL3_IPAM, &["IPClaim"], &["spec.pool.namespace"]),
+    ("rbac.authorization.k8s.io", &["ClusterRoleBinding", "RoleBinding"], &["subjects[].namespace"]),
+];
+
+/// Namespaces of other clusters, mostly of the workload cluster: they keep their names.
+const OF_OTHER_CLUSTERS: &[Row] = &[
+    ("addons.cluster.x-k8s.io", &["HelmChartProxy", "HelmReleaseProxy"], &["spec.namespace"]),
+    (INFRASTRUCTURE, &["AWSFargateProfile"], &["spec.selectors[].namespace"]),
+    (
+        INFRASTRUCTURE,
+        &["AzureManagedControlPlane"],
+        &["spec.extensions[].scope.releaseNamespace", "spec.extensions[].scope.targetNamespace"],
+    ),
+    (
+        INFRASTRUCTURE,
+        &["AzureManagedControlPlaneTemplate"],
+        &[
+            "spec.template.spec.extensions[].scope.releaseNamespace",
+            "spec.template.spec.extensions[].scope.targetNamespace",
+        ],
+    ),
+    (
+        CONTROL_PLANE,
+        &["AWSManagedControlPlane"],
+        &["spec.accessEntries[].accessPolicies[].accessScope.namespaces[]"],
+    ),
+    (
+        CONTROL_PLANE,
+        &["AWSManagedControlPlaneTemplate"],
+        &["spec.template.spec.accessEntries[].accessPolicies[].accessScope.namespaces[]"],
+    ),
+    (
+        CONTROL_PLANE,
+        &["ROSAControlPlane"],
+        &["spec.externalAuthProviders[].oidcClients[].componentNamespace"],
+    ),
+    // Keys under which the machine finds its namespace.
+    (INFRASTRUCTURE, &["Metal3DataTemplate"], &["spec.metaData.namespaces[].key"]),
+];
+
+/// Kinds whose controllers name things outside Kubernetes after the namespace, and find them again by that name.
+const NAMED_AFTER_NAMESPACE: &[(&str, &str, &str)] =
+    &[(INFRASTRUCTURE, "OpenStackCluster", "networks, routers and security groups")];
+
+/// Calls a function with every value in a body, or in a merge patch of one, that names a namespace of this management cluster.
+pub(super) fn each(kind: &GroupKind, body: &mut Value, with: &mut dyn FnMut(&mut Value)) {
+    paths(REFERENCES, kind).for_each(|path| at(body, path, with));
+}
+
+/// The same for namespaces of other clusters.
+pub(super) fn each_elsewhere(kind: &GroupKind, body: &mut Value, with: &mut dyn FnMut(&mut Value)) {
+    paths(OF_OTHER_CLUSTERS, kind).for_each(|path| at(body, path, with));
+}
+
+/// Renames what an annotation says.
+pub(super) fn annotation(renaming: &Renaming<'_>, annotation: &str, value: &mut String) {
+    if NAMESPACED_NAMES.contains(&annotation) {
+        renaming.rename_before_slash(value);
+    } else if TEXTS.contains(&annotation) {
+        renaming.rename_in_text(value);
+    }
+}
+
+/// Whether it is known what an annotation says of namespaces.
+pub(super) fn is_known(annotation: &str) -> bool {
+    // With what it remembers, `kubectl apply` compares only which fields were there: the old name does no harm.
+    annotation == LAST_APPLIED || NAMESPACED_NAMES.contains(&annotation) || TEXTS.contains(&annotation)
+}
+
+/// What a kind's controllers name after the namespace.
+pub(super) fn named_after_namespace(kind: &GroupKind) -> Option<&'static str> {
+    NAMED_AFTER_NAMESPACE.iter().find(|(group, name, _)| kind.is(group, name)).map(|(_, _, what)| *what)
+}
+
+fn paths(rows: &'static [Row], kind: &GroupKind) -> impl Iterator<Item = &'static str> {
+    let of_kind = |(group, kinds, _): &&Row| kinds.iter().any(|name| kind.is(group, name));
+    rows.iter().filter(of_kind).flat_map(|(_, _, paths)| paths.iter().copied())
+}
+
+fn at(value: &mut Value, path: &str, with: &mut dyn FnMut(&mut Value)) {
+    let (step, rest) = match path.split_once('.') {
+        Some((step, rest)) => (step, Some(rest)),
+        None => (path, None),
+    };
+    let mut onward = |value: &mut Value| match rest {
+        Some(rest) => at(value, rest, with),
+        None => with(value),
+    };
+    match step.strip_suffix("[]") {
+        Some(list) => {
+            value.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten().for_each(onward);
+        }
+        None => {
+            if let Some(value) = value.get_mut(step) {
+                onward(value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) fn known_paths(kind: &GroupKind) -> Vec<&'static str> {
+    paths(REFERENCES, kind).chain(paths(OF_OTHER_CLUSTERS, kind)).collect()
+}

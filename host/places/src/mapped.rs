@@ -1,0 +1,162 @@
+//! A place whose namespaces have other names than everyone who uses it says.
+//!
+//! The engine names objects as the source does. What it sends is renamed on the way in, what it gets is renamed on the way out;
+//! records are in a namespace that no map may name.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use pivot_core::mapping::NamespaceMap;
+use pivot_core::{Key, Kind, Object};
+use serde_json::Value;
+
+use crate::place::{
+    Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
+    PlaceError, Preconditions, Result, ServicePath, Throttled,
+};
+
+/// Another place, seen with the names that namespaces have in the source.
+pub struct MappedPlace {
+    place: Arc<dyn Place>,
+    map: Arc<NamespaceMap>,
+}
+
+impl MappedPlace {
+    /// The place as it is if no name differs.
+    pub fn over(place: Arc<dyn Place>, map: &NamespaceMap) -> Arc<dyn Place> {
+        match map.is_empty() {
+            true => place,
+            false => Arc::new(Self { place, map: Arc::new(map.clone()) }),
+        }
+    }
+
+    fn namespace<'a>(&'a self, name: Option<&'a str>) -> Option<&'a str> {
+        name.map(|name| self.map.in_target(name))
+    }
+
+    fn key(&self, key: &Key) -> Key {
+        self.map.into_target().key(key)
+    }
+
+    fn object(&self, object: Object) -> Result<Object> {
+        out(&self.map, object)
+    }
+
+    fn body(&self, kind: &Kind, body: &Value) -> Value {
+        let mut body = body.clone();
+        self.map.into_target().body(kind, &mut body);
+        body
+    }
+}
+
+fn out(map: &NamespaceMap, object: Object) -> Result<Object> {
+    map.out_of_target().object(object).map_err(|error| PlaceError::Unreadable(error.to_string()))
+}
+
+#[async_trait]
+impl Place for MappedPlace {
+    fn label(&self) -> &str {
+        self.place.label()
+    }
+
+    fn named_in(&self) -> Option<&str> {
+        self.place.named_in()
+    }
+
+    fn can(&self) -> Capabilities {
+        self.place.can()
+    }
+
+    fn throttled(&self) -> Throttled {
+        self.place.throttled()
+    }
+
+    async fn identify(&self) -> Result<Identity> {
+        self.place.identify().await
+    }
+
+    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
+        self.place.kinds().await
+    }
+
+    async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
+        let Listing { objects, resource_version } = self.place.list(kind, self.namespace(namespace)).await?;
+        let objects = objects.into_iter().map(|object| self.object(object)).collect::<Result<_>>()?;
+        Ok(Listing { objects, resource_version })
+    }
+
+    async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
+        let namespace = self.map.in_target(namespace);
+        let Listing { objects, resource_version } = self.place.list_labelled(kind, namespace, label).await?;
+        let objects = objects.into_iter().map(|object| self.object(object)).collect::<Result<_>>()?;
+        Ok(Listing { objects, resource_version })
+    }
+
+    async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        let mut listing = self.place.list_meta(kind, self.namespace(namespace)).await?;
+        listing.metas.iter_mut().for_each(|meta| self.map.out_of_target().meta(kind, meta));
+        Ok(listing)
+    }
+
+    async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
+        self.place.get(kind, &self.key(key)).await?.map(|object| self.object(object)).transpose()
+    }
+
+    async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
+        self.object(self.place.create(kind, &self.body(kind, body), change).await?)
+    }
+
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
+        let Patch { body, subresource, change } = patch;
+        let patch = Patch { body: self.body(kind, body), subresource: *subresource, change: *change };
+        self.object(self.place.patch(kind, &self.key(key), &patch).await?)
+    }
+
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
+        self.place.delete(kind, &self.key(key), preconditions).await
+    }
+
+    async fn watch(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        resource_version: &str,
+    ) -> Result<BoxStream<'static, Result<Event>>> {
+        let events = self.place.watch(kind, self.namespace(namespace), resource_version).await?;
+        let map = self.map.clone();
+        let event = move |event| match event? {
+            Event::Applied(object) => out(&map, object).map(Event::Applied),
+            Event::Deleted(object) => out(&map, object).map(Event::Deleted),
+        };
+        Ok(events.map(event).boxed())
+    }
+
+    async fn learn(&self, kinds: &[Arc<Kind>]) -> Result<()> {
+        self.place.learn(kinds).await
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<()> {
+        self.place.open(opening).await
+    }
+
+    async fn close(&self, closing: &Closing) -> Result<()> {
+        self.place.close(closing).await
+    }
+
+    async fn proxy_get(&self, service: &ServicePath, limit: usize) -> Result<(u16, Vec<u8>)> {
+        let namespace = self.map.in_target(&service.namespace).to_owned();
+        self.place.proxy_get(&ServicePath { namespace, ..service.clone() }, limit).await
+    }
+
+    /// The answer keeps the target's own names: people have to grant what it says.
+    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        let there = |access: &Access| Access {
+            namespace: self.namespace(access.namespace.as_deref()).map(str::to_owned),
+            ..access.clone()
+        };
+        let asked: Vec<Access> = asked.iter().map(there).collect();
+        self.place.denied(&asked).await
+    }
+}
