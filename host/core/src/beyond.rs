@@ -39,8 +39,8 @@ pub(crate) fn bring(
     if links.is_empty() && unread.is_empty() && needs.into_iter().all(inside) {
         return;
     }
-    let moving = selection.moving.clone();
-    let beyond = Beyond { inventory, graph, scope, relations, links, unread, moving };
+    let (moving, excluded) = (selection.moving.clone(), selection.excluded.clone());
+    let beyond = Beyond { inventory, graph, scope, relations, links, unread, moving, excluded };
     beyond.follow(selection, notes);
 }
 
@@ -103,6 +103,7 @@ struct Beyond<'a> {
     unread: BTreeMap<usize, Vec<usize>>,
     /// The namespaces that move.
     moving: BTreeSet<String>,
+    excluded: BTreeSet<usize>,
 }
 
 /// An object of the set.
@@ -195,8 +196,10 @@ impl Beyond<'_> {
         }
     }
 
+    /// Whether a plugin leaves it, or the user excludes it.
     fn is_left(&self, object: usize) -> bool {
-        self.inventory.get(object).is_some_and(|object| self.relations.left(&object.meta.uid).is_some())
+        let left = self.inventory.get(object).is_some_and(|one| self.relations.left(&one.meta.uid).is_some());
+        left || self.excluded.contains(&object)
     }
 
     /// Whether an object's only tie to a brought object is an owner reference that names something else. Users outside the scope

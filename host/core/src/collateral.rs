@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::garbage::Bystander;
 use crate::garbage::{Lost, collected};
+use crate::part::Part;
 use crate::plan::Plan;
 use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
@@ -40,7 +41,7 @@ pub fn collateral(
         let (_, found) = entry.or_insert_with(|| (&object.kind, BTreeMap::new()));
         found.extend(owner.map(|owner| (object.key(), owner)));
     }
-    by_kind.into_values().filter_map(|(kind, lost)| refusal(kind, &lost)).collect()
+    by_kind.into_values().filter_map(|(kind, lost)| refusal(kind, &lost, scope)).collect()
 }
 
 /// What was created in the source after the commit, and would be garbage-collected with the objects that the list deletes.
@@ -79,7 +80,7 @@ fn matters(lost: &Lost<'_>, accept_loss: &BTreeSet<GroupKind>) -> bool {
     !lost.left && !kind.is_event() && !accept_loss.contains(kind)
 }
 
-fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
+fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope) -> Option<Refusal> {
     let first = lost.keys().next()?;
     let names: Vec<String> = lost.iter().map(|(key, owner)| format!("{key} (below {owner})")).collect();
     let message = format!(
@@ -90,6 +91,11 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>) -> Option<Refusal> {
     let accept = Remedy::AcceptLoss { kind: kind.group_kind.clone() };
     let others = lost.keys().skip(1).cloned();
     let refusal = |remedy| Refusal::source("collateral", first.clone(), message, remedy).and(others);
+    let excluded = scope.exclude.iter().filter(|part| lost.keys().any(|key| part.covers(key)));
+    let parts: BTreeSet<Part> = excluded.cloned().collect();
+    if !parts.is_empty() {
+        return Some(refusal(Remedy::LeaveOutExclude { parts }).or(accept));
+    }
     Some(match way_to_move(kind, first) {
         Some(way) => refusal(format!("let them move too ({way})").into()).or(accept),
         None => refusal(accept),

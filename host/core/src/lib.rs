@@ -15,7 +15,8 @@
 //! | [`relations`] | what plugins said about objects |
 //! | [`soft`] | links that no owner reference expresses |
 //! | [`reach`] | how far plugins' relations reach |
-//! | [`graph`], [`select`], `named`, `mentions` | who owns whom, and which objects are in the set |
+//! | [`part`] | all objects of a kind, or one, as people name them |
+//! | [`graph`], [`select`], `named`, `mentions`, `exclude` | who owns whom, and which objects are in the set |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | checks before anything is changed |
 //! | [`usable`] | whether a move can work with the names of objects and kinds |
@@ -42,6 +43,7 @@ pub mod mapping;
 pub mod merge;
 pub mod names;
 pub mod object;
+pub mod part;
 pub mod pause;
 pub mod plan;
 pub mod preflight;
@@ -64,6 +66,7 @@ pub mod words;
 
 mod beyond;
 mod danger;
+mod exclude;
 mod fate;
 mod garbage;
 mod graph;

@@ -11,6 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::references::Form;
 use crate::usable::odd_name;
 use crate::{GroupKind, Key, Kind, Meta, Object, ObjectError};
 
@@ -186,7 +187,7 @@ impl Renaming<'_> {
             }
         }
         for (annotation, value) in &mut meta.annotations {
-            references::annotation(self, annotation, value);
+            self.annotation(annotation, value);
         }
     }
 
@@ -202,7 +203,7 @@ impl Renaming<'_> {
         if let Some(annotations) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
             for (annotation, value) in annotations {
                 if let Value::String(value) = value {
-                    references::annotation(self, annotation, value);
+                    self.annotation(annotation, value);
                 }
             }
         }
@@ -229,6 +230,14 @@ impl Renaming<'_> {
     fn rename_value(&self, value: Option<&mut Value>) {
         if let Some(Value::String(name)) = value {
             self.rename(name);
+        }
+    }
+
+    fn annotation(&self, annotation: &str, value: &mut String) {
+        match references::form(annotation) {
+            Some(Form::BeforeSlash) => self.rename_before_slash(value),
+            Some(Form::Text) => self.rename_in_text(value),
+            None => {}
         }
     }
 

@@ -10,6 +10,8 @@
 //!
 //! Whatever a named Cluster doesn't own is kept as long as other Clusters stay in its namespace, if it can be: nobody can tell from
 //! here that none of them will ever use it.
+//!
+//! Objects that the user excludes stay as well, whether Clusters are named or not: what they use is shared with them in the same way.
 
 mod refused;
 
@@ -27,7 +29,7 @@ use crate::selection::{Chosen, Named, Selection};
 use crate::soft::{TEMPLATE, cluster_name_of, is_cluster, is_cluster_class};
 use crate::{Key, Object};
 
-/// Removes from a selection what the named Clusters don't need.
+/// Removes from a selection what the named Clusters don't need; if none is named, finds what excluded objects use of it.
 pub(crate) fn restrict(
     inventory: &Inventory,
     graph: &Graph,
@@ -36,7 +38,7 @@ pub(crate) fn restrict(
     notes: &mut Vec<Note>,
 ) {
     if scope.clusters.is_empty() {
-        return;
+        return share_with_excluded(inventory, graph, scope, selection);
     }
     let of_name = |name: &ClusterName| inventory.by_key(&name.key());
     let (there, missing): (Vec<_>, Vec<_>) = scope.clusters.iter().partition(|name| of_name(name).is_some());
@@ -45,8 +47,9 @@ pub(crate) fn restrict(
     selection.chosen = vec![None; all.len()];
     let chosen = |object: &usize| matches!(all.get(*object), Some(Some(_)));
     let mentions = Mentions::of(inventory, (0..all.len()).filter(chosen));
-    let (others, claimed) = (BTreeMap::new(), BTreeMap::new());
-    let mut finder = Finder { inventory, graph, scope, named: &named, all: &all, mentions, others, claimed };
+    let (others, claimed, excluded) = (BTreeMap::new(), BTreeMap::new(), &selection.excluded.clone());
+    let mut finder =
+        Finder { inventory, graph, scope, named: &named, excluded, all: &all, mentions, others, claimed };
     finder.others = finder.belonging_to_others();
     finder.claimed = finder.belonging_to_named();
     let own = finder.below_named(selection);
@@ -60,18 +63,44 @@ pub(crate) fn restrict(
     let stays = |object: &usize| finder.is_chosen(*object) && !selection.has(*object);
     let stays =
         (0..all.len()).filter(stays).map(|object| (object, finder.others.get(&object).copied())).collect();
-    let shared =
-        shared.into_iter().map(|(object, user)| (object, user.cluster.unwrap_or(user.object))).collect();
-    let not_named = Named { stays, shared };
+    let not_named = Named { stays, shared: by_user(shared) };
     notes.extend(finder.notes(&not_named));
     selection.named = not_named;
+}
+
+/// Excluded objects stay as Clusters that are not named do, and what they use, or may use, is shared with them.
+fn share_with_excluded(inventory: &Inventory, graph: &Graph, scope: &Scope, selection: &mut Selection) {
+    if selection.excluded.is_empty() {
+        return;
+    }
+    let (all, excluded) = (selection.chosen.clone(), &selection.excluded.clone());
+    let moves = |object: &usize| matches!(all.get(*object), Some(Some(_)));
+    let mentions = Mentions::of(inventory, (0..all.len()).filter(moves));
+    let cluster = |object: &usize| inventory.get(*object).is_some_and(|one| is_cluster(&one.kind.group_kind));
+    let named: BTreeSet<usize> = selection.iter().filter(cluster).collect();
+    let (others, claimed) = (BTreeMap::new(), BTreeMap::new());
+    let mut finder =
+        Finder { inventory, graph, scope, named: &named, excluded, all: &all, mentions, others, claimed };
+    finder.others = finder.belonging_to_others();
+    finder.claimed = finder.belonging_to_named();
+    let own = finder.below_named(&mut Selection { chosen: vec![None; all.len()], ..Selection::default() });
+    let shared = finder.shared(selection, &own);
+    selection.refusals.extend(finder.unsharable(selection, &shared));
+    selection.refusals.extend(finder.pools_on_both_sides(&shared));
+    selection.named.shared = by_user(shared);
+}
+
+fn by_user(shared: BTreeMap<usize, User>) -> BTreeMap<usize, usize> {
+    shared.into_iter().map(|(object, user)| (object, user.cluster.unwrap_or(user.object))).collect()
 }
 
 struct Finder<'a> {
     inventory: &'a Inventory,
     graph: &'a Graph,
     scope: &'a Scope,
+    /// If none is named: all that move.
     named: &'a BTreeSet<usize>,
+    excluded: &'a BTreeSet<usize>,
     /// What would move if no Cluster were named.
     all: &'a [Option<Chosen>],
     mentions: Mentions,
@@ -184,8 +213,9 @@ impl Finder<'_> {
         for (index, object) in self.inventory.objects().iter().enumerate() {
             let cluster =
                 if is_cluster(&object.kind.group_kind) { Some(index) } else { self.claims(index, object) };
-            let cluster =
-                cluster.filter(|cluster| self.inventory.counts(index) && !self.named.contains(cluster));
+            let cluster = cluster.filter(|cluster| {
+                self.inventory.counts(index) && !self.named.contains(cluster) && self.is_asked(*cluster)
+            });
             queue.extend(cluster.map(|cluster| (index, cluster)));
         }
         while let Some((object, cluster)) = queue.pop_front() {
@@ -198,6 +228,11 @@ impl Finder<'_> {
             }
         }
         others
+    }
+
+    /// Whether it matters what this object uses if it stays: anything if Clusters are named, otherwise only what is excluded.
+    fn is_asked(&self, object: usize) -> bool {
+        !self.scope.clusters.is_empty() || self.excluded.contains(&object)
     }
 
     /// The Cluster that an object says it belongs to.
@@ -294,7 +329,9 @@ impl Finder<'_> {
     /// Objects that something staying uses or may use, and what that is; with everything tied to them that isn't a named Cluster's
     /// own.
     fn shared(&self, selection: &Selection, own: &BTreeSet<usize>) -> BTreeMap<usize, User> {
-        let stays = |object: &usize| self.inventory.counts(*object) && !selection.has(*object);
+        let stays = |object: &usize| {
+            self.inventory.counts(*object) && !selection.has(*object) && self.is_asked(*object)
+        };
         let needs = selection.needs.iter().filter(|(object, _)| stays(object));
         let needed: BTreeMap<usize, usize> =
             needs.flat_map(|(&by, needs)| needs.iter().map(move |&(_, what)| (what, by))).collect();

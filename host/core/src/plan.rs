@@ -158,6 +158,8 @@ pub struct Stay {
 pub enum StayReason {
     /// It lives in a namespace that is not moved.
     OtherNamespace,
+    /// The user excludes it.
+    Excluded,
     /// Other Clusters were named, and nothing of theirs refers to it.
     NotNamed,
     /// It belongs to a Cluster that was not named.
@@ -239,6 +241,7 @@ impl fmt::Display for StayReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherNamespace => f.write_str("in a namespace that is not moved"),
+            Self::Excluded => f.write_str("excluded by the user"),
             Self::NotNamed => f.write_str("not named, and no named Cluster refers to it"),
             Self::OfOtherCluster { cluster } => write!(f, "belongs to {cluster}, which is not named"),
             Self::NotLinked => f.write_str("not linked with any Cluster"),

@@ -191,16 +191,21 @@ impl Record {
             Namespaces::All => None,
             Namespaces::One(one) => Some(one),
         };
+        let parts = || scope.exclude.iter();
+        let objects = || parts().filter_map(|part| part.object.as_ref());
+        let mut in_parts = objects().flat_map(|name| name.namespace.iter().chain([&name.name]));
         let mut clusters = scope.clusters.iter().flat_map(|cluster| [&cluster.namespace, &cluster.name]);
         let names = || namespaces.iter().chain(touched).chain(asked_for);
         let pins = || plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
         let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
-        let checks: [(bool, &'static str); 11] = [
+        let checks: [(bool, &'static str); 13] = [
             (is_move_id(&self.move_id), "moveId"),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
             (namespaces.len().max(touched.len()) <= MOST_NAMESPACES, "number of namespaces"),
             (names().all(|name| odd_name(name).is_none()), "names of namespaces"),
             (clusters.all(|name| odd_name(name).is_none()), "names of Clusters"),
+            (parts().all(|part| odd_kind(&part.kind).is_none()), "kinds of parts"),
+            (in_parts.all(|name| odd_name(name).is_none()), "names of parts"),
             (accepted.into_iter().chain([kinds]).all(|kinds| kinds.len() <= MOST_KINDS), "number of kinds"),
             (kinds.len().saturating_mul(touched.len()) <= MOST_LISTS, "number of kinds and namespaces"),
             (kinds.iter().all(|kind| odd_kind(kind).is_none()), "kinds"),
@@ -280,7 +285,7 @@ mod tests {
     /// Anyone with permission to write ConfigMaps can write a record.
     #[test]
     fn a_record_that_no_move_wrote_is_not_believed() {
-        let good = json!({"moveId": "m", "phase": "Copied", "scope": {"namespaces": {"one": "a"}}, "source": "u",
+        let good = json!({"moveId": "m", "phase": "Copied", "scope": {"namespaces": {"one": "a"}, "exclude": []}, "source": "u",
             "target": null, "started": "t", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
             "releaseChunks": 500});
         assert!(Record::parse(&good.to_string()).is_ok());
@@ -302,6 +307,12 @@ mod tests {
             ("/scope/namespaces", json!({"one": "../a"})),
             ("/scope/namespaces", json!({"one": ""})),
             ("/scope", json!({"namespaces": "all", "acceptLoss": kinds})),
+            ("/scope/exclude", json!([{"kind": {"group": "g", "kind": "../K"}}])),
+            ("/scope/exclude", json!([{"kind": {"group": "g", "kind": "K"}, "object": {"name": "../a"}}])),
+            (
+                "/scope/exclude",
+                json!([{"kind": {"group": "g", "kind": "K"}, "object": {"namespace": "", "name": "a"}}]),
+            ),
             ("/source", json!("")),
             ("/source", json!("u\nerror: x")),
             ("/target", json!(long)),

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::part::Part;
 use crate::{GroupKind, Key};
 
 /// One remedy. Where there are several, any one is enough.
@@ -81,6 +82,18 @@ pub enum Remedy {
         /// The kind.
         kind: GroupKind,
     },
+    /// Exclude these too, which depend on what is excluded.
+    ExcludeToo {
+        /// Which.
+        objects: BTreeSet<Key>,
+    },
+    /// Exclude no such thing.
+    LeaveOutExclude {
+        /// What is excluded.
+        parts: BTreeSet<Part>,
+    },
+    /// To leave a Cluster, name all others.
+    NameOtherClusters,
     /// Move it, and leave it paused.
     MovePaused,
     /// Move it although it is not provisioned.

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::format::Format;
 use crate::mapping::NamespaceMap;
 use crate::names::GROUP_CLUSTER;
+use crate::part::Part;
 use crate::refusal::some_of;
 use crate::{GroupKind, Key};
 
-/// How many Clusters are named in a line.
+/// How many Clusters, or parts, are named in a line.
 const SHOWN: usize = 5;
 
 /// Which namespaces move.
@@ -67,6 +68,9 @@ pub struct Scope {
     /// `--cluster`: in these namespaces, only these Clusters and what they need; if empty, everything.
     #[serde(default)]
     pub clusters: BTreeSet<ClusterName>,
+    /// `--exclude`: objects that stay.
+    #[serde(default)]
+    pub exclude: BTreeSet<Part>,
     /// `--drop-owner`: references to owners of these kinds may be dropped if the owner does not move.
     #[serde(default)]
     pub drop_owners: BTreeSet<GroupKind>,
@@ -103,6 +107,7 @@ impl Scope {
             format: Format,
             namespaces,
             clusters: BTreeSet::new(),
+            exclude: BTreeSet::new(),
             drop_owners: BTreeSet::new(),
             accept_loss: BTreeSet::new(),
             without_plugin_for: BTreeSet::new(),
@@ -139,18 +144,19 @@ impl Scope {
     }
 }
 
-/// What moves, in words: `namespace ns`.
+/// What moves, in words: `namespace ns without Secret/ns/a`.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.named(), &self.namespaces) {
-            (Some(named), _) => f.write_str(&named),
-            (None, Namespaces::All) => f.write_str("all namespaces"),
-            (None, Namespaces::One(one)) => write!(f, "namespace {one}"),
-        }?;
-        match self.namespace_map.is_empty() {
-            true => Ok(()),
-            false => write!(f, " ({} in the target)", self.namespace_map),
+            (Some(named), _) => f.write_str(&named)?,
+            (None, Namespaces::All) => f.write_str("all namespaces")?,
+            (None, Namespaces::One(one)) => write!(f, "namespace {one}")?,
         }
+        if !self.namespace_map.is_empty() {
+            write!(f, " ({} in the target)", self.namespace_map)?;
+        }
+        let excluded: Vec<&Part> = self.exclude.iter().collect();
+        if excluded.is_empty() { Ok(()) } else { write!(f, " without {}", some_of(&excluded, SHOWN)) }
     }
 }
 
@@ -178,13 +184,20 @@ mod tests {
         let pairs = [("ns", "prod"), ("x", "y")].map(|(from, to)| (from.to_owned(), to.to_owned()));
         scope.namespace_map = NamespaceMap::new(pairs).unwrap();
         assert_eq!(scope.to_string(), "Clusters ns/a and ns/b (ns as prod, x as y in the target)");
+        scope.exclude.insert(Part::all(GroupKind::new("g", "K")));
+        assert_eq!(
+            scope.to_string(),
+            "Clusters ns/a and ns/b (ns as prod, x as y in the target) without K.g"
+        );
     }
 
     /// An older version that knows no Clusters must not take it for a move of everything.
     #[test]
-    fn an_older_scope_names_no_clusters_and_an_unknown_field_is_refused() {
+    fn an_older_scope_names_no_parts_and_an_unknown_field_is_refused() {
         let mut scope = serde_json::to_value(Scope::new(Namespaces::All)).unwrap();
-        scope.as_object_mut().unwrap().remove("clusters").unwrap();
+        for newer in ["clusters", "exclude"] {
+            scope.as_object_mut().unwrap().remove(newer).unwrap();
+        }
         assert_eq!(serde_json::from_value::<Scope>(scope.clone()).unwrap(), Scope::new(Namespaces::All));
         scope["machines"] = serde_json::json!([]);
         assert!(serde_json::from_value::<Scope>(scope).is_err());
@@ -195,6 +208,7 @@ mod tests {
         let mut scope = Scope::new(Namespaces::One("a".into()));
         scope.drop_owners.insert(GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("a", "c"));
+        scope.exclude.insert(Part::one(&crate::testing::key("Secret a/b")));
         let text = serde_json::to_string(&scope).unwrap();
         assert_eq!(serde_json::from_str::<Scope>(&text).unwrap(), scope);
     }

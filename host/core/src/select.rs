@@ -11,11 +11,12 @@
 //! If Clusters are named, only what they need of that stays in the set (`named.rs`), before anything is brought along.
 //!
 //! An object that a plugin leaves is never entered, so its dependents stay too unless they also belong to something else in the
-//! set.
+//! set. Neither is one that the user excludes, but then nothing in the set may depend on it (`exclude.rs`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::beyond;
+use crate::exclude;
 use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
 use crate::named;
@@ -49,8 +50,29 @@ pub(crate) fn select(
     relations: &Relations,
     notes: &mut Vec<Note>,
 ) -> Selection {
-    let rules = Rules { inventory, graph, scope, relations };
+    let all = |excluded, notes: &mut Vec<Note>| pass(inventory, graph, scope, relations, excluded, notes);
+    let excluded = exclude::excluded(inventory, scope);
+    if scope.exclude.is_empty() {
+        return all(excluded, notes);
+    }
+    let mut selection = all(excluded, notes);
+    let without = all(BTreeSet::new(), &mut Vec::new());
+    selection.refusals.extend(exclude::refusals(inventory, graph, scope, &without, &selection));
+    selection
+}
+
+/// One selection, without these objects.
+fn pass(
+    inventory: &Inventory,
+    graph: &Graph,
+    scope: &Scope,
+    relations: &Relations,
+    excluded: BTreeSet<usize>,
+    notes: &mut Vec<Note>,
+) -> Selection {
+    let rules = Rules { inventory, graph, scope, relations, excluded: &excluded };
     let mut selection = Selection {
+        excluded: excluded.clone(),
         chosen: vec![None; inventory.objects().len()],
         needs: needs(inventory, scope, relations, notes),
         ..Selection::default()
@@ -94,6 +116,7 @@ struct Rules<'a> {
     graph: &'a Graph,
     scope: &'a Scope,
     relations: &'a Relations,
+    excluded: &'a BTreeSet<usize>,
 }
 
 impl Rules<'_> {
@@ -105,10 +128,10 @@ impl Rules<'_> {
         !object.kind.namespaced || self.scope.includes(object.meta.namespace.as_deref())
     }
 
-    /// An object that a plugin leaves is never entered. Neither is a Cluster outside the scope, such as one below a shared class,
-    /// nor an object that only a plugin may bring (`beyond.rs`).
+    /// An object that a plugin leaves, or the user excludes, is never entered. Neither is a Cluster outside the scope, such as one
+    /// below a shared class, nor an object that only a plugin may bring (`beyond.rs`).
     fn may_enter(&self, index: usize, object: &Object) -> bool {
-        let left = self.relations.left(&object.meta.uid).is_some();
+        let left = self.relations.left(&object.meta.uid).is_some() || self.excluded.contains(&index);
         let asked_for = self.in_scope(object) || !is_cluster(&object.kind.group_kind);
         !left && asked_for && self.inventory.counts(index)
     }

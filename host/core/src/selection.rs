@@ -44,6 +44,8 @@ pub(crate) struct Named {
 pub(crate) struct Selection {
     /// Per object of the inventory.
     pub(crate) chosen: Vec<Option<Chosen>>,
+    /// Objects that the user excludes.
+    pub(crate) excluded: BTreeSet<usize>,
     /// Objects that stay only because a plugin leaves the object they belong to, and that object.
     pub(crate) below_left: BTreeMap<usize, usize>,
     /// Objects that plugins bring along from outside the namespaces that move.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::inventory::Inventory;
 use crate::names;
+use crate::part::Part;
 use crate::plan::{Fate, Plan, plan};
 use crate::reach::{Reach, is_looked_for};
 use crate::refusal::Refusal;
@@ -167,6 +168,12 @@ impl Case {
         self
     }
 
+    /// `--exclude`: kinds, or objects.
+    pub(crate) fn exclude(mut self, texts: &[&str]) -> Self {
+        self.scope.exclude.extend(texts.iter().map(|text| part(text)));
+        self
+    }
+
     /// `--accept-shared`.
     pub(crate) fn accept_shared(mut self, name: &str) -> Self {
         self.scope.accept_shared.insert(kind(name).group_kind.clone());
@@ -237,6 +244,11 @@ impl Case {
 
 fn uid(text: &str) -> Uid {
     Uid(text.trim().replace(' ', ":"))
+}
+
+/// `Kind`, `Kind ns/name` or `Kind name`.
+fn part(text: &str) -> Part {
+    if text.contains(' ') { Part::one(&key(text)) } else { Part::all(kind(text).group_kind.clone()) }
 }
 
 fn said() -> Said {

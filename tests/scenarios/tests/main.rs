@@ -18,6 +18,7 @@ mod kill;
 mod many;
 #[cfg(test)]
 mod mapped;
+mod parts;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]

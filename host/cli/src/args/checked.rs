@@ -12,6 +12,7 @@ use super::flags::{
     Accept, Cli, Connection, Dry, Move, MoveOrAsk, Planned, PluginVerb, Resume, Rollback, Shell, Taking,
     Verb, Waits, Which, With,
 };
+use super::parts::parts;
 use super::usage::{Result, usage};
 use super::values::{duration, kinds, namespace_map};
 use super::workload::Within;
@@ -140,6 +141,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         all_namespaces,
         cluster,
         map_namespace,
+        exclude,
         allow_empty,
         accept,
         waits,
@@ -195,6 +197,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         format: Default::default(),
         namespaces: Namespaces::All,
         clusters: Default::default(),
+        exclude: parts("--exclude", &exclude)?,
         drop_owners: kinds("--drop-owner", &drop_owner)?,
         accept_loss: kinds("--accept-loss", &accept_loss)?,
         without_plugin_for: kinds("--without-plugin-for", &without_plugin_for)?,

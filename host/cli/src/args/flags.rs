@@ -141,6 +141,9 @@ pub(crate) struct Move {
     /// References to it are renamed in the fields that are known to have some. Other mentions of the old name are refused.
     #[arg(long, value_name = "OLD=NEW", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) map_namespace: Vec<String>,
+    /// Leave all objects of this kind, or this one, where they are, if nothing that moves depends on them; can be repeated
+    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
+    pub(crate) exclude: Vec<String>,
     /// Exit 0 if there is nothing to move
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,

@@ -9,6 +9,7 @@ mod clusters;
 mod command;
 mod examples;
 mod flags;
+mod parts;
 #[cfg(test)]
 mod tests;
 mod usage;

@@ -141,6 +141,51 @@ fn clusters_are_named_within_what_moves() {
 }
 
 #[test]
+fn parts_are_kinds_or_objects() {
+    let excluded = choices(
+        "pivot-host move --to-kubeconfig b --exclude Secret,Pool.g.io/ns/p --exclude Identity.g.io/i",
+    );
+    let excluded: Vec<_> = excluded.options(None).scope.exclude.iter().map(ToString::to_string).collect();
+    assert_eq!(excluded, ["Secret", "Identity.g.io/i", "Pool.g.io/ns/p"]);
+    for (typed, expected) in [
+        (
+            "secret/ns/a",
+            expect![[
+                r#"--exclude "secret/ns/a" is not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
+            ]],
+        ),
+        (
+            "Secret/ns/",
+            expect![[
+                r#"--exclude "Secret/ns/": "" can't be a name; write KIND.group or KIND.group/NAMESPACE/NAME"#
+            ]],
+        ),
+        (
+            "Secret//a",
+            expect![[
+                r#"--exclude "Secret//a": "" can't be a name; write KIND.group or KIND.group/NAMESPACE/NAME"#
+            ]],
+        ),
+        (
+            "Secret/ns/a/b",
+            expect![[r#"--exclude "Secret/ns/a/b": write KIND.group or KIND.group/NAMESPACE/NAME"#]],
+        ),
+        (
+            "Secret.g..io",
+            expect![[
+                r#"--exclude "Secret.g..io": "g..io" can't be an API group; write KIND.group or KIND.group/NAMESPACE/NAME"#
+            ]],
+        ),
+        (
+            "*",
+            expect![[r#"--exclude "*": "*" can't be a kind; write KIND.group or KIND.group/NAMESPACE/NAME"#]],
+        ),
+    ] {
+        refused(&format!("pivot-host move --to-kubeconfig b --exclude {typed}"), &expected);
+    }
+}
+
+#[test]
 fn a_target_context_alone_is_one_of_the_sources_file() {
     let choices = choices("pivot-host move --kubeconfig both --to-kubeconfig-context y");
     let TargetEnd::Kube(target) = &choices.ends.target else { panic!("{:?}", choices.ends) };

@@ -1,14 +1,21 @@
 //! The text of remedies, with the flags, commands and settings that they need.
 
-use pivot_core::GroupKind;
+use std::collections::BTreeSet;
+
 use pivot_core::names::PAUSED;
+use pivot_core::part::Part;
 use pivot_core::reach::EVERYWHERE;
+use pivot_core::refusal::some_of;
 use pivot_core::remedy::{Installation, Remedy};
 use pivot_core::scope::ClusterName;
 use pivot_core::shell::{kubectl, quoted};
+use pivot_core::{GroupKind, Key};
 use pivot_engine::Danger;
 
 use super::events::accepted;
+
+/// How many objects are excluded one by one.
+const EXCLUDED: usize = 3;
 
 /// All remedies in one sentence. They are separated by semicolons if one other than the last contains commas.
 pub(super) fn sentence(remedies: &[Remedy]) -> String {
@@ -85,6 +92,14 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::AcceptOldNamespace { kind } => {
             format!("let it keep the old name there: {}", flags(Danger::OldNamespaces, [kind]).concat())
         }
+        Remedy::ExcludeToo { objects } => format!("exclude that too: {}", excluded(objects)),
+        Remedy::LeaveOutExclude { parts } => {
+            let flags: Vec<String> = parts.iter().map(exclude).collect();
+            format!("leave out {}", some_of(&flags, EXCLUDED))
+        }
+        Remedy::NameOtherClusters => {
+            "to leave a Cluster where it is, name those that move: --cluster NAMESPACE/NAME".to_owned()
+        }
         Remedy::MovePaused => format!("move it paused: {}", flag(Danger::AlreadyPaused)),
         Remedy::MoveUnprovisioned => format!("move it as it is: {}", flag(Danger::NotProvisioned)),
         Remedy::SourceIsOff => {
@@ -143,6 +158,18 @@ fn flags<'a>(danger: Danger, kinds: impl IntoIterator<Item = &'a GroupKind>) -> 
     kinds.into_iter().map(|kind| format!("{flag} {}", quoted(&kind.to_string()))).collect()
 }
 
+/// The flags that exclude objects: each, or all of their kinds if there are many.
+fn excluded(objects: &BTreeSet<Key>) -> String {
+    let kinds = || objects.iter().map(|key| Part::all(key.group_kind.clone())).collect();
+    let parts: BTreeSet<Part> =
+        if objects.len() > EXCLUDED { kinds() } else { objects.iter().map(Part::one).collect() };
+    parts.iter().map(exclude).collect::<Vec<_>>().join(" ")
+}
+
+fn exclude(part: &Part) -> String {
+    format!("--exclude {}", quoted(&part.to_string()))
+}
+
 fn switch_off(plugin: &str) -> String {
     format!("enabled = false below [plugins.{plugin}] in plugins.toml")
 }
@@ -163,8 +190,6 @@ fn clusterctl(provider: &Installation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::Key;
-
     use super::*;
     use crate::next::tests::typed;
 
@@ -226,6 +251,17 @@ mod tests {
              off (enabled = false below [plugins.p] in plugins.toml), then run this command again",
         );
         assert!(text(&reach(None)).contains("namespace = \"*\""));
+        let many: BTreeSet<Key> =
+            ["a", "b", "c", "d"].map(|name| Key::new(kind("A"), Some("ns"), name)).into();
+        let few = many.iter().take(2).cloned().collect();
+        check(
+            &[
+                Remedy::ExcludeToo { objects: few },
+                Remedy::LeaveOutExclude { parts: [Part::all(kind("B"))].into() },
+            ],
+            "exclude that too: --exclude A.g.io/ns/a --exclude A.g.io/ns/b, or leave out --exclude B.g.io",
+        );
+        check(&[Remedy::ExcludeToo { objects: many }], "exclude that too: --exclude A.g.io");
         check(
             &["make them equal".into(), Remedy::UseExisting],
             "make them equal, or use the target's as it is with --use-existing",
@@ -241,7 +277,8 @@ mod tests {
         let kind = || GroupKind::new("g.io", "A");
         let plugin = || "hosts".to_owned();
         let object = Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
-        let cluster = object.clone();
+        let (cluster, objects) = (object.clone(), [object.clone()].into());
+        let parts = [Part::all(kind()), Part::one(&object)].into();
         let provider =
             Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
         vec![
@@ -280,6 +317,9 @@ mod tests {
             Remedy::NameCluster { cluster },
             Remedy::AcceptShared { kind: kind() },
             Remedy::AcceptOldNamespace { kind: kind() },
+            Remedy::ExcludeToo { objects },
+            Remedy::LeaveOutExclude { parts },
+            Remedy::NameOtherClusters,
         ]
     }
 
@@ -321,6 +361,9 @@ mod tests {
             Remedy::NameCluster { .. } => 32,
             Remedy::AcceptShared { .. } => 33,
             Remedy::AcceptOldNamespace { .. } => 34,
+            Remedy::ExcludeToo { .. } => 35,
+            Remedy::LeaveOutExclude { .. } => 36,
+            Remedy::NameOtherClusters => 37,
         }
     }
 

@@ -6,7 +6,6 @@
 
 use serde_json::Value;
 
-use super::Renaming;
 use crate::GroupKind;
 use crate::names::LAST_APPLIED;
 
@@ -227,19 +226,27 @@ pub(super) fn each_elsewhere(kind: &GroupKind, body: &mut Value, with: &mut dyn 
     paths(OF_OTHER_CLUSTERS, kind).for_each(|path| at(body, path, with));
 }
 
-/// Renames what an annotation says.
-pub(super) fn annotation(renaming: &Renaming<'_>, annotation: &str, value: &mut String) {
-    if NAMESPACED_NAMES.contains(&annotation) {
-        renaming.rename_before_slash(value);
-    } else if TEXTS.contains(&annotation) {
-        renaming.rename_in_text(value);
+/// How an annotation names a namespace.
+pub(super) enum Form {
+    /// `namespace/name`.
+    BeforeSlash,
+    /// In JSON, below fields called `namespace`.
+    Text,
+}
+
+/// How an annotation names a namespace, if it is known to name one.
+pub(super) fn form(annotation: &str) -> Option<Form> {
+    match annotation {
+        slash if NAMESPACED_NAMES.contains(&slash) => Some(Form::BeforeSlash),
+        text if TEXTS.contains(&text) => Some(Form::Text),
+        _ => None,
     }
 }
 
 /// Whether it is known what an annotation says of namespaces.
 pub(super) fn is_known(annotation: &str) -> bool {
     // With what it remembers, `kubectl apply` compares only which fields were there: the old name does no harm.
-    annotation == LAST_APPLIED || NAMESPACED_NAMES.contains(&annotation) || TEXTS.contains(&annotation)
+    annotation == LAST_APPLIED || form(annotation).is_some()
 }
 
 /// What a kind's controllers name after the namespace.

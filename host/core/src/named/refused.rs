@@ -72,9 +72,16 @@ impl Finder<'_> {
         })
     }
 
-    /// If a Cluster uses it, both can move.
+    /// If a Cluster uses it, both can move; if something that is excluded does, both can stay, too.
     fn or_together(&self, user: &User, refusal: &mut Refusal) {
-        if let Some(cluster) = user.cluster.and_then(|cluster| self.key(cluster)) {
+        if self.excluded.contains(&user.object)
+            && let Some(key) = self.key(user.object)
+        {
+            let parts = self.scope.exclude.iter().filter(|part| part.covers(key)).cloned().collect();
+            let objects = refusal.object.iter().chain(&refusal.others).cloned().collect();
+            let both = [Remedy::ExcludeToo { objects }, Remedy::LeaveOutExclude { parts }];
+            refusal.remedies.splice(..0, both);
+        } else if let Some(cluster) = user.cluster.and_then(|cluster| self.key(cluster)) {
             refusal.remedies.insert(0, Remedy::NameCluster { cluster: cluster.clone() });
         }
     }

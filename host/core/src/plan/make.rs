@@ -345,6 +345,9 @@ impl Maker<'_> {
 
     fn stay_reason(&self, index: usize) -> StayReason {
         let Some(object) = self.inventory.get(index) else { return StayReason::NotBelow };
+        if self.selection.excluded.contains(&index) {
+            return StayReason::Excluded;
+        }
         if let Some(said) = self.relations.left(&object.meta.uid) {
             return StayReason::Left { plugin: said.plugin.clone(), reason: said.reason.clone() };
         }

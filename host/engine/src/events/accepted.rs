@@ -14,6 +14,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         format: _,
         namespaces: _,
         clusters: _,
+        exclude: _,
         drop_owners,
         accept_loss,
         without_plugin_for,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pivot_core::hooks::Point;
-use pivot_core::plan::{Fate as PlanFate, Note, Step};
+use pivot_core::plan::{Fate as PlanFate, Note, StayReason, Step};
 use pivot_core::reach::{Reach, Wishes};
 use pivot_core::record::{Finished, Phase};
 use pivot_core::release::{Fate, ReleaseList};
@@ -490,6 +490,8 @@ pub(crate) async fn first_snapshot(
                 }
             }
         });
+        let excluded = plan.stays.iter().any(|stay| stay.reason == StayReason::Excluded);
+        let why = if excluded { format!("{why}, apart from what is excluded") } else { why };
         return Err(Failure::Empty(why));
     }
     let first_reads = FirstReads { providers: source_objects.providers, namespaces };

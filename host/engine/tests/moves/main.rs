@@ -39,6 +39,8 @@ mod mapped;
 #[cfg(test)]
 mod namespaces;
 #[cfg(test)]
+mod parts;
+#[cfg(test)]
 mod plugins;
 #[cfg(test)]
 mod reaching;

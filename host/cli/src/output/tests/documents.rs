@@ -1,6 +1,7 @@
 //! Documents and events, each with all fields, match the schemas in `docs/schemas`.
 
 use pivot_core::hooks::{Finding, Hook};
+use pivot_core::part::Part;
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_engine::{Failure, Report, RolledBack, Status, Stop};
@@ -41,6 +42,7 @@ fn many_reasons() -> Plan {
     let stays = [
         StayReason::OtherNamespace,
         StayReason::NotBelow,
+        StayReason::Excluded,
         StayReason::NotNamed,
         StayReason::OfOtherCluster { cluster: some() },
         StayReason::OwnerStays { owner: some() },
@@ -62,6 +64,7 @@ fn a_plan_matches_its_schema() {
         let mut scope = Scope::new(scope);
         scope.drop_owners.insert(GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("ns", "edge"));
+        scope.exclude.extend([Part::all(GroupKind::new("g", "K")), Part::one(&capi("Machine", "m"))]);
         check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, (&moves, &next)));
     }
 }

@@ -1,0 +1,125 @@
+//! Objects that the user excludes: they stay, unless something that moves depends on them.
+//!
+//! An excluded object is never entered, as one that a plugin leaves. What would have moved with it or because of it is known from a
+//! selection without the exclusion: what it owns, or what a link, a class, a need or a reference in a body ties to it, would come
+//! apart. That is refused, with the names of what depends on it. What was needed only for an excluded object stays with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::graph::Graph;
+use crate::inventory::Inventory;
+use crate::mentions::Mentions;
+use crate::part::{Part, covered};
+use crate::refusal::{Refusal, some_of};
+use crate::remedy::Remedy;
+use crate::scope::Scope;
+use crate::selection::Selection;
+use crate::soft::is_cluster;
+use crate::{GroupKind, Key, Side};
+
+/// How many objects are named in a line.
+const SHOWN: usize = 3;
+
+/// The objects that the user excludes.
+pub(crate) fn excluded(inventory: &Inventory, scope: &Scope) -> BTreeSet<usize> {
+    let keys = inventory.keys().iter().enumerate();
+    keys.filter(|(_, key)| covered(&scope.exclude, key)).map(|(object, _)| object).collect()
+}
+
+/// Why objects can't be excluded. `all` is what would move if nothing were.
+pub(crate) fn refusals(
+    inventory: &Inventory,
+    graph: &Graph,
+    scope: &Scope,
+    all: &Selection,
+    selection: &Selection,
+) -> Vec<Refusal> {
+    // If there is nothing to move at all, that is what is wrong.
+    if all.iter().next().is_none() {
+        return Vec::new();
+    }
+    let mut refusals = missing(inventory, scope);
+    let left: BTreeSet<usize> =
+        selection.excluded.iter().copied().filter(|object| all.has(*object)).collect();
+    let mut found: BTreeMap<&GroupKind, (BTreeSet<&Key>, BTreeSet<&Key>)> = BTreeMap::new();
+    for (object, by) in dependents(inventory, graph, all, selection, &left) {
+        if let Some((object, by)) = inventory.keys().get(object).zip(inventory.keys().get(by)) {
+            let (objects, dependents) = found.entry(&object.group_kind).or_default();
+            objects.insert(object);
+            dependents.insert(by);
+        }
+    }
+    refusals.extend(found.into_values().filter_map(|(objects, by)| needed(scope, &objects, &by)));
+    refusals
+}
+
+/// What is excluded and exists nowhere: mostly a name is mistyped, and what it should name would move.
+fn missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
+    let keys = inventory.keys();
+    let missing = scope.exclude.iter().filter(|part| !keys.iter().any(|key| part.covers(key)));
+    let refusal = |part: &Part| Refusal {
+        code: "excluded-missing",
+        side: Side::Source,
+        object: None,
+        others: Vec::new(),
+        message: format!("{part} is to be excluded, but no object that was read matches it"),
+        remedies: vec![
+            "check its kind, group, namespace and name".into(),
+            Remedy::LeaveOutExclude { parts: [part.clone()].into() },
+        ],
+    };
+    missing.map(refusal).collect()
+}
+
+/// What depends on objects that are left out, in pairs.
+fn dependents(
+    inventory: &Inventory,
+    graph: &Graph,
+    all: &Selection,
+    selection: &Selection,
+    left: &BTreeSet<usize>,
+) -> BTreeSet<(usize, usize)> {
+    let mut found = BTreeSet::new();
+    if left.is_empty() {
+        return found;
+    }
+    for &object in left {
+        // Without the exclusion these would move, and most of them only because of their owner.
+        let tied = graph.dependents(object).map(|(by, _)| by);
+        let tied = tied.filter(|by| all.has(*by) && !selection.excluded.contains(by));
+        found.extend(tied.map(|by| (object, by)));
+    }
+    for by in selection.iter() {
+        let needs = selection.needs.get(&by).into_iter().flatten();
+        found.extend(needs.filter(|(_, what)| left.contains(what)).map(|(_, what)| (*what, by)));
+    }
+    let mentions = Mentions::of(inventory, left.iter().copied());
+    for &object in left {
+        let naming = mentions.naming(object).filter(|by| selection.has(*by));
+        found.extend(naming.map(|by| (object, by)));
+    }
+    found
+}
+
+/// Excluded objects of one kind that others depend on.
+fn needed(scope: &Scope, objects: &BTreeSet<&Key>, by: &BTreeSet<&Key>) -> Option<Refusal> {
+    let first = objects.iter().next()?;
+    let parts = scope.exclude.iter().filter(|part| objects.iter().any(|key| part.covers(key)));
+    let parts = Remedy::LeaveOutExclude { parts: parts.cloned().collect() };
+    let (many, depend) = (objects.len() > 1, if by.len() > 1 { "depend" } else { "depends" });
+    let message = format!(
+        "{} {} excluded, but {} would move and {depend} on {}",
+        some_of(&Vec::from_iter(objects), SHOWN),
+        if many { "are" } else { "is" },
+        some_of(&Vec::from_iter(by), SHOWN),
+        if many { "them" } else { "it" },
+    );
+    let clusters = || objects.iter().chain(by).any(|key| is_cluster(&key.group_kind));
+    let also = if clusters() {
+        Remedy::NameOtherClusters
+    } else {
+        Remedy::ExcludeToo { objects: by.iter().copied().cloned().collect() }
+    };
+    let refusal = Refusal::source("excluded-but-needed", (*first).clone(), message, also);
+    Some(refusal.and(objects.iter().skip(1).copied().cloned()).or(parts))
+}

@@ -1,0 +1,73 @@
+//! Parts of a namespace that the user leaves where they are.
+
+use pivot_lab::Dump;
+use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
+use pivot_scenarios::state;
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, all, same};
+
+const NAMESPACE: &str = "shop";
+const POOL: &str = "IPPool.ipam.metal3.io/shop/spare";
+const TEMPLATE: &str = "Metal3DataTemplate.infrastructure.cluster.x-k8s.io/shop/spare";
+
+/// Templates, credentials and a pool that move by themselves, and belong to no Cluster.
+fn spare() -> [Value; 3] {
+    let metadata = json!({ "name": "spare", "namespace": NAMESPACE,
+        "labels": { "clusterctl.cluster.x-k8s.io/move": "" } });
+    let pool = json!({ "apiGroup": "ipam.metal3.io", "kind": "IPPool", "name": "spare" });
+    [
+        json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataTemplate", "metadata": metadata,
+            "spec": { "clusterName": "c", "networkData": { "networks": { "ipv4": [{ "id": "a", "fromPoolRef": pool }] } },
+                "metaData": { "strings": [{ "key": "registry", "value": "spare" }] } } }),
+        json!({ "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": metadata,
+            "spec": { "clusterName": "c", "namePrefix": "spare" } }),
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": { "value": "bm90IGEgc2VjcmV0" } }),
+    ]
+}
+
+fn of(dump: &Dump, test: impl Fn(&str, &str) -> bool) -> Dump {
+    dump.iter()
+        .filter(|(key, _)| test(&key.kind, &key.name))
+        .map(|(key, object)| (key.clone(), object.clone()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_excluded_stays_with_what_it_uses() {
+    let stage = Stage::start().await;
+    let (source, target) = (&stage.pair.source, &stage.pair.target);
+    let objects = shape::cluster(NAMESPACE, 1).into_iter().chain(spare());
+    source.apply_values(objects.collect()).await.unwrap();
+    let before = all(source, &[NAMESPACE]).await;
+
+    // Neither what others depend on, nor without what it uses, nor what is not there; and nothing changes.
+    for (excluded, expected) in [
+        (&["Machine.cluster.x-k8s.io"][..], "excluded-but-needed"),
+        (&[TEMPLATE], "pool-shared"),
+        (&[TEMPLATE, POOL, "Secret/shop/sparse"], "excluded-missing"),
+    ] {
+        let flags: Vec<&str> = excluded.iter().flat_map(|part| ["--exclude", *part]).collect();
+        let command = [&["move", "-n", NAMESPACE][..], &flags, &WITHOUT_PLUGIN].concat();
+        let refused = stage.host.run(&command).await.unwrap().ends_with(3).unwrap().document().unwrap();
+        let refusals = refused["refusals"].as_array().unwrap();
+        assert_eq!((refusals.len(), &refusals[0]["code"]), (1, &json!(expected)), "{refusals:?}");
+        same(before.clone(), all(source, &[NAMESPACE]).await);
+        assert!(all(target, &[NAMESPACE]).await.is_empty());
+    }
+
+    let flags = ["move", "-n", NAMESPACE, "--exclude", TEMPLATE, "--exclude", POOL];
+    let report = stage.host.run(&[&flags[..], &WITHOUT_PLUGIN].concat()).await.unwrap().done().unwrap();
+    assert_eq!(report["outcome"], "Moved");
+    stage.tidy(&[NAMESPACE]).await;
+    same(of(&before, |_, name| name == "spare"), all(source, &[NAMESPACE]).await);
+    let moved = of(&before, |kind, name| name != "spare" || kind == "Secret");
+    same(moved.clone(), all(target, &[NAMESPACE]).await);
+
+    // What stayed follows without the flag, and finds the Secret that it shares.
+    stage.host.run(&["move", "-n", NAMESPACE]).await.unwrap().done().unwrap();
+    stage.tidy(&[NAMESPACE]).await;
+    assert!(all(source, &[NAMESPACE]).await.is_empty());
+    same(before.clone(), all(target, &[NAMESPACE]).await);
+    state::restore_status(target, &before).await.unwrap();
+}
