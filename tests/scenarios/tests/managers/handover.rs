@@ -55,7 +55,7 @@ async fn controllers_that_report_no_pause_continue_where_they_stopped() {
 }
 
 /// Moves the namespace from one side to the other, and checks everything that was observed meanwhile.
-async fn go(world: &mut World, from: Side) {
+pub(crate) async fn go(world: &mut World, from: Side) {
     let before = world.until_quiet(from).await.unwrap();
     let nodes = world.nodes().await.unwrap();
     let (source, target) = (world.server(from), world.server(from.other()));

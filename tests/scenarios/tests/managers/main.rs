@@ -6,6 +6,8 @@
 //! servers and managers and should not share the machine with other tests.
 
 #[cfg(test)]
+mod class;
+#[cfg(test)]
 mod handover;
 #[cfg(test)]
 mod infra;

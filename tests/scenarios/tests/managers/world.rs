@@ -169,9 +169,15 @@ impl World {
 
     /// Changes the number of workers of the plain Cluster: only running controllers can follow.
     pub(crate) async fn scale(&self, side: Side, replicas: u32) -> Result<()> {
-        let deployments = objects_of(self.server(side), "MachineDeployment.cluster.x-k8s.io").await?;
-        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        deployments.patch("plain-workers", &PatchParams::default(), &patch).await?;
+        let patch = json!({"spec": {"replicas": replicas}});
+        self.patch(side, "MachineDeployment.cluster.x-k8s.io", "plain-workers", patch).await
+    }
+
+    /// Changes an object, as its user would.
+    pub(crate) async fn patch(&self, side: Side, kind: &str, name: &str, patch: Value) -> Result<()> {
+        let api = objects_of(self.server(side), kind).await?;
+        let params = PatchParams { field_manager: Some("user".to_owned()), ..PatchParams::default() };
+        api.patch(name, &params, &Patch::Merge(patch)).await?;
         Ok(())
     }
 }
