@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use self::references::Form;
 use crate::usable::odd_name;
-use crate::{GroupKind, Key, Kind, Meta, Object, ObjectError};
+use crate::{GroupKind, Key, Kind, Meta, Object};
 
 pub(crate) mod check;
 mod references;
@@ -210,15 +210,21 @@ impl Renaming<'_> {
         references::each(&kind.group_kind, body, &mut |value| self.rename_value(Some(value)));
     }
 
-    /// An object. Its bytes stay as they are unless a name that is exchanged occurs in them.
-    pub fn object(&self, object: Object) -> Result<Object, ObjectError> {
+    /// An object. Its bytes stay as they are unless a name that is exchanged occurs in them. So do those of a body that can't be
+    /// parsed, which nobody could use anyway: in a list it must not stand in the way of all others.
+    pub fn object(&self, mut object: Object) -> Object {
         let text = String::from_utf8_lossy(object.raw());
         if !self.map.pairs().any(|(from, to)| text.contains(from) || text.contains(to)) {
-            return Ok(object);
+            return object;
         }
-        let mut body = object.value()?;
-        self.body(&object.kind, &mut body);
-        Object::from_value(object.kind, &body)
+        let renamed = object.value().ok().and_then(|mut body| {
+            self.body(&object.kind, &mut body);
+            Object::from_value(object.kind.clone(), &body).ok()
+        });
+        renamed.unwrap_or_else(|| {
+            self.meta(&object.kind.clone(), &mut object.meta);
+            object
+        })
     }
 
     fn rename(&self, name: &mut String) {

@@ -82,6 +82,11 @@ pub enum Remedy {
         /// The kind.
         kind: GroupKind,
     },
+    /// Give a namespace another name in the target.
+    MapNamespace {
+        /// Its name in the source.
+        namespace: String,
+    },
     /// Exclude these too, which depend on what is excluded.
     ExcludeToo {
         /// Which.

@@ -85,8 +85,12 @@ impl Job {
         self.report(Event::Object { verb, object, side, phase });
     }
 
-    /// Reports the dangers that the user accepted.
+    /// Reports the dangers that the user accepted, and names that are not what they seem.
     pub(crate) fn report_accepted(&self) {
+        let map = &self.options.scope.namespace_map;
+        if !map.is_empty() {
+            self.report(Event::note("namespaces-mapped", format!("namespaces get other names in the target: {map}")));
+        }
         events::accepted(&self.options).into_iter().for_each(|event| self.report(event));
     }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::place::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
-    PlaceError, Preconditions, Result, ServicePath, Throttled,
+    Preconditions, Result, ServicePath, Throttled,
 };
 
 /// Another place, seen with the names that namespaces have in the source.
@@ -40,8 +40,8 @@ impl MappedPlace {
         self.map.into_target().key(key)
     }
 
-    fn object(&self, object: Object) -> Result<Object> {
-        out(&self.map, object)
+    fn object(&self, object: Object) -> Object {
+        self.map.out_of_target().object(object)
     }
 
     fn body(&self, kind: &Kind, body: &Value) -> Value {
@@ -49,10 +49,6 @@ impl MappedPlace {
         self.map.into_target().body(kind, &mut body);
         body
     }
-}
-
-fn out(map: &NamespaceMap, object: Object) -> Result<Object> {
-    map.out_of_target().object(object).map_err(|error| PlaceError::Unreadable(error.to_string()))
 }
 
 #[async_trait]
@@ -83,14 +79,14 @@ impl Place for MappedPlace {
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
         let Listing { objects, resource_version } = self.place.list(kind, self.namespace(namespace)).await?;
-        let objects = objects.into_iter().map(|object| self.object(object)).collect::<Result<_>>()?;
+        let objects = objects.into_iter().map(|object| self.object(object)).collect();
         Ok(Listing { objects, resource_version })
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
         let namespace = self.map.in_target(namespace);
         let Listing { objects, resource_version } = self.place.list_labelled(kind, namespace, label).await?;
-        let objects = objects.into_iter().map(|object| self.object(object)).collect::<Result<_>>()?;
+        let objects = objects.into_iter().map(|object| self.object(object)).collect();
         Ok(Listing { objects, resource_version })
     }
 
@@ -101,17 +97,17 @@ impl Place for MappedPlace {
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        self.place.get(kind, &self.key(key)).await?.map(|object| self.object(object)).transpose()
+        Ok(self.place.get(kind, &self.key(key)).await?.map(|object| self.object(object)))
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        self.object(self.place.create(kind, &self.body(kind, body), change).await?)
+        Ok(self.object(self.place.create(kind, &self.body(kind, body), change).await?))
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
         let Patch { body, subresource, change } = patch;
         let patch = Patch { body: self.body(kind, body), subresource: *subresource, change: *change };
-        self.object(self.place.patch(kind, &self.key(key), &patch).await?)
+        Ok(self.object(self.place.patch(kind, &self.key(key), &patch).await?))
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
@@ -126,9 +122,11 @@ impl Place for MappedPlace {
     ) -> Result<BoxStream<'static, Result<Event>>> {
         let events = self.place.watch(kind, self.namespace(namespace), resource_version).await?;
         let map = self.map.clone();
-        let event = move |event| match event? {
-            Event::Applied(object) => out(&map, object).map(Event::Applied),
-            Event::Deleted(object) => out(&map, object).map(Event::Deleted),
+        let event = move |event: Result<Event>| {
+            Ok(match event? {
+                Event::Applied(object) => Event::Applied(map.out_of_target().object(object)),
+                Event::Deleted(object) => Event::Deleted(map.out_of_target().object(object)),
+            })
         };
         Ok(events.map(event).boxed())
     }

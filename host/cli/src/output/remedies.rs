@@ -92,6 +92,10 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::AcceptOldNamespace { kind } => {
             format!("let it keep the old name there: {}", flags(Danger::OldNamespaces, [kind]).concat())
         }
+        Remedy::MapNamespace { namespace } => {
+            let map = quoted(&format!("{namespace}=NEW"));
+            format!("give namespace {namespace} another name there: --map-namespace {map}")
+        }
         Remedy::ExcludeToo { objects } => format!("exclude that too: {}", excluded(objects)),
         Remedy::LeaveOutExclude { parts } => {
             let flags: Vec<String> = parts.iter().map(exclude).collect();
@@ -320,6 +324,7 @@ mod tests {
             Remedy::ExcludeToo { objects },
             Remedy::LeaveOutExclude { parts },
             Remedy::NameOtherClusters,
+            Remedy::MapNamespace { namespace: "ns".into() },
         ]
     }
 
@@ -364,6 +369,7 @@ mod tests {
             Remedy::ExcludeToo { .. } => 35,
             Remedy::LeaveOutExclude { .. } => 36,
             Remedy::NameOtherClusters => 37,
+            Remedy::MapNamespace { .. } => 38,
         }
     }
 
@@ -390,6 +396,7 @@ mod tests {
                         vec!["x".to_owned()]
                     }
                     (None, "--cluster") => vec!["ns/x".to_owned()],
+                    (None, "--map-namespace") => vec!["ns=x".to_owned()],
                     _ => Vec::new(),
                 };
                 let resumes = ["--accept-plugin-change", "--source-gone"].contains(&flag.as_str());

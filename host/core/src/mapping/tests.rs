@@ -57,8 +57,8 @@ fn a_namespace_becomes_one_other_and_no_two_become_one() {
 fn renamed(kind: &str, body: &Value, map: &NamespaceMap) -> Value {
     let kind = crate::testing::kind(kind);
     let object = Object::from_value(kind.clone(), body).unwrap();
-    let there = map.into_target().object(object.clone()).unwrap();
-    let back = map.out_of_target().object(there.clone()).unwrap();
+    let there = map.into_target().object(object.clone());
+    let back = map.out_of_target().object(there.clone());
     assert_eq!(back.value().unwrap(), object.value().unwrap(), "there and back");
     let mut meta = object.meta.clone();
     map.into_target().meta(&kind, &mut meta);
@@ -119,8 +119,21 @@ fn a_namespace_is_renamed_with_its_label() {
     let kind = Arc::new(Kind { group_kind: GroupKind::new("", "Namespace"), ..Kind::clone(&kind) });
     let object = Object::from_value(kind, &namespace("a")).unwrap();
     let map = map(&[("a", "b")]);
-    let there = map.into_target().object(object).unwrap();
+    let there = map.into_target().object(object);
     assert_eq!((there.value().unwrap(), there.key().name), (namespace("b"), "b".to_owned()));
+}
+
+/// Anyone can write one, and it would be in a list with all others.
+#[test]
+fn a_body_that_can_not_be_parsed_keeps_its_bytes_under_the_new_name() {
+    let deep = format!(
+        r#"{{"metadata":{{"name":"x","namespace":"a"}},"spec":{}1{}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    let object = Object::parse(kind("Machine"), deep.clone().into()).unwrap();
+    let there = map(&[("a", "b")]).into_target().object(object);
+    assert_eq!((there.key().namespace.as_deref(), there.raw().as_ref()), (Some("b"), deep.as_bytes()));
 }
 
 /// Definitions of providers change: a path that is written twice, or as a field that isn't one, would never be noticed.

@@ -157,6 +157,7 @@ fn is_for_many(scope: &Scope, step: &Step) -> bool {
 
 /// The refusal for an object of the same name that belongs to someone else.
 pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
+    let namespace = key.namespace.clone();
     let key = job.target.own_name(key);
     let whose = match there.annotations.get(MARK) {
         Some(id) => format!(" (an earlier move, {id}, created it)"),
@@ -168,10 +169,13 @@ pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
         object: Some(key.clone()),
         others: Vec::new(),
         message: format!("{key} already exists and was not created by this move{whose}"),
-        remedies: vec![Remedy::from(format!(
-            "if it is not needed, delete it there (`{}`); otherwise move to another namespace or cluster",
+        remedies: std::iter::once(format!(
+            "if it is not needed, delete it there (`{}`)",
             kubectl("delete", &key, &[])
-        ))],
+        ))
+        .map(Remedy::from)
+        .chain(namespace.map(|namespace| Remedy::MapNamespace { namespace }))
+        .collect(),
     }
 }
 
