@@ -11,6 +11,7 @@ pub(crate) mod pausing;
 pub(crate) mod read_only_source;
 pub(crate) mod release;
 pub(crate) mod requeue;
+pub(crate) mod retired;
 pub(crate) mod rollback;
 pub(crate) mod sequence;
 pub(crate) mod settle;

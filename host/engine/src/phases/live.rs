@@ -13,7 +13,7 @@ use pivot_core::{GroupKind, Key, Object, Side};
 use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::pausing;
+use crate::phases::{pausing, retired};
 use crate::requests::listing;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 
@@ -43,8 +43,8 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
     Ok(())
 }
 
-/// Makes sure, before anything is deleted, that every copy still exists: no source object is given up for a copy that is gone, or
-/// for another object of its name.
+/// Makes sure, before anything is deleted, that every copy still exists, but for those that the target's controllers have replaced
+/// ([`retired`]): no source object is given up for a copy that is gone, or for another object of its name.
 pub(crate) async fn check_copies(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let released = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
@@ -58,9 +58,11 @@ pub(crate) async fn check_copies(job: &Job, list: &ReleaseList) -> Result<(), Fa
         let alive = listed.required()?.into_iter().filter(|meta| !meta.deleting());
         there.extend(alive.map(|meta| (listing::key(&kind, &meta), meta.marked(&job.move_id))));
     }
+    let gone: Vec<&Key> =
+        released().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
+    let retired = retired::among(job, &gone, &there).await?;
     let own_names = |keys: Vec<&Key>| keys.into_iter().map(|key| job.target.own_name(key)).collect();
-    let gone: Vec<Key> =
-        own_names(released().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect());
+    let gone: Vec<Key> = own_names(gone.into_iter().filter(|key| !retired.contains(key)).collect());
     if let Some(first) = gone.first() {
         return Err(Failure::refused(Refusal {
             code: "copy-gone",
@@ -77,7 +79,7 @@ pub(crate) async fn check_copies(job: &Job, list: &ReleaseList) -> Result<(), Fa
             .into()],
         }));
     }
-    let others = released().filter(|entry| !entry.used && there.get(&entry.key) != Some(&true));
+    let others = released().filter(|entry| !entry.used && there.get(&entry.key) == Some(&false));
     let others: Vec<Key> = own_names(others.map(|entry| &entry.key).collect());
     let Some(first) = others.first() else { return Ok(()) };
     Err(Failure::refused(Refusal {

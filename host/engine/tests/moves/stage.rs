@@ -42,6 +42,7 @@ pub(crate) fn kinds() -> Vec<Kind> {
         kind(CLUSTERS, "Cluster", "clusters", discover),
         kind(CLUSTERS, "ClusterClass", "clusterclasses", discover),
         kind(CLUSTERS, "Machine", "machines", discover),
+        kind(CLUSTERS, "MachineSet", "machinesets", discover),
         kind(INFRA, "InfraCluster", "infraclusters", discover),
         kind(INFRA, "InfraMachine", "inframachines", discover),
         kind(INFRA, "InfraTemplate", "infratemplates", discover),

@@ -5,7 +5,7 @@
 //! deleted while its Cluster is *not* paused is really torn down, with the Node. That is the accident a move must never cause, so
 //! each one is recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -58,14 +58,14 @@ spec:
 
 /// The provider, running on one side.
 pub(crate) struct Provider {
-    torn_down: Arc<Mutex<Vec<String>>>,
+    torn_down: Arc<Mutex<BTreeSet<String>>>,
     tasks: JoinSet<Result<()>>,
 }
 
 impl Provider {
     /// Starts it on `server`; its Machines' Nodes are in `workload`.
     pub(crate) async fn start(server: &Server, workload: &Server) -> Result<Self> {
-        let torn_down = Arc::new(Mutex::new(Vec::new()));
+        let torn_down = Arc::new(Mutex::new(BTreeSet::new()));
         let side = Side {
             clusters: objects_of(server, "Cluster.cluster.x-k8s.io").await?,
             lab_clusters: objects_of(server, "LabCluster.infrastructure.cluster.x-k8s.io").await?,
@@ -95,7 +95,7 @@ impl Provider {
         if let Some(ended) = self.tasks.try_join_next() {
             ended??;
         }
-        Ok(self.torn_down.lock().unwrap().clone())
+        Ok(self.torn_down.lock().unwrap().iter().cloned().collect())
     }
 }
 
@@ -106,7 +106,7 @@ struct Side {
     nodes: Api<Node>,
     pods: Api<Pod>,
     name: String,
-    torn_down: Arc<Mutex<Vec<String>>>,
+    torn_down: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Side {
@@ -147,7 +147,7 @@ impl Side {
             if is_machine {
                 drop(self.nodes.delete(&name, &DeleteParams::default()).await);
             }
-            self.torn_down.lock().unwrap().push(format!("{name} in the {}", self.name));
+            self.torn_down.lock().unwrap().insert(format!("{name} in the {}", self.name));
             return patch(json!({"metadata": {"finalizers": null}})).await;
         }
         let provider_id = format!("lab://{name}");

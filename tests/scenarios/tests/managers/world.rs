@@ -145,7 +145,7 @@ impl World {
     }
 
     /// The managers' last complaints.
-    fn complaints(&self) -> String {
+    pub(crate) fn complaints(&self) -> String {
         let mut lines = Vec::new();
         for (managers, manager) in self.managers.iter().flat_map(|all| Manager::ALL.map(|one| (all, one))) {
             let log = std::fs::read_to_string(managers.log(manager)).unwrap_or_default();
@@ -171,6 +171,16 @@ impl World {
     pub(crate) async fn scale(&self, side: Side, replicas: u32) -> Result<()> {
         let patch = json!({"spec": {"replicas": replicas}});
         self.patch(side, "MachineDeployment.cluster.x-k8s.io", "plain-workers", patch).await
+    }
+
+    /// The Node of a Machine fails.
+    pub(crate) async fn fail_node(&self, name: &str) -> Result<()> {
+        let nodes = Api::<Node>::all(self.pair.target.client());
+        let now = k8s_openapi::jiff::Timestamp::now().to_string();
+        let ready = json!([{"type": "Ready", "status": "False", "reason": "Lab", "lastTransitionTime": now}]);
+        let patch = Patch::Strategic(json!({"status": {"conditions": ready}}));
+        nodes.patch_status(name, &PatchParams::default(), &patch).await?;
+        Ok(())
     }
 
     /// Changes an object, as its user would.
