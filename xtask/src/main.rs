@@ -26,8 +26,10 @@ Commands:
   demo                  Move the example management cluster into a directory; needs no cluster
   plugins               Build the bundled plugins into plugins/dist, granted and locked
   test [--only STAGE]   Check everything: fmt, structure, clippy, docs, unit, plugins,
-                        lab, scenarios, metal3
-       --without-metal3 But for the last: where Metal3's operators can't be had
+                        lab, providers, scenarios, metal3
+       --without-metal3, --without-providers
+                        But for these, where Metal3's operators or the providers' CRDs
+                        can't be had
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   bench plugins [--quick]
                         Measure what plugins cost; without --quick, write docs/benchmarks-plugins.md

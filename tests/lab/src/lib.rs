@@ -41,7 +41,7 @@ pub use managers::{Manager, ManagerOptions, Managers};
 pub use metal3::{Metal3Operators, Operator};
 pub use observer::{Observer, Rules};
 pub use proxy::FaultProxy;
-pub use server::{Dump, Pair, Server, normalise};
+pub use server::{Dump, Pair, Server, normalise, parse};
 
 use std::fmt::Display;
 use std::io::Write;

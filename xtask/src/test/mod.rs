@@ -87,19 +87,28 @@ fn run_one(stage: Stage, out: &mut dyn FnMut(&str)) -> Ended {
     Ended { stage, found, took: begun.elapsed(), result }
 }
 
+/// The stages that need what can't be had everywhere.
+const OPTIONAL: [(&str, Stage); 2] =
+    [("--without-metal3", Stage::Metal3), ("--without-providers", Stage::Providers)];
+
 /// The stages to run, and those that were excluded.
 fn choose(typed: &[&str]) -> Result<(Vec<Stage>, Vec<Stage>)> {
-    match typed {
-        [] => Ok((Stage::ALL.to_vec(), Vec::new())),
-        ["--without-metal3"] => Ok(Stage::ALL.into_iter().partition(|stage| *stage != Stage::Metal3)),
-        ["--only", name] => match Stage::ALL.into_iter().find(|stage| stage.to_string() == *name) {
+    if let ["--only", name] = typed {
+        return match Stage::ALL.into_iter().find(|stage| stage.to_string() == *name) {
             Some(stage) => Ok((vec![stage], Vec::new())),
             None => {
                 bail!("{name:?} is not a stage; they are {}", Stage::ALL.map(|s| s.to_string()).join(", "))
             }
-        },
-        _ => bail!("cargo xtask test [--only STAGE | --without-metal3]"),
+        };
     }
+    let mut without = Vec::new();
+    for flag in typed {
+        match OPTIONAL.iter().find(|(known, _)| known == flag) {
+            Some((_, stage)) => without.push(*stage),
+            None => bail!("cargo xtask test [--only STAGE | --without-metal3 --without-providers]"),
+        }
+    }
+    Ok(Stage::ALL.into_iter().partition(|stage| !without.contains(stage)))
 }
 
 fn seconds(time: Duration) -> String {
@@ -115,6 +124,10 @@ mod tests {
         assert_eq!(choose(&[]).unwrap(), (Stage::ALL.to_vec(), vec![]));
         let (chosen, left_out) = choose(&["--without-metal3"]).unwrap();
         assert_eq!((chosen.len(), left_out), (Stage::ALL.len() - 1, vec![Stage::Metal3]));
+        assert_eq!(
+            choose(&["--without-providers", "--without-metal3"]).unwrap().0.len(),
+            Stage::ALL.len() - 2
+        );
         assert_eq!(choose(&["--only", "metal3"]).unwrap().0, [Stage::Metal3]);
         assert!(choose(&["--only", "metal4"]).is_err());
     }

@@ -20,15 +20,17 @@ pub(super) enum Stage {
     Plugins,
     Lab,
     Scenarios,
+    Providers,
     Metal3,
 }
 
-/// The test binaries of the scenarios, except the one that is a stage of its own.
+/// The test binaries of the scenarios, except those that are stages of their own.
 const SCENARIOS: [&str; 3] = ["scenarios", "managers", "plugins"];
+const PROVIDERS: &str = "providers";
 const METAL3: &str = "metal3";
 
 impl Stage {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Fmt,
         Self::Structure,
         Self::Clippy,
@@ -36,6 +38,7 @@ impl Stage {
         Self::Unit,
         Self::Plugins,
         Self::Lab,
+        Self::Providers,
         Self::Scenarios,
         Self::Metal3,
     ];
@@ -56,6 +59,10 @@ impl Stage {
                  clusterctl from Go modules (about 10 minutes) into ~/.cache/pivot-host, and reuses them from then on"
             }
             Self::Scenarios => "whole moves between real API servers, seen from outside the program",
+            Self::Providers => {
+                "clusters of real providers moved there and back, with CRDs and templates from $PIVOT_HOST_PROVIDERS or \
+                 ../shared/providers (--without-providers leaves it out)"
+            }
             Self::Metal3 => {
                 "hosts moved with the real Metal3 operators, from $PIVOT_HOST_METAL3 or ../shared/metal3, else built with Go \
                  (--without-metal3 leaves it out)"
@@ -65,7 +72,7 @@ impl Stage {
 
     /// Whether it runs servers, which are built with Go if they are missing.
     pub(super) fn needs_servers(self) -> bool {
-        matches!(self, Self::Lab | Self::Scenarios | Self::Metal3)
+        matches!(self, Self::Lab | Self::Scenarios | Self::Providers | Self::Metal3)
     }
 
     /// Whether two stages run concurrently: Metal3's operators wait for their own clocks more than they compute, and leave the
@@ -95,6 +102,7 @@ impl Stage {
                 counted(&mut cargo(&["test", "--package", "pivot-lab", "--no-fail-fast"])?, tally, out)
             }
             Self::Scenarios => scenarios(&SCENARIOS, &["--lib"], tally, out),
+            Self::Providers => scenarios(&[PROVIDERS], &[], tally, out),
             Self::Metal3 => scenarios(&[METAL3], &[], tally, out),
         }
     }
@@ -136,6 +144,7 @@ impl fmt::Display for Stage {
             Self::Plugins => "plugins",
             Self::Lab => "lab",
             Self::Scenarios => "scenarios",
+            Self::Providers => "providers",
             Self::Metal3 => "metal3",
         })
     }
@@ -150,6 +159,6 @@ mod tests {
         let manifest = include_str!("../../../tests/scenarios/Cargo.toml");
         let tests = manifest.split("[[test]]").skip(1);
         let names = tests.filter_map(|test| test.split("name = \"").nth(1)?.split('"').next());
-        assert_eq!(names.collect::<Vec<_>>(), [&SCENARIOS[..], &[METAL3]].concat());
+        assert_eq!(names.collect::<Vec<_>>(), [&SCENARIOS[..], &[METAL3, PROVIDERS]].concat());
     }
 }

@@ -6,15 +6,16 @@
 //! builds them from a checkout of the same commits.
 
 use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
+use super::beside;
 use super::cache::Cache;
 use super::recipes::{self, Repository};
 
+const VARIABLE: &str = "PIVOT_HOST_METAL3";
 const OPERATOR: &str = "baremetal-operator";
 const PROVIDER: &str = "capm3-manager";
 
@@ -41,8 +42,7 @@ pub struct Metal3Files {
 }
 
 pub(super) async fn find(cache: &Cache) -> Result<Metal3Files> {
-    let said = env::var_os("PIVOT_HOST_METAL3");
-    match folder(said.clone())? {
+    match beside::folder(VARIABLE, "metal3", env::var_os(VARIABLE))? {
         Some(folder) => {
             let operator = unpacked(cache, &folder, OPERATOR).await?;
             let provider = unpacked(cache, &folder, PROVIDER).await?;
@@ -52,29 +52,10 @@ pub(super) async fn find(cache: &Cache) -> Result<Metal3Files> {
             format!(
                 "Metal3's operators are not in {} (PIVOT_HOST_METAL3 names another folder) and can't be built here; \
                  `cargo xtask test --without-metal3` leaves this stage out",
-                beside_the_work_tree().display()
+                beside::the_work_tree("metal3").display()
             )
         }),
     }
-}
-
-/// The folder; none if it isn't set and there is none beside the work tree.
-fn folder(said: Option<OsString>) -> Result<Option<PathBuf>> {
-    let Some(said) = said else {
-        return Ok(Some(beside_the_work_tree()).filter(|folder| folder.is_dir()));
-    };
-    let folder = PathBuf::from(said);
-    if !folder.is_dir() {
-        bail!("PIVOT_HOST_METAL3 says {}, which is no folder", folder.display());
-    }
-    Ok(Some(folder))
-}
-
-fn beside_the_work_tree() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // tests/lab of the work tree.
-    let beside = here.ancestors().nth(3).unwrap_or(here);
-    beside.join("shared/metal3")
 }
 
 async fn unpacked(cache: &Cache, folder: &Path, name: &'static str) -> Result<PathBuf> {
@@ -92,18 +73,4 @@ async fn built(cache: &Cache) -> Result<Metal3Files> {
         operator: operator.join("manager"),
         provider: provider.join("manager"),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_that_is_named_has_to_be_there() {
-        let dir = tempfile::tempdir().unwrap();
-        assert_eq!(folder(Some(dir.path().into())).unwrap().as_deref(), Some(dir.path()));
-        let error = folder(Some(dir.path().join("none").into())).unwrap_err().to_string();
-        assert!(error.contains("PIVOT_HOST_METAL3") && error.contains("no folder"), "{error}");
-        assert!(beside_the_work_tree().ends_with("shared/metal3"));
-    }
 }

@@ -7,6 +7,7 @@
 //! `$XDG_CACHE_HOME/pivot-host`, else `~/.cache/pivot-host`. Groups are built on demand: a test that needs two API servers does
 //! not wait for Cluster API's managers.
 
+mod beside;
 mod cache;
 mod metal3;
 mod recipes;
@@ -19,6 +20,7 @@ use anyhow::{Context, Result};
 use cache::Cache;
 use recipes::Recipe;
 
+pub use beside::providers;
 pub use metal3::Metal3Files;
 pub use recipes::{CLUSTER_API, CLUSTER_API_NEWEST, CLUSTER_API_SILENT, ETCD, KUBERNETES};
 

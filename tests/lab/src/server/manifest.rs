@@ -37,7 +37,7 @@ pub(super) struct Manifest {
 }
 
 /// The documents of a YAML or JSON text; `kind: List` is expanded.
-pub(super) fn parse(text: &str) -> Result<Vec<Value>> {
+pub fn parse(text: &str) -> Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).context("read YAML")?;
     let mut objects = Vec::new();
     for mut document in documents {

@@ -13,6 +13,7 @@ mod objects;
 
 pub(crate) use dump::selects;
 pub use dump::{Dump, normalise};
+pub use manifest::parse;
 pub use objects::Applied;
 
 use std::path::{Path, PathBuf};

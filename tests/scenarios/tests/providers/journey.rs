@@ -1,0 +1,128 @@
+//! There and back.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use pivot_lab::{Dump, Pair, Server, parse, say};
+use pivot_scenarios::clusterctl::clusterctl;
+use pivot_scenarios::host::Host;
+use pivot_scenarios::state::{self, carried, difference};
+
+use super::cases::{CASES, Case, SHARED};
+use super::templates;
+
+/// Moves at the same time.
+const CONCURRENT: usize = 3;
+
+/// In no namespace, and in those of controllers: what each move leaves in the source. `copied` is in the target, too.
+const LEFT: [(&str, bool); 13] = [
+    ("AWSClusterControllerIdentity.infrastructure.cluster.x-k8s.io default", true),
+    ("AWSClusterRoleIdentity.infrastructure.cluster.x-k8s.io multi-tenancy-jump-identity-name-c", true),
+    ("AWSClusterRoleIdentity.infrastructure.cluster.x-k8s.io multi-tenancy-nested-identity-name-c", true),
+    ("AWSClusterRoleIdentity.infrastructure.cluster.x-k8s.io team", true),
+    ("AWSClusterStaticIdentity.infrastructure.cluster.x-k8s.io keys", true),
+    ("GlobalInClusterIPPool.ipam.cluster.x-k8s.io everywhere", true),
+    ("OpenStackClusterIdentity.infrastructure.cluster.x-k8s.io cloud", false),
+    ("Secret capa-system/aws-keys", false),
+    ("Secret capo-system/clouds", false),
+    ("Secret capv-system/vcenter", false),
+    ("VSphereClusterIdentity.infrastructure.cluster.x-k8s.io vcenter", false),
+    ("VSphereDeploymentZone.infrastructure.cluster.x-k8s.io zone-a", false),
+    ("VSphereFailureDomain.infrastructure.cluster.x-k8s.io domain-a", false),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_each_provider_moves_there_and_back_and_leaves_what_is_written_down() {
+    let start = Instant::now();
+    let pair = Pair::start().await.unwrap();
+    pair.install_cluster_api().await.unwrap();
+    for server in [&pair.source, &pair.target] {
+        server.apply_values(templates::crds()).await.unwrap();
+    }
+    pair.source.apply_values(parse(SHARED).unwrap()).await.unwrap();
+    let mut invalid = Vec::new();
+    for case in &CASES {
+        if let Err(error) = pair.source.apply_values(case.objects()).await {
+            invalid.push(format!("{}: {error:#}", case.namespace));
+        }
+    }
+    assert!(invalid.is_empty(), "{}", invalid.join("\n"));
+    let before = all(&pair.source).await;
+    say(format_args!("{} objects of {} clusters after {:?}", before.len(), CASES.len(), start.elapsed()));
+
+    moved(&Host::between(pair.source.kubeconfig(), pair.target.kubeconfig())).await;
+    let there = all(&pair.target).await;
+    leaves(&pair.source, "pivot-host").await;
+    let stays = expected(|copied| !copied);
+    let taken: Dump =
+        before.clone().into_iter().filter(|(key, _)| !stays.contains(&key.to_string())).collect();
+    same(&taken, &there);
+    say(format_args!("there after {:?}", start.elapsed()));
+
+    state::restore_status(&pair.target, &taken).await.unwrap();
+    moved(&Host::between(pair.target.kubeconfig(), pair.source.kubeconfig())).await;
+    same(&before, &all(&pair.source).await);
+    say(format_args!("back after {:?}", start.elapsed()));
+
+    state::restore_status(&pair.source, &before).await.unwrap();
+    let (from, to) =
+        (pair.source.kubeconfig().display().to_string(), pair.target.kubeconfig().display().to_string());
+    let one = async |case: &Case| {
+        clusterctl(&["--kubeconfig", &from, "--to-kubeconfig", &to, "--namespace", case.namespace]).await
+    };
+    stream::iter(&CASES).map(one).buffer_unordered(CONCURRENT).try_collect::<()>().await.unwrap();
+    leaves(&pair.source, "clusterctl").await;
+    say(format_args!("by clusterctl after {:?}", start.elapsed()));
+}
+
+/// The page about providers lists what stays and what is copied, and nothing else.
+#[test]
+fn the_page_lists_what_is_left_behind() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/providers.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let rows = page.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let name = cells.get(2)?.strip_prefix('`')?.strip_suffix('`')?;
+        Some((name.to_owned(), cells[3] == "copied"))
+    });
+    let own = CASES.iter().flat_map(|case| case.stays.iter().map(|name| (*name, false)));
+    let expected: BTreeSet<(String, bool)> =
+        LEFT.into_iter().chain(own).map(|(name, copied)| (name.to_owned(), copied)).collect();
+    assert_eq!(rows.collect::<BTreeSet<_>>(), expected);
+}
+
+/// Moves each cluster.
+async fn moved(host: &Host) {
+    let one = async |case: &Case| host.run(&["move", "-n", case.namespace]).await?.done().map(drop);
+    stream::iter(&CASES).map(one).buffer_unordered(CONCURRENT).try_collect::<()>().await.unwrap();
+}
+
+async fn all(server: &Server) -> Dump {
+    let mut dump = server.dump(&[]).await.unwrap();
+    // Those of the servers themselves.
+    dump.retain(|key, _| key.name != "kube-root-ca.crt");
+    dump
+}
+
+/// What a program left in the source is what is written down.
+async fn leaves(source: &Server, program: &str) {
+    let left: BTreeSet<String> = all(source).await.keys().map(ToString::to_string).collect();
+    let expected = expected(|_| true);
+    let more: Vec<_> = left.difference(&expected).collect();
+    let less: Vec<_> = expected.difference(&left).collect();
+    assert!(more.is_empty() && less.is_empty(), "{program} leaves {more:#?}, and does not leave {less:#?}");
+}
+
+fn expected(which: impl Fn(bool) -> bool) -> BTreeSet<String> {
+    let shared = LEFT.iter().filter(|(_, copied)| which(*copied)).map(|(name, _)| *name);
+    let own = CASES.iter().flat_map(|case| case.stays.iter().copied());
+    shared.chain(own).map(ToOwned::to_owned).collect()
+}
+
+/// The two states are equal except for what no move preserves.
+#[track_caller]
+fn same(left: &Dump, right: &Dump) {
+    let (left, right) = (carried(left.clone()), carried(right.clone()));
+    assert!(left == right, "{}", difference(&left, &right));
+}
