@@ -129,7 +129,9 @@ impl<'a> Command<'a> {
 
     /// If a cluster was given as target, a move into a directory goes elsewhere; and the other way round.
     fn placed(&self, one: MoveStatus) -> MoveStatus {
-        let other_end = one.record.into_directory != self.choices.connection.to_directory.is_some();
+        let to_directory = self.choices.connection.to_directory.is_some();
+        // Any cluster may have imported what was handed over.
+        let other_end = one.record.into_directory != to_directory && one.record.handed_over().is_none();
         MoveStatus { elsewhere: one.elsewhere || (one.missing.is_none() && other_end), ..one }
     }
 
@@ -165,10 +167,16 @@ impl<'a> Command<'a> {
         };
         let Ends { source, target } = &self.choices.ends;
         let copied = matches!(source, SourceEnd::Directory(_)) || matches!(target, TargetEnd::Directory(_));
-        let outcome = if copied { "Copied" } else { "Moved" };
+        let outcome = match copied {
+            _ if report.done.handed_over => "HandedOver",
+            true => "Copied",
+            false => "Moved",
+        };
         let all = self.output.settings().verbose > 0;
-        let text = || {
-            if copied { output::copied(&report, labels, all) } else { output::moved(&report, labels, all) }
+        let text = || match copied {
+            _ if report.done.handed_over => output::handed_over(&report, labels, all),
+            true => output::copied(&report, labels, all),
+            false => output::moved(&report, labels, all),
         };
         self.output.result(text, &ReportDocument::done(outcome, &report, labels).without(&disabled));
         exit::DONE
@@ -317,7 +325,8 @@ impl<'a> Command<'a> {
     fn ways(&self, silent: Option<Side>, one: &MoveStatus, several: bool) -> Vec<String> {
         // From other files than the move's, it has to be named.
         let named = several || one.record.is_of_files();
-        self.lines(ways(silent, one), Some(one.record.move_id.as_str()).filter(|_| named))
+        let into_directory = self.choices.connection.to_directory.is_some();
+        self.lines(ways(silent, one, into_directory), Some(one.record.move_id.as_str()).filter(|_| named))
     }
 
     /// Reports a failure outside the engine.
@@ -358,7 +367,15 @@ fn switched_off(name: &str) -> Note {
 }
 
 /// The next commands that the user can run on a move.
-fn ways(silent: Option<Side>, one: &MoveStatus) -> &'static [Next] {
+fn ways(silent: Option<Side>, one: &MoveStatus, into_directory: bool) -> &'static [Next] {
+    if one.record.handed_over().is_some() && !one.elsewhere {
+        return match (silent, one.missing, into_directory) {
+            (None, None, false) if one.record.is_withdrawn() => &[Next::Rollback],
+            (None, None, false) => &[Next::ResumeImported, Next::Rollback],
+            (None, None, true) | (None, Some(Side::Target), _) => &[Next::RollbackNotImported],
+            _ => &[],
+        };
+    }
     match (silent, one.record.phase.committed()) {
         _ if one.elsewhere || one.missing.is_some() => &[],
         _ if one.orphaned => &[Next::Rollback],
@@ -395,7 +412,7 @@ mod tests {
                 orphaned: false,
                 missing: None,
             };
-            ways(silent, &one)
+            ways(silent, &one, false)
         };
         assert_eq!(of(Phase::Copied, None), [Next::Resume, Next::Rollback]);
         assert_eq!(of(Phase::Live, None), [Next::Resume]);
@@ -409,9 +426,18 @@ mod tests {
             orphaned,
             missing: None,
         };
-        assert_eq!(ways(None, &one(true, false)), []);
-        assert_eq!(ways(None, &one(false, true)), [Next::Rollback]);
+        assert_eq!(ways(None, &one(true, false), false), []);
+        assert_eq!(ways(None, &one(false, true), false), [Next::Rollback]);
         let missing = MoveStatus { missing: Some(Side::Source), ..one(false, false) };
-        assert_eq!(ways(None, &missing), [], "a command would have to name it");
+        assert_eq!(ways(None, &missing, false), [], "a command would have to name it");
+        let mut handed_over = record(Phase::Copied);
+        let contents = serde_json::json!({"contents": "files:0"});
+        handed_over.handover = Some(serde_json::from_value(contents).unwrap());
+        let handed_over = MoveStatus { decides: Side::Source, record: handed_over, ..one(false, false) };
+        assert_eq!(ways(None, &handed_over, false), [Next::ResumeImported, Next::Rollback]);
+        assert_eq!(ways(None, &handed_over, true), [Next::RollbackNotImported]);
+        assert_eq!(ways(Some(Side::Target), &handed_over, false), [], "it may have imported the files");
+        let alone = MoveStatus { missing: Some(Side::Target), ..handed_over };
+        assert_eq!(ways(None, &alone, false), [Next::RollbackNotImported]);
     }
 }

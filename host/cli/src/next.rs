@@ -27,6 +27,8 @@ pub(crate) struct Commands {
     target: Option<bool>,
     /// The side that the user declared gone for good.
     gone: Option<Side>,
+    /// The user declared that the files of a handover were imported nowhere.
+    not_imported: bool,
 }
 
 impl Commands {
@@ -65,6 +67,7 @@ impl Commands {
                 (_, TargetEnd::Gone) => Some(Side::Target),
                 _ => None,
             },
+            not_imported: choices.not_imported(),
         }
     }
 
@@ -88,6 +91,9 @@ impl Commands {
             (Next::Resume, _) => ("resume", None),
             (Next::ResumeWithoutSource, Some(Side::Source)) => ("resume", None),
             (Next::ResumeWithoutSource, _) => ("resume", Some("--source-gone")),
+            (Next::ResumeImported, _) => ("resume", Some("--imported")),
+            (Next::RollbackNotImported, _) => ("rollback", Some("--not-imported")),
+            (Next::Rollback, Some(Side::Target)) if self.not_imported => ("rollback", Some("--not-imported")),
             (Next::Rollback, Some(Side::Target)) | (Next::RollbackWithoutTarget, _) => {
                 ("rollback", Some("--target-gone"))
             }
@@ -98,7 +104,8 @@ impl Commands {
             (Next::Status, _) => true,
             // The source has the workload cluster's kubeconfig.
             (Next::ResumeWithoutSource, target) => target == Some(false) && self.workload.is_none(),
-            (_, target) => target.is_some() || gone == Some("--target-gone"),
+            (Next::ResumeImported, target) => target == Some(false),
+            (_, target) => target.is_some() || matches!(gone, Some("--target-gone" | "--not-imported")),
         };
         if !typable {
             return None;
@@ -197,8 +204,15 @@ pub(crate) mod tests {
     use super::*;
     use crate::args::{self, Task};
 
-    const ALL: [Next; 5] =
-        [Next::Status, Next::Resume, Next::Rollback, Next::ResumeWithoutSource, Next::RollbackWithoutTarget];
+    const ALL: [Next; 7] = [
+        Next::Status,
+        Next::Resume,
+        Next::Rollback,
+        Next::ResumeWithoutSource,
+        Next::RollbackWithoutTarget,
+        Next::ResumeImported,
+        Next::RollbackNotImported,
+    ];
 
     /// Fails to compile when a variant is added: [`ALL`] needs it, too.
     fn place(next: Next) -> usize {
@@ -208,6 +222,8 @@ pub(crate) mod tests {
             Next::Rollback => 2,
             Next::ResumeWithoutSource => 3,
             Next::RollbackWithoutTarget => 4,
+            Next::ResumeImported => 5,
+            Next::RollbackNotImported => 6,
         }
     }
 
@@ -243,7 +259,7 @@ pub(crate) mod tests {
     }
 
     /// Runs of every verb, between all sorts of ends.
-    const RUNS: [&[&str]; 33] = [
+    const RUNS: [&[&str]; 37] = [
         &["plan"],
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
         &["plan", "--from-directory", "d"],
@@ -299,6 +315,10 @@ pub(crate) mod tests {
         &["resume", "--to-directory", "d", "--encrypt-to=-r"],
         &["move", "--from-directory", "d", "--identity", "k y", "--to-kubeconfig", "b", "--source-is-off"],
         &["rollback", "--source-gone", "--from-directory", "d", "--identity", "k", "--to-kubeconfig", "b"],
+        &["move", "--kubeconfig", "a", "--to-directory", "d", "--handover"],
+        &["resume", "--kubeconfig", "a", "--to-kubeconfig", "b", "--imported", "--plugins", "p"],
+        &["rollback", "--kubeconfig", "a", "--not-imported"],
+        &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b", "--not-imported"],
     ];
 
     #[test]
@@ -320,6 +340,8 @@ pub(crate) mod tests {
                         }
                         (Task::Resume(_), Next::ResumeWithoutSource) => after.options(None).source_gone,
                         (Task::Rollback(_), Next::RollbackWithoutTarget) => after.options(None).target_gone,
+                        (Task::Resume(_), Next::ResumeImported) => after.options(None).imported,
+                        (Task::Rollback(_), Next::RollbackNotImported) => after.options(None).not_imported,
                         (Task::Move(_) | Task::Plan(_), Next::Resume) => commands.no_records || same,
                         _ => false,
                     };
@@ -347,13 +369,16 @@ pub(crate) mod tests {
     #[test]
     fn commands_that_would_lack_a_flag_are_not_offered() {
         let lines = |run: &[&str]| ALL.map(|next| commands(run).0.line(next, None).is_some());
-        //                                                       status resume rollback …without source, …target
-        assert_eq!(lines(&["status", "--kubeconfig", "a"]), [true, false, false, false, true]);
-        assert_eq!(lines(&["plan", "--to-directory", "d"]), [true, true, true, false, true]);
-        assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 5]);
-        assert_eq!(lines(&["rollback", "--target-gone"]), [true, false, true, false, true]);
-        assert_eq!(lines(&["plan", "--from-directory", "d"]), [false, true, false, false, false]);
-        assert_eq!(lines(&["plan", "--to-workload", "c"]), [true, true, true, false, true]);
+        // status, resume, rollback; … without source, … without target; … imported, … not imported
+        assert_eq!(lines(&["status", "--kubeconfig", "a"]), [true, false, false, false, true, false, true]);
+        assert_eq!(lines(&["plan", "--to-directory", "d"]), [true, true, true, false, true, false, true]);
+        assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 7]);
+        assert_eq!(lines(&["rollback", "--target-gone"]), [true, false, true, false, true, false, true]);
+        assert_eq!(lines(&["rollback", "--not-imported"]), [true, false, true, false, true, false, true]);
+        let from_files = [false, true, false, false, false, false, false];
+        assert_eq!(lines(&["plan", "--from-directory", "d"]), from_files);
+        let workload = [true, true, true, false, true, true, true];
+        assert_eq!(lines(&["plan", "--to-workload", "c"]), workload);
     }
 
     #[test]

@@ -77,13 +77,15 @@ const MOST_KINDS: usize = 10_000;
 const MOST_LISTS: usize = 5_000_000;
 /// The most plugins that take part.
 const MOST_PLUGINS: usize = 100;
+/// The most moves that import the files of one handover.
+const MOST_IMPORTS: usize = 1_000;
 /// The longest text for people.
 const TEXT: usize = 10_000;
 /// How many characters are printed of a record that can't be used.
 const SHOWN: usize = 300;
 
 /// The version of the record's format.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The record itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,12 +125,50 @@ pub struct Record {
     pub touched: BTreeSet<String>,
     /// In how many chunks the release list is stored beside the record.
     pub release_chunks: usize,
+    /// That the source is handed over in files: it stays paused until they are imported elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<Handover>,
+}
+
+/// A source that is handed over in files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Handover {
+    /// What identifies the files; `None` until all of them are written. No directory is closed before it is known, so that nobody
+    /// imports files that the source's record doesn't know.
+    #[serde(default)]
+    pub contents: Option<Uid>,
+    /// Where they were written, for people.
+    #[serde(default)]
+    pub to: String,
+    /// When, for people.
+    #[serde(default)]
+    pub at: String,
+    /// The moves that imported them, by their marks: known once the target was asked.
+    #[serde(default)]
+    pub imports: BTreeSet<String>,
+    /// The kinds whose copies may have changed, or gone, since they were imported: the user accepted that.
+    #[serde(default)]
+    pub accept_changed: BTreeSet<GroupKind>,
+    /// A rollback has begun to resume the source: from here on nobody must import the files.
+    #[serde(default)]
+    pub withdrawn: bool,
 }
 
 impl Record {
     /// Whether the source is a directory of files.
     pub fn is_of_files(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.0.starts_with(names::FILES))
+    }
+
+    /// The files in which the source was handed over, until it is released or rolled back.
+    pub fn handed_over(&self) -> Option<&Uid> {
+        self.handover.as_ref()?.contents.as_ref().filter(|_| !self.phase.committed())
+    }
+
+    /// Whether it can no longer be imported: a rollback has begun to resume the source.
+    pub fn is_withdrawn(&self) -> bool {
+        self.handover.as_ref().is_some_and(|handover| handover.withdrawn)
     }
 }
 
@@ -184,9 +224,24 @@ impl Record {
     /// Anyone with permission to write ConfigMaps can write nonsense: everything that becomes a name, a path or a count is
     /// bounded before it is used.
     fn believable(&self) -> Result<(), &'static str> {
-        let Self { scope, source, target, namespaces, plugins, kinds, touched, .. } = self;
-        let accepted =
-            [&scope.drop_owners, &scope.accept_loss, &scope.without_plugin_for, &scope.accept_shared];
+        let Self { scope, source, target, namespaces, plugins, kinds, touched, handover, .. } = self;
+        let files = |contents: &Uid| contents.0.starts_with(names::FILES) && odd_id(&contents.0).is_none();
+        let handover_fits = handover.as_ref().is_none_or(|handover| {
+            let Handover { contents, to, at, imports, accept_changed, withdrawn: _ } = handover;
+            contents.iter().all(files)
+                && to.len().max(at.len()) <= TEXT
+                && imports.len() <= MOST_IMPORTS
+                && imports.iter().all(|id| is_move_id(id))
+                && accept_changed.len() <= MOST_KINDS
+                && accept_changed.iter().all(|kind| odd_kind(kind).is_none())
+        });
+        let accepted = [
+            &scope.drop_owners,
+            &scope.accept_loss,
+            &scope.without_plugin_for,
+            &scope.accept_shared,
+            &scope.accept_old_namespace,
+        ];
         let asked_for = match &scope.namespaces {
             Namespaces::All => None,
             Namespaces::One(one) => Some(one),
@@ -198,10 +253,14 @@ impl Record {
         let names = || namespaces.iter().chain(touched).chain(asked_for);
         let pins = || plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
         let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
-        let checks: [(bool, &'static str); 13] = [
+        let checks: [(bool, &'static str); 14] = [
             (is_move_id(&self.move_id), "moveId"),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
-            (namespaces.len().max(touched.len()) <= MOST_NAMESPACES, "number of namespaces"),
+            (
+                namespaces.len().max(touched.len()).max(scope.namespace_map.pairs().count())
+                    <= MOST_NAMESPACES,
+                "number of namespaces",
+            ),
             (names().all(|name| odd_name(name).is_none()), "names of namespaces"),
             (clusters.all(|name| odd_name(name).is_none()), "names of Clusters"),
             (parts().all(|part| odd_kind(&part.kind).is_none()), "kinds of parts"),
@@ -212,6 +271,7 @@ impl Record {
             (source.iter().chain(target).all(|uid| odd_id(&uid.0).is_none()), "source or target"),
             (plugins.len() <= MOST_PLUGINS, "number of plugins"),
             (texts().all(|text| text.len() <= TEXT), "texts"),
+            (handover_fits, "handover"),
         ];
         checks.into_iter().find(|(good, _)| !good).map_or(Ok(()), |(_, what)| Err(what))
     }
@@ -238,6 +298,9 @@ pub struct Finished {
     pub started: String,
     /// When it ended.
     pub ended: String,
+    /// The files that were imported, if the source was a directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Uid>,
     /// The source.
     pub from: String,
     /// The target.
@@ -265,13 +328,13 @@ mod tests {
         let record = Record::parse(old).unwrap();
         assert_eq!((record.phase, record.written_by.as_str()), (Phase::Copied, ""));
         let again = serde_json::to_string(&record).unwrap();
-        assert!(again.contains("\"format\":2"), "{again}");
+        assert!(again.contains("\"format\":3"), "{again}");
         assert_eq!(Record::parse(&again).unwrap(), record);
 
-        let newer = r#"{"format":3,"writtenBy":"9.1.0","anything":{}}"#;
+        let newer = r#"{"format":4,"writtenBy":"9.1.0","anything":{}}"#;
         assert_eq!(
             Record::parse(newer).unwrap_err(),
-            RecordError::Newer { format: 3, written_by: "9.1.0".into() }
+            RecordError::Newer { format: 4, written_by: "9.1.0".into() }
         );
         for (from, to) in [
             ("\"moveId\"", "\"only\":\"x\",\"moveId\""),
@@ -287,7 +350,7 @@ mod tests {
     fn a_record_that_no_move_wrote_is_not_believed() {
         let good = json!({"moveId": "m", "phase": "Copied", "scope": {"namespaces": {"one": "a"}, "exclude": []}, "source": "u",
             "target": null, "started": "t", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
-            "releaseChunks": 500});
+            "releaseChunks": 500, "handover": {"contents": format!("{}0", names::FILES), "imports": ["m"]}});
         assert!(Record::parse(&good.to_string()).is_ok());
         let long = "x".repeat(1_000_000);
         let names: Vec<String> = (0..50_001).map(|n| format!("n{n}")).collect();
@@ -325,6 +388,13 @@ mod tests {
             ("/kinds", json!([{"group": "g", "kind": "../K"}])),
             ("/plugins", json!(vec![pin("p"); 101])),
             ("/plugins", json!([pin(&long)])),
+            ("/handover", json!({"contents": "u"})),
+            ("/handover", json!({"contents": format!("{}{long}", names::FILES)})),
+            ("/handover", json!({"imports": ["../m"]})),
+            ("/handover", json!({"imports": names})),
+            ("/handover", json!({"to": long})),
+            ("/handover", json!({"acceptChanged": [{"group": "g", "kind": "../K"}]})),
+            ("/handover", json!({"more": 1})),
         ] {
             let mut bad = good.clone();
             *bad.pointer_mut(path).unwrap() = value;
@@ -342,9 +412,24 @@ mod tests {
             let told = Record::parse(&bad.to_string()).unwrap_err().to_string();
             assert!(told.len() < 1_000 && !told.contains('\n'), "{field}: {told}");
         }
-        let newer = json!({"format": 3, "writtenBy": format!("9\nerror: {long}")}).to_string();
+        let newer = json!({"format": 4, "writtenBy": format!("9\nerror: {long}")}).to_string();
         let told = Record::parse(&newer).unwrap_err().to_string();
         assert!(told.len() < 1_000 && !told.contains('\n'), "{told}");
+    }
+
+    #[test]
+    fn a_source_is_handed_over_from_the_last_file_to_the_commit() {
+        let record = |phase: &str, handover: Value| -> Record {
+            let fields = json!({"moveId": "m", "phase": phase, "scope": {"namespaces": "all"}, "source": "u",
+                "target": null, "started": "t", "namespaces": [], "plugins": [], "kinds": [], "touched": [],
+                "releaseChunks": 0, "handover": handover});
+            Record::parse(&fields.to_string()).unwrap()
+        };
+        let files = format!("{}0", names::FILES);
+        assert!(record("Copied", Value::Null).handed_over().is_none());
+        assert!(record("Copied", json!({})).handed_over().is_none());
+        assert_eq!(record("Copied", json!({"contents": files})).handed_over(), Some(&Uid(files.clone())));
+        assert!(record("Committed", json!({"contents": files})).handed_over().is_none());
     }
 
     #[test]

@@ -109,6 +109,13 @@ pub enum Remedy {
     UseExisting,
     /// End the move, and leave the source as it is.
     ResumeWithoutSource,
+    /// Declare that the files of a handover were imported nowhere, or that what came of them is gone.
+    NotImported,
+    /// Accept that copies of a kind have changed, or gone, since the files of a handover were imported.
+    AcceptChanged {
+        /// The kind.
+        kind: GroupKind,
+    },
     /// Resume, and accept that nothing shows target controllers taking over the kinds that were named.
     ResumeUnverified,
     /// Resume: whatever failed is tried again.

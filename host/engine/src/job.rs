@@ -30,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) halter: Halter,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) move_id: String,
+    /// Whether the source is handed over in files.
+    pub(crate) handover: bool,
     /// Held from the beginning to the end; none if the source has no Leases.
     pub(crate) locks: Option<Arc<Locks>>,
     /// Changes counted so far.
@@ -37,10 +39,10 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Whether the target takes over, and the source is deleted. Nothing is deleted from a directory, nor from a source that is
-    /// copied into one.
+    /// Whether the target, or whoever imports its files, takes over, and the source is deleted. Nothing is deleted from a
+    /// directory, nor from a source of which one is just a copy.
     pub(crate) fn hands_over(&self) -> bool {
-        self.source.can().deletes && self.target.can().has_controllers
+        self.source.can().deletes && (self.target.can().has_controllers || self.handover)
     }
 
     pub(crate) fn handle(&self, side: Side) -> &Handle {
@@ -89,7 +91,10 @@ impl Job {
     pub(crate) fn report_accepted(&self) {
         let map = &self.options.scope.namespace_map;
         if !map.is_empty() {
-            self.report(Event::note("namespaces-mapped", format!("namespaces get other names in the target: {map}")));
+            self.report(Event::note(
+                "namespaces-mapped",
+                format!("namespaces get other names in the target: {map}"),
+            ));
         }
         events::accepted(&self.options).into_iter().for_each(|event| self.report(event));
     }

@@ -22,6 +22,7 @@ pub mod options;
 pub mod run;
 
 mod checks;
+mod clock;
 mod discovery;
 mod job;
 mod leftover;

@@ -57,6 +57,14 @@ pub struct Options {
     pub found_by: Option<Key>,
     /// The target is unreachable for good: a rollback un-pauses the source all the same.
     pub target_gone: bool,
+    /// Of a copy into a directory: leave the source paused, to be taken over from the files.
+    pub handover: bool,
+    /// The files of a handover were imported into the target.
+    pub imported: bool,
+    /// The kinds whose copies may have changed, or gone, in the target since they were imported.
+    pub accept_changed: BTreeSet<GroupKind>,
+    /// The files of a handover were imported nowhere, or what came of them is gone.
+    pub not_imported: bool,
 }
 
 impl Options {
@@ -81,6 +89,10 @@ impl Options {
             source_gone: false,
             found_by: None,
             target_gone: false,
+            handover: false,
+            imported: false,
+            accept_changed: BTreeSet::new(),
+            not_imported: false,
         }
     }
 }

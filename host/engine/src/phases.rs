@@ -3,12 +3,15 @@
 pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod evidence;
+pub(crate) mod handover;
+pub(crate) mod imported;
 pub(crate) mod live;
 pub(crate) mod lost_record;
 pub(crate) mod namespaces;
 pub(crate) mod new_dependents;
 pub(crate) mod pausing;
 pub(crate) mod read_only_source;
+pub(crate) mod readings;
 pub(crate) mod release;
 pub(crate) mod requeue;
 pub(crate) mod retired;

@@ -22,7 +22,8 @@ use crate::outcome::report::{Report, Status};
 use crate::outcome::stop::Stop;
 use crate::outcome::stopping::{stopped, unknown, unread};
 use crate::phases::rollback::RolledBack;
-use crate::phases::sequence::{ActiveMove, Done, first_snapshot};
+use crate::phases::sequence::{ActiveMove, Done};
+use crate::phases::{handover, readings};
 use crate::setup::Setup;
 use crate::state::begin::{begin, new_id};
 use crate::state::locks::{Lock, LockRequest, Locks, MoveLeft};
@@ -45,7 +46,7 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         let plugins = setup.loaded().await?;
         let active = begin(setup, &plugins, opened, found, id, None)?;
         active.job.report_accepted();
-        let (snapshot, providers) = match first_snapshot(&active.job, Some(first?)).await {
+        let (snapshot, providers) = match readings::first(&active.job, Some(first?)).await {
             Ok(seen) => seen,
             Err(failure) => return Err(nothing::explained(&active.job, failure).await),
         };
@@ -145,8 +146,43 @@ impl Command {
         }
     }
 
+    /// Whether a command with this word about a handover, or without, can apply to the move that was found.
+    fn check_handover(self, active: &ActiveMove) -> Result<(), Failure> {
+        let (record, options) = (&active.journal.record, &active.job.options);
+        let (id, begun) = (&record.move_id, record.handover.is_some());
+        let why = match (record.handed_over(), self) {
+            (Some(_), _) if record.is_withdrawn() => {
+                format!("move {id} is being rolled back, and can't be continued")
+            }
+            (Some(_), Self::Resume) if options.imported && active.job.target.can().has_controllers => {
+                return Ok(());
+            }
+            // If a run died before it closed them, they are written again.
+            (Some(_), Self::Start) if options.handover => return Ok(()),
+            (Some(_), Self::Resume) if !active.job.target.can().has_controllers => return Ok(()),
+            (Some(_), _) => handover::already_handed_over(record),
+            (None, _) if options.imported && !record.phase.committed() && begun => {
+                format!("move {id} has not finished writing the files: continue that first")
+            }
+            (None, _) if (options.imported || !options.accept_changed.is_empty()) && !begun => {
+                format!("move {id} hands nothing over in files")
+            }
+            (None, Self::Start) if options.handover && !begun => {
+                format!(
+                    "move {id} was begun as a copy that leaves its source in service: continue it as that, or roll it back"
+                )
+            }
+            (None, Self::Start) if begun && !options.handover && !record.phase.committed() => {
+                format!("move {id} was begun to hand its source over: continue it as that, or roll it back")
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::Declined(why))
+    }
+
     async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
         if self == Self::Rollback {
+            check_may_resume_source(active).await?;
             let record = &active.journal.record;
             if record.phase.committed() && !active.orphaned {
                 return Err(Failure::Declined(format!(
@@ -163,9 +199,22 @@ impl Command {
             return active.roll_back().await.map(Outcome::RolledBack);
         }
         if begun {
+            self.check_handover(active)?;
             check_may_continue(active)?;
         }
         active.forward().await.map(Outcome::Moved)
+    }
+}
+
+/// Whether a rollback may resume a source that was handed over in files. Until its record says so no files are complete, and
+/// nobody can have imported them.
+async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
+    let (record, job) = (&active.journal.record, &active.job);
+    let Some(contents) = record.handed_over() else { return Ok(()) };
+    match job.target.can().has_controllers && !job.options.target_gone {
+        true => handover::not_imported(job, &active.journal, contents).await,
+        false if job.options.not_imported => Ok(()),
+        false => Err(Failure::MayBeImported { move_id: record.move_id.clone() }),
     }
 }
 

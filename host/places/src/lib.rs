@@ -24,6 +24,6 @@ pub use crate::kube::{ConnectError, ConnectOptions, KubePlace, catches_panics};
 pub use crate::mapped::MappedPlace;
 pub use crate::memory::MemoryPlace;
 pub use place::{
-    Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
-    PlaceError, Preconditions, Result, ServicePath, Subresource, Throttled,
+    Access, Begun, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch,
+    Place, PlaceError, Preconditions, Result, ServicePath, Subresource, Throttled,
 };

@@ -64,8 +64,20 @@ impl Capabilities {
 pub struct Opening {
     /// The move's id.
     pub move_id: String,
-    /// Whether a record says that the move is already under way.
-    pub begun: bool,
+    /// How far the move has come, according to its record.
+    pub begun: Begun,
+}
+
+/// How far a move has come with a place that it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Begun {
+    /// There is no record yet.
+    No,
+    /// The move is under way.
+    UnderWay,
+    /// Everything was written, and was about to be closed. The place is opened only if this move left it unclosed: once closed it
+    /// may have been carried elsewhere, and is not changed again.
+    Written,
 }
 
 /// How a move finishes with a place that it wrote to.

@@ -15,6 +15,7 @@
 //! | `locks` | how a run takes its locks and releases them |
 //! | `phases`, `rollback` | how it takes a move through its phases, or back |
 //! | [`properties`] | what must always hold, and what must be possible |
+//! | [`files`] | a source that is handed over in files: a model of its own |
 //! | [`rescue`] | the proof that repeating a command finishes from every state |
 //!
 //! # What is left out
@@ -41,6 +42,7 @@
 //! step that breaks the promise and ignore what follows. If a promise of invariant 10 is broken, the last state is one from which
 //! repeating the same command does not finish.
 
+pub mod files;
 pub mod handover;
 mod locks;
 pub mod pair;

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod broken;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod kept;
 
 use pivot_model::{Action, Faults, State};

@@ -5,8 +5,9 @@ use std::path::Path;
 use pivot_lab::{Dump, Server};
 use pivot_scenarios::age::Age;
 use pivot_scenarios::clusterctl;
-use pivot_scenarios::host::Host;
+use pivot_scenarios::host::{Ended, Host};
 use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::stage::{Stage, all, same};
@@ -53,6 +54,75 @@ async fn a_restored_backup_is_in_the_state_a_move_would_have_left() {
         same(before, all(&stage.pair.target, &[namespace]).await);
     }
     stage.tidy(&["shop", "classy"]).await;
+}
+
+/// The next commands that a document offers.
+fn offered(document: &Value) -> Vec<String> {
+    let next = document["next"].as_array().unwrap();
+    next.iter().map(|line| line.as_str().unwrap().to_owned()).collect()
+}
+
+/// Types a command that was offered.
+async fn type_in(line: &str) -> Ended {
+    let words: Vec<&str> = line.split(' ').skip(1).collect();
+    Host::alone().with_variable("PIVOT_HOST_NO_WAIT", "true").run(&words).await.unwrap()
+}
+
+/// No network leads from one to the other while the files are carried.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_handed_over_in_a_directory_is_released_once_that_is_imported() {
+    let stage = Stage::start().await;
+    let before = stage.fill("shop", 3).await;
+    let (source, target) = (&stage.pair.source, &stage.pair.target);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().display().to_string();
+    let out = Host::out_of(source.kubeconfig());
+    let hand_over =
+        [&["move", "-n", "shop", "--handover", "--to-directory", &path][..], &WITHOUT_PLUGIN].concat();
+    let report = out.run(&hand_over).await.unwrap().done().unwrap();
+    assert_eq!(report["outcome"], "HandedOver");
+    let status = out.run(&["status"]).await.unwrap().done().unwrap();
+    let record = &status["moves"][0]["record"];
+    assert_eq!(record["handover"]["to"], format!("directory {path}"));
+    let [undo] = &offered(&status["moves"][0])[..] else { panic!("{status}") };
+    // The source waits; nothing else is done with it, and nobody has imported the files yet.
+    let waits = all(source, &["shop"]).await;
+    out.run(&hand_over).await.unwrap().ends_with(3).unwrap();
+    let [resume, rollback] =
+        &offered(&stage.host.run(&["status"]).await.unwrap().done().unwrap()["moves"][0])[..]
+    else {
+        panic!("two ways")
+    };
+    let refused = type_in(resume).await.ends_with(4).unwrap().document().unwrap();
+    assert_eq!(refused["refusals"][0]["code"], "import-not-found");
+    let again = offered(&refused);
+    assert!(
+        again.iter().zip([resume, rollback]).all(|(again, before)| again.starts_with(before)),
+        "{again:?}"
+    );
+    let refused = out.run(&["rollback", "--target-gone"]).await.unwrap().ends_with(3).unwrap();
+    let again = offered(&refused.document().unwrap());
+    assert!(again.iter().any(|again| again.starts_with(undo)), "{again:?}");
+    same(waits.clone(), all(source, &["shop"]).await);
+    // It is taken back, and handed over once more.
+    type_in(undo).await.done().unwrap();
+    same(before.clone(), all(source, &["shop"]).await);
+    std::fs::remove_dir_all(dir.path()).unwrap();
+    out.run(&hand_over).await.unwrap().done().unwrap();
+
+    let waits = all(source, &["shop"]).await;
+    let into = Host::into_server(target.kubeconfig()).with(&["--from-directory", &path]);
+    let imported = into.run(&[&["move"][..], &WITHOUT_PLUGIN].concat()).await.unwrap().done().unwrap();
+    assert_eq!(imported["outcome"], "Copied");
+    same(before.clone(), all(target, &["shop"]).await);
+    same(waits, all(source, &["shop"]).await);
+    let refused = type_in(rollback).await.ends_with(3).unwrap().document().unwrap();
+    let [resume] = &offered(&refused)[..] else { panic!("{refused}") };
+    let report = type_in(resume).await.done().unwrap();
+    assert_eq!(report["outcome"], "Moved");
+    same(before, all(target, &["shop"]).await);
+    assert!(all(source, &["shop"]).await.is_empty());
+    stage.tidy(&["shop"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

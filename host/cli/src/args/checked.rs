@@ -63,6 +63,11 @@ impl Choices {
         options
     }
 
+    /// Whether the user declared that the files of a handover were imported nowhere.
+    pub(crate) fn not_imported(&self) -> bool {
+        self.options.not_imported
+    }
+
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
     pub(crate) fn decided(&self) -> Vec<String> {
         let Options { use_existing, assume_paused, no_wait, accept_plugin_change, source_gone, .. } =
@@ -79,8 +84,12 @@ impl Choices {
             != Options::new(self.options.scope.clone()).settle_concurrency)
             .then(|| ["--settle-concurrency".to_owned(), self.options.settle_concurrency.to_string()]);
         let plain = plain.chain(at_once.into_iter().flatten());
-        let kinds = self.options.accept_unverified.iter();
-        plain.chain(kinds.flat_map(|kind| ["--accept-unverified".to_owned(), kind.to_string()])).collect()
+        let of_kinds = [
+            ("--accept-unverified", &self.options.accept_unverified),
+            ("--accept-changed", &self.options.accept_changed),
+        ];
+        let kinds = of_kinds.into_iter().flat_map(|(flag, kinds)| kinds.iter().map(move |kind| (flag, kind)));
+        plain.chain(kinds.flat_map(|(flag, kind)| [flag.to_owned(), kind.to_string()])).collect()
     }
 }
 
@@ -118,11 +127,14 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
         Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
-            let Rollback { connection, which: Which { which }, taking, target_gone, source_gone } = *typed;
-            let Taking { take_over } = taking;
+            let Rollback { connection, which, taking, target_gone, not_imported, source_gone } = *typed;
+            let (Which { which }, Taking { take_over }) = (which, taking);
+            // What was imported nowhere has no target, unless one is named to be asked.
+            let target_gone = target_gone || (not_imported && !names_target(&connection));
             let gone = target_gone.then_some(Side::Target).or(source_gone.then_some(Side::Source));
             let choices = about_a_move(connection, true, gone)?;
-            let options = Options { which, take_over, target_gone, source_gone, ..choices.options };
+            let options =
+                Options { which, take_over, target_gone, not_imported, source_gone, ..choices.options };
             Task::Rollback(Choices { options, ..choices })
         }
         Verb::Verify { directory, identity } => {
@@ -134,11 +146,21 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
     })
 }
 
+/// Whether any flag names a target.
+fn names_target(connection: &Connection) -> bool {
+    let Connection { to_kubeconfig, to_kubeconfig_context, to_workload, to_directory, .. } = connection;
+    to_kubeconfig.is_some()
+        || to_kubeconfig_context.is_some()
+        || to_workload.is_some()
+        || to_directory.is_some()
+}
+
 fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
     let Move {
         connection,
         namespace,
         all_namespaces,
+        handover,
         cluster,
         map_namespace,
         exclude,
@@ -173,6 +195,9 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
             );
         }
         _ => {}
+    }
+    if handover && matches!(ends.source, SourceEnd::Directory(_)) {
+        return usage("--handover leaves a source paused; nothing runs what is in a directory");
     }
     let namespace = match (namespace, all_namespaces, &ends.source) {
         (Some(_), true, _) => return usage("--namespace and --all-namespaces exclude each other"),
@@ -213,6 +238,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         dry_run,
         use_existing,
         take_over,
+        handover,
         ..Options::new(scope)
     };
     let options = waiting(options, &waits)?;
@@ -220,13 +246,36 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
 }
 
 fn resuming(typed: Resume) -> Result<Choices> {
-    let Resume { connection, which, use_existing, waits, taking, with, accept_plugin_change, source_gone } =
-        typed;
+    let Resume {
+        connection,
+        which,
+        imported,
+        accept_changed,
+        use_existing,
+        waits,
+        taking,
+        with,
+        accept_plugin_change,
+        source_gone,
+    } = typed;
     let Which { which } = which;
     let Taking { take_over } = taking;
     let choices = about_a_move(connection, true, source_gone.then_some(Side::Source))?;
-    let options =
-        Options { which, use_existing, take_over, accept_plugin_change, source_gone, ..choices.options };
+    if imported && !matches!(choices.ends.target, TargetEnd::Kube(_) | TargetEnd::Workload(_)) {
+        return usage(
+            "--imported needs the cluster that imported the directory: --to-kubeconfig or --to-workload",
+        );
+    }
+    let options = Options {
+        which,
+        imported,
+        accept_changed: kinds("--accept-changed", &accept_changed)?,
+        use_existing,
+        take_over,
+        accept_plugin_change,
+        source_gone,
+        ..choices.options
+    };
     Ok(Choices { options: waiting(options, &waits)?, with, ..choices })
 }
 

@@ -55,6 +55,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             ("The same, encrypted", "pivot-host move -A --to-directory backup --encrypt-to recipients.txt"),
             (
+                "A copy that another cluster is to take over from; the source waits, paused",
+                "pivot-host move --kubeconfig boot.kubeconfig -A --to-directory out --handover",
+            ),
+            (
                 "Restore a backup whose management cluster is lost",
                 "pivot-host move --from-directory backup --to-kubeconfig prod.kubeconfig --source-is-off",
             ),
@@ -78,6 +82,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "Finish a committed move whose source is lost for good",
                 "pivot-host resume --source-gone --to-kubeconfig prod.kubeconfig --plugins plugins",
             ),
+            (
+                "Release a source that was handed over in a directory",
+                "pivot-host resume --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig --imported",
+            ),
         ],
         Some("rollback") => &[
             (
@@ -87,6 +95,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             (
                 "The same where the target is lost for good",
                 "pivot-host rollback --target-gone --kubeconfig boot.kubeconfig",
+            ),
+            (
+                "Resume a source that was handed over in a directory, which nobody imported",
+                "pivot-host rollback --not-imported --kubeconfig boot.kubeconfig",
             ),
         ],
         Some("verify") => &[

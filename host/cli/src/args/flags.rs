@@ -133,6 +133,9 @@ pub(crate) struct Move {
     /// Move all namespaces
     #[arg(short = 'A', long, help_heading = "What moves")]
     pub(crate) all_namespaces: bool,
+    /// Leave the source paused after the copy into a directory, for a cluster that imports it to take over
+    #[arg(long, requires = "to_directory", help_heading = "Source and target")]
+    pub(crate) handover: bool,
     /// Move only this Cluster and what it needs (NAME or NAMESPACE/NAME); what others use too is copied and kept; can be repeated
     #[arg(long, value_name = "NAME", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) cluster: Vec<String>,
@@ -339,6 +342,12 @@ pub(crate) struct Resume {
     pub(crate) connection: Connection,
     #[command(flatten)]
     pub(crate) which: Which,
+    /// The target imported the directory of a move with --handover: verify that, then release the source
+    #[arg(long, help_heading = "Source and target")]
+    pub(crate) imported: bool,
+    /// Of a handover: copies of this kind may have changed, or gone, in the target since they were imported; can be repeated
+    #[arg(long, value_name = "KIND.group", action = ArgAction::Append, help_heading = "Dangers accepted by name")]
+    pub(crate) accept_changed: Vec<String>,
     /// Use shared objects that exist in the target even if they differ
     #[arg(long, help_heading = "Dangers accepted by name")]
     pub(crate) use_existing: bool,
@@ -367,8 +376,11 @@ pub(crate) struct Rollback {
     /// Unpause the source without the target, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) target_gone: bool,
+    /// The directory of a move with --handover was imported nowhere, or what came of it is gone: unpause the source
+    #[arg(long, conflicts_with = "target_gone", help_heading = "Dangers accepted by name")]
+    pub(crate) not_imported: bool,
     /// Remove what came from a directory that can no longer be read
-    #[arg(long, conflicts_with = "target_gone", help_heading = "Another run, other plugins")]
+    #[arg(long, conflicts_with_all = ["target_gone", "not_imported"], help_heading = "Another run, other plugins")]
     pub(crate) source_gone: bool,
 }
 

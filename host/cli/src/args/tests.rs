@@ -303,6 +303,43 @@ fn a_rollback_does_not_need_a_target_that_is_gone() {
 }
 
 #[test]
+fn a_handover_ends_with_the_cluster_that_imported_it_or_with_none() {
+    let options = |line: &str| choices(line).options(None);
+    assert!(options("pivot-host move --kubeconfig a --to-directory d --handover").handover);
+    assert!(options("pivot-host resume --kubeconfig a --to-kubeconfig b --imported").imported);
+    let rollback = options("pivot-host rollback --kubeconfig a --not-imported");
+    assert!(rollback.not_imported && rollback.target_gone);
+    assert!(options("pivot-host resume --kubeconfig a --to-workload ns/c --imported").imported);
+    let accepted = options(
+        "pivot-host resume --kubeconfig a --to-kubeconfig b --imported --accept-changed A.g --accept-changed B.g",
+    );
+    assert_eq!(accepted.accept_changed.len(), 2);
+    for target in ["--to-kubeconfig b", "--to-kubeconfig-context b", "--to-workload ns/c", "--to-directory d"]
+    {
+        let rollback = options(&format!("pivot-host rollback --kubeconfig a --not-imported {target}"));
+        assert!(rollback.not_imported && !rollback.target_gone, "{target}: it is asked");
+    }
+    refused(
+        "pivot-host move --from-directory a --to-directory d --handover",
+        &expect!["--handover leaves a source paused; nothing runs what is in a directory"],
+    );
+    refused(
+        "pivot-host resume --kubeconfig a --to-directory d --imported",
+        &expect![
+            "--imported needs the cluster that imported the directory: --to-kubeconfig or --to-workload"
+        ],
+    );
+    for line in [
+        "pivot-host move --to-kubeconfig b --handover",
+        "pivot-host rollback --kubeconfig a --not-imported --target-gone",
+        "pivot-host rollback --kubeconfig a --not-imported --source-gone",
+        "pivot-host rollback --kubeconfig a --to-kubeconfig b --imported",
+    ] {
+        assert!(parsed(line).is_err(), "{line}");
+    }
+}
+
+#[test]
 fn the_user_to_act_as_belongs_to_a_side() {
     let choices = choices("pivot-host move --to-kubeconfig b --as u --as-group g --as-group h --to-as v");
     let (SourceEnd::Kube(source), TargetEnd::Kube(target)) = (&choices.ends.source, &choices.ends.target)

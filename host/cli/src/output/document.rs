@@ -106,7 +106,7 @@ impl From<&Refusal> for Refused {
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReportDocument {
-    /// `Moved`, `Copied`, `RolledBack`, `NothingToMove`.
+    /// `Moved`, `Copied`, `HandedOver`, `RolledBack`, `NothingToMove`.
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     move_id: Option<String>,

@@ -278,5 +278,12 @@ pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
         }
         Danger::SourceGone => ("--source-gone", "the move is finished without its source"),
         Danger::TargetGone => ("--target-gone", "the move is rolled back without its target"),
+        Danger::CopiesChanged => {
+            ("--accept-changed", "copies of these kinds may have changed, or gone, since they were imported")
+        }
+        Danger::NotImported => (
+            "--not-imported",
+            "a source that was handed over in files is resumed: they must not have been imported anywhere",
+        ),
     }
 }

@@ -30,7 +30,7 @@ use serde::Serialize;
 
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
 pub(crate) use progress::Progress;
-pub(crate) use result::{copied, moved, rolled_back, status, under_way};
+pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
 pub(crate) use stop::AlreadyShown;
 pub(crate) use text::Text;
 pub(crate) use verification::{altered, exposed, verified};

@@ -68,9 +68,17 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::ResumeWithoutSource => {
             format!("end the move and leave the source as it is: resume with {}", flag(Danger::SourceGone))
         }
+        Remedy::NotImported => format!(
+            "if that was not done anywhere, or what came of it is gone, say it: rollback with {}",
+            flag(Danger::NotImported)
+        ),
         Remedy::ResumeUnverified => format!(
             "if no controller will ever write to a kind that is named, resume with {} KIND.group for it",
             flag(Danger::KindsUnverified)
+        ),
+        Remedy::AcceptChanged { kind } => format!(
+            "if the target's are right, also where they are gone, resume with {}",
+            flags(Danger::CopiesChanged, [kind]).concat()
         ),
         Remedy::AcceptUnverified { kind } => {
             format!("accept that: {}", flags(Danger::KindsUnverified, [kind]).concat())
@@ -325,6 +333,8 @@ mod tests {
             Remedy::LeaveOutExclude { parts },
             Remedy::NameOtherClusters,
             Remedy::MapNamespace { namespace: "ns".into() },
+            Remedy::NotImported,
+            Remedy::AcceptChanged { kind: kind() },
         ]
     }
 
@@ -370,6 +380,8 @@ mod tests {
             Remedy::LeaveOutExclude { .. } => 36,
             Remedy::NameOtherClusters => 37,
             Remedy::MapNamespace { .. } => 38,
+            Remedy::NotImported => 39,
+            Remedy::AcceptChanged { .. } => 40,
         }
     }
 
@@ -399,8 +411,13 @@ mod tests {
                     (None, "--map-namespace") => vec!["ns=x".to_owned()],
                     _ => Vec::new(),
                 };
-                let resumes = ["--accept-plugin-change", "--source-gone"].contains(&flag.as_str());
-                let verb = if resumes { "resume" } else { "move" };
+                let resumes =
+                    ["--accept-plugin-change", "--source-gone", "--accept-changed"].contains(&flag.as_str());
+                let verb = match flag.as_str() {
+                    "--not-imported" => "rollback",
+                    _ if resumes => "resume",
+                    _ => "move",
+                };
                 let side = if flag == "--to-kubeconfig" { "--kubeconfig" } else { "--to-kubeconfig" };
                 let line =
                     [vec![verb.to_owned(), side.to_owned(), "b".to_owned(), flag.clone()], value].concat();

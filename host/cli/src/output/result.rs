@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use pivot_core::grouped::thousands;
-use pivot_core::record::{Finished, Record};
+use pivot_core::record::{Finished, Handover, Record};
 use pivot_core::refusal::some_of;
-use pivot_core::{GroupKind, Key, Side};
+use pivot_core::{GroupKind, Key, Side, words};
 use pivot_engine::RolledBack;
 use pivot_engine::{Leftover, LockStatus, MoveStatus, Report, Status};
 
 use super::lines;
 use super::lines::count;
 use super::text::Text;
+
+/// How many characters are printed of what a record says for people.
+const SHOWN: usize = 200;
 
 /// How many kinds a person reads at once.
 const KINDS: usize = 30;
@@ -47,6 +50,23 @@ pub(crate) fn copied(report: &Report, (source, target): (&str, &str), all: bool)
         "Copied:",
         format!("{copied}, from {source} to {target} (move {move_id}); the source is as it was"),
     );
+    text.gap();
+    let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
+    text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
+    text.append(phases(report));
+    text
+}
+
+/// A source that was handed over in a directory.
+pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
+    let Report { move_id, done, times: _ } = report;
+    let copied = count(done.kept.values().sum(), "object");
+    let mut text = Text::default();
+    text.strong("Handed over:", format!("{copied}, from {source} in {target} (move {move_id})"));
+    text.line("The source stays paused until another cluster has imported that, or the move is rolled back:");
+    text.line("  to import it, there    move --from-directory DIR --to-kubeconfig FILE");
+    text.line("  to release the source  resume --imported --to-kubeconfig FILE");
+    text.line("  to resume the source   rollback --not-imported");
     text.gap();
     let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
@@ -239,8 +259,24 @@ fn phase(one: &MoveStatus) -> String {
             format!("{phase} or later (resume only; the record in the target decides and was not read)")
         }
         (true, Side::Target) => format!("{phase} (resume only; the record in the target decides)"),
+        (false, _) if record.is_withdrawn() => {
+            format!(
+                "{phase} (handed over{}, and being rolled back: the files must not be imported)",
+                to(record)
+            )
+        }
+        (false, _) if record.handed_over().is_some() => {
+            format!("{phase} (handed over{}: the source waits, paused, until that is imported)", to(record))
+        }
         (false, _) => format!("{phase} (resume or roll back; the record in the {decides} decides)"),
     }
+}
+
+/// Where a source was handed over, and when.
+fn to(record: &Record) -> String {
+    let shown = |text: &str| words::line(text, SHOWN);
+    let said = |handover: &Handover| format!(" in {} on {}", shown(&handover.to), shown(&handover.at));
+    record.handover.as_ref().map(said).unwrap_or_default()
 }
 
 /// Moves under way, found while a plan is made. `next` are whole commands, for each move.
@@ -288,6 +324,9 @@ fn note(status: &Status, one: &MoveStatus) -> Option<String> {
     }
     let (side, why) = status.silent.as_ref()?;
     let way = match (side, one.record.phase.committed()) {
+        (Side::Target, _) if one.record.handed_over().is_some() => {
+            "once it does, it shows whether it imported this; until then the source must stay paused"
+        }
         (Side::Target, true) => {
             "resume when it does; if it is lost for good, what is left of the source is the last copy"
         }
@@ -299,6 +338,12 @@ fn note(status: &Status, one: &MoveStatus) -> Option<String> {
 /// The same, derived from the move and the given sides.
 fn one_sided(one: &MoveStatus) -> Option<String> {
     let note = match one.missing {
+        Some(Side::Target) if one.record.is_withdrawn() => {
+            "name the target, too, if there is one, to have it asked"
+        }
+        Some(Side::Target) if one.record.handed_over().is_some() => {
+            "once it is imported, name the cluster that imported it: `resume --imported --to-kubeconfig`; only if none did:"
+        }
         Some(Side::Target) if one.record.into_directory => {
             "it copies into a directory: name that too (--to-directory) to see the next commands"
         }

@@ -81,8 +81,8 @@ fn fields() -> Vec<Case> {
     let long = "x".repeat(900_000);
     let names: Vec<String> = (0..60_000).map(|n| format!("n{n}")).collect();
     let kinds: Vec<Value> = (0..10_001).map(|n| json!({"group": "", "kind": format!("K{n}")})).collect();
-    let bad: [(&str, &str, Value); 34] = [
-        ("format is of the future", "/format", json!(3)),
+    let bad: [(&str, &str, Value); 37] = [
+        ("format is of the future", "/format", json!(4)),
         ("format is far in the future", "/format", json!(u32::MAX)),
         ("format is beyond counting", "/format", json!(1e300)),
         ("format is below nothing", "/format", json!(-1)),
@@ -100,6 +100,9 @@ fn fields() -> Vec<Case> {
         ("scope is of the future", "/scope/format", json!(9)),
         ("scope leads elsewhere", "/scope/namespaces", json!({"one": "../a"})),
         ("scope accepts ten thousand kinds", "/scope/acceptLoss", json!(kinds)),
+        ("handover is of no files", "/handover", json!({"contents": "u", "to": "d", "at": "t"})),
+        ("handover leads elsewhere", "/handover", json!({"imports": ["../../m"]})),
+        ("handover is long", "/handover", json!({"to": long})),
         ("source is nothing", "/source", json!("")),
         ("source has lines", "/source", json!("u\nerror: FORGED")),
         ("target is long", "/target", json!(long)),

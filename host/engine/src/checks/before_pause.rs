@@ -159,10 +159,11 @@ fn source_may_be_running(job: &Job) -> Option<Refusal> {
 }
 
 /// The kinds that can move safely. In a directory nothing acts on a copy, which keeps its status, and the source stays in
-/// service, so no kind is at risk.
+/// service, so no kind is at risk; unless the source is handed over.
 fn handled_kinds(job: &Job, snapshot: &Snapshot) -> BTreeSet<GroupKind> {
     let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone());
-    if job.target.can().has_controllers { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
+    let takes_over = job.target.can().has_controllers || job.handover;
+    if takes_over { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
 }
 
 /// The same checks for objects that appeared between the first list and the one after the pause.
@@ -231,7 +232,6 @@ pub(crate) async fn check_no_dependents_lost(job: &Job, snapshot: &Snapshot) -> 
 
 /// Everything else in the source that could be garbage-collected with the deleted objects.
 async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
-    // Nothing is deleted from a directory, nor from a source that is copied into one.
     if !job.hands_over() {
         return Ok(Vec::new());
     }

@@ -32,6 +32,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         (Danger::PoolsShared, accept_shared),
         (Danger::OldNamespaces, accept_old_namespace),
         (Danger::KindsUnverified, &options.accept_unverified),
+        (Danger::CopiesChanged, &options.accept_changed),
     ];
     let plain = [
         (Danger::AlreadyPaused, *move_paused),
@@ -44,6 +45,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         (Danger::PluginsChanged, options.accept_plugin_change),
         (Danger::SourceGone, options.source_gone),
         (Danger::TargetGone, options.target_gone),
+        (Danger::NotImported, options.not_imported),
     ];
     let event = |danger, kinds: &BTreeSet<GroupKind>| Event::Accepted {
         danger,

@@ -64,6 +64,10 @@ pub enum Danger {
     SourceGone,
     /// The move is rolled back without its target.
     TargetGone,
+    /// A source that was handed over in files is deleted although copies of these kinds have changed, or gone, since the import.
+    CopiesChanged,
+    /// A source that was handed over in files is resumed, and nothing shows that they were imported nowhere.
+    NotImported,
 }
 
 /// What a run does about a lease.

@@ -117,6 +117,13 @@ pub enum Failure {
         /// Whether that move copies into a directory.
         into_directory: bool,
     },
+    /// The source was handed over in files, which the target imported; nothing was done.
+    Imported(String),
+    /// The source was handed over in files, and nothing says that nobody imported them; nothing was done.
+    MayBeImported {
+        /// The move.
+        move_id: String,
+    },
     /// The move was finished without its source, which has come back; with the evidence.
     Stale(String),
     /// The target has the record of a move that its source has no record of.
@@ -276,13 +283,18 @@ impl fmt::Display for Failure {
                 "the target has a record of move {move_id}, of which its source has none: it was rolled back while this target \
                  could not be reached; to roll it back again removes what is left of it here"
             ),
-            Self::Declined(why) | Self::Record(why) => f.write_str(why),
+            Self::Declined(why) | Self::Imported(why) | Self::Record(why) => f.write_str(why),
             Self::OtherEnd { move_id, into_directory: true } => {
                 write!(f, "move {move_id} copies into a directory")
             }
             Self::OtherEnd { move_id, into_directory: false } => {
                 write!(f, "move {move_id} goes to a cluster")
             }
+            Self::MayBeImported { move_id } => write!(
+                f,
+                "move {move_id} handed this source over in files: where those were imported, another management cluster is at \
+                 work on the same machines"
+            ),
             Self::PluginsRefused => f.write_str("the plugins were refused"),
             Self::Plugins { move_id, begun, remedy: _ } => write!(
                 f,

@@ -18,6 +18,7 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
             vec![Remedy::ResolveThenResume, Remedy::SwitchOffThenAcceptChange { plugins }]
         }
         (Failure::NotTakenOver(_), _) => vec![Remedy::ResumeAgain, Remedy::ResumeUnverified],
+        (Failure::MayBeImported { .. }, _) => vec![Remedy::NotImported],
         (Failure::Unreachable { .. }, _) => vec![Remedy::ReachServer],
         (Failure::Unsettled(_), _) => {
             vec![Remedy::ResumeAgain, Remedy::FixThenAcceptChange { plugin: None }]

@@ -25,6 +25,10 @@ pub enum Next {
     ResumeWithoutSource,
     /// Undo the move without the target, if that is lost for good.
     RollbackWithoutTarget,
+    /// Continue the move: its files were imported into the target.
+    ResumeImported,
+    /// Undo the move, if its files were imported nowhere.
+    RollbackNotImported,
 }
 
 /// The outcome of a run that did not get to its end.

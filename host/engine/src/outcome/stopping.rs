@@ -5,6 +5,7 @@ use pivot_places::PlaceError;
 
 use crate::outcome::failure::{Exit, Failure};
 use crate::outcome::stop::{Next, Stop};
+use crate::phases::handover::NOT_FOUND;
 use crate::phases::sequence::ActiveMove;
 use crate::requests::halt::Halt;
 use crate::state::expiry::RUN_ACTIVE;
@@ -45,6 +46,7 @@ fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     let exit = exit_untouched(&failure);
     let without_files = active.other_files || (active.job.options.source_gone && !phase.committed());
     let next = match (phase.committed(), without_files) {
+        _ if active.journal.record.handed_over().is_some() => after_handover(active, &failure),
         (true, false) => vec![Next::Resume],
         (false, false) => vec![Next::Resume, Next::Rollback],
         // Resuming needs the files that the move was begun from.
@@ -54,6 +56,28 @@ fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     let (move_id, state) = (&active.journal.record.move_id, state_of_sides(active, phase));
     let state = format!("this command changed nothing; move {move_id} is in phase {phase}: {state}");
     stop_with(failure, Some(phase), exit, state, next)
+}
+
+/// What to type about a source that was handed over in files.
+fn after_handover(active: &ActiveMove, failure: &Failure) -> Vec<Next> {
+    // Then the files were named, and no cluster that could have imported them.
+    let files = !active.job.target.can().has_controllers;
+    match failure {
+        _ if active.journal.record.is_withdrawn() && active.job.options.not_imported => {
+            vec![Next::RollbackNotImported]
+        }
+        _ if active.journal.record.is_withdrawn() => vec![Next::Rollback],
+        Failure::MayBeImported { .. } => vec![Next::ResumeImported, Next::RollbackNotImported],
+        Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == NOT_FOUND) => {
+            vec![Next::ResumeImported, Next::Rollback]
+        }
+        Failure::Declined(_) if files => vec![Next::RollbackNotImported],
+        Failure::Declined(_) => vec![Next::ResumeImported, Next::Rollback],
+        // They may not have been closed: a resume does that.
+        _ if files => vec![Next::Resume, Next::RollbackNotImported],
+        // The files were imported, or it is not known: to resume the source would be wrong.
+        _ => vec![Next::ResumeImported],
+    }
 }
 
 /// Between places without records, only the target shows what was written, and the same command continues from there.
@@ -96,6 +120,12 @@ fn state_of_sides(active: &ActiveMove, phase: Phase) -> &'static str {
                 "the files are as they were; the target runs; some objects of it may still be held"
             }
         };
+    }
+    if active.journal.record.is_withdrawn() && !phase.committed() {
+        return "the source is complete, and part of it may still be paused: it is no longer handed over";
+    }
+    if active.journal.record.handed_over().is_some() {
+        return "the source is complete, and stays paused: it was handed over in files";
     }
     match phase {
         Phase::Checked => "nothing is changed on either side",
@@ -160,12 +190,19 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         } else {
             "it is not known whether the move is committed; both sides are complete, and paused by this move"
         };
-        return stop_with(failure, Some(phase), Exit::PastCommit, state, vec![Next::Resume]);
+        let handed_over = active.journal.record.handed_over().is_some();
+        let next = if handed_over { Next::ResumeImported } else { Next::Resume };
+        return stop_with(failure, Some(phase), Exit::PastCommit, state, vec![next]);
     }
     // A refused command about a move is not a stop of that move.
     if matches!(
         failure,
-        Failure::Declined(_) | Failure::OtherEnd { .. } | Failure::Plugins { .. } | Failure::NoMove
+        Failure::Declined(_)
+            | Failure::Imported(_)
+            | Failure::MayBeImported { .. }
+            | Failure::OtherEnd { .. }
+            | Failure::Plugins { .. }
+            | Failure::NoMove
     ) {
         return declined(active, failure, phase);
     }
@@ -179,7 +216,10 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         );
     }
     if phase >= Phase::Copied {
-        let next = vec![Next::Resume, Next::Rollback];
+        let next = match active.journal.record.handed_over() {
+            Some(_) => after_handover(active, &failure),
+            None => vec![Next::Resume, Next::Rollback],
+        };
         return stop_with(
             failure,
             Some(phase),

@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pivot_core::hooks::Hook;
 use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::Phase;
 use pivot_core::release::{self, Entry, Fate, ReleaseKind, ReleaseList};
-use pivot_core::{Key, Meta, Object, Side, Uid};
+use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::json;
 
@@ -166,6 +167,11 @@ pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failur
     }
 }
 
+/// Whether a plugin will restore the status of a kind, if those who import the files use the same ones.
+fn restored(job: &Job, kind: &GroupKind) -> bool {
+    job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, kind))
+}
+
 /// The objects to release, with their states, in order.
 pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Failure> {
     let snapshot = &copies.snapshot;
@@ -183,7 +189,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
         let object = snapshot.object(step)?;
         let kind = job.kind(Side::Source, &step.key.group_kind)?;
         let copied = copies.made(step)?;
-        let with_status = copied.restored;
+        let with_status = copied.restored || (job.handover && restored(job, &step.key.group_kind));
         let value = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
         after.sort_unstable();
         let fate = if step.fate == PlanFate::Move && job.hands_over() { Fate::Delete } else { Fate::Keep };

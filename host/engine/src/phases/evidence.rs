@@ -66,8 +66,14 @@ fn asked(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
         .map_err(|error| Failure::Object(Side::Source, error))
 }
 
-/// Waits until the target's controllers report what the source's did, written `since` the commit by the target's clock.
-pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &str) -> Result<(), Failure> {
+/// Waits until the target's controllers report what the source's did, written `since` the commit by the target's clock; if that
+/// is not when they were resumed, since the copies were made.
+pub(crate) async fn wait(
+    job: &Job,
+    list: &ReleaseList,
+    known: &Known,
+    since: Option<&str>,
+) -> Result<(), Failure> {
     let unverified = unverified(job, list);
     if !unverified.is_empty() {
         let text = format!(
@@ -103,6 +109,7 @@ pub(crate) async fn wait(job: &Job, list: &ReleaseList, known: &Known, since: &s
         let key = object.key();
         let Some(expectation) = expected.get(&key) else { return Ok(None) };
         let source = known.get(&key).or_else(|| unlisted.get(&key));
+        let since = since.or(object.meta.creation_timestamp.as_deref()).unwrap_or_default();
         let written = object.meta.written_by_others(since, source.map(|source| &source.meta));
         readiness::missing(expectation, object, written).map_err(|error| Failure::Object(Side::Target, error))
     };

@@ -7,8 +7,9 @@ use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
+use pivot_core::remedy::Remedy;
 use pivot_core::soft::is_cluster_class;
-use pivot_core::{GroupKind, Key, Object, Side};
+use pivot_core::{GroupKind, Key, Meta, Object, Side};
 
 use crate::events::Verb;
 use crate::job::Job;
@@ -43,10 +44,32 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
     Ok(())
 }
 
-/// Makes sure, before anything is deleted, that every copy still exists, but for those that the target's controllers have replaced
-/// ([`retired`]): no source object is given up for a copy that is gone, or for another object of its name.
-pub(crate) async fn check_copies(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
-    let released = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+/// Makes sure, before anything is deleted, that every copy still exists, with one of these marks, but for those that the target's
+/// controllers have replaced ([`retired`]): no source object is given up for a copy that is gone, or for another object of its name.
+pub(crate) async fn check_copies(
+    job: &Job,
+    list: &ReleaseList,
+    marks: &BTreeSet<String>,
+    accepted: &BTreeSet<GroupKind>,
+) -> Result<(), Failure> {
+    match copies_missing(job, list, marks, accepted).await? {
+        none if none.is_empty() => Ok(()),
+        refusals => Err(Failure::Refused(refusals)),
+    }
+}
+
+/// The refusals for copies that are gone or replaced; of `accepted` kinds they may be.
+pub(crate) async fn copies_missing(
+    job: &Job,
+    list: &ReleaseList,
+    marks: &BTreeSet<String>,
+    accepted: &BTreeSet<GroupKind>,
+) -> Result<Vec<Refusal>, Failure> {
+    let mark = marks.first().unwrap_or(&job.move_id);
+    let released = || {
+        let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+        deleted.filter(|entry| !accepted.contains(&entry.key.group_kind))
+    };
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
         released().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
     let mut wanted = Vec::new();
@@ -56,46 +79,44 @@ pub(crate) async fn check_copies(job: &Job, list: &ReleaseList) -> Result<(), Fa
     let mut there: BTreeMap<Key, bool> = BTreeMap::new();
     for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
         let alive = listed.required()?.into_iter().filter(|meta| !meta.deleting());
-        there.extend(alive.map(|meta| (listing::key(&kind, &meta), meta.marked(&job.move_id))));
+        let marked = |meta: &Meta| marks.iter().any(|mark| meta.marked(mark));
+        there.extend(alive.map(|meta| (listing::key(&kind, &meta), marked(&meta))));
     }
+    let refusal = |code, keys: &[Key], message, remedy: String| {
+        let (first, others) = keys.split_first()?;
+        // What has been in service for a while is replaced now and then, by a rollout for one.
+        let kinds: BTreeSet<&GroupKind> = keys.iter().map(|key| &key.group_kind).collect();
+        let accept = kinds.into_iter().filter(|_| job.handover);
+        let accept = accept.map(|kind| Remedy::AcceptChanged { kind: kind.clone() });
+        Some(Refusal {
+            code,
+            side: Side::Target,
+            object: Some(first.clone()),
+            others: others.to_vec(),
+            message,
+            remedies: std::iter::once(remedy.into()).chain(accept).collect(),
+        })
+    };
+    let own_names = |keys: Vec<&Key>| keys.into_iter().map(|key| job.target.own_name(key)).collect();
     let gone: Vec<&Key> =
         released().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
     let retired = retired::among(job, &gone, &there).await?;
-    let own_names = |keys: Vec<&Key>| keys.into_iter().map(|key| job.target.own_name(key)).collect();
     let gone: Vec<Key> = own_names(gone.into_iter().filter(|key| !retired.contains(key)).collect());
-    if let Some(first) = gone.first() {
-        return Err(Failure::refused(Refusal {
-            code: "copy-gone",
-            side: Side::Target,
-            object: Some(first.clone()),
-            others: gone.iter().skip(1).cloned().collect(),
-            message: format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5)),
-            remedies: vec![format!(
-                "find out who deletes there, restore the objects from the source, which still has them, annotated with {}={}, \
-                 and resume",
-                names::MARK,
-                job.move_id
-            )
-            .into()],
-        }));
-    }
+    let message = format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5));
+    let restore = format!(
+        "find out who deletes there, restore the objects from the source, which still has them, annotated with {}={mark}, and \
+         resume",
+        names::MARK
+    );
+    let gone = refusal("copy-gone", &gone, message, restore);
     let others = released().filter(|entry| !entry.used && there.get(&entry.key) == Some(&false));
     let others: Vec<Key> = own_names(others.map(|entry| &entry.key).collect());
-    let Some(first) = others.first() else { return Ok(()) };
-    Err(Failure::refused(Refusal {
-        code: "copy-replaced",
-        side: Side::Target,
-        object: Some(first.clone()),
-        others: others.iter().skip(1).cloned().collect(),
-        message: format!(
-            "{} are not the copies that this move made: others have their names",
-            some_of(&others, 5)
-        ),
-        remedies: vec![format!(
-            "compare them with the source's; what is as it should be, annotate in the target with {}={}, and resume",
-            names::MARK,
-            job.move_id
-        )
-        .into()],
-    }))
+    let message =
+        format!("{} are not the copies that this move made: others have their names", some_of(&others, 5));
+    let compare = format!(
+        "compare them with the source's; what is as it should be, annotate in the target with {}={mark}, and resume",
+        names::MARK
+    );
+    let replaced = refusal("copy-replaced", &others, message, compare);
+    Ok(gone.into_iter().chain(replaced).collect())
 }

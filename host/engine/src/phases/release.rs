@@ -251,7 +251,7 @@ async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure
 
 /// Reads the object once more. It may be gone, or touched by its controllers, but not changed. The list has a digest of the
 /// copied state, except for Secrets: this run compares those with what it copied (`then`), any other run with the copy.
-async fn still_as_copied(
+pub(crate) async fn still_as_copied(
     job: &Job,
     kind: &Arc<Kind>,
     entry: &Entry,
@@ -298,7 +298,8 @@ async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> 
     if let Some(adapted) = &adapted {
         merge::apply(&mut wanted, &adapted.patch);
     }
-    let (wanted, copy) = (comparable(&wanted, entry), comparable(&copy, entry));
+    let comparable = |value| comparable(value, entry, entry.with_status);
+    let (wanted, copy) = (comparable(&wanted), comparable(&copy));
     let mut fields = body::lost(&wanted, &copy);
     if entry.digest.is_none() && !entry.used {
         fields.extend(body::lost(&copy, &wanted));
@@ -313,13 +314,15 @@ async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> 
 
 /// The fields that a source's object and its copy share: not the owners' UIDs, nor who paused them. An object that the target had
 /// before has metadata of its own.
-fn comparable(object: &Value, entry: &Entry) -> Value {
-    let mut content = content(object, entry.with_status);
+pub(crate) fn comparable(object: &Value, entry: &Entry, with_status: bool) -> Value {
+    let mut content = content(object, with_status);
     if let Some(map) = content.as_object_mut().filter(|_| entry.used) {
         map.remove("metadata");
     }
     if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("ownerReferences");
+        // A create doesn't send it.
+        metadata.remove("generateName");
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.retain(|name, _| !name.starts_with(names::OURS) && name != names::PAUSED);
         }

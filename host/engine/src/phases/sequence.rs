@@ -1,37 +1,34 @@
 //! The path of one move through its phases. A phase is recorded before its first change is made.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use pivot_core::hooks::Point;
-use pivot_core::plan::{Fate as PlanFate, Note, StayReason, Step};
-use pivot_core::reach::{Reach, Wishes};
+use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::{Finished, Phase};
 use pivot_core::release::{Fate, ReleaseList};
-use pivot_core::scope::Namespaces;
-use pivot_core::{Both, GroupKind, Key, Side};
-use pivot_places::{Closing, PlaceError};
+use pivot_core::{GroupKind, Key, Uid};
+use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;
 
-use crate::checks::before_pause::{self, FirstReads, TargetState};
+use crate::checks::before_pause::{self, TargetState};
+use crate::clock::now;
 use crate::discovery::first_reading::FirstReading;
-use crate::discovery::objects::discover;
-use crate::discovery::planning;
-use crate::events::{self, Awaited, Event, Summary};
+use crate::events::{self, Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit::{self, Comparison};
 use crate::phases::copy::{self, Copies};
 use crate::phases::evidence;
+use crate::phases::handover;
 use crate::phases::live::{self, Known};
 use crate::phases::lost_record;
 use crate::phases::namespaces;
 use crate::phases::new_dependents;
 use crate::phases::pausing;
 use crate::phases::read_only_source;
+use crate::phases::readings;
 use crate::phases::release;
 use crate::phases::rollback::{self, RolledBack};
 use crate::phases::settle;
@@ -84,6 +81,8 @@ pub struct Done {
     pub kept: BTreeMap<GroupKind, usize>,
     /// Kinds that no controller of the target was seen to take over.
     pub unverified: BTreeSet<GroupKind>,
+    /// The source was handed over in files, and stays paused: the move has not ended.
+    pub handed_over: bool,
 }
 
 impl ActiveMove {
@@ -101,10 +100,20 @@ impl ActiveMove {
                     return Ok(Done::default());
                 }
             };
-            let known = self.read_known(&list).await?;
+            let known = readings::known(&self.job, &self.journal.record, &list).await?;
             return self.finish(list, KnownObjects::Again(known)).await;
         }
-        self.job.target.open(&self.job.move_id, self.journal.is_written()).await?;
+        match self.journal.record.handed_over().cloned() {
+            Some(contents) if self.job.target.can().has_controllers => {
+                let (list, known) = self.commit_import(&contents).await?;
+                return self.finish(list, KnownObjects::Again(known)).await;
+            }
+            Some(_) => handover::reopen(&self.job, &mut self.journal).await?,
+            None => {
+                let begun = if self.journal.is_written() { Begun::UnderWay } else { Begun::No };
+                self.job.target.open(&self.job.move_id, begun).await?;
+            }
+        }
         if self.journal.phase() == Some(Phase::Copied) {
             rollback::copies_at_rest(&self.job, &self.journal.record).await?;
         }
@@ -113,7 +122,10 @@ impl ActiveMove {
         let snapshot = self.pause(first, &known_keys).await?;
         let copies = self.copy(&snapshot, target_state).await?;
         if !self.job.target.can().has_controllers {
-            return self.unpause_source(&snapshot).await;
+            return match self.job.handover {
+                true => self.hand_over(copies).await,
+                false => self.unpause_source(&snapshot).await,
+            };
         }
         let (list, known) = self.commit(copies).await?;
         self.finish(list, KnownObjects::Copied(known)).await
@@ -122,7 +134,7 @@ impl ActiveMove {
     async fn check(&mut self) -> Result<(Snapshot, TargetState, BTreeSet<Key>), Failure> {
         let job = self.job.clone();
         let first = self.first.take().transpose()?;
-        let (snapshot, first_reads) = first_snapshot(&job, first).await?;
+        let (snapshot, first_reads) = readings::first(&job, first).await?;
         job.report(Event::PhaseBegun { phase: Phase::Checked, objects: snapshot.plan.steps.len() });
         let target_state = before_pause::all(&job, &snapshot, &first_reads).await?;
         job.safe_point()?;
@@ -170,7 +182,7 @@ impl ActiveMove {
             self.journal.note(&snapshot);
             self.journal.enter(Phase::Paused).await?;
             let changed = pausing::pause_all(&job, &snapshot).await?;
-            let reading = read(&job).await?;
+            let reading = readings::again(&job).await?;
             pausing::unpause_departed(&job, &reading).await?;
             let left = deadline.saturating_duration_since(Instant::now());
             let acknowledged = pausing::acknowledged(&job, &reading, left).await?;
@@ -220,12 +232,29 @@ impl ActiveMove {
         if self.job.source.can().has_controllers {
             pausing::undo_all(&self.job, &self.journal.record).await?;
         }
-        let mut done = Done::default();
-        for step in &snapshot.plan.steps {
-            *done.kept.entry(step.key.group_kind.clone()).or_default() += 1;
-        }
+        let done = Done { kept: kinds_of(snapshot), ..Done::default() };
         self.close(&done).await?;
         Ok(done)
+    }
+
+    /// The source stays paused, and its record says what becomes of it once the files are imported elsewhere.
+    async fn hand_over(&mut self, copies: Arc<Copies>) -> Result<Done, Failure> {
+        let copies = self.verified(copies).await?;
+        let list = commit::release_list(&self.job, &copies)?;
+        self.job.safe_point()?;
+        handover::end_copy(&self.job, &mut self.journal, &list).await?;
+        Ok(Done { kept: kinds_of(&copies.snapshot), handed_over: true, ..Done::default() })
+    }
+
+    /// The target imported what was handed over in files: checks that it did, then commits. Nothing is changed before.
+    async fn commit_import(&mut self, contents: &Uid) -> Result<(Arc<ReleaseList>, Known), Failure> {
+        let list = Arc::new(handover::list(&self.job, &self.journal).await?);
+        let phase = Phase::Committed;
+        self.job.report(Event::PhaseBegun { phase, objects: list.entries.len() });
+        let known = readings::known(&self.job, &self.journal.record, &list).await?;
+        handover::commit_import(&self.job, &mut self.journal, contents, &list, &known).await?;
+        self.record_time(phase);
+        Ok((list, known))
     }
 
     /// Runs the plugins' checks and then compares, in this order, to see changes made while a plugin makes the move wait.
@@ -240,7 +269,7 @@ impl ActiveMove {
             if let Comparison::Same = comparison {
                 return Ok(copies);
             }
-            let now = Arc::new(self.pause_until_stable(read(&job).await?).await?);
+            let now = Arc::new(self.pause_until_stable(readings::again(&job).await?).await?);
             let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
             copies = brought;
             if !changed {
@@ -262,7 +291,8 @@ impl ActiveMove {
         let list = commit::release_list(&job, &copies)?;
         // The last moment before the point of no return.
         job.safe_point()?;
-        self.journal.commit(&list, snapshot).await?;
+        let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
+        self.journal.commit(&list, kinds).await?;
         self.record_time(Phase::Committed);
         let known = snapshot
             .inventory
@@ -277,8 +307,9 @@ impl ActiveMove {
     async fn finish(&mut self, list: Arc<ReleaseList>, seen: KnownObjects) -> Result<Done, Failure> {
         let job = self.job.clone();
         let count = list.entries.len();
-        // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end.
-        if self.journal.record.phase <= Phase::Live {
+        // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end. An import
+        // has resumed, and settled, its copies itself, and shown it before the commit.
+        if self.journal.record.phase <= Phase::Live && !job.handover {
             job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
             let (known, copied) = match &seen {
                 KnownObjects::Copied(known) => (known, Some(known)),
@@ -292,7 +323,7 @@ impl ActiveMove {
             };
             live::resume(&job, &list, copied).await?;
             calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
-            evidence::wait(&job, &list, known, self.journal.committed_at()?).await?;
+            evidence::wait(&job, &list, known, Some(self.journal.committed_at()?)).await?;
             job.safe_point()?;
             self.record_time(Phase::Live);
         }
@@ -302,8 +333,9 @@ impl ActiveMove {
         } else if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
             job.report(Event::PhaseBegun { phase: Phase::Released, objects: count });
             // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
+            let (marks, accepted) = self.marks();
             tokio::try_join!(
-                live::check_copies(&job, &list),
+                live::check_copies(&job, &list, &marks, &accepted),
                 pausing::still_paused(&job, &list),
                 new_dependents::none(&job, &list, self.journal.begun()),
             )?;
@@ -325,11 +357,14 @@ impl ActiveMove {
             self.record_time(Phase::Released);
         }
         // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
-        if self.journal.has_list_beside() || settle::any(&job, &list) {
+        let settles = !job.handover && settle::any(&job, &list);
+        if self.journal.has_list_beside() || settles {
             self.journal.advance(Phase::Settled).await?;
         }
         job.report(Event::PhaseBegun { phase: Phase::Settled, objects: count });
-        settle::all(&job, &list).await?;
+        if settles {
+            settle::all(&job, &list).await?;
+        }
         if !job.options.source_gone && !self.journal.source_record_is_gone() {
             release::last(&job, &list, seen.copied(), prepared).await?;
         }
@@ -348,9 +383,12 @@ impl ActiveMove {
         // A commit that got half-way has already written the target's record. That record is removed first of all: left behind
         // alone, it would decide, and a resume would delete a source whose copy is gone.
         let (job, record) = (self.job.clone(), self.journal.record.clone());
+        if record.handed_over().is_some() {
+            self.journal.withdraw().await?;
+        }
         // Before Copied nothing was written to the target: its state, whatever it is, keeps nothing in the source paused.
         if !job.options.target_gone && record.phase >= Phase::Copied {
-            job.target.open(&job.move_id, true).await?;
+            job.target.open(&job.move_id, Begun::UnderWay).await?;
         }
         // Only the commit writes the target's record; a target that can't be reached must not keep the source paused.
         if record.phase >= Phase::Copied {
@@ -363,6 +401,17 @@ impl ActiveMove {
         }
         self.journal.forget().await?;
         Ok(taken)
+    }
+
+    /// The marks of the copies, and the kinds of those that may be gone.
+    fn marks(&self) -> (BTreeSet<String>, BTreeSet<GroupKind>) {
+        match &self.journal.record.handover {
+            Some(handover) => {
+                let accepted = handover.accept_changed.union(&self.job.options.accept_changed);
+                (handover.imports.clone(), accepted.cloned().collect())
+            }
+            None => (BTreeSet::from([self.job.move_id.clone()]), BTreeSet::new()),
+        }
     }
 
     /// Frees the place reserved for a move that never began.
@@ -380,7 +429,8 @@ impl ActiveMove {
             move_id: record.move_id.clone(),
             by: record.by.clone(),
             started: record.started.clone(),
-            ended: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            ended: now(),
+            files: record.source.clone().filter(|_| record.is_of_files()),
             from: job.source.place.label().to_owned(),
             to: job.target.place.label().to_owned(),
             moved: done.moved.values().sum(),
@@ -405,22 +455,6 @@ impl ActiveMove {
         locks.take_more(&more).await.map(drop)
     }
 
-    /// The source's objects as they are now, for a run that resumes a committed move.
-    async fn read_known(&self, list: &ReleaseList) -> Result<Known, Failure> {
-        if self.job.options.source_gone || self.journal.record.phase > Phase::Live {
-            return Ok(Known::new());
-        }
-        let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
-        let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
-        let wishes = Wishes { kinds: self.journal.record.kinds.clone(), reaches: brought.collect() };
-        let scope = &self.journal.record.scope;
-        let source_objects =
-            discover(&self.job.source, &self.job.kinds.source, scope, ready(Ok(wishes))).await?;
-        let objects =
-            source_objects.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
-        Ok(objects.map(|object| (object.key(), object.clone())).collect())
-    }
-
     fn record_time(&mut self, phase: Phase) {
         let now = Instant::now();
         let time = now - self.began;
@@ -429,6 +463,15 @@ impl ActiveMove {
         let milliseconds = time.as_millis().try_into().unwrap_or(u64::MAX);
         self.job.report(Event::PhaseDone { phase, milliseconds });
     }
+}
+
+/// How many objects of each kind are copied.
+fn kinds_of(snapshot: &Snapshot) -> BTreeMap<GroupKind, usize> {
+    let mut kinds = BTreeMap::new();
+    for step in &snapshot.plan.steps {
+        *kinds.entry(step.key.group_kind.clone()).or_default() += 1;
+    }
+    kinds
 }
 
 /// What a run must lock to pause and delete the objects of a plan.
@@ -441,59 +484,4 @@ fn locks_of(job: &Job, snapshot: &Snapshot) -> BTreeSet<Lock> {
             None => Lock::ClusterScoped,
         })
         .collect()
-}
-
-/// Reads the source as it is now, and makes a plan from that.
-async fn read(job: &Job) -> Result<Snapshot, Failure> {
-    let wishes = planning::wishes(&job.plugins);
-    let source_objects =
-        discover(&job.source, &job.kinds.source, &job.options.scope, ready(Ok(wishes))).await?;
-    let (plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
-    Ok(Snapshot { inventory: source_objects.inventory, plan, relations })
-}
-
-/// Reads the source for the first time, unless that was done already, and reports what would move.
-pub(crate) async fn first_snapshot(
-    job: &Job,
-    first: Option<FirstReading>,
-) -> Result<(Snapshot, FirstReads), Failure> {
-    let FirstReading { source_objects, namespaces, .. } =
-        match first.filter(|look| look.is_of(&job.options.scope)) {
-            Some(look) => look,
-            None => {
-                job.report(Event::Looking { side: Side::Source });
-                let wishes = planning::wishes(&job.plugins);
-                let sides = Both::new(&job.source, &job.target);
-                FirstReading::take(sides, &job.kinds, &job.options.scope, ready(Ok(wishes))).await?
-            }
-        };
-    for (code, caution) in &source_objects.cautions {
-        job.report(Event::warning(code, caution.as_str()));
-    }
-    let (plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
-    job.report(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });
-    for Note { code, object, message } in plan.notes.clone() {
-        job.report(Event::Note { code: code.into(), object, text: message });
-    }
-    // What is cluster-scoped comes along with every namespace, a mistyped one too.
-    let asked_for = |step: &Step| match &job.options.scope.namespaces {
-        Namespaces::All => true,
-        Namespaces::One(one) => step.key.namespace.as_ref() == Some(one),
-    };
-    if !plan.steps.iter().any(asked_for) && plan.refusals.is_empty() {
-        let why = before_pause::nothing_labelled(&job.kinds).unwrap_or_else(|| {
-            match (job.options.scope.named(), &job.options.scope.namespaces) {
-                (Some(named), _) => format!("no {named}"),
-                (None, Namespaces::All) => "no Cluster in any namespace".into(),
-                (None, Namespaces::One(one)) => {
-                    format!("no Cluster, and nothing labelled to move, in namespace {one}")
-                }
-            }
-        });
-        let excluded = plan.stays.iter().any(|stay| stay.reason == StayReason::Excluded);
-        let why = if excluded { format!("{why}, apart from what is excluded") } else { why };
-        return Err(Failure::Empty(why));
-    }
-    let first_reads = FirstReads { providers: source_objects.providers, namespaces };
-    Ok((Snapshot { inventory: source_objects.inventory, plan, relations }, first_reads))
 }

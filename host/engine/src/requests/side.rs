@@ -12,8 +12,8 @@ use std::time::Duration;
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::{Both, Key, Kind, Meta, Object, Side};
 use pivot_places::{
-    Access, Capabilities, Change, Closing, Listing, MappedPlace, Opening, Patch, Place, PlaceError,
-    Preconditions, Subresource, Throttled,
+    Access, Begun, Capabilities, Change, Closing, Identity, Listing, MappedPlace, Opening, Patch, Place,
+    PlaceError, Preconditions, Subresource, Throttled,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -101,10 +101,15 @@ impl Handle {
     }
 
     /// Announces that a move is about to write.
-    pub(crate) async fn open(&self, move_id: &str, begun: bool) -> Result<(), Failure> {
+    pub(crate) async fn open(&self, move_id: &str, begun: Begun) -> Result<(), Failure> {
         let opening = Opening { move_id: move_id.to_owned(), begun };
         let opened = self.retry(|| self.place.open(&opening)).await;
         opened.map_err(|error| self.failed("opening for this move", None, error))
+    }
+
+    pub(crate) async fn identify(&self) -> Result<Identity, Failure> {
+        let identity = self.retry(|| self.place.identify()).await;
+        identity.map_err(|error| self.failed("identifying the cluster", None, error))
     }
 
     /// Announces that a move is done with this side.

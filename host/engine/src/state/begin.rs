@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use pivot_core::record::{Phase, Pin, Record};
+use pivot_core::record::{Handover, Phase, Pin, Record};
 use pivot_core::{Both, Uid};
 use tokio::time::Instant;
 
+use crate::clock::now;
 use crate::discovery::kinds::Kinds;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -69,16 +69,17 @@ pub(crate) fn begin(
             source: identities.source,
             target: identities.target,
             into_directory,
-            started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            started: now(),
             namespaces: Vec::new(),
             plugins: plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect(),
             kinds: Default::default(),
             touched: Default::default(),
             release_chunks: 0,
+            handover: (options.handover && into_directory).then(Handover::default),
         },
     };
     env!("CARGO_PKG_VERSION").clone_into(&mut record.written_by);
-    let move_id = record.move_id.clone();
+    let (move_id, handover) = (record.move_id.clone(), record.handover.is_some());
     let kinds: Arc<Kinds> = Arc::new(kinds);
     let sides = Both::new(sides.source, sides.target.mapped(&record.scope.namespace_map));
     let services = Arc::new(PluginServices::new(&sides.source, &sides.target, &kinds, &record.scope));
@@ -92,6 +93,7 @@ pub(crate) fn begin(
         halter,
         watcher,
         move_id,
+        handover,
         locks,
         change_counts: Default::default(),
     };
@@ -135,7 +137,9 @@ fn fits(
     if phase.committed() && !target_knows {
         return Err(target_record_missing(record, target));
     }
-    if record.into_directory != into_directory && !target_gone {
+    // Files that were handed over may be imported into any cluster.
+    let other_end = record.into_directory != into_directory && record.handed_over().is_none();
+    if other_end && !target_gone {
         let (move_id, into_directory) = (move_id.clone(), record.into_directory);
         return Err(Failure::OtherEnd { move_id, into_directory });
     }

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::record::{Finished, Phase, Record};
+use pivot_core::record::{Finished, Handover, Phase, Record, is_move_id};
 use pivot_core::release::ReleaseList;
-use pivot_core::{Both, Side};
+use pivot_core::{Both, GroupKind, Side, Uid};
 use pivot_places::PlaceError;
 
 use crate::outcome::failure::Failure;
@@ -102,15 +102,82 @@ impl Journal {
         Ok(())
     }
 
-    /// The point of no return: the list and the target's record, then the source's by compare-and-swap.
-    pub(crate) async fn commit(&mut self, list: &ReleaseList, snapshot: &Snapshot) -> Result<(), Failure> {
+    /// All files are written: from here on the source waits for their import. The list first: the record must not exist without.
+    pub(crate) async fn hand_over(&mut self, list: &ReleaseList, handover: Handover) -> Result<(), Failure> {
+        let Some(source) = &self.records.source else { return Err(no_record()) };
+        let (chunks, inline) = pieces(list);
+        source.write_list(&chunks, &self.record.move_id).await?;
+        let (release_chunks, handover) = (chunks.len(), Some(handover));
+        let record = Record { release_chunks, handover, ..self.record.clone() };
+        self.write(Side::Source, &record, inline).await?;
+        self.record = record;
+        Ok(())
+    }
+
+    /// The files were never closed, and are written again.
+    pub(crate) async fn write_again(&mut self) -> Result<(), Failure> {
+        let handover = Some(Handover::default());
+        let record = Record { release_chunks: 0, handover, ..self.record.clone() };
+        self.write(Side::Source, &record, None).await?;
+        self.record = record;
+        self.remove_handed_over().await
+    }
+
+    /// The source is about to be resumed: nobody who reads its record must import the files any more.
+    pub(crate) async fn withdraw(&mut self) -> Result<(), Failure> {
+        let handover = self.record.handover.clone().map(|handover| Handover { withdrawn: true, ..handover });
+        let record = Record { handover, ..self.record.clone() };
+        self.write(Side::Source, &record, None).await?;
+        self.record = record;
+        Ok(())
+    }
+
+    /// What was handed over.
+    pub(crate) async fn handed_over(&self) -> Result<ReleaseList, Failure> {
+        let (Some(source), Some(stored)) = (&self.records.source, &self.at.source) else {
+            return Err(no_record());
+        };
+        source.read_list(stored).await?.ok_or_else(|| source.list_missing(&self.record.move_id))
+    }
+
+    /// The moves that imported these files into the target: those that ended, and those under way.
+    pub(crate) async fn imports(&self, contents: &Uid) -> Result<Imports, Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
-        let mut chunks = list.chunks(CHUNK);
-        // A list that is short enough is stored in the record itself: one write, and never one without the other.
-        let inline = if chunks.len() == 1 { chunks.pop() } else { None };
-        let mut record =
-            Record { phase: Phase::Committed, release_chunks: chunks.len(), ..self.record.clone() };
-        record.kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
+        let (under_way, ended) = tokio::try_join!(target.all(), target.finished())?;
+        let under_way = under_way.into_iter().map(|stored| stored.record);
+        let ended = ended.into_iter().filter(|ended| ended.files.as_ref() == Some(contents));
+        Ok(Imports {
+            under_way: under_way.filter(|record| record.source.as_ref() == Some(contents)).collect(),
+            // Anyone with permission to write ConfigMaps there can write a summary.
+            ended: ended.map(|ended| ended.move_id).filter(|id| is_move_id(id)).collect(),
+        })
+    }
+
+    /// The point of no return of a source that was handed over in files.
+    pub(crate) async fn commit_import(
+        &mut self,
+        list: &ReleaseList,
+        target: Option<Uid>,
+        imports: BTreeSet<String>,
+        accept_changed: BTreeSet<GroupKind>,
+    ) -> Result<(), Failure> {
+        let kinds = self.record.kinds.clone();
+        let before = self.record.handover.take();
+        let handover = before.map(|before| Handover { imports, accept_changed, ..before });
+        self.record = Record { into_directory: false, target, handover, ..self.record.clone() };
+        self.commit(list, kinds).await
+    }
+
+    /// The point of no return: the list and the target's record, then the source's by compare-and-swap.
+    pub(crate) async fn commit(
+        &mut self,
+        list: &ReleaseList,
+        kinds: BTreeSet<GroupKind>,
+    ) -> Result<(), Failure> {
+        let Some(target) = &self.records.target else { return Err(no_record()) };
+        let (chunks, inline) = pieces(list);
+        let release_chunks = chunks.len();
+        let record = Record { phase: Phase::Committed, release_chunks, kinds, ..self.record.clone() };
         // The target's record already says Live: it decides nothing until the source's says Committed, and then Live is next.
         let live = Record { phase: Phase::Live, ..record.clone() };
         if self.at.target.is_some() {
@@ -197,7 +264,10 @@ impl Journal {
         };
         let source = async {
             match last {
-                Side::Target => remove(&self.records.source, &self.at.source).await,
+                Side::Target => {
+                    self.remove_handed_over().await?;
+                    remove(&self.records.source, &self.at.source).await
+                }
                 Side::Source => Ok(()),
             }
         };
@@ -245,11 +315,35 @@ impl Journal {
             target.remove_lists(&self.record.move_id).await?;
         }
         remove(&self.records.target, &self.at.target).await?;
+        self.remove_handed_over().await?;
         remove(&self.records.source, &self.at.source).await?;
         self.at = Both::default();
         self.entered = None;
         Ok(())
     }
+
+    /// Removes the list that a handover stored beside the source's record.
+    async fn remove_handed_over(&self) -> Result<(), Failure> {
+        match (&self.records.source, &self.record.handover) {
+            (Some(source), Some(_)) => source.remove_lists(&self.record.move_id).await,
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The moves that imported some files.
+pub(crate) struct Imports {
+    pub(crate) under_way: Vec<Record>,
+    /// Their marks.
+    pub(crate) ended: BTreeSet<String>,
+}
+
+/// A list in pieces to be stored beside the record; one that is short enough is stored in the record itself: one write, and never
+/// one without the other.
+fn pieces(list: &ReleaseList) -> (Vec<String>, Option<String>) {
+    let mut chunks = list.chunks(CHUNK);
+    let inline = if chunks.len() == 1 { chunks.pop() } else { None };
+    (chunks, inline)
 }
 
 async fn remove(records: &Option<Records>, seen: &Option<Stored>) -> Result<(), Failure> {

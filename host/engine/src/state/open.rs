@@ -44,8 +44,7 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
         if !ask {
             return Ok(Identity::Unknown);
         }
-        let identity = handle.retry(|| handle.place.identify()).await;
-        identity.map_err(|error| handle.failed("identifying the cluster", None, error))
+        handle.identify().await
     };
     let read = async {
         tokio::try_join!(

@@ -21,7 +21,7 @@ use crate::stage::{Stage, picture};
 
 /// Counts the writes of a run, and lets none through after the last.
 #[derive(Clone)]
-struct Life {
+pub(crate) struct Life {
     writes: Arc<AtomicUsize>,
     last: usize,
     /// Whether the last write still acts.
@@ -29,11 +29,11 @@ struct Life {
 }
 
 impl Life {
-    fn of(last: usize, acts: bool) -> Self {
+    pub(crate) fn of(last: usize, acts: bool) -> Self {
         Self { writes: Arc::default(), last, acts }
     }
 
-    fn died(&self) -> bool {
+    pub(crate) fn died(&self) -> bool {
         self.writes.load(Ordering::SeqCst) >= self.last
     }
 
@@ -47,7 +47,7 @@ impl Life {
         }
     }
 
-    fn ends(&self, place: &MemoryPlace) {
+    pub(crate) fn ends(&self, place: &MemoryPlace) {
         let life = self.clone();
         place.on_call(
             move |verb, _| {
@@ -58,9 +58,9 @@ impl Life {
 }
 
 /// A directory that is written by a run that dies.
-struct Mortal {
-    directory: DirectoryPlace,
-    life: Life,
+pub(crate) struct Mortal {
+    pub(crate) directory: DirectoryPlace,
+    pub(crate) life: Life,
 }
 
 impl Mortal {
@@ -308,7 +308,7 @@ const IDENTITY: &str = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZ
 const RECIPIENT: &str = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj";
 
 /// Both keys, as they are read from files.
-fn keys() -> (Identities, Recipients) {
+pub(crate) fn keys() -> (Identities, Recipients) {
     let dir = tempfile::tempdir().unwrap();
     let (identity, recipient) = (dir.path().join("identity"), dir.path().join("recipient"));
     std::fs::write(&identity, IDENTITY).unwrap();

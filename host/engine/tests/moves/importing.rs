@@ -18,7 +18,7 @@ use crate::crash::{die_at, nothing_of_ours, revive};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
 /// What a stage's source holds, in a directory.
-async fn exported(stage: &Stage) -> tempfile::TempDir {
+pub(crate) async fn exported(stage: &Stage) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut setup = stage.setup();
     setup.sides.target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
@@ -27,7 +27,7 @@ async fn exported(stage: &Stage) -> tempfile::TempDir {
 }
 
 /// The move of a directory into a stage's target.
-fn importing(stage: &Stage, dir: &Path) -> Setup {
+pub(crate) fn importing(stage: &Stage, dir: &Path) -> Setup {
     let mut setup = stage.setup();
     setup.sides.source = Arc::new(DirectoryPlace::to_read(dir).unwrap());
     setup.options.scope.source_is_off = true;

@@ -25,6 +25,8 @@ mod formats;
 #[cfg(test)]
 mod generated;
 #[cfg(test)]
+mod handover;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod importing;
@@ -58,6 +60,8 @@ mod settling;
 mod simulated;
 #[cfg(test)]
 mod stage;
+#[cfg(test)]
+mod taken_over;
 #[cfg(test)]
 mod trouble;
 #[cfg(test)]

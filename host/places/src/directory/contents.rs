@@ -7,10 +7,11 @@ use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge, names, pause};
 use sha2::{Digest, Sha256};
 
+use super::DirectoryError;
 use super::files::unencrypted;
-use super::{DirectoryError, Manifest};
 
 /// An object and the file that holds it.
+#[derive(Clone)]
 pub(super) struct Entry {
     pub(super) file: String,
     /// The digest of what this run wrote into the file, if it did.
@@ -18,7 +19,7 @@ pub(super) struct Entry {
     pub(super) object: Object,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Contents {
     pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
     pub(super) entries: BTreeMap<Key, Entry>,
@@ -44,13 +45,20 @@ impl Contents {
         Uid(format!("{}{digest}", names::FILES))
     }
 
+    /// The digest that readers get once this move has closed the directory: they read objects as they were before the pause.
+    pub(super) fn digest_as_read(&self, move_id: &str) -> Result<Uid, DirectoryError> {
+        let mut read = self.clone();
+        read.unpause(Some(move_id))?;
+        Ok(read.digest())
+    }
+
     /// Restores the state that objects had before they were paused in order to be copied: by a move, which left an undo
     /// annotation, or by clusterctl, which leaves none.
-    pub(super) fn unpause(&mut self, manifest: Option<&Manifest>) -> Result<(), DirectoryError> {
-        let by_clusterctl = manifest.is_none() && self.is_clusterctls();
+    pub(super) fn unpause(&mut self, written_by: Option<&str>) -> Result<(), DirectoryError> {
+        let by_clusterctl = written_by.is_none() && self.is_clusterctls();
         for Entry { file, object, .. } in self.entries.values_mut() {
-            let change = match manifest {
-                Some(manifest) => pause::undo(&object.meta, &manifest.move_id),
+            let change = match written_by {
+                Some(move_id) => pause::undo(&object.meta, move_id),
                 None if by_clusterctl => pause::unpause(object),
                 None => None,
             };

@@ -80,6 +80,12 @@ pub enum DirectoryError {
         /// Whether what was written so far is encrypted.
         encrypted: bool,
     },
+    /// A move that has written everything finds no directory that it did not close.
+    #[error("{path} has nothing that the move left unfinished")]
+    NotLeftUnclosed {
+        /// The directory.
+        path: String,
+    },
     /// The move that wrote the directory did not finish.
     #[error("{path} is incomplete: move {move_id} has not finished writing it")]
     Incomplete {

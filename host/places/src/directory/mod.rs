@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pivot_core::{Key, Kind, Object};
+use pivot_core::{Key, Kind, Object, Uid};
 use serde_json::Value;
 
 pub use encryption::{Encryption, Identities, Recipients};
@@ -36,7 +36,7 @@ pub use loose::objects_of_file;
 pub use manifest::Manifest;
 
 use crate::body::set;
-use crate::place::{Opening, PlaceError, Result};
+use crate::place::{Begun, Opening, PlaceError, Result};
 use contents::{Contents, Entry};
 use files::Files;
 use manifest::{Compared, Writer};
@@ -55,6 +55,8 @@ struct Shared {
     /// Those who can read what is written; everybody if there are none.
     recipients: Option<Recipients>,
     manifest: Option<Manifest>,
+    /// Whether its manifest says that the source waits, paused, and all files are those that it lists.
+    handed_over: bool,
     mode: Mutex<Mode>,
     contents: Mutex<Contents>,
 }
@@ -84,13 +86,15 @@ impl DirectoryPlace {
         let manifest = manifest::read(&files)?;
         manifest::complete(&files, manifest.as_ref())?;
         let mut contents = complete::contents(&files, manifest.as_ref())?;
-        contents.unpause(manifest.as_ref())?;
+        contents.unpause(manifest.as_ref().map(|manifest| manifest.move_id.as_str()))?;
+        let mut handed_over = false;
         if let Some(manifest) = &manifest {
             let Compared { changed, added } = manifest.compare(&files)?;
+            handed_over = manifest.handover && changed.is_empty() && added.is_empty();
             changed.iter().for_each(|file| tracing::warn!(file, "changed since the move wrote it"));
             added.iter().for_each(|file| tracing::warn!(file, "not of the move that wrote the others"));
         }
-        Ok(Self::new(files, None, manifest, Mode::Read, contents))
+        Ok(Self::new(files, None, (manifest, handed_over), Mode::Read, contents))
     }
 
     /// A directory to write to, once a move opens it. It is created if it doesn't exist.
@@ -104,7 +108,8 @@ impl DirectoryPlace {
     }
 
     fn writing(path: &Path, recipients: Option<Recipients>) -> Result<Self, DirectoryError> {
-        let place = Self::new(Files::create(path)?, recipients, None, Mode::Unopened, Contents::default());
+        let place =
+            Self::new(Files::create(path)?, recipients, (None, false), Mode::Unopened, Contents::default());
         let Shared { files, .. } = &*place.shared;
         // Found out here, it is found out before anything is paused. A mark alone counts for nothing: any move may begin there.
         if let (Some(writer), Some(_)) = (manifest::unfinished(files)?, files.first(manifest::UNFINISHED)?) {
@@ -116,13 +121,14 @@ impl DirectoryPlace {
     fn new(
         files: Files,
         recipients: Option<Recipients>,
-        manifest: Option<Manifest>,
+        (manifest, handed_over): (Option<Manifest>, bool),
         mode: Mode,
         contents: Contents,
     ) -> Self {
         let label = format!("directory {}", files.path());
         let (mode, contents) = (Mutex::new(mode), Mutex::new(contents));
-        Self { shared: Arc::new(Shared { label, files, recipients, manifest, mode, contents }) }
+        let shared = Shared { label, files, recipients, manifest, handed_over, mode, contents };
+        Self { shared: Arc::new(shared) }
     }
 
     /// The manifest of the move that wrote the directory, if that finished.
@@ -164,6 +170,12 @@ impl Shared {
             return Ok(());
         }
         let before = manifest::read(files)?;
+        if *begun == Begun::Written {
+            let unclosed = manifest::unfinished(files)?.is_some_and(|found| found.move_id == *move_id);
+            if before.is_some() || !unclosed {
+                return Err(DirectoryError::NotLeftUnclosed { path: files.path().to_owned() });
+            }
+        }
         let owner = match &before {
             Some(manifest) => Some(manifest.writer()),
             None => manifest::unfinished(files)?,
@@ -171,7 +183,7 @@ impl Shared {
         let writer = Writer { move_id: move_id.clone(), encryption: self.encryption() };
         match owner {
             // A complete copy is not changed again, except by a move whose record doesn't know yet that it is complete.
-            Some(found) if before.is_some() && !begun => return Err(self.of_other(found)),
+            Some(found) if before.is_some() && *begun == Begun::No => return Err(self.of_other(found)),
             Some(found)
                 if found.move_id != *move_id
                     && (before.is_some() || files.first(manifest::UNFINISHED)?.is_some()) =>
@@ -255,6 +267,16 @@ impl Shared {
         let writer = Writer { move_id: move_id.to_owned(), encryption: self.encryption() };
         let kinds = kinds.into_values().collect();
         manifest::finish(&self.files, &writer, handover, kinds, &names).map(drop)
+    }
+
+    /// What identifies the contents to those who read them, now or once the move that writes them has closed them.
+    fn digest(&self) -> Result<Option<Uid>, DirectoryError> {
+        let mode = self.mode().clone();
+        match mode {
+            Mode::Read => Ok(Some(self.contents().digest())),
+            Mode::Unopened => Ok(None),
+            Mode::Written(move_id) => self.contents().digest_as_read(&move_id).map(Some),
+        }
     }
 
     /// Stores an object at a new version.

@@ -2,12 +2,14 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::PathBuf;
 
-use pivot_core::Uid;
+use pivot_core::{Uid, merge};
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::place::{Access, Change, Closing, Opening, Patch, Place, Preconditions, Subresource};
+use crate::place::{
+    Access, Begun, Change, Closing, Identity, Opening, Patch, Place, Preconditions, Subresource,
+};
 use crate::testing::kind;
 
 fn directory(files: &[(&str, &str)]) -> TempDir {
@@ -32,7 +34,7 @@ async fn find(place: &DirectoryPlace, name: &str) -> Arc<Kind> {
 /// A directory that a move has opened.
 async fn written(path: &Path, move_id: &str) -> Result<DirectoryPlace> {
     let place = DirectoryPlace::to_write(path).unwrap();
-    place.open(&Opening { move_id: move_id.to_owned(), begun: true }).await?;
+    place.open(&Opening { move_id: move_id.to_owned(), begun: Begun::UnderWay }).await?;
     Ok(place)
 }
 
@@ -303,6 +305,76 @@ async fn what_is_written_is_read_back_exactly() {
     assert_eq!(object.value().unwrap(), written.value().unwrap());
     assert_eq!(object.value().unwrap()["status"], json!({"x": 1}));
     assert_eq!(object.value().unwrap()["spec"]["big"], 9007199254740993_u64);
+}
+
+/// A record of the writer names what a reader of the same files, wherever they were carried, finds them to be.
+#[tokio::test]
+async fn writer_and_reader_identify_the_same_contents() {
+    let contents = async |place: &DirectoryPlace| match place.identify().await.unwrap() {
+        Identity::Directory { contents, .. } => contents,
+        other => panic!("{other:?}"),
+    };
+    let dir = TempDir::new().unwrap();
+    let place = written(dir.path(), "move-1").await.unwrap();
+    let cluster = kind("cluster.x-k8s.io", "v1beta2", "Cluster", "clusters", true);
+    let running = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+        "metadata": {"name": "c", "namespace": "a"}, "spec": {"paused": false, "big": 9007199254740993_u64}});
+    let paused = pivot_core::pause::with_undo(&running, json!({"spec": {"paused": true}}), "move-1");
+    let mut body = running;
+    merge::apply(&mut body, &paused);
+    place.create(&cluster, &body, Change::Real).await.unwrap();
+    place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    // The record is written before the directory is closed.
+    let written = contents(&place).await;
+    assert!(written.is_some());
+    complete(&place, true).await;
+    assert_eq!(contents(&place).await, written);
+    assert_eq!(contents(&DirectoryPlace::to_read(dir.path()).unwrap()).await, written);
+}
+
+/// They may have been carried elsewhere.
+#[tokio::test]
+async fn files_that_were_closed_are_not_written_again_by_a_move_that_wrote_everything() {
+    let dir = TempDir::new().unwrap();
+    let again = async |path: &Path, move_id: &str| {
+        let place = DirectoryPlace::to_write(path).unwrap();
+        place.open(&Opening { move_id: move_id.to_owned(), begun: Begun::Written }).await
+    };
+    let nothing_left = "has nothing that the move left unfinished";
+    assert!(again(dir.path(), "move-1").await.unwrap_err().to_string().contains(nothing_left), "it is empty");
+    let place = written(dir.path(), "move-1").await.unwrap();
+    place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    assert!(again(dir.path(), "move-2").await.unwrap_err().to_string().contains(nothing_left), "of another");
+    again(dir.path(), "move-1").await.unwrap();
+    complete(&place, true).await;
+    assert!(again(dir.path(), "move-1").await.unwrap_err().to_string().contains(nothing_left), "complete");
+    assert!(DirectoryPlace::to_read(dir.path()).unwrap().manifest().is_some());
+}
+
+#[tokio::test]
+async fn only_files_that_were_handed_over_and_left_alone_say_that_their_source_waits() {
+    let may_live_on = |path: &Path| DirectoryPlace::to_read(path).unwrap().can().may_live_on;
+    for handover in [false, true] {
+        let dir = TempDir::new().unwrap();
+        let place = written(dir.path(), "move-1").await.unwrap();
+        place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+        assert!(!place.can().may_live_on, "it is being written");
+        complete(&place, handover).await;
+        assert_eq!(may_live_on(dir.path()), !handover);
+        let more = dir.path().join("more.yaml");
+        fs::write(&more, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: a}}").unwrap();
+        assert!(may_live_on(dir.path()));
+        fs::remove_file(&more).unwrap();
+        let file = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        let file = file
+            .into_iter()
+            .find(|path| {
+                path.to_string_lossy().contains("machines") || path.to_string_lossy().contains("Machine")
+            })
+            .unwrap();
+        fs::write(&file, fs::read_to_string(&file).unwrap() + "\n").unwrap();
+        assert!(may_live_on(dir.path()));
+    }
 }
 
 /// Its kinds' fields are spelled with underscores.

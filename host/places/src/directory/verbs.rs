@@ -32,9 +32,8 @@ impl Place for DirectoryPlace {
     }
 
     fn can(&self) -> Capabilities {
-        // Whatever the manifest says: nothing proves who wrote it.
-        let read = matches!(&*self.shared.mode(), Mode::Read);
-        Capabilities { may_live_on: read, ..Capabilities::FILES }
+        let may_live_on = matches!(&*self.shared.mode(), Mode::Read) && !self.shared.handed_over;
+        Capabilities { may_live_on, ..Capabilities::FILES }
     }
 
     async fn open(&self, opening: &Opening) -> Result<()> {
@@ -54,8 +53,7 @@ impl Place for DirectoryPlace {
     }
 
     async fn identify(&self) -> Result<Identity> {
-        let read = matches!(&*self.shared.mode(), Mode::Read);
-        let contents = read.then(|| self.shared.contents().digest());
+        let contents = self.shared.digest().map_err(unwritten)?;
         Ok(Identity::Directory { path: self.shared.files.path().to_owned(), contents })
     }
 

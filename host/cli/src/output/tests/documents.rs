@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::results::{awaited, broken, held, stop};
 use super::schemas;
-use super::status::{full_status, leftover, one};
+use super::status::{full_status, handed_over, leftover, one};
 use super::*;
 
 fn check(document: &impl Serialize) {
@@ -79,11 +79,14 @@ fn results_match_their_schemas() {
     report.done.moved.insert(GroupKind::new("", "Secret"), 1);
     report.done.unverified.insert(GroupKind::new("g", "K"));
     check(&ReportDocument::done("Moved", &report, SIDES));
+    check(&ReportDocument::done("HandedOver", &report, SIDES));
     check(&ReportDocument::rolled_back(&RolledBack { resumed: 1, removed: 2 }, SIDES));
     check(&ReportDocument::nothing(SIDES));
     let status = full_status();
     let next: Vec<Vec<String>> = status.moves.iter().map(|_| vec!["pivot-host resume".to_owned()]).collect();
     check(&StatusDocument::new(&status, SIDES, &next));
+    let waiting = Status { moves: vec![handed_over()], ..Status::default() };
+    check(&StatusDocument::new(&waiting, SIDES, &next));
     let done = Status { moves: Vec::new(), left: Some(leftover(false)), ..full_status() };
     check(&StatusDocument::new(&done, SIDES, &[]));
     let silent = Status { silent: Some((Side::Target, "no route to 10.0.0.1".into())), ..status };

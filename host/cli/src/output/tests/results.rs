@@ -339,6 +339,28 @@ fn a_stopping_check_is_a_value_in_the_error_document() {
 }
 
 #[test]
+fn a_source_that_was_handed_over_says_what_comes_next() {
+    let mut report = Report { move_id: "1234".into(), done: Default::default(), times: Vec::new() };
+    report.done.kept.insert(GroupKind::new("", "Secret"), 12);
+    report.done.handed_over = true;
+    check(
+        crate::output::handed_over(&report, ("kind-boot", "directory out"), false),
+        &expect![[r#"
+        Handed over: 12 objects, from kind-boot in directory out (move 1234)
+        The source stays paused until another cluster has imported that, or the move is rolled back:
+          to import it, there    move --from-directory DIR --to-kubeconfig FILE
+          to release the source  resume --imported --to-kubeconfig FILE
+          to resume the source   rollback --not-imported
+
+          OBJECTS  KIND
+          12       Secret
+
+          PHASE  TIME
+    "#]],
+    );
+}
+
+#[test]
 fn a_report_counts_per_kind_and_says_how_long_it_took() {
     let mut report = Report {
         move_id: "1234".into(),

@@ -1,6 +1,7 @@
 //! Golden texts: the state of moves.
 
-use pivot_core::record::{Finished, Pin, Record};
+use pivot_core::Uid;
+use pivot_core::record::{Finished, Handover, Pin, Record};
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Leftover, LockStatus, MoveStatus, Status};
 
@@ -22,6 +23,7 @@ fn record(phase: Phase) -> Record {
         kinds: Default::default(),
         touched: Default::default(),
         into_directory: false,
+        handover: None,
         release_chunks: 0,
     }
 }
@@ -45,6 +47,7 @@ pub(super) fn full_status() -> Status {
             by: "jane@laptop".into(),
             started: "2026-08-20T10:00:00Z".into(),
             ended: "2026-08-20T10:00:09Z".into(),
+            files: Some(Uid("files:0".into())),
             from: "old".into(),
             to: "kind-boot".into(),
             moved: 12,
@@ -124,6 +127,53 @@ fn a_status_says_who_decides_and_what_to_type() {
         &expect![[r#"
         No move is under way from kind-boot to prod.
     "#]],
+    );
+}
+
+/// A source that waits, paused, for the import of its files.
+pub(super) fn handed_over() -> MoveStatus {
+    let mut waiting = one(Phase::Copied, Side::Source);
+    waiting.record.into_directory = true;
+    waiting.record.handover = Some(Handover {
+        contents: Some(Uid("files:0".into())),
+        to: "directory out".to_owned(),
+        at: "2026-08-21T10:01:00Z".to_owned(),
+        ..Handover::default()
+    });
+    waiting
+}
+
+#[test]
+fn a_status_says_that_a_source_was_handed_over() {
+    let of = |missing, silent| Status {
+        moves: vec![MoveStatus { missing, ..handed_over() }],
+        silent,
+        ..Status::default()
+    };
+    let next = [vec!["pivot-host resume --imported".to_owned(), "pivot-host rollback".to_owned()]];
+    check(
+        crate::output::status(&of(None, None), SIDES, &next),
+        &expect![[r#"
+            Move: 1234, from kind-boot to prod
+
+              phase    Copied (handed over in directory out on 2026-08-21T10:01:00Z: the source waits, paused, until that is imported)
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              lease    free
+              next     pivot-host resume --imported
+              or       pivot-host rollback
+        "#]],
+    );
+    let alone = of(Some(Side::Target), None);
+    let next = [vec!["pivot-host rollback --not-imported".to_owned()]];
+    let text = crate::output::status(&alone, SIDES, &next).message();
+    assert!(text.contains("`resume --imported --to-kubeconfig`; only if none did:"), "{text}");
+    let silent = of(None, Some((Side::Target, "no route".to_owned())));
+    let text = crate::output::status(&silent, SIDES, &[Vec::new()]).message();
+    assert!(
+        text.contains("does not answer (no route); once it does, it shows whether it imported this"),
+        "{text}"
     );
 }
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::directory::{DirectoryPlace, Examined, Manifest, manifest};
-use crate::place::{Change, Closing, Opening, Place};
+use crate::place::{Begun, Change, Closing, Opening, Place};
 use crate::testing::kind;
 
 /// A pair of keys that everybody knows.
@@ -38,7 +38,7 @@ fn secret(name: &str) -> serde_json::Value {
 
 async fn opened(path: &Path, move_id: &str) -> DirectoryPlace {
     let place = DirectoryPlace::to_encrypt(path, recipients()).unwrap();
-    place.open(&Opening { move_id: move_id.to_owned(), begun: true }).await.unwrap();
+    place.open(&Opening { move_id: move_id.to_owned(), begun: Begun::UnderWay }).await.unwrap();
     place
 }
 
@@ -255,7 +255,7 @@ async fn a_move_that_goes_on_writes_everything_again() {
 async fn a_move_goes_on_as_it_began() {
     let written = async |place: Result<DirectoryPlace, DirectoryError>, id: &str| {
         let place = place.map_err(|error| error.to_string())?;
-        let opening = Opening { move_id: id.to_owned(), begun: true };
+        let opening = Opening { move_id: id.to_owned(), begun: Begun::UnderWay };
         place.open(&opening).await.map_err(|error| error.to_string())?;
         place
             .create(&secrets(), &secret("s"), Change::Real)
@@ -288,7 +288,7 @@ async fn a_file_that_is_replaced_while_a_copy_is_made_gets_no_checksum() {
             true => DirectoryPlace::to_encrypt(dir.path(), recipients()),
             false => DirectoryPlace::to_write(dir.path()),
         };
-        let opening = Opening { move_id: "move-1".to_owned(), begun: true };
+        let opening = Opening { move_id: "move-1".to_owned(), begun: Begun::UnderWay };
         let place = new().unwrap();
         place.open(&opening).await.unwrap();
         place.create(&secrets(), &secret("s"), Change::Real).await.unwrap();
@@ -310,7 +310,7 @@ async fn what_the_move_did_not_write_stops_it() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, "mine").unwrap();
         let place = DirectoryPlace::to_encrypt(dir.path(), recipients()).unwrap();
-        let opening = Opening { move_id: "move-1".to_owned(), begun: true };
+        let opening = Opening { move_id: "move-1".to_owned(), begun: Begun::UnderWay };
         let told = place.open(&opening).await.unwrap_err().to_string();
         assert!(told.contains(&format!("is not empty ({name} is there)")), "{told}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine");

@@ -1,0 +1,87 @@
+//! The source as a move reads it: first, once more after the pause, and when a committed move continues.
+
+use std::collections::BTreeSet;
+use std::future::ready;
+use std::sync::Arc;
+
+use pivot_core::plan::{Note, StayReason, Step};
+use pivot_core::reach::{Reach, Wishes};
+use pivot_core::record::{Phase, Record};
+use pivot_core::release::ReleaseList;
+use pivot_core::scope::Namespaces;
+use pivot_core::{Both, Side};
+
+use crate::checks::before_pause::{self, FirstReads};
+use crate::discovery::first_reading::FirstReading;
+use crate::discovery::objects::discover;
+use crate::discovery::planning;
+use crate::events::{Event, Summary};
+use crate::job::Job;
+use crate::outcome::failure::Failure;
+use crate::phases::live::Known;
+use crate::snapshot::Snapshot;
+
+/// Reads the source for the first time, unless that was done already, and reports what would move.
+pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Snapshot, FirstReads), Failure> {
+    let FirstReading { source_objects, namespaces, .. } =
+        match first.filter(|look| look.is_of(&job.options.scope)) {
+            Some(look) => look,
+            None => {
+                job.report(Event::Looking { side: Side::Source });
+                let wishes = planning::wishes(&job.plugins);
+                let sides = Both::new(&job.source, &job.target);
+                FirstReading::take(sides, &job.kinds, &job.options.scope, ready(Ok(wishes))).await?
+            }
+        };
+    for (code, caution) in &source_objects.cautions {
+        job.report(Event::warning(code, caution.as_str()));
+    }
+    let (plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    job.report(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });
+    for Note { code, object, message } in plan.notes.clone() {
+        job.report(Event::Note { code: code.into(), object, text: message });
+    }
+    // What is cluster-scoped comes along with every namespace, a mistyped one too.
+    let asked_for = |step: &Step| match &job.options.scope.namespaces {
+        Namespaces::All => true,
+        Namespaces::One(one) => step.key.namespace.as_ref() == Some(one),
+    };
+    if !plan.steps.iter().any(asked_for) && plan.refusals.is_empty() {
+        let why = before_pause::nothing_labelled(&job.kinds).unwrap_or_else(|| {
+            match (job.options.scope.named(), &job.options.scope.namespaces) {
+                (Some(named), _) => format!("no {named}"),
+                (None, Namespaces::All) => "no Cluster in any namespace".into(),
+                (None, Namespaces::One(one)) => {
+                    format!("no Cluster, and nothing labelled to move, in namespace {one}")
+                }
+            }
+        });
+        let excluded = plan.stays.iter().any(|stay| stay.reason == StayReason::Excluded);
+        let why = if excluded { format!("{why}, apart from what is excluded") } else { why };
+        return Err(Failure::Empty(why));
+    }
+    let first_reads = FirstReads { providers: source_objects.providers, namespaces };
+    Ok((Snapshot { inventory: source_objects.inventory, plan, relations }, first_reads))
+}
+
+/// Reads the source as it is now, and makes a plan from that.
+pub(crate) async fn again(job: &Job) -> Result<Snapshot, Failure> {
+    let wishes = planning::wishes(&job.plugins);
+    let source_objects =
+        discover(&job.source, &job.kinds.source, &job.options.scope, ready(Ok(wishes))).await?;
+    let (plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    Ok(Snapshot { inventory: source_objects.inventory, plan, relations })
+}
+
+/// The source's objects as they are now, for a run that resumes a committed move.
+pub(crate) async fn known(job: &Job, record: &Record, list: &ReleaseList) -> Result<Known, Failure> {
+    if job.options.source_gone || record.phase > Phase::Live {
+        return Ok(Known::new());
+    }
+    let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
+    let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
+    let wishes = Wishes { kinds: record.kinds.clone(), reaches: brought.collect() };
+    let source_objects = discover(&job.source, &job.kinds.source, &record.scope, ready(Ok(wishes))).await?;
+    let objects = source_objects.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
+    Ok(objects.map(|object| (object.key(), object.clone())).collect())
+}
