@@ -55,7 +55,7 @@ pub(crate) fn moving(inventory: &Inventory, scope: &Scope, selection: &Selection
             namespace(*root).is_some() && !matches!(selection.why(*root), Some(Chosen::Referred { .. }))
         }
         Some(Chosen::Root | Chosen::Labelled) => true,
-        Some(Chosen::Needed { .. } | Chosen::Referred { .. }) | None => false,
+        Some(Chosen::Needed { .. } | Chosen::Referred { .. } | Chosen::Carried) | None => false,
     };
     match &scope.namespaces {
         Namespaces::One(one) => BTreeSet::from([one.clone()]),

@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::GroupKind;
+use crate::names::GROUP_ADDONS;
 use crate::plan::Plan;
 use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;
 use crate::scope::Scope;
+use crate::soft::{TEMPLATE, is_cluster_class};
 
 /// A kind, and what happens to its objects if they are moved like any others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,17 @@ pub(crate) const DANGEROUS: [Danger; 1] = [Danger {
 /// Whether objects of the kind are dangerous to move without a plugin.
 pub(crate) fn is_dangerous(kind: &GroupKind) -> bool {
     DANGEROUS.iter().any(|danger| kind.is(danger.group, danger.kind))
+}
+
+/// Whether copies on both sides do no harm: nothing acts on objects of the kind.
+pub(crate) fn is_passive(kind: &GroupKind) -> bool {
+    let set = kind.is(GROUP_ADDONS, "ClusterResourceSet");
+    kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || is_cluster_class(kind) || set
+}
+
+/// Whether objects of the kind give out addresses.
+pub(crate) fn is_pool(kind: &GroupKind) -> bool {
+    kind.group.starts_with("ipam.") && kind.kind.ends_with("Pool")
 }
 
 /// Refuses dangerous kinds of the set that no plugin handles and the user has not accepted.

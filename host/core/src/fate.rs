@@ -1,9 +1,9 @@
 //! What happens to a source object once its copy is live: deleted, or kept.
 //!
 //! Objects that others may still use are kept: cluster-scoped objects and their dependents, ClusterClasses that live or are used
-//! outside what moves, objects that something staying needs or shares, objects that a plugin asks to keep, and objects that a
-//! plugin brought along without a grant to delete them. A Cluster is never kept, and neither is an object that belongs to a kept
-//! one only through a Cluster: both sides would manage the same machines.
+//! outside what moves, objects that something staying needs or shares, what the user carries along, objects that a plugin asks to
+//! keep, and objects that a plugin brought along without a grant to delete them. A Cluster is never kept, and neither is an object
+//! that belongs to a kept one only through a Cluster: both sides would manage the same machines.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -29,6 +29,7 @@ pub(crate) fn kept(
 ) -> BTreeMap<usize, KeepReason> {
     let mut keeper = Keeper { inventory, graph, selection, kept: BTreeMap::new() };
     keeper.plugins(relations, refusals);
+    keeper.carried();
     keeper.global();
     keeper.brought();
     keeper.shared_classes(scope, elsewhere, refusals);
@@ -83,6 +84,15 @@ impl Keeper<'_> {
             }
             let reason = KeepReason::Plugin { name: said.plugin.clone(), reason: said.reason.clone() };
             self.keep(object, reason);
+        }
+    }
+
+    /// What the user carries along.
+    fn carried(&mut self) {
+        for object in self.selection.iter() {
+            if let Some(Chosen::Carried) = self.selection.why(object) {
+                self.keep(object, KeepReason::Carried);
+            }
         }
     }
 

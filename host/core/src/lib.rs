@@ -16,7 +16,7 @@
 //! | [`soft`] | links that no owner reference expresses |
 //! | [`reach`] | how far plugins' relations reach |
 //! | [`part`] | all objects of a kind, or one, as people name them |
-//! | [`graph`], [`select`], `named`, `mentions`, `exclude` | who owns whom, and which objects are in the set |
+//! | [`graph`], [`select`], `named`, `mentions`, `exclude`, `carry` | who owns whom, and which objects are in the set |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | checks before anything is changed |
 //! | [`usable`] | whether a move can work with the names of objects and kinds |
@@ -65,6 +65,7 @@ pub mod usable;
 pub mod words;
 
 mod beyond;
+mod carry;
 mod danger;
 mod exclude;
 mod fate;

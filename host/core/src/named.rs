@@ -17,16 +17,16 @@ mod refused;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::danger::is_dangerous;
+use crate::danger::{is_dangerous, is_passive, is_pool};
 use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
 use crate::mentions::Mentions;
-use crate::names::{GROUP_ADDONS, GROUP_CLUSTER, LABEL_CLUSTER};
+use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::plan::Note;
 use crate::reach::is_inside;
 use crate::scope::{ClusterName, Scope};
 use crate::selection::{Chosen, Named, Selection};
-use crate::soft::{TEMPLATE, cluster_name_of, is_cluster, is_cluster_class};
+use crate::soft::{TEMPLATE, cluster_name_of, is_cluster};
 use crate::{Key, Object};
 
 /// Removes from a selection what the named Clusters don't need; if none is named, finds what excluded objects use of it.
@@ -146,11 +146,7 @@ impl Finder<'_> {
 
     /// Whether copies on both sides do no harm: nothing acts on it.
     fn is_passive(&self, object: usize) -> bool {
-        self.is(object, |object| {
-            let kind = &object.kind.group_kind;
-            let set = kind.is(GROUP_ADDONS, "ClusterResourceSet");
-            kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || is_cluster_class(kind) || set
-        })
+        self.is(object, |object| is_passive(&object.kind.group_kind))
     }
 
     /// Whether Clusters on both sides may use it.
@@ -374,17 +370,15 @@ impl Finder<'_> {
     }
 
     fn is_pool(&self, object: usize) -> bool {
-        let of_ipam = |object: usize, ends: &str| {
+        let is_address = |object: usize| {
             self.is(object, |object| {
                 let kind = &object.kind.group_kind;
-                kind.group.starts_with("ipam.") && kind.kind.ends_with(ends)
+                kind.group.starts_with("ipam.") && kind.kind.ends_with("IPAddress")
             })
         };
         // An address is owned by its claim, too.
         let is_claim = self.is(object, |object| object.kind.group_kind.kind.ends_with("Claim"));
-        of_ipam(object, "Pool")
-            || !is_claim
-                && self.is_alone(object)
-                && self.dependents(object).any(|address| of_ipam(address, "IPAddress"))
+        self.is(object, |object| is_pool(&object.kind.group_kind))
+            || !is_claim && self.is_alone(object) && self.dependents(object).any(is_address)
     }
 }

@@ -41,8 +41,8 @@ impl Part {
         Self { kind: key.group_kind.clone(), object: Some(object) }
     }
 
-    /// Whether an object belongs to it.
-    pub(crate) fn covers(&self, key: &Key) -> bool {
+    /// Whether an object is part of it.
+    pub fn covers(&self, key: &Key) -> bool {
         let named = |name: &ObjectName| name.name == key.name && name.namespace == key.namespace;
         self.kind == key.group_kind && self.object.as_ref().is_none_or(named)
     }

@@ -100,7 +100,9 @@ pub enum KeepReason {
         /// The plugin.
         plugin: String,
     },
-    /// Clusters were named, and something that stays uses it as well.
+    /// The user carries it along.
+    Carried,
+    /// Clusters were named, or objects excluded, and something that stays uses it as well.
     Shared {
         /// What.
         by: Key,
@@ -126,6 +128,8 @@ pub enum Why {
     Referred(Key),
     /// It, or its kind, is labelled to move.
     Labelled,
+    /// No rule selects it: the user carries it along.
+    Carried,
     /// Something in the set needs it.
     Needed {
         /// The object that needs it.
@@ -230,6 +234,7 @@ impl fmt::Display for KeepReason {
             }
             Self::SharedClass { class, used_by: None } => write!(f, "{class} is in a namespace that stays"),
             Self::Needed { by } => write!(f, "{by} stays and needs it too"),
+            Self::Carried => f.write_str("carried along"),
             Self::Shared { by } => write!(f, "{by} stays and may use it too"),
             Self::Brought { plugin } => write!(f, "plugin {plugin} is not granted to delete it there"),
             Self::Plugin { name, reason } => write!(f, "kept by plugin {name}: {reason}"),
@@ -272,6 +277,7 @@ impl fmt::Display for Why {
             Self::Below(root) => write!(f, "belongs to {root}"),
             Self::Referred(by) => write!(f, "{by} refers to it"),
             Self::Labelled => f.write_str("labelled for move"),
+            Self::Carried => f.write_str("no rule selects it"),
             Self::Needed { by, plugin } => write!(f, "{by} needs it, says plugin {plugin}"),
             Self::Brought { plugin, with } => {
                 write!(f, "brought by plugin {plugin} from outside of what moves, with {with}")
@@ -284,6 +290,11 @@ impl Step {
     /// Whether a plugin brings it along from outside the namespaces that move.
     pub fn is_brought(&self) -> bool {
         matches!(self.why, Why::Brought { .. })
+    }
+
+    /// Whether the user carries it along: it is copied as it is, and nothing in the source is done to it.
+    pub fn is_carried(&self) -> bool {
+        matches!(self.why, Why::Carried)
     }
 }
 

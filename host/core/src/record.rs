@@ -79,6 +79,8 @@ const MOST_LISTS: usize = 5_000_000;
 const MOST_PLUGINS: usize = 100;
 /// The most moves that import the files of one handover.
 const MOST_IMPORTS: usize = 1_000;
+/// The most parts that are excluded or carried along.
+const MOST_PARTS: usize = 1_000;
 /// The longest text for people.
 const TEXT: usize = 10_000;
 /// How many characters are printed of a record that can't be used.
@@ -246,14 +248,14 @@ impl Record {
             Namespaces::All => None,
             Namespaces::One(one) => Some(one),
         };
-        let parts = || scope.exclude.iter();
+        let parts = || scope.exclude.iter().chain(&scope.carry);
         let objects = || parts().filter_map(|part| part.object.as_ref());
         let mut in_parts = objects().flat_map(|name| name.namespace.iter().chain([&name.name]));
         let mut clusters = scope.clusters.iter().flat_map(|cluster| [&cluster.namespace, &cluster.name]);
         let names = || namespaces.iter().chain(touched).chain(asked_for);
         let pins = || plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
         let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
-        let checks: [(bool, &'static str); 14] = [
+        let checks: [(bool, &'static str); 15] = [
             (is_move_id(&self.move_id), "moveId"),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
             (
@@ -263,6 +265,7 @@ impl Record {
             ),
             (names().all(|name| odd_name(name).is_none()), "names of namespaces"),
             (clusters.all(|name| odd_name(name).is_none()), "names of Clusters"),
+            (parts().count() <= MOST_PARTS, "number of parts"),
             (parts().all(|part| odd_kind(&part.kind).is_none()), "kinds of parts"),
             (in_parts.all(|name| odd_name(name).is_none()), "names of parts"),
             (accepted.into_iter().chain([kinds]).all(|kinds| kinds.len() <= MOST_KINDS), "number of kinds"),

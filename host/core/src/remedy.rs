@@ -97,6 +97,11 @@ pub enum Remedy {
         /// What is excluded.
         parts: BTreeSet<Part>,
     },
+    /// Carry no such thing along.
+    LeaveOutCarry {
+        /// What is carried.
+        parts: BTreeSet<Part>,
+    },
     /// To leave a Cluster, name all others.
     NameOtherClusters,
     /// Move it, and leave it paused.

@@ -71,6 +71,9 @@ pub struct Scope {
     /// `--exclude`: objects that stay.
     #[serde(default)]
     pub exclude: BTreeSet<Part>,
+    /// `--carry`: objects that no rule selects, to be copied and kept.
+    #[serde(default)]
+    pub carry: BTreeSet<Part>,
     /// `--drop-owner`: references to owners of these kinds may be dropped if the owner does not move.
     #[serde(default)]
     pub drop_owners: BTreeSet<GroupKind>,
@@ -108,6 +111,7 @@ impl Scope {
             namespaces,
             clusters: BTreeSet::new(),
             exclude: BTreeSet::new(),
+            carry: BTreeSet::new(),
             drop_owners: BTreeSet::new(),
             accept_loss: BTreeSet::new(),
             without_plugin_for: BTreeSet::new(),
@@ -144,7 +148,7 @@ impl Scope {
     }
 }
 
-/// What moves, in words: `namespace ns without Secret/ns/a`.
+/// What moves, in words: `namespace ns without Secret/ns/a, carrying Secret/ns/b`.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.named(), &self.namespaces) {
@@ -155,8 +159,12 @@ impl fmt::Display for Scope {
         if !self.namespace_map.is_empty() {
             write!(f, " ({} in the target)", self.namespace_map)?;
         }
-        let excluded: Vec<&Part> = self.exclude.iter().collect();
-        if excluded.is_empty() { Ok(()) } else { write!(f, " without {}", some_of(&excluded, SHOWN)) }
+        for (parts, how) in [(&self.exclude, " without"), (&self.carry, ", carrying")] {
+            if !parts.is_empty() {
+                write!(f, "{how} {}", some_of(&parts.iter().collect::<Vec<_>>(), SHOWN))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -189,13 +197,16 @@ mod tests {
             scope.to_string(),
             "Clusters ns/a and ns/b (ns as prod, x as y in the target) without K.g"
         );
+        scope.carry.insert(Part::all(GroupKind::new("", "Secret")));
+        let text = "Clusters ns/a and ns/b (ns as prod, x as y in the target) without K.g, carrying Secret";
+        assert_eq!(scope.to_string(), text);
     }
 
     /// An older version that knows no Clusters must not take it for a move of everything.
     #[test]
     fn an_older_scope_names_no_parts_and_an_unknown_field_is_refused() {
         let mut scope = serde_json::to_value(Scope::new(Namespaces::All)).unwrap();
-        for newer in ["clusters", "exclude"] {
+        for newer in ["clusters", "exclude", "carry"] {
             scope.as_object_mut().unwrap().remove(newer).unwrap();
         }
         assert_eq!(serde_json::from_value::<Scope>(scope.clone()).unwrap(), Scope::new(Namespaces::All));
@@ -209,6 +220,7 @@ mod tests {
         scope.drop_owners.insert(GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("a", "c"));
         scope.exclude.insert(Part::one(&crate::testing::key("Secret a/b")));
+        scope.carry.insert(Part::one(&crate::testing::key("Identity i")));
         let text = serde_json::to_string(&scope).unwrap();
         assert_eq!(serde_json::from_str::<Scope>(&text).unwrap(), scope);
     }

@@ -12,10 +12,13 @@
 //!
 //! An object that a plugin leaves is never entered, so its dependents stay too unless they also belong to something else in the
 //! set. Neither is one that the user excludes, but then nothing in the set may depend on it (`exclude.rs`).
+//!
+//! What the user carries along comes last (`carry.rs`): nothing comes along with it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::beyond;
+use crate::carry;
 use crate::exclude;
 use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
@@ -52,12 +55,14 @@ pub(crate) fn select(
 ) -> Selection {
     let all = |excluded, notes: &mut Vec<Note>| pass(inventory, graph, scope, relations, excluded, notes);
     let excluded = exclude::excluded(inventory, scope);
-    if scope.exclude.is_empty() {
-        return all(excluded, notes);
-    }
     let mut selection = all(excluded, notes);
-    let without = all(BTreeSet::new(), &mut Vec::new());
-    selection.refusals.extend(exclude::refusals(inventory, graph, scope, &without, &selection));
+    if !scope.exclude.is_empty() {
+        let without = all(BTreeSet::new(), &mut Vec::new());
+        selection.refusals.extend(exclude::refusals(inventory, graph, scope, &without, &selection));
+    }
+    if !scope.carry.is_empty() {
+        carry::carry(inventory, graph, scope, relations, &mut selection, notes);
+    }
     selection
 }
 

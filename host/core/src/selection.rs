@@ -19,6 +19,8 @@ pub(crate) enum Chosen {
     Referred {
         by: usize,
     },
+    /// The user carries it along.
+    Carried,
 }
 
 /// How an object from outside the namespaces that move comes along.

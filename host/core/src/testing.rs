@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::inventory::Inventory;
 use crate::names;
-use crate::part::Part;
+use crate::part::{Part, covered};
 use crate::plan::{Fate, Plan, plan};
 use crate::reach::{Reach, is_looked_for};
 use crate::refusal::Refusal;
@@ -112,6 +112,7 @@ fn describe(body: &mut Value, word: &str) {
         "cluster" => body["spec"]["clusterName"] = json!(value),
         "of" => body["metadata"]["labels"][names::LABEL_CLUSTER] = json!(value),
         "text" => body["spec"]["text"] = json!(value),
+        "type" => body["type"] = json!(value),
         "ref" => {
             let (kind, name) = value.split_once('/').unwrap();
             body["spec"]["ref"] = json!({"kind": kind, "name": name});
@@ -174,6 +175,12 @@ impl Case {
         self
     }
 
+    /// `--carry`: kinds, or objects.
+    pub(crate) fn carry(mut self, texts: &[&str]) -> Self {
+        self.scope.carry.extend(texts.iter().map(|text| part(text)));
+        self
+    }
+
     /// `--accept-shared`.
     pub(crate) fn accept_shared(mut self, name: &str) -> Self {
         self.scope.accept_shared.insert(kind(name).group_kind.clone());
@@ -224,13 +231,16 @@ impl Case {
         plan
     }
 
-    /// The inventory as discovery makes it: objects elsewhere that a plugin reaches are marked as read only for that.
+    /// The inventory as discovery makes it: objects elsewhere that a plugin reaches, and what is
+    /// read only to be carried along, are marked as read only for that.
     fn read(&self) -> Inventory {
         let reached = |object: &Object| {
             let namespace = object.meta.namespace.as_deref();
             let mut reaches = self.relations.reaches.values().flatten();
-            !is_looked_for(&object.kind, namespace, &self.scope)
-                && reaches.any(|reach| reach.covers(&object.kind.group_kind, namespace))
+            let looked_for = is_looked_for(&object.kind, namespace, &self.scope);
+            let carried = covered(&self.scope.carry, &object.key());
+            !looked_for && (carried || reaches.any(|reach| reach.covers(&object.kind.group_kind, namespace)))
+                || carried && !object.kind.takes_part()
         };
         let (reached, looked_for) = self.inventory.objects().iter().cloned().partition(reached);
         Inventory::with_reached(looked_for, reached)

@@ -1,5 +1,6 @@
 //! Reads a side, and makes a plan from that.
 
+pub(crate) mod carried;
 pub(crate) mod first_reading;
 pub(crate) mod kinds;
 pub(crate) mod nothing;

@@ -1,4 +1,4 @@
-//! Parts of a namespace that the user leaves where they are.
+//! Parts of a namespace that the user leaves where they are, and what nobody but the user knows to belong to it.
 
 use pivot_lab::Dump;
 use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
@@ -23,6 +23,42 @@ fn spare() -> [Value; 3] {
         json!({ "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": metadata,
             "spec": { "clusterName": "c", "namePrefix": "spare" } }),
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": { "value": "bm90IGEgc2VjcmV0" } }),
+    ]
+}
+
+/// What no label speaks of.
+const POLICIES: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: policies.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {kind: Policy, listKind: PolicyList, plural: policies, singular: policy}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"#;
+
+/// A policy with one below it, what an installer wrote down, and credentials of another namespace.
+fn unknown() -> [Value; 4] {
+    let policy = |name: &str, owners: Value| {
+        json!({ "apiVersion": "example.org/v1", "kind": "Policy",
+            "metadata": { "name": name, "namespace": NAMESPACE, "finalizers": ["example.org/stay"], "ownerReferences": owners },
+            "spec": { "allow": [] } })
+    };
+    let owner = json!([{ "apiVersion": "example.org/v1", "kind": "Policy", "name": "strict" }]);
+    [
+        policy("strict", json!([])),
+        policy("below", owner),
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "bom", "namespace": NAMESPACE },
+            "data": { "images": "all" } }),
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "credentials", "namespace": "vault" },
+            "data": { "value": "bm90IGEgc2VjcmV0" } }),
     ]
 }
 
@@ -69,5 +105,60 @@ async fn what_is_excluded_stays_with_what_it_uses() {
     stage.tidy(&[NAMESPACE]).await;
     assert!(all(source, &[NAMESPACE]).await.is_empty());
     same(before.clone(), all(target, &[NAMESPACE]).await);
-    state::restore_status(target, &before).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_carried_along_is_on_both_sides_there_and_back() {
+    let stage = Stage::start().await;
+    stage.pair.install_crds(&[POLICIES]).await.unwrap();
+    let (source, target) = (&stage.pair.source, &stage.pair.target);
+    let both = [NAMESPACE, "vault"];
+    let objects = shape::cluster(NAMESPACE, 1).into_iter().chain(unknown()).chain(spare());
+    source.apply_values(objects.collect()).await.unwrap();
+    let before = all(source, &both).await;
+    let flags = [
+        "--carry",
+        "Policy.example.org/shop/strict",
+        "--carry",
+        "ConfigMap",
+        "--carry",
+        "Secret/vault/credentials",
+    ];
+    let command =
+        |more: &[&'static str]| [&["move", "-n", NAMESPACE][..], &flags, more, &WITHOUT_PLUGIN].concat();
+
+    for (more, expected) in [
+        ("Policy.example.org/shop/strikt", "carried-missing"),
+        ("Machine.cluster.x-k8s.io/vault/c-0", "carried-missing"),
+        ("Policy.example.org/shop/below", "owner-outside"),
+    ] {
+        let more = if expected == "owner-outside" {
+            vec!["--carry", more, "--exclude", "Policy.example.org/shop/strict"]
+        } else {
+            vec!["--carry", more]
+        };
+        let refused =
+            stage.host.run(&command(&more)).await.unwrap().ends_with(3).unwrap().document().unwrap();
+        let codes: Vec<_> =
+            refused["refusals"].as_array().unwrap().iter().map(|one| one["code"].clone()).collect();
+        assert!(codes.contains(&json!(expected)), "{codes:?}");
+        same(before.clone(), all(source, &both).await);
+        assert!(all(target, &both).await.is_empty());
+    }
+
+    let report = stage.host.run(&command(&[])).await.unwrap().done().unwrap();
+    assert_eq!(report["outcome"], "Moved");
+    stage.tidy(&both).await;
+    let carried = |name: &str| ["strict", "bom", "credentials"].contains(&name);
+    same(of(&before, |_, name| carried(name) || name == "below"), all(source, &both).await);
+    let copied = of(&before, |_, name| name != "below");
+    same(copied.clone(), all(target, &both).await);
+
+    // On the way back they are found, and used.
+    state::restore_status(target, &copied).await.unwrap();
+    let back = stage.back().run(&command(&[])).await.unwrap().done().unwrap();
+    assert_eq!(back["outcome"], "Moved");
+    stage.tidy(&both).await;
+    same(before.clone(), all(source, &both).await);
+    same(of(&before, |_, name| carried(name)), all(target, &both).await);
 }

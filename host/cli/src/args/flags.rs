@@ -147,6 +147,9 @@ pub(crate) struct Move {
     /// Leave all objects of this kind, or this one, where they are, if nothing that moves depends on them; can be repeated
     #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) exclude: Vec<String>,
+    /// Copy all objects of this kind that no rule selects, or this one, too, and keep them in the source; can be repeated
+    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
+    pub(crate) carry: Vec<String>,
     /// Exit 0 if there is nothing to move
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
@@ -190,7 +193,7 @@ pub(crate) struct Accept {
     /// Move this kind although it is dangerous to move without a plugin; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) without_plugin_for: Vec<String>,
-    /// Allow objects of this kind, such as pools, to be used on both sides by Clusters that move and Clusters that stay; can be repeated
+    /// Allow objects of this kind, such as pools, to be used on both sides, by what moves and what stays; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
     pub(crate) accept_shared: Vec<String>,
     /// Move objects of this kind although they have the old name of a mapped namespace somewhere; can be repeated

@@ -147,6 +147,15 @@ fn parts_are_kinds_or_objects() {
     );
     let excluded: Vec<_> = excluded.options(None).scope.exclude.iter().map(ToString::to_string).collect();
     assert_eq!(excluded, ["Secret", "Identity.g.io/i", "Pool.g.io/ns/p"]);
+    let carried = choices("pivot-host move --to-kubeconfig b --carry ConfigMap/ns/bom --carry Secret");
+    let carried: Vec<_> = carried.options(None).scope.carry.iter().map(ToString::to_string).collect();
+    assert_eq!(carried, ["ConfigMap/ns/bom", "Secret"]);
+    refused(
+        "pivot-host move --to-kubeconfig b --carry secrets",
+        &expect![[
+            r#"--carry "secrets" is not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
+        ]],
+    );
     for (typed, expected) in [
         (
             "secret/ns/a",

@@ -93,10 +93,6 @@ pub(super) fn text(remedy: &Remedy) -> String {
             let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
             format!("move both: add --cluster {}", quoted(&name.to_string()))
         }
-        Remedy::AcceptShared { kind } => format!(
-            "exclude on each side the addresses that the other has, and accept it: {}",
-            flags(Danger::PoolsShared, [kind]).concat()
-        ),
         Remedy::AcceptOldNamespace { kind } => {
             format!("let it keep the old name there: {}", flags(Danger::OldNamespaces, [kind]).concat())
         }
@@ -104,11 +100,14 @@ pub(super) fn text(remedy: &Remedy) -> String {
             let map = quoted(&format!("{namespace}=NEW"));
             format!("give namespace {namespace} another name there: --map-namespace {map}")
         }
-        Remedy::ExcludeToo { objects } => format!("exclude that too: {}", excluded(objects)),
-        Remedy::LeaveOutExclude { parts } => {
-            let flags: Vec<String> = parts.iter().map(exclude).collect();
-            format!("leave out {}", some_of(&flags, EXCLUDED))
+        Remedy::AcceptShared { kind } => {
+            let pool = kind.kind.ends_with("Pool");
+            let first = if pool { "exclude on each side the addresses that the other has, and " } else { "" };
+            format!("{first}accept it: {}", flags(Danger::PoolsShared, [kind]).concat())
         }
+        Remedy::ExcludeToo { objects } => format!("exclude that too: {}", excluded(objects)),
+        Remedy::LeaveOutExclude { parts } => leave_out(parts, "--exclude"),
+        Remedy::LeaveOutCarry { parts } => leave_out(parts, "--carry"),
         Remedy::NameOtherClusters => {
             "to leave a Cluster where it is, name those that move: --cluster NAMESPACE/NAME".to_owned()
         }
@@ -180,6 +179,12 @@ fn excluded(objects: &BTreeSet<Key>) -> String {
 
 fn exclude(part: &Part) -> String {
     format!("--exclude {}", quoted(&part.to_string()))
+}
+
+fn leave_out(parts: &BTreeSet<Part>, flag: &str) -> String {
+    let flags: Vec<String> =
+        parts.iter().map(|part| format!("{flag} {}", quoted(&part.to_string()))).collect();
+    format!("leave out {}", some_of(&flags, EXCLUDED))
 }
 
 fn switch_off(plugin: &str) -> String {
@@ -273,6 +278,7 @@ mod tests {
             ],
             "exclude that too: --exclude A.g.io/ns/a --exclude A.g.io/ns/b, or leave out --exclude B.g.io",
         );
+        check(&[Remedy::LeaveOutCarry { parts: [Part::all(kind("B"))].into() }], "leave out --carry B.g.io");
         check(&[Remedy::ExcludeToo { objects: many }], "exclude that too: --exclude A.g.io");
         check(
             &["make them equal".into(), Remedy::UseExisting],
@@ -290,7 +296,7 @@ mod tests {
         let plugin = || "hosts".to_owned();
         let object = Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
         let (cluster, objects) = (object.clone(), [object.clone()].into());
-        let parts = [Part::all(kind()), Part::one(&object)].into();
+        let parts: BTreeSet<Part> = [Part::all(kind()), Part::one(&object)].into();
         let provider =
             Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
         vec![
@@ -330,11 +336,12 @@ mod tests {
             Remedy::AcceptShared { kind: kind() },
             Remedy::AcceptOldNamespace { kind: kind() },
             Remedy::ExcludeToo { objects },
-            Remedy::LeaveOutExclude { parts },
+            Remedy::LeaveOutExclude { parts: parts.clone() },
             Remedy::NameOtherClusters,
             Remedy::MapNamespace { namespace: "ns".into() },
             Remedy::NotImported,
             Remedy::AcceptChanged { kind: kind() },
+            Remedy::LeaveOutCarry { parts },
         ]
     }
 
@@ -382,6 +389,7 @@ mod tests {
             Remedy::MapNamespace { .. } => 38,
             Remedy::NotImported => 39,
             Remedy::AcceptChanged { .. } => 40,
+            Remedy::LeaveOutCarry { .. } => 41,
         }
     }
 

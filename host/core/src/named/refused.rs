@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Finder, User};
+use crate::part::covered;
 use crate::plan::Note;
 use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;
@@ -144,7 +145,8 @@ impl Finder<'_> {
     pub(super) fn notes(&self, named: &Named) -> Vec<Note> {
         let mut notes = Vec::new();
         let alone = |(object, cluster): (&usize, &Option<usize>)| {
-            self.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none())
+            let key = self.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none());
+            key.filter(|key| !covered(&self.scope.carry, key))
         };
         let alone: Vec<&Key> = named.stays.iter().filter_map(alone).collect();
         if !alone.is_empty() {

@@ -113,6 +113,7 @@ impl Maker<'_> {
             Chosen::Root => Why::Root,
             Chosen::Below { root } => Why::Below(self.key(*root)?),
             Chosen::Labelled => Why::Labelled,
+            Chosen::Carried => Why::Carried,
             Chosen::Referred { by } => Why::Referred(self.key(*by)?),
             Chosen::Needed { need } => {
                 let need = self.relations.needs.get(*need)?;

@@ -6,6 +6,7 @@ use crate::select::{is_hierarchy, is_moved};
 use crate::testing::{Case, kind};
 
 mod beyond;
+mod carry;
 mod exclude;
 mod links;
 mod named;

@@ -113,20 +113,31 @@ pub(crate) async fn all(
     Ok(TargetState { used, namespaces, carried })
 }
 
-/// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays.
+/// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays, nor be kept for another
+/// reason than the plugin's own.
 fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
-    let shared = snapshot.plan.steps.iter().filter_map(|step| match &step.fate {
-        Fate::Keep(KeepReason::Shared { by }) if pausing::holds(job, step) => Some((step, by)),
-        _ => None,
-    });
-    let refused = shared.map(|(step, by)| {
-        let message = format!("would be active on both sides: {by} stays and may use it too");
-        let mut refusal =
-            Refusal::source("held-on-both-sides", step.key.clone(), message, "let only one of them use it");
-        if is_cluster(&by.group_kind) {
-            refusal.remedies.insert(0, Remedy::NameCluster { cluster: by.clone() });
+    let held = snapshot.plan.steps.iter().filter(|step| pausing::holds(job, step));
+    let refused = held.filter_map(|step| {
+        let refusal = |why, remedy| {
+            let message = format!("would be active on both sides: {why}");
+            Refusal::source("held-on-both-sides", step.key.clone(), message, remedy)
+        };
+        match &step.fate {
+            Fate::Keep(KeepReason::Shared { by }) => {
+                let why = format!("{by} stays and may use it too");
+                let mut refusal = refusal(why, Remedy::from("let only one of them use it"));
+                if is_cluster(&by.group_kind) {
+                    refusal.remedies.insert(0, Remedy::NameCluster { cluster: by.clone() });
+                }
+                Some(refusal)
+            }
+            _ if step.is_carried() => {
+                let parts = job.options.scope.carry.iter().filter(|part| part.covers(&step.key));
+                let leave_out = Remedy::LeaveOutCarry { parts: parts.cloned().collect() };
+                Some(refusal("it would be carried along, and a plugin holds its kind".to_owned(), leave_out))
+            }
+            _ => None,
         }
-        refusal
     });
     refused.collect()
 }
@@ -218,7 +229,9 @@ fn check_or_nothing(
     snapshot: &Snapshot,
 ) -> Vec<Refusal> {
     if job.target.can().has_controllers {
-        check_providers(source, target, &snapshot.namespaces())
+        // Providers need not work where objects are only carried.
+        let steps = snapshot.plan.steps.iter().filter(|step| !step.is_carried());
+        check_providers(source, target, &steps.filter_map(|step| step.key.namespace.clone()).collect())
     } else {
         Vec::new()
     }

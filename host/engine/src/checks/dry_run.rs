@@ -56,7 +56,7 @@ async fn call_pure_hooks<'a>(
     steps: impl Iterator<Item = &'a Step>,
 ) -> Result<BTreeSet<&'a Key>, Failure> {
     let mut adapted = BTreeSet::new();
-    for step in steps {
+    for step in steps.filter(|step| !step.is_carried()) {
         let object = snapshot.object(step)?;
         calls::patch(&job.plugins, Hook::Hold, object, None).await?;
         if calls::patch(&job.plugins, Hook::Adapt, object, None).await?.is_some() {
@@ -76,7 +76,7 @@ async fn ask_one(
     let kind = &job.kind_of_copy(object)?;
     // Owners don't exist yet; only the references' shape matters here.
     let owners: Vec<_> = object.meta.owner_references.clone();
-    let (mut sent, adapted) = copy::body_of(job, object, &owners).await?;
+    let (mut sent, adapted) = copy::body_of(job, step, object, &owners).await?;
     if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
         && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
     {

@@ -31,8 +31,9 @@ pub(crate) async fn missing(
             subresource: "".into(),
             namespace: namespace.clone(),
         };
-        // Kept objects are paused and un-paused too.
-        source.extend(["get", "list", "watch", "patch"].map(|verb| access(verb, there)));
+        // Kept objects are paused and un-paused too, except those that are carried along.
+        let verbs = ["get", "list", "watch", "patch"].into_iter().take(if step.is_carried() { 2 } else { 4 });
+        source.extend(verbs.map(|verb| access(verb, there)));
         if step.fate == Fate::Move && job.hands_over() {
             source.insert(access("delete", there));
         }

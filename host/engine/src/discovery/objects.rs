@@ -17,6 +17,7 @@ use pivot_core::soft;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 use pivot_places::{Listing, PlaceError};
 
+use crate::discovery::carried;
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS, Work};
@@ -38,10 +39,7 @@ pub(crate) async fn discover(
     scope: &Scope,
     wishes: impl Future<Output = Result<Wishes, Failure>>,
 ) -> Result<SourceObjects, Failure> {
-    let namespace = match &scope.namespaces {
-        Namespaces::All => None,
-        Namespaces::One(one) => Some(one.as_str()),
-    };
+    let namespace = one_of(scope);
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
     let others = || kinds.values().filter(|kind| kind.group_kind != cluster);
     let of = |wishes: &Wishes| -> BTreeSet<List<'_>> {
@@ -67,15 +65,29 @@ pub(crate) async fn discover(
         lists.into_iter().chain(more).filter(|(list, _)| all.contains(list)).collect();
     let looked_for =
         |object: &Object| reach::is_looked_for(&object.kind, object.meta.namespace.as_deref(), scope);
-    let (mut objects, reached): (Vec<Object>, Vec<Object>) =
+    let (mut objects, mut reached): (Vec<Object>, Vec<Object>) =
         lists.into_values().flatten().partition(looked_for);
+    let (lists, single) = carried::wanted(kinds, scope, &all);
+    if !(lists.is_empty() && single.is_empty()) {
+        let (lists, single) =
+            tokio::try_join!(read_lists(handle, lists.into_iter()), each_by_name(handle, kinds, single))?;
+        reached.extend(lists.into_iter().flat_map(|(_, objects)| objects).chain(single));
+    }
     objects.extend(here);
     objects.extend(provider_secrets);
     let objects = with_distant_classes(handle, kinds, objects).await?;
     let inventory = Inventory::with_reached(objects, reached);
     let caution = caution.map(|text| ("classes-unreadable", text));
-    let left = left_in_files(handle, kinds, &all, namespace).await?;
+    let left = left_in_files(handle, kinds, &all, scope).await?;
     Ok(SourceObjects { inventory, elsewhere, providers, cautions: caution.into_iter().chain(left).collect() })
+}
+
+/// The namespace to read; none: all.
+fn one_of(scope: &Scope) -> Option<&str> {
+    match &scope.namespaces {
+        Namespaces::All => None,
+        Namespaces::One(one) => Some(one),
+    }
 }
 
 /// Objects in files whose kinds the move doesn't read. A cluster may have such objects; files were copied to be moved.
@@ -83,8 +95,9 @@ async fn left_in_files(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     read: &BTreeSet<List<'_>>,
-    namespace: Option<&str>,
+    scope: &Scope,
 ) -> Result<Option<(&'static str, String)>, Failure> {
+    let namespace = one_of(scope);
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
     if handle.can().judges {
         return Ok(None);
@@ -93,7 +106,8 @@ async fn left_in_files(
     for kind in
         kinds.values().filter(|kind| kind.group_kind != cluster && kind.group_kind.group.contains('.'))
     {
-        let asked_for = read.iter().any(|(read, _)| read.group_kind == kind.group_kind);
+        let carried = scope.carry.iter().any(|part| part.kind == kind.group_kind);
+        let asked_for = carried || read.iter().any(|(read, _)| read.group_kind == kind.group_kind);
         let number = if asked_for { 0 } else { handle.list(kind, namespace).await?.objects.len() };
         if number > 0 {
             left.push(format!("{number} {}", kind.group_kind));

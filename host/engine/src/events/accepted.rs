@@ -15,6 +15,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         namespaces: _,
         clusters: _,
         exclude: _,
+        carry: _,
         drop_owners,
         accept_loss,
         without_plugin_for,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use pivot_core::hooks::Hook;
 use pivot_core::plan::{Fate as PlanFate, Step};
+use pivot_core::reach;
 use pivot_core::record::Phase;
 use pivot_core::release::{self, Entry, Fate, ReleaseKind, ReleaseList};
 use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
@@ -16,6 +17,7 @@ use serde_json::json;
 
 use crate::checks::before_pause;
 use crate::checks::existing::{self, Used};
+use crate::discovery::planning;
 use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -79,8 +81,14 @@ fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Res
             return Ok(false);
         }
     }
-    // In namespaces that don't move, only referenced objects were read.
-    let asked_for = |key: &&Key| job.options.scope.includes(key.namespace.as_deref());
+    // In namespaces that don't move, only referenced objects were read, and of some kinds only what is carried along.
+    let (scope, wishes) = (&job.options.scope, planning::wishes(&job.plugins));
+    let read = |key: &Key| {
+        let kind = job.kinds.source.get(&key.group_kind);
+        let listed = kind.is_none_or(|kind| !reach::lists(kind, &wishes, scope).is_empty());
+        listed || scope.carry.iter().any(|part| part.covers(key))
+    };
+    let asked_for = |key: &&Key| scope.includes(key.namespace.as_deref()) && read(key);
     Ok(there.keys().filter(asked_for).all(|key| snapshot.inventory.by_key(key).is_some()))
 }
 

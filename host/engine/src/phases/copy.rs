@@ -18,6 +18,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
 use crate::plugins::calls::{self, Authors};
+use crate::plugins::hooks::Hooks;
 use crate::requests::{ROUNDS, dataflow};
 use crate::snapshot::Snapshot;
 
@@ -66,6 +67,7 @@ impl Copies {
 /// The body that creates an object's copy, with plugins' changes, and the plugins that made them.
 pub(crate) async fn body_of(
     job: &Job,
+    step: &Step,
     object: &Object,
     owners: &[OwnerReference],
 ) -> Result<(Value, Option<Authors>), Failure> {
@@ -82,11 +84,16 @@ pub(crate) async fn body_of(
     if let Some(undo) = undo_in_files(job, object) {
         merge::apply(&mut body, &undo);
     }
-    let wanted = calls::patch(&job.plugins, Hook::Adapt, object, None).await?;
+    let wanted = calls::patch(hooks(job, step), Hook::Adapt, object, None).await?;
     if let Some(wanted) = &wanted {
         merge::apply(&mut body, &wanted.patch);
     }
     Ok((body, wanted.map(|wanted| wanted.by)))
+}
+
+/// The plugins that may change a copy. What the user carries along is copied as it is: it may come from where no plugin may look.
+fn hooks<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hooks>] {
+    if step.is_carried() { &[] } else { &job.plugins }
 }
 
 /// Objects that this move paused go into files as they were before: users who restore the files by other means unpause Clusters
@@ -153,7 +160,7 @@ async fn one(
     }
     let object = copies.snapshot.object(step)?;
     let kind = &job.kind_of_copy(object)?;
-    let (body, adapted) = body_of(job, object, owners).await?;
+    let (body, adapted) = body_of(job, step, object, owners).await?;
     let creating =
         || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
     let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
@@ -257,7 +264,7 @@ fn field_ownership(source: &Value) -> Value {
 }
 
 async fn restore(job: &Job, object: &Object, created: &Object, step: &Step) -> Result<bool, Failure> {
-    let Some(wanted) = calls::patch(&job.plugins, Hook::Restore, object, Some(created)).await? else {
+    let Some(wanted) = calls::patch(hooks(job, step), Hook::Restore, object, Some(created)).await? else {
         return Ok(false);
     };
     let kind = &job.kind_of_copy(object)?;

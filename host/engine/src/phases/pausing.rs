@@ -37,7 +37,7 @@ pub(crate) fn pauses(step: &Step) -> bool {
     let global = step.key.namespace.is_none();
     // Core objects have no controller that acknowledges a pause; global objects serve others, too.
     let root = || step.after.is_empty() && !gk.group.is_empty() && !global;
-    is_cluster(gk) || is_cluster_class(gk) || root()
+    !step.is_carried() && (is_cluster(gk) || is_cluster_class(gk) || root())
 }
 
 /// Whether a plugin holds objects of a step's kind.
@@ -145,8 +145,8 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
         let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
         Ok(pending.map(|pending| pending.to_string()))
     };
-    let waiting =
-        snapshot.keys_by_kind(job, Side::Source, |step| Ok(lacks(snapshot.object(step)?)?.is_some()))?;
+    let waits = |step: &Step| Ok(!step.is_carried() && lacks(snapshot.object(step)?)?.is_some());
+    let waiting = snapshot.keys_by_kind(job, Side::Source, waits)?;
     if waiting.is_empty() {
         return Ok(true);
     }
@@ -296,7 +296,9 @@ fn report_undo_lost(job: &Job, key: &Key, side: Side) {
 async fn report_forgotten_pauses(job: &Job, record: &Record) -> Result<(), Failure> {
     let cluster = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.source.get(gk));
     let Some(cluster) = cluster.filter(|_| !record.scope.move_paused) else { return Ok(()) };
-    let lists = record.touched.iter().map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
+    // Objects were only copied from other namespaces.
+    let paused_in = record.touched.iter().filter(|namespace| record.scope.includes(Some(namespace)));
+    let lists = paused_in.map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
     for listing in side_by_side::all(LISTS, lists.collect()).await? {
         for object in listing.objects {
             let paused = pause::is_paused(&object).map_err(|error| Failure::Object(Side::Source, error))?;

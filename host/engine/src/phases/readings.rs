@@ -43,8 +43,8 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
     }
     // What is cluster-scoped comes along with every namespace, a mistyped one too.
     let asked_for = |step: &Step| match &job.options.scope.namespaces {
-        Namespaces::All => true,
-        Namespaces::One(one) => step.key.namespace.as_ref() == Some(one),
+        Namespaces::All => !step.is_carried(),
+        Namespaces::One(one) => step.key.namespace.as_ref() == Some(one) && !step.is_carried(),
     };
     if !plan.steps.iter().any(asked_for) && plan.refusals.is_empty() {
         let why = before_pause::nothing_labelled(&job.kinds).unwrap_or_else(|| {

@@ -7,6 +7,8 @@ mod asked;
 #[cfg(test)]
 mod bounds;
 #[cfg(test)]
+mod carried;
+#[cfg(test)]
 mod clusters;
 #[cfg(test)]
 mod committed;

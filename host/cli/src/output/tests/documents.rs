@@ -26,6 +26,7 @@ fn many_reasons() -> Plan {
         KeepReason::SharedClass { class: some(), used_by: None },
         KeepReason::SharedClass { class: some(), used_by: Some(some()) },
         KeepReason::Needed { by: some() },
+        KeepReason::Carried,
         KeepReason::Shared { by: some() },
         KeepReason::Brought { plugin: plugin() },
         KeepReason::Plugin { name: plugin(), reason: reason() },
@@ -34,6 +35,7 @@ fn many_reasons() -> Plan {
     let whys = [
         Why::Below(some()),
         Why::Labelled,
+        Why::Carried,
         Why::Referred(some()),
         Why::Needed { by: some(), plugin: plugin() },
         Why::Brought { plugin: plugin(), with: some() },
@@ -64,6 +66,7 @@ fn a_plan_matches_its_schema() {
         let mut scope = Scope::new(scope);
         scope.drop_owners.insert(GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("ns", "edge"));
+        scope.carry.insert(Part::all(GroupKind::new("", "Secret")));
         scope.exclude.extend([Part::all(GroupKind::new("g", "K")), Part::one(&capi("Machine", "m"))]);
         check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, (&moves, &next)));
     }

@@ -1,0 +1,253 @@
+//! Objects that no rule selects, and that the user wants in the target as well: credentials, policies, what an installer needs.
+//!
+//! They are copied and kept: never deleted, never paused, and nothing that belongs to them comes along. What controllers on both
+//! sides would act on is refused: Cluster API's and its providers' objects belong to one side. So is what belongs to a Cluster that
+//! stays, because its keys have no business where it isn't.
+//!
+//! Where only a kind is named, it means what people made in the namespaces that move. Objects that each cluster makes for itself
+//! stay, credentials that are of no use in another, and what is owned by something that stays.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::danger::{is_dangerous, is_passive, is_pool};
+use crate::graph::{Graph, Tie};
+use crate::inventory::Inventory;
+use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER, OURS};
+use crate::part::Part;
+use crate::plan::Note;
+use crate::refusal::{Refusal, some_of};
+use crate::relations::{Relations, Said};
+use crate::remedy::Remedy;
+use crate::scope::{ClusterName, Scope};
+use crate::selection::{Chosen, Selection};
+use crate::{GroupKind, Key, Object, Side};
+
+/// How many objects are named in a line.
+const SHOWN: usize = 3;
+/// What the control plane writes into every namespace.
+const ROOT_CA: &str = "kube-root-ca.crt";
+/// Types of Secrets that are credentials of one cluster, or say what is installed in it.
+const OF_ONE_CLUSTER: [&str; 3] =
+    ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token", "helm.sh/release.v1"];
+
+/// Adds what the user carries along to the selection, and the reasons why some of it can't be.
+pub(crate) fn carry(
+    inventory: &Inventory,
+    graph: &Graph,
+    scope: &Scope,
+    relations: &Relations,
+    selection: &mut Selection,
+    notes: &mut Vec<Note>,
+) {
+    // If there is nothing to move at all, that is what is wrong.
+    if selection.iter().next().is_none() {
+        return;
+    }
+    let carrier = Carrier { inventory, scope, relations };
+    let (mut carried, mut refusals) = (BTreeSet::new(), Vec::new());
+    let (named, kinds): (Vec<&Part>, Vec<&Part>) = scope.carry.iter().partition(|part| part.object.is_some());
+    for part in &named {
+        for object in carrier.of(part) {
+            if selection.has(object) {
+                notes.extend(carrier.moves_anyway(object));
+                continue;
+            }
+            match carrier.prevented(selection, part, object) {
+                Some(refusal) => refusals.push(refusal),
+                None => drop(carried.insert(object)),
+            }
+        }
+    }
+    let meant = kinds.iter().flat_map(|part| carrier.of(part));
+    let meant =
+        meant.filter(|object| !selection.has(*object) && carrier.is_meant(selection, *object)).collect();
+    carried.extend(carrier.without_owned(graph, selection, &carried, meant));
+    let is_found = |part: &Part| match part.object {
+        Some(_) => carrier.of(part).next().is_some(),
+        None => carrier.of(part).any(|object| selection.has(object) || carried.contains(&object)),
+    };
+    refusals.extend(scope.carry.iter().filter(|part| !is_found(part)).map(missing));
+    refusals.extend(carrier.on_both_sides(&carried));
+    for object in carried {
+        selection.choose(object, Chosen::Carried);
+    }
+    selection.refusals.extend(refusals);
+}
+
+/// What is carried and exists nowhere.
+fn missing(part: &Part) -> Refusal {
+    Refusal {
+        code: "carried-missing",
+        side: Side::Source,
+        object: None,
+        others: Vec::new(),
+        message: format!("{part} is to be carried along, but no object that can be matches it"),
+        remedies: vec![
+            "check its kind and group, its name, and its namespace (cluster-scoped objects have none)".into(),
+            leave_out(part),
+        ],
+    }
+}
+
+fn leave_out(part: &Part) -> Remedy {
+    Remedy::LeaveOutCarry { parts: [part.clone()].into() }
+}
+
+struct Carrier<'a> {
+    inventory: &'a Inventory,
+    scope: &'a Scope,
+    relations: &'a Relations,
+}
+
+impl Carrier<'_> {
+    fn key(&self, object: usize) -> Option<&Key> {
+        self.inventory.keys().get(object)
+    }
+
+    fn of(&self, part: &Part) -> impl Iterator<Item = usize> {
+        let keys = self.inventory.keys().iter().enumerate();
+        keys.filter(move |(_, key)| part.covers(key)).map(|(object, _)| object)
+    }
+
+    fn moves_anyway(&self, object: usize) -> Option<Note> {
+        Some(Note {
+            code: "carried-moves",
+            object: Some(self.key(object)?.clone()),
+            message: "moves without being carried: it is treated like everything else that moves".into(),
+        })
+    }
+
+    /// Why an object that the user names can't be carried.
+    fn prevented(&self, selection: &Selection, part: &Part, object: usize) -> Option<Refusal> {
+        let key = self.key(object)?;
+        let refusal = |code, why: String, remedy: Remedy| {
+            let message = format!("{key} is to be carried along, but {why}");
+            Some(Refusal::source(code, key.clone(), message, remedy).or(leave_out(part)))
+        };
+        if selection.excluded.contains(&object) {
+            let parts = self.scope.exclude.iter().filter(|part| part.covers(key)).cloned().collect();
+            let why = "it is excluded as well".to_owned();
+            return refusal("carried-excluded", why, Remedy::LeaveOutExclude { parts });
+        }
+        if let Some(said) = self.left(selection, object) {
+            let why = format!("plugin {} leaves it: {}", said.plugin, said.reason);
+            return refusal("carried-left", why, Remedy::SwitchOff { plugin: said.plugin.clone() });
+        }
+        if let Some(cluster) = self.of_other_cluster(selection, object) {
+            let why = format!("it belongs to {cluster}, which stays");
+            return refusal("belongs-to-what-stays", why, Remedy::NameCluster { cluster: cluster.clone() });
+        }
+        None
+    }
+
+    /// Whether an object is meant where only its kind is named.
+    fn is_meant(&self, selection: &Selection, object: usize) -> bool {
+        let Some((key, it)) = self.key(object).zip(self.inventory.get(object)) else { return false };
+        let here = key.namespace.as_ref().is_none_or(|namespace| selection.moving.contains(namespace));
+        here && !selection.excluded.contains(&object)
+            && self.left(selection, object).is_none()
+            && self.of_other_cluster(selection, object).is_none()
+            && !it.meta.deleting()
+            && !is_of_one_cluster(it)
+    }
+
+    /// Of these, what has no owner, or one that is in the target, too: the rest was made by controllers that stay.
+    fn without_owned(
+        &self,
+        graph: &Graph,
+        selection: &Selection,
+        named: &BTreeSet<usize>,
+        meant: BTreeSet<usize>,
+    ) -> BTreeSet<usize> {
+        let is_owned = |object: &usize| {
+            self.inventory.get(*object).is_some_and(|it| !it.meta.owner_references.is_empty())
+        };
+        let (mut waiting, mut found): (BTreeSet<usize>, BTreeSet<usize>) =
+            meant.into_iter().partition(is_owned);
+        let mut queue: VecDeque<usize> =
+            selection.iter().chain(named.iter().copied()).chain(found.iter().copied()).collect();
+        while let Some(owner) = queue.pop_front() {
+            for (dependent, tie) in graph.dependents(owner) {
+                if tie == Tie::Owner && waiting.remove(&dependent) {
+                    found.insert(dependent);
+                    queue.push_back(dependent);
+                }
+            }
+        }
+        found
+    }
+
+    /// What a plugin says of an object that it leaves, or that is below one.
+    fn left(&self, selection: &Selection, object: usize) -> Option<&Said> {
+        let left = selection.below_left.get(&object).copied().unwrap_or(object);
+        self.relations.left(&self.inventory.get(left)?.meta.uid)
+    }
+
+    /// The Cluster that stays and that an object belongs to, or says it belongs to.
+    fn of_other_cluster(&self, selection: &Selection, object: usize) -> Option<&Key> {
+        if let Some(Some(cluster)) = selection.named.stays.get(&object) {
+            return self.key(*cluster);
+        }
+        let name = self.inventory.get(object)?.meta.labels.get(LABEL_CLUSTER)?;
+        let labelled = ClusterName::new(self.key(object)?.namespace.as_deref()?, name).key();
+        let cluster = self.inventory.by_key(&labelled).filter(|cluster| !selection.has(*cluster))?;
+        self.key(cluster)
+    }
+
+    /// What controllers on both sides would act on, or what would give out the same addresses, by kind.
+    fn on_both_sides(&self, carried: &BTreeSet<usize>) -> Vec<Refusal> {
+        let mut found: BTreeMap<&GroupKind, Vec<&Key>> = BTreeMap::new();
+        for &object in carried {
+            let Some((key, it)) = self.key(object).zip(self.inventory.get(object)) else { continue };
+            if acts(it) && !(is_acceptable(&key.group_kind) && self.accepted(&key.group_kind)) {
+                found.entry(&key.group_kind).or_default().push(key);
+            }
+        }
+        let refused = found.into_iter().filter_map(|(kind, keys)| {
+            let first = (*keys.first()?).clone();
+            let (code, why) = if is_pool(kind) {
+                ("pool-shared", "both sides would give out its addresses, and can give the same one twice")
+            } else {
+                ("carried-active", "controllers on both sides would act on it")
+            };
+            let message = format!("{} would be carried along, but {why}", some_of(&keys, SHOWN));
+            let parts = self.scope.carry.iter().filter(|part| keys.iter().any(|key| part.covers(key)));
+            let leave_out = Remedy::LeaveOutCarry { parts: parts.cloned().collect() };
+            let refusal = Refusal::source(code, first, message, leave_out);
+            let refusal = refusal.and(keys.iter().skip(1).copied().cloned());
+            let accept = is_acceptable(kind).then(|| Remedy::AcceptShared { kind: kind.clone() });
+            Some(accept.into_iter().fold(refusal, Refusal::or))
+        });
+        refused.collect()
+    }
+
+    fn accepted(&self, kind: &GroupKind) -> bool {
+        self.scope.accept_shared.contains(kind)
+    }
+}
+
+/// Whether controllers of Cluster API or of a provider act on it.
+fn acts(object: &Object) -> bool {
+    let kind = &object.kind.group_kind;
+    let of_cluster_api = kind.group.ends_with(GROUP_CLUSTER) || is_pool(kind) || is_dangerous(kind);
+    (object.kind.labels.discover || of_cluster_api) && !is_passive(kind)
+}
+
+/// Nobody can accept that two sides work on the same machines.
+fn is_acceptable(kind: &GroupKind) -> bool {
+    kind.group != GROUP_CLUSTER && !is_dangerous(kind)
+}
+
+/// Whether each cluster makes it for itself, or it is of no use in another one: also what moves keep of themselves.
+fn is_of_one_cluster(object: &Object) -> bool {
+    #[derive(serde::Deserialize)]
+    struct View {
+        #[serde(default, rename = "type")]
+        of: String,
+    }
+    let kind = &object.kind.group_kind;
+    let root_ca = kind.is("", "ConfigMap") && object.meta.name == ROOT_CA;
+    let typed = || object.view::<View>().is_ok_and(|view| OF_ONE_CLUSTER.contains(&view.of.as_str()));
+    let own = object.meta.labels.keys().any(|label| label.starts_with(OURS));
+    root_ca || own || kind.is_event() || kind.is_secret() && typed()
+}

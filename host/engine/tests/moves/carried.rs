@@ -1,0 +1,258 @@
+//! What no rule selects, and the user carries along: a policy, an installer's ConfigMap, credentials of another namespace.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use pivot_core::hooks::{Description, Hook};
+use pivot_core::names::BLOCK_MOVE;
+use pivot_core::part::Part;
+use pivot_core::record::Phase;
+use pivot_core::{GroupKind, Key, KindLabels, Object};
+use pivot_engine::hooks::{HookError, Hooks};
+use pivot_engine::{Exit, Failure, Stop, run};
+use pivot_places::MemoryPlace;
+use serde_json::{Value, json};
+
+use crate::crash::{die_at, nothing_of_ours, revive};
+use crate::settling::Keeper;
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture, under_way};
+
+const POLICIES: &str = "policies.example.org";
+
+fn credentials() -> Key {
+    Key::new(GroupKind::new("", "Secret"), Some("elsewhere"), "credentials")
+}
+
+fn bom() -> Key {
+    key("", "ConfigMap", "bom")
+}
+
+fn policy(name: &str) -> Key {
+    key(POLICIES, "Policy", name)
+}
+
+/// The stage with what only a user knows about. A controller works on policies, and would never acknowledge a pause.
+fn stage() -> Stage {
+    let mut stage = Stage::new();
+    for place in [&stage.source, &stage.target] {
+        place.add_kind(kind(POLICIES, "Policy", "policies", KindLabels::default()));
+    }
+    stage.source.add_namespace("elsewhere");
+    let mut strict = body(POLICIES, "Policy", "strict", None);
+    strict["metadata"]["annotations"] = json!({BLOCK_MOVE: "", "mine": "1"});
+    strict["spec"] = json!({"allow": []});
+    strict["status"] = json!({"conditions": [{"type": "Paused", "status": "False"}]});
+    let below = body(POLICIES, "Policy", "below", Some((POLICIES, "Policy", "strict")));
+    let mut secret = body("", "Secret", "credentials", None);
+    secret["metadata"]["namespace"] = json!("elsewhere");
+    secret["data"] = json!({"password": "aHVzaA=="});
+    let mut configuration = body("", "ConfigMap", "bom", None);
+    configuration["data"] = json!({"images": "all"});
+    let mut root = body("", "ConfigMap", "kube-root-ca.crt", None);
+    root["data"] = json!({"ca.crt": "of the source"});
+    for object in [strict, below, secret, configuration, root] {
+        stage.source.insert(object).unwrap();
+    }
+    let parts = [Part::one(&policy("strict")), Part::one(&credentials()), Part::all(bom().group_kind)];
+    stage.options.scope.carry = parts.into();
+    stage
+}
+
+/// The carried objects, byte for byte: even a version would show that somebody wrote to them.
+fn carried(place: &MemoryPlace) -> Vec<Option<Value>> {
+    [credentials(), bom(), policy("strict")].iter().map(|key| place.body(key)).collect()
+}
+
+fn refused(stop: &Stop) -> Vec<&'static str> {
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    refusals.iter().map(|refusal| refusal.code).collect()
+}
+
+fn names(place: &MemoryPlace) -> Vec<String> {
+    picture(place).into_keys().collect()
+}
+
+const LEFT: [&str; 6] = [
+    "ConfigMap ns/bom",
+    "ConfigMap ns/kube-root-ca.crt",
+    "Policy ns/below",
+    "Policy ns/strict",
+    "Secret elsewhere/credentials",
+    "Secret ns/pull",
+];
+
+#[tokio::test(start_paused = true)]
+async fn what_is_carried_along_is_in_both_by_whichever_run_the_move_ends() {
+    let plain = Stage::new();
+    run::start(plain.setup()).await.unwrap();
+    let whole = stage();
+    let before = picture(&whole.source);
+    run::start(whole.setup()).await.unwrap();
+    let target = picture(&whole.target);
+    let mut expected = picture(&plain.target);
+    let copied = ["ConfigMap ns/bom", "Policy ns/strict", "Secret elsewhere/credentials"];
+    expected.extend(copied.map(|name| (name.to_owned(), before[name].clone())));
+    assert_eq!(target, expected);
+    let mut deaths = 0;
+    for acted in [false, true] {
+        for n in 1.. {
+            let stage = stage();
+            let untouched = carried(&stage.source);
+            let calls = die_at(&stage, n, acted);
+            let _ = run::start(stage.setup()).await;
+            let died = calls.load(Ordering::SeqCst) >= n;
+            revive(&stage);
+            // The record says what is carried.
+            let mut plain = stage.setup();
+            if under_way(stage.setup()).await.is_some() {
+                plain.options.scope.carry.clear();
+                run::resume(plain).await.unwrap();
+            } else if let Err(stop) = run::start(plain).await {
+                assert_eq!(stop.exit, Exit::Empty, "write {n}, acted {acted}: {stop}");
+            }
+            assert_eq!(picture(&stage.target), target, "write {n}, acted {acted}");
+            assert_eq!(names(&stage.source), LEFT, "write {n}, acted {acted}");
+            assert_eq!(carried(&stage.source), untouched, "write {n}, acted {acted}");
+            assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target));
+            if !died {
+                break;
+            }
+            deaths += 1;
+        }
+    }
+    assert!(deaths > 80, "{deaths}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_carried_along_is_rolled_back_with_the_rest() {
+    let mut rolled_back = 0;
+    for acted in [false, true] {
+        for n in 1.. {
+            let stage = stage();
+            let untouched = picture(&stage.source);
+            let versions = carried(&stage.source);
+            let calls = die_at(&stage, n, acted);
+            let _ = run::start(stage.setup()).await;
+            let died = calls.load(Ordering::SeqCst) >= n;
+            revive(&stage);
+            if !died {
+                break;
+            }
+            let Some(one) = under_way(stage.setup()).await else { continue };
+            if one.record.phase >= Phase::Committed {
+                break;
+            }
+            run::rollback(stage.setup()).await.unwrap();
+            rolled_back += 1;
+            assert_eq!(picture(&stage.source), untouched, "write {n}, acted {acted}");
+            assert_eq!(carried(&stage.source), versions, "write {n}, acted {acted}");
+            assert!(picture(&stage.target).is_empty(), "write {n}, acted {acted}");
+            let namespaces = stage.target.keys().into_iter().filter(|key| key.group_kind.kind == "Namespace");
+            assert!(namespaces.into_iter().all(|key| !["ns", "elsewhere"].contains(&key.name.as_str())));
+        }
+    }
+    assert!(rolled_back > 20, "{rolled_back}");
+}
+
+/// As with everything that is kept.
+#[tokio::test(start_paused = true)]
+async fn what_is_there_already_is_used_if_it_is_the_same() {
+    let there = |stage: &Stage, images: &str| {
+        stage.target.add_namespace("ns");
+        let mut bom = body("", "ConfigMap", "bom", None);
+        bom["data"] = json!({"images": images});
+        stage.target.insert(bom).unwrap();
+        stage.target.body(&self::bom()).unwrap()
+    };
+    let same = stage();
+    let before = there(&same, "all");
+    run::start(same.setup()).await.unwrap();
+    assert_eq!(same.target.body(&bom()).unwrap(), before);
+
+    let mut other = stage();
+    let before = there(&other, "none");
+    let stop = run::start(other.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["differs"]));
+    assert_eq!(other.target.keys().iter().filter(|key| key.group_kind.group == CLUSTERS).count(), 0);
+    other.options.use_existing = true;
+    run::start(other.setup()).await.unwrap();
+    assert_eq!(other.target.body(&bom()).unwrap(), before);
+}
+
+/// Of the policies only one was read.
+#[tokio::test(start_paused = true)]
+async fn what_appears_or_changes_during_the_move_is_copied_if_it_is_carried() {
+    let stage = stage();
+    let source = stage.source.clone();
+    let once = AtomicUsize::new(0);
+    stage.target.on_call(move |verb, key| {
+        if verb == "create" && key.group_kind.kind == "Policy" && once.fetch_add(1, Ordering::SeqCst) == 0 {
+            source.insert(body(POLICIES, "Policy", "late", None)).unwrap();
+            source.insert(body("", "ConfigMap", "late", None)).unwrap();
+            source.edit(&bom(), |body| body["data"] = json!({"images": "more"})).unwrap();
+        }
+        None
+    });
+    run::start(stage.setup()).await.unwrap();
+    assert_eq!(stage.target.body(&bom()).unwrap()["data"], json!({"images": "more"}));
+    assert!(stage.target.body(&key("", "ConfigMap", "late")).is_some());
+    assert!(stage.source.body(&key("", "ConfigMap", "late")).is_some());
+    assert!(stage.target.body(&policy("late")).is_none() && stage.source.body(&policy("late")).is_some());
+}
+
+/// Counts what it is asked about.
+struct Adapts(Description, AtomicUsize);
+
+#[async_trait]
+impl Hooks for Adapts {
+    fn describe(&self) -> &Description {
+        &self.0
+    }
+
+    async fn adapt(&self, object: &Object) -> Result<Option<Value>, HookError> {
+        if object.key() == credentials() {
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(None)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn plugins_neither_see_nor_hold_what_is_carried_along() {
+    let description = Description {
+        name: "adapts".into(),
+        kinds: vec![credentials().group_kind],
+        hooks: vec![Hook::Adapt],
+        ..Description::default()
+    };
+    let adapts = Arc::new(Adapts(description, AtomicUsize::new(0)));
+    let mut all = stage();
+    all.plugins = vec![adapts.clone()];
+    run::start(all.setup()).await.unwrap();
+    assert_eq!(adapts.1.load(Ordering::SeqCst), 0);
+
+    let mut held = stage();
+    held.plugins = vec![Arc::new(Keeper::at_once())];
+    let mut host = body(INFRA, "Host", "h", None);
+    host["metadata"]["namespace"] = json!("elsewhere");
+    held.source.insert(host).unwrap();
+    let host = Key::new(GroupKind::new(INFRA, "Host"), Some("elsewhere"), "h");
+    held.options.scope.carry.insert(Part::one(&host));
+    held.options.scope.accept_shared.insert(host.group_kind.clone());
+    let before = picture(&held.source);
+    let stop = run::start(held.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["held-on-both-sides"]));
+    assert_eq!(picture(&held.source), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_there_is_nothing_but_what_is_carried_there_is_nothing_to_move() {
+    let mut stage = stage();
+    stage.source.add_namespace("empty");
+    let scope = &mut stage.options.scope;
+    scope.namespaces = pivot_core::scope::Namespaces::One("empty".into());
+    scope.carry = [Part::one(&credentials())].into();
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::Empty);
+}
