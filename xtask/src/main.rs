@@ -1,10 +1,11 @@
-//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`, `pictures`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `pictures`. One file per command.
 //!
 //! Not a Makefile, because the tools that build the project are already there.
 
 mod bench;
 mod demo;
 mod fuzz;
+mod matrix;
 mod pictures;
 mod plugins;
 mod shell;
@@ -36,6 +37,9 @@ Commands:
   fuzz [MUTATED GENERATED]
                         Open components that nobody wrote: 100000 mutated and 1000
                         generated ones (hours), or so many
+  matrix [CLUSTER_API/KUBERNETES ...]
+                        Move with the managers of each release on each release of
+                        Kubernetes (half an hour, once they are built), or these
   pictures              Draw docs/pictures: what plan, move and status print
   help                  Print this
 ";
@@ -59,6 +63,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["bench", rest @ ..] => bench::run(rest),
         ["fuzz"] => fuzz::run("100000", "1000"),
         ["fuzz", mutated, generated] => fuzz::run(mutated, generated),
+        ["matrix", rest @ ..] => matrix::run(rest),
         ["pictures"] => pictures::run(),
         [] | ["help" | "--help" | "-h"] => {
             say(USAGE);

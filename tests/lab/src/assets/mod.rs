@@ -84,16 +84,18 @@ pub async fn assets() -> Result<Assets> {
 }
 
 impl Assets {
-    /// etcd, kube-apiserver and kube-controller-manager.
+    /// etcd, and kube-apiserver and kube-controller-manager of one Kubernetes release.
     ///
-    /// If `KUBEBUILDER_ASSETS` is set, the binaries there are used instead of building them.
-    pub async fn servers(&self) -> Result<ServerBinaries> {
+    /// If `KUBEBUILDER_ASSETS` is set, the binaries there are used instead of building those of the default release.
+    pub async fn servers(&self, version: &str) -> Result<ServerBinaries> {
+        let kubernetes = async |name| match recipes::kubernetes(name, version) {
+            recipe if version == KUBERNETES => self.ready_made_or(name, recipe).await,
+            recipe => self.cache.get(recipe).await,
+        };
         Ok(ServerBinaries {
             etcd: self.ready_made_or("etcd", recipes::etcd()).await?,
-            apiserver: self.ready_made_or("kube-apiserver", recipes::kubernetes("kube-apiserver")).await?,
-            controller_manager: self
-                .ready_made_or("kube-controller-manager", recipes::kubernetes("kube-controller-manager"))
-                .await?,
+            apiserver: kubernetes("kube-apiserver").await?,
+            controller_manager: kubernetes("kube-controller-manager").await?,
         })
     }
 

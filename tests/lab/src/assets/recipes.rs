@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-/// The Kubernetes release whose servers the lab runs.
+/// The Kubernetes release whose servers the lab runs by default.
 pub const KUBERNETES: &str = "1.36.3";
 /// The etcd release below them.
 pub const ETCD: &str = "3.6.8";
@@ -65,8 +65,8 @@ pub(super) struct Repository {
     pub(super) crds: &'static str,
 }
 
-pub(super) fn kubernetes(name: &'static str) -> Recipe {
-    Recipe { name, version: KUBERNETES.to_owned(), how: How::Kubernetes }
+pub(super) fn kubernetes(name: &'static str, version: &str) -> Recipe {
+    Recipe { name, version: version.to_owned(), how: How::Kubernetes }
 }
 
 pub(super) fn etcd() -> Recipe {

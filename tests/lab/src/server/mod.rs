@@ -24,7 +24,7 @@ use kube::Client;
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
-use crate::assets::{ServerBinaries, assets};
+use crate::assets::{KUBERNETES, ServerBinaries, assets};
 use crate::kubeconfig;
 use crate::pki::{Authority, Identity, Validity};
 use crate::ports::free_ports;
@@ -47,7 +47,13 @@ pub struct Pair {
 impl Pair {
     /// Starts both at the same time.
     pub async fn start() -> Result<Self> {
-        let (source, target) = tokio::try_join!(Server::start("source"), Server::start("target"))?;
+        Self::start_of(KUBERNETES, KUBERNETES).await
+    }
+
+    /// The same with these Kubernetes releases.
+    pub async fn start_of(source: &str, target: &str) -> Result<Self> {
+        let (source, target) =
+            tokio::try_join!(Server::start_of("source", source), Server::start_of("target", target))?;
         Ok(Self { source, target })
     }
 }
@@ -70,7 +76,12 @@ pub struct Server {
 impl Server {
     /// Starts a server; `name` is its kubeconfig's context.
     pub async fn start(name: &str) -> Result<Self> {
-        let binaries = assets().await?.servers().await?;
+        Self::start_of(name, KUBERNETES).await
+    }
+
+    /// The same with a Kubernetes release.
+    pub async fn start_of(name: &str, version: &str) -> Result<Self> {
+        let binaries = assets().await?.servers(version).await?;
         let mut attempt = 1;
         let server = loop {
             match Self::start_once(name, &binaries).await {

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use pivot_lab::assets::KUBERNETES;
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
 use pivot_lab::{Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, say};
@@ -38,8 +39,13 @@ pub(crate) struct World {
 impl World {
     /// Starts everything, with one release of Cluster API; the target is also the workload cluster.
     pub(crate) async fn start(version: &'static str) -> Result<Self> {
+        Self::start_on(version, [KUBERNETES; 2]).await
+    }
+
+    /// The same on other releases of Kubernetes: the source's and the target's.
+    pub(crate) async fn start_on(version: &'static str, kubernetes: [&str; 2]) -> Result<Self> {
         let turn = TURN.lock().await;
-        let pair = Pair::start().await?;
+        let pair = Pair::start_of(kubernetes[0], kubernetes[1]).await?;
         pair.install_cluster_api_of(version).await?;
         pair.install_crds(&[&infra::crds()]).await?;
         // With this ConfigMap, KCP considers a control plane initialized.
@@ -214,17 +220,19 @@ pub(crate) fn is_paused(cluster: &DynamicObject) -> bool {
     cluster.data["spec"]["paused"] == true || cluster.annotations().contains_key(PAUSED)
 }
 
-/// The status of an object's conditions.
+/// The status of an object's conditions: in v1beta1, those of v1beta2 are beside them.
 pub(crate) fn conditions(object: &Value) -> BTreeMap<&str, &str> {
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-    conditions
-        .into_iter()
+    let lists = ["/status/conditions", "/status/v1beta2/conditions"];
+    let lists = lists.iter().filter_map(|path| object.pointer(path).and_then(Value::as_array));
+    lists
         .flatten()
         .filter_map(|condition| Some((condition.get("type")?.as_str()?, condition.get("status")?.as_str()?)))
         .collect()
 }
 
 fn runs(machine: &DynamicObject) -> bool {
-    let status = &machine.data["status"];
-    status["phase"] == "Running" && machine.metadata.deletion_timestamp.is_none()
+    let (spec, status) = (&machine.data["spec"], &machine.data["status"]);
+    // The lab's provider doesn't wait for the data that a machine boots with.
+    let boots = spec["bootstrap"]["dataSecretName"].is_string();
+    boots && status["phase"] == "Running" && machine.metadata.deletion_timestamp.is_none()
 }
