@@ -24,10 +24,10 @@ impl Mentions {
     /// Finds in all objects what they say of these.
     pub(crate) fn of(inventory: &Inventory, wanted: impl Iterator<Item = usize>) -> Self {
         let mut mentions = Self::default();
-        let mut by_name: BTreeMap<&str, Vec<(usize, &Key)>> = BTreeMap::new();
+        let mut by_name = ByName::new();
         for object in wanted {
             if let Some(key) = inventory.keys().get(object) {
-                by_name.entry(&key.name).or_default().push((object, key));
+                by_name.entry((key.namespace.as_deref(), &key.name)).or_default().push((object, key));
             }
         }
         if by_name.is_empty() {
@@ -59,7 +59,10 @@ impl Mentions {
     }
 }
 
-fn named_by(object: &Object, by_name: &BTreeMap<&str, Vec<(usize, &Key)>>) -> BTreeSet<usize> {
+/// Objects by namespace and name: the same names are in many namespaces.
+type ByName<'a> = BTreeMap<(Option<&'a str>, &'a str), Vec<(usize, &'a Key)>>;
+
+fn named_by(object: &Object, by_name: &ByName<'_>) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     // One that can't be read is refused, or stays, by what other modules say of it.
     let Ok(mut body) = object.value() else { return found };
@@ -75,7 +78,10 @@ fn named_by(object: &Object, by_name: &BTreeMap<&str, Vec<(usize, &Key)>>) -> BT
             Value::Object(map) => queue.extend(map.values().map(|value| (value, map))),
             Value::Array(list) => queue.extend(list.iter().map(|value| (value, around))),
             Value::String(text) => {
-                let fits = by_name.get(text.as_str()).into_iter().flatten();
+                let written = || around.get("namespace").and_then(Value::as_str);
+                let there = namespace.or_else(written).map(Some);
+                let places = std::iter::once(None).chain(there);
+                let fits = places.filter_map(|place| by_name.get(&(place, text.as_str()))).flatten();
                 found.extend(
                     fits.filter(|(_, key)| is_meant(key, around, namespace)).map(|(index, _)| *index),
                 );
