@@ -10,13 +10,19 @@ use anyhow::{Result, bail};
 use crate::shell::{cargo, must, root, target};
 
 /// `cargo xtask bench [plugins] [--quick]`; a full run writes `docs/benchmarks.md`, or `docs/benchmarks-plugins.md`.
+/// `cargo xtask bench planning` writes `docs/benchmarks-planning.md`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
+    if typed == ["planning"] {
+        let mut planning =
+            cargo(&["bench", "--package", "pivot-core", "--bench", "planning", "--", "--write"])?;
+        return must(planning.arg(root()?.join("docs/benchmarks-planning.md")));
+    }
     let (plugins, quick) = match typed {
         [] => (false, false),
         ["--quick"] => (false, true),
         ["plugins"] => (true, false),
         ["plugins", "--quick"] => (true, true),
-        other => bail!("bench takes plugins, --quick and nothing else, not {:?}", other.join(" ")),
+        other => bail!("bench takes planning, or plugins and --quick, not {:?}", other.join(" ")),
     };
     must(&mut cargo(&["build", "--release", "--package", "pivot-host", "--package", "pivot-bench"])?)?;
     let release = target()?.join("release");

@@ -43,6 +43,41 @@ fn provider() -> Value {
     })
 }
 
+/// At least so many objects: the worlds of as many seeds as that takes, each with namespaces and cluster-scoped objects of its own.
+#[must_use]
+pub fn many(count: usize) -> Vec<Value> {
+    let mut all = Vec::with_capacity(count);
+    for seed in 1_u64.. {
+        if all.len() >= count {
+            break;
+        }
+        let own = |text: &str| {
+            let is_own =
+                NAMESPACES.contains(&text) || text == objects::IDENTITY || text == objects::GLOBAL_POOL;
+            is_own.then(|| format!("{text}-{seed}"))
+        };
+        for mut object in World::of_sound(seed).objects {
+            rename(&mut object, &own);
+            all.push(object);
+        }
+    }
+    all
+}
+
+/// Replaces names, alone and within the UIDs that [`Objects`] makes of them.
+fn rename(value: &mut Value, own: &impl Fn(&str) -> Option<String>) {
+    match value {
+        Value::String(text) => {
+            let parts: Vec<String> =
+                text.split('.').map(|part| own(part).unwrap_or_else(|| part.to_owned())).collect();
+            *text = parts.join(".");
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| rename(value, own)),
+        Value::Object(map) => map.values_mut().for_each(|value| rename(value, own)),
+        _ => {}
+    }
+}
+
 /// Namespaces in which Clusters can be.
 pub const NAMESPACES: [&str; 3] = ["blue", "green", "red"];
 
