@@ -182,11 +182,14 @@ impl ActiveMove {
             self.journal.note(&snapshot);
             self.journal.enter(Phase::Paused).await?;
             let changed = pausing::pause_all(&job, &snapshot).await?;
+            // From here only its names are needed. Two readings at once would be the most that a move ever holds.
+            let known = snapshot.inventory.keys().to_vec();
+            drop(snapshot);
             let reading = readings::again(&job).await?;
             pausing::unpause_departed(&job, &reading).await?;
             let left = deadline.saturating_duration_since(Instant::now());
             let acknowledged = pausing::acknowledged(&job, &reading, left).await?;
-            let new = reading.plan.steps.iter().any(|step| snapshot.inventory.by_key(&step.key).is_none());
+            let new = reading.plan.steps.iter().any(|step| known.binary_search(&step.key).is_err());
             snapshot = reading;
             if acknowledged && !new {
                 return Ok(snapshot);
