@@ -371,7 +371,7 @@ fn ways(silent: Option<Side>, one: &MoveStatus, into_directory: bool) -> &'stati
     if one.record.handed_over().is_some() && !one.elsewhere {
         return match (silent, one.missing, into_directory) {
             (None, None, false) if one.record.is_withdrawn() => &[Next::Rollback],
-            (None, None, false) => &[Next::ResumeImported, Next::Rollback],
+            (None, None, false) => &[Next::ResumeImported, Next::RollbackNotImported],
             (None, None, true) | (None, Some(Side::Target), _) => &[Next::RollbackNotImported],
             _ => &[],
         };
@@ -434,7 +434,7 @@ mod tests {
         let contents = serde_json::json!({"contents": "files:0"});
         handed_over.handover = Some(serde_json::from_value(contents).unwrap());
         let handed_over = MoveStatus { decides: Side::Source, record: handed_over, ..one(false, false) };
-        assert_eq!(ways(None, &handed_over, false), [Next::ResumeImported, Next::Rollback]);
+        assert_eq!(ways(None, &handed_over, false), [Next::ResumeImported, Next::RollbackNotImported]);
         assert_eq!(ways(None, &handed_over, true), [Next::RollbackNotImported]);
         assert_eq!(ways(Some(Side::Target), &handed_over, false), [], "it may have imported the files");
         let alone = MoveStatus { missing: Some(Side::Target), ..handed_over };

@@ -211,9 +211,12 @@ impl Command {
 async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
     let (record, job) = (&active.journal.record, &active.job);
     let Some(contents) = record.handed_over() else { return Ok(()) };
-    match job.target.can().has_controllers && !job.options.target_gone {
-        true => handover::not_imported(job, &active.journal, contents).await,
-        false if job.options.not_imported => Ok(()),
+    if job.target.can().has_controllers && !job.options.target_gone {
+        handover::not_imported(job, &active.journal, contents).await?;
+    }
+    // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
+    match job.options.not_imported || record.is_withdrawn() {
+        true => Ok(()),
         false => Err(Failure::MayBeImported { move_id: record.move_id.clone() }),
     }
 }

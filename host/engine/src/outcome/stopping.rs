@@ -69,10 +69,10 @@ fn after_handover(active: &ActiveMove, failure: &Failure) -> Vec<Next> {
         _ if active.journal.record.is_withdrawn() => vec![Next::Rollback],
         Failure::MayBeImported { .. } => vec![Next::ResumeImported, Next::RollbackNotImported],
         Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == NOT_FOUND) => {
-            vec![Next::ResumeImported, Next::Rollback]
+            vec![Next::ResumeImported]
         }
         Failure::Declined(_) if files => vec![Next::RollbackNotImported],
-        Failure::Declined(_) => vec![Next::ResumeImported, Next::Rollback],
+        Failure::Declined(_) => vec![Next::ResumeImported, Next::RollbackNotImported],
         // They may not have been closed: a resume does that.
         _ if files => vec![Next::Resume, Next::RollbackNotImported],
         // The files were imported, or it is not known: to resume the source would be wrong.

@@ -8,7 +8,7 @@ use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
-use pivot_core::soft::is_cluster_class;
+use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Meta, Object, Side};
 
 use crate::events::Verb;
@@ -65,10 +65,13 @@ pub(crate) async fn copies_missing(
     marks: &BTreeSet<String>,
     accepted: &BTreeSet<GroupKind>,
 ) -> Result<Vec<Refusal>, Failure> {
+    // A Cluster that isn't there was not imported, or not yet: nothing of it may be deleted.
+    let acceptable = |kind: &GroupKind| !is_cluster(kind);
     let mark = marks.first().unwrap_or(&job.move_id);
     let released = || {
         let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
-        deleted.filter(|entry| !accepted.contains(&entry.key.group_kind))
+        deleted
+            .filter(|entry| !acceptable(&entry.key.group_kind) || !accepted.contains(&entry.key.group_kind))
     };
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
         released().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
@@ -86,7 +89,7 @@ pub(crate) async fn copies_missing(
         let (first, others) = keys.split_first()?;
         // What has been in service for a while is replaced now and then, by a rollout for one.
         let kinds: BTreeSet<&GroupKind> = keys.iter().map(|key| &key.group_kind).collect();
-        let accept = kinds.into_iter().filter(|_| job.handover);
+        let accept = kinds.into_iter().filter(|kind| job.handover && acceptable(kind));
         let accept = accept.map(|kind| Remedy::AcceptChanged { kind: kind.clone() });
         Some(Refusal {
             code,
