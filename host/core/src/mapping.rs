@@ -4,7 +4,6 @@
 //! comparison, wait or rollback needs to know that a name differs. Each rule is in one place: which names are exchanged (here),
 //! where they stand in an object ([`references`]), and what can't be renamed ([`check`]).
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -259,16 +258,13 @@ impl Renaming<'_> {
     fn rename_in_text(&self, value: &mut String) {
         const FIELD: &str = r#""namespace":""#;
         let mut renamed = String::with_capacity(value.len());
-        let mut rest: Cow<'_, str> = Cow::Borrowed(value);
-        while let Some(at) = rest.find(FIELD) {
-            let (before, after) = rest.split_at(at + FIELD.len());
-            let (name, after) = after.split_once('"').unwrap_or((after, ""));
-            renamed.push_str(before);
-            renamed.push_str(self.namespace(name));
-            renamed.push('"');
-            rest = Cow::Owned(after.to_owned());
+        let mut rest = value.as_str();
+        while let Some((before, after)) = rest.split_once(FIELD) {
+            let Some((name, after)) = after.split_once('"') else { break };
+            renamed.extend([before, FIELD, self.namespace(name), "\""]);
+            rest = after;
         }
-        renamed.push_str(&rest);
+        renamed.push_str(rest);
         *value = renamed;
     }
 }

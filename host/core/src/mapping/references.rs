@@ -173,6 +173,8 @@ const REFERENCES: &[Row] = &[
     (METAL3, &["HostDeployPolicy"], &["spec.hostClaimNamespaces.names[]"]),
     (METAL3_IPAM, &["IPAddress"], &["spec.claim.namespace", "spec.pool.namespace"]),
     (METAL3_IPAM, &["IPClaim"], &["spec.pool.namespace"]),
+    // Which namespace a provider's controllers watch.
+    ("clusterctl.cluster.x-k8s.io", &["Provider"], &["watchedNamespace"]),
     ("rbac.authorization.k8s.io", &["ClusterRoleBinding", "RoleBinding"], &["subjects[].namespace"]),
 ];
 

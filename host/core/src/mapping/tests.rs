@@ -107,6 +107,34 @@ fn annotations_that_name_objects_are_renamed() {
     assert_eq!(renamed("BareMetalHost", &host("a"), &map(&[("a", "b")])), host("b"));
 }
 
+/// Where the target's controllers watch one namespace, that is the one that objects move into.
+#[test]
+fn the_namespace_that_a_provider_watches_is_compared_under_the_sources_name() {
+    let provider = |watched: &str| json!({"metadata": {"name": "infra", "namespace": "system"}, "watchedNamespace": watched});
+    let kind = Kind {
+        group_kind: GroupKind::new("clusterctl.cluster.x-k8s.io", "Provider"),
+        ..Kind::clone(&kind("Machine"))
+    };
+    let object = Object::from_value(Arc::new(kind), &provider("b")).unwrap();
+    let seen = map(&[("a", "b")]).out_of_target().object(object).value().unwrap();
+    assert_eq!(seen["watchedNamespace"], "a");
+}
+
+/// It is whatever somebody wrote.
+#[test]
+fn a_text_that_is_no_json_comes_back_as_it_was() {
+    let map = map(&[("a", "b")]);
+    for text in
+        [r#"{"namespace":"a"#, r#"{"namespace":"#, r#""namespace":"a" "namespace":"c" "namespace":"b""#, ""]
+    {
+        let mut there = text.to_owned();
+        map.into_target().rename_in_text(&mut there);
+        assert_eq!(there.contains(r#""namespace":"b" "#), text.contains(r#""namespace":"a" "#));
+        map.out_of_target().rename_in_text(&mut there);
+        assert_eq!(there, text);
+    }
+}
+
 #[test]
 fn a_namespace_is_renamed_with_its_label() {
     let namespace = |name: &str| {
