@@ -282,6 +282,7 @@ pub(crate) async fn resume(
 
 fn report_undo_lost(job: &Job, key: &Key, side: Side) {
     let note = names::UNDO;
+    let key = job.handle(side).own_name(key);
     job.report(Event::Warning {
         code: "undo-lost".into(),
         object: Some(key.clone()),

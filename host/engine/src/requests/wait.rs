@@ -63,7 +63,8 @@ pub(crate) async fn until(
     let missing: Mutex<BTreeMap<Key, String>> = Mutex::default();
     let awaited = || -> Vec<Awaited> {
         let missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
-        missing.iter().map(|(key, what)| Awaited::object(key, handle.side, what)).collect()
+        let one = |(key, what): (&Key, &String)| Awaited::object(&handle.own_name(key), handle.side, what);
+        missing.iter().map(one).collect()
     };
     let deadline = Instant::now() + timeout;
     let kinds = wanted.iter().map(|(kind, wanted)| one_kind(handle, kind, wanted, lacks, &missing));

@@ -25,7 +25,13 @@ fn paused(place: &MemoryPlace) -> bool {
 
 /// A move that is committed, and died before it un-paused anything in the target.
 async fn committed() -> Stage {
-    let stage = Stage::new();
+    let stage = commit(Stage::new()).await;
+    assert!(paused(&stage.source) && paused(&stage.target));
+    stage
+}
+
+/// The same of any stage.
+pub(crate) async fn commit(stage: Stage) -> Stage {
     let seen = Arc::new(AtomicUsize::new(0));
     stage.source.on_call({
         let seen = seen.clone();
@@ -46,7 +52,6 @@ async fn committed() -> Stage {
     assert_eq!((stop.exit, stop.phase), (Exit::PastCommit, Some(Phase::Live)), "{stop}");
     stage.source.on_call(|_, _| None);
     stage.target.on_call(|_, _| None);
-    assert!(paused(&stage.source) && paused(&stage.target));
     stage
 }
 
@@ -134,7 +139,7 @@ async fn an_object_whose_undo_annotation_is_gone_in_the_source_is_still_unpaused
 
 /// What people are warned of.
 #[derive(Default)]
-struct Warnings(Mutex<Vec<String>>);
+pub(crate) struct Warnings(pub(crate) Mutex<Vec<String>>);
 
 impl Watcher for Warnings {
     fn event(&self, event: Event) {

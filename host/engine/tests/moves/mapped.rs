@@ -8,13 +8,14 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point};
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::record::Phase;
-use pivot_core::{GroupKind, Key, Side};
+use pivot_core::{GroupKind, Key, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, Failure, Sides, Stop, run};
+use pivot_engine::{Exit, Failure, Setup, Sides, Stop, run};
 use pivot_places::{Access, DirectoryPlace, MemoryPlace};
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 
+use crate::committed::{Warnings, commit};
 use crate::crash::{die_at, nothing_of_ours, revive};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture, under_way};
 
@@ -213,6 +214,22 @@ async fn what_is_said_of_the_target_has_its_own_names() {
         told.contains("not allowed to create pools.infrastructure.cluster.x-k8s.io in namespace prod"),
         "{told}"
     );
+}
+
+/// Whoever un-pauses by hand must not un-pause somebody else's Cluster of the old name.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_is_still_paused_is_reported_under_its_own_name() {
+    let stage = commit(stage()).await;
+    let mut copy = key(CLUSTERS, "Cluster", "c");
+    copy.namespace = Some("prod".into());
+    let forget = |body: &mut Value| {
+        body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO).unwrap();
+    };
+    stage.target.edit(&copy, forget).unwrap();
+    let warnings = Arc::new(Warnings::default());
+    run::resume(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
+    let told = warnings.0.lock().unwrap().join("\n");
+    assert!(told.contains("Cluster prod/c in the target is still paused"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
