@@ -10,7 +10,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::references::Form;
 use crate::usable::odd_name;
 use crate::{GroupKind, Key, Kind, Meta, Object};
 
@@ -186,7 +185,7 @@ impl Renaming<'_> {
             }
         }
         for (annotation, value) in &mut meta.annotations {
-            self.annotation(annotation, value);
+            references::in_annotation(annotation, value, &mut |name| self.counterpart(name));
         }
     }
 
@@ -199,14 +198,7 @@ impl Renaming<'_> {
         } else if kind.namespaced {
             self.rename_value(body.pointer_mut("/metadata/namespace"));
         }
-        if let Some(annotations) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-            for (annotation, value) in annotations {
-                if let Value::String(value) = value {
-                    self.annotation(annotation, value);
-                }
-            }
-        }
-        references::each(&kind.group_kind, body, &mut |value| self.rename_value(Some(value)));
+        references::replace(&kind.group_kind, body, &mut |name| self.counterpart(name));
     }
 
     /// An object. Its bytes stay as they are unless a name that is exchanged occurs in them. So do those of a body that can't be
@@ -226,9 +218,14 @@ impl Renaming<'_> {
         })
     }
 
+    /// The other name, if there is one.
+    fn counterpart(&self, name: &str) -> Option<String> {
+        self.map.concerns(name).then(|| self.namespace(name).to_owned())
+    }
+
     fn rename(&self, name: &mut String) {
-        if self.map.concerns(name) {
-            *name = self.namespace(name).to_owned();
+        if let Some(other) = self.counterpart(name) {
+            *name = other;
         }
     }
 
@@ -236,36 +233,6 @@ impl Renaming<'_> {
         if let Some(Value::String(name)) = value {
             self.rename(name);
         }
-    }
-
-    fn annotation(&self, annotation: &str, value: &mut String) {
-        match references::form(annotation) {
-            Some(Form::BeforeSlash) => self.rename_before_slash(value),
-            Some(Form::Text) => self.rename_in_text(value),
-            None => {}
-        }
-    }
-
-    /// `namespace/name`.
-    fn rename_before_slash(&self, value: &mut String) {
-        if let Some((namespace, name)) = value.split_once('/').filter(|(one, _)| self.map.concerns(one)) {
-            *value = format!("{}/{name}", self.namespace(namespace));
-        }
-    }
-
-    /// Every `"namespace":"…"` in JSON that is a text itself. Parsing and printing it could change more than the name, and then it
-    /// would differ from what the other side has.
-    fn rename_in_text(&self, value: &mut String) {
-        const FIELD: &str = r#""namespace":""#;
-        let mut renamed = String::with_capacity(value.len());
-        let mut rest = value.as_str();
-        while let Some((before, after)) = rest.split_once(FIELD) {
-            let Some((name, after)) = after.split_once('"') else { break };
-            renamed.extend([before, FIELD, self.namespace(name), "\""]);
-            rest = after;
-        }
-        renamed.push_str(rest);
-        *value = renamed;
     }
 }
 

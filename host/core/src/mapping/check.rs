@@ -70,14 +70,12 @@ impl Check<'_> {
         let Ok(mut body) = object.value() else { return };
         let map = &self.scope.namespace_map;
         let mut taken = BTreeSet::new();
-        references::each(&key.group_kind, &mut body, &mut |value| {
-            if let Value::String(name) = &*value
-                && map.is_taken(name)
-                && !map.is_mapped(name)
-            {
-                taken.insert(name.clone());
+        // With another name, none of them is found again below.
+        references::replace(&key.group_kind, &mut body, &mut |name| {
+            if map.is_taken(name) && !map.is_mapped(name) {
+                taken.insert(name.to_owned());
             }
-            *value = Value::Null;
+            Some(String::new())
         });
         for name in taken {
             let from = map.in_source(&name);
@@ -142,7 +140,7 @@ impl Check<'_> {
     }
 
     /// Whether a text is the old name, where a name of a namespace is expected; or something that is copied, by namespace and
-    /// name; or has the address of a service in it.
+    /// name; or has the address of a service in it, or the name of a service account.
     fn seems_to_mean(&self, text: &str, of_namespaces: bool) -> bool {
         self.scope.namespace_map.pairs().any(|(from, _)| {
             let named = || {
@@ -150,7 +148,10 @@ impl Check<'_> {
                     .and_then(|rest| rest.strip_prefix('/'))
                     .is_some_and(|name| self.names.contains(&(from, name)))
             };
-            (of_namespaces && text == from) || named() || text.contains(&format!(".{from}.svc"))
+            (of_namespaces && text == from)
+                || named()
+                || text.contains(&format!(".{from}.svc"))
+                || references::names_users_of(text, from)
         })
     }
 }

@@ -26,6 +26,7 @@ const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io";
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 const METAL3: &str = "metal3.io";
 const METAL3_IPAM: &str = "ipam.metal3.io";
+const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A group, kinds of it, and paths in their bodies. `[]` stands for each item of a list.
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -175,8 +176,14 @@ const REFERENCES: &[Row] = &[
     (METAL3_IPAM, &["IPClaim"], &["spec.pool.namespace"]),
     // Which namespace a provider's controllers watch.
     ("clusterctl.cluster.x-k8s.io", &["Provider"], &["watchedNamespace"]),
-    ("rbac.authorization.k8s.io", &["ClusterRoleBinding", "RoleBinding"], &["subjects[].namespace"]),
+    (RBAC, &["ClusterRoleBinding", "RoleBinding"], &["subjects[].namespace"]),
 ];
+
+/// Names of users and groups, which may be those of a namespace's service accounts.
+const USERS: &[Row] = &[(RBAC, &["ClusterRoleBinding", "RoleBinding"], &["subjects[].name"])];
+
+/// How the names of the service accounts of a namespace begin, as a group and as users.
+const USERS_OF: [&str; 2] = ["system:serviceaccounts:", "system:serviceaccount:"];
 
 /// Namespaces of other clusters, mostly of the workload cluster: they keep their names.
 const OF_OTHER_CLUSTERS: &[Row] = &[
@@ -218,37 +225,100 @@ const OF_OTHER_CLUSTERS: &[Row] = &[
 const NAMED_AFTER_NAMESPACE: &[(&str, &str, &str)] =
     &[(INFRASTRUCTURE, "OpenStackCluster", "networks, routers and security groups")];
 
-/// Calls a function with every value in a body, or in a merge patch of one, that names a namespace of this management cluster.
-pub(super) fn each(kind: &GroupKind, body: &mut Value, with: &mut dyn FnMut(&mut Value)) {
-    paths(REFERENCES, kind).for_each(|path| at(body, path, with));
+/// Another name for a namespace, if it has one.
+type Replace<'a> = dyn FnMut(&str) -> Option<String> + 'a;
+
+/// Replaces every name in a body, or in a merge patch of one, of a namespace of this management cluster. Its own name and that of
+/// the object's namespace are not references.
+pub(super) fn replace(kind: &GroupKind, body: &mut Value, with: &mut Replace<'_>) {
+    if let Some(annotations) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        for (annotation, value) in annotations {
+            if let Value::String(value) = value {
+                in_annotation(annotation, value, with);
+            }
+        }
+    }
+    for path in paths(REFERENCES, kind) {
+        at(body, path, &mut |value| in_name(value, with));
+    }
+    for path in paths(USERS, kind) {
+        at(body, path, &mut |value| in_user(value, with));
+    }
 }
 
-/// The same for namespaces of other clusters.
+fn in_name(value: &mut Value, with: &mut Replace<'_>) {
+    if let Value::String(name) = value
+        && let Some(other) = with(name)
+    {
+        *name = other;
+    }
+}
+
+/// The names that service accounts and their groups have as users.
+fn in_user(value: &mut Value, with: &mut Replace<'_>) {
+    let Value::String(user) = value else { return };
+    for prefix in USERS_OF {
+        let Some(rest) = user.strip_prefix(prefix) else { continue };
+        let namespace = rest.split(':').next().unwrap_or(rest);
+        if let Some(other) = with(namespace) {
+            *user = format!("{prefix}{other}{}", rest.strip_prefix(namespace).unwrap_or_default());
+        }
+        return;
+    }
+}
+
+/// Replaces the names in an annotation's value that is known to have some.
+pub(super) fn in_annotation(annotation: &str, value: &mut String, with: &mut Replace<'_>) {
+    if NAMESPACED_NAMES.contains(&annotation) {
+        before_slash(value, with);
+    } else if TEXTS.contains(&annotation) {
+        in_text(value, with);
+    }
+}
+
+/// `namespace/name`.
+fn before_slash(value: &mut String, with: &mut Replace<'_>) {
+    if let Some((namespace, name)) = value.split_once('/')
+        && let Some(other) = with(namespace)
+    {
+        *value = format!("{other}/{name}");
+    }
+}
+
+/// Every `"namespace":"…"` in JSON that is a text itself. Parsing and printing it could change more than the name, and then it
+/// would differ from what the other side has.
+fn in_text(value: &mut String, with: &mut Replace<'_>) {
+    const FIELD: &str = r#""namespace":""#;
+    let mut renamed = String::with_capacity(value.len());
+    let mut rest = value.as_str();
+    while let Some((before, after)) = rest.split_once(FIELD) {
+        let Some((name, after)) = after.split_once('"') else { break };
+        let other = with(name);
+        renamed.extend([before, FIELD, other.as_deref().unwrap_or(name), "\""]);
+        rest = after;
+    }
+    renamed.push_str(rest);
+    *value = renamed;
+}
+
+/// Whether a text names users of a namespace: where nobody knows whether that is a reference.
+pub(super) fn names_users_of(text: &str, namespace: &str) -> bool {
+    let [group, user] = USERS_OF;
+    let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-');
+    let mut groups = text.match_indices(group).filter_map(|(at, _)| text.get(at + group.len()..));
+    groups.any(|rest| rest.strip_prefix(namespace).is_some_and(ends))
+        || text.contains(&format!("{user}{namespace}:"))
+}
+
+/// Calls a function with every value in a body, or in a merge patch of one, that names a namespace of another cluster.
 pub(super) fn each_elsewhere(kind: &GroupKind, body: &mut Value, with: &mut dyn FnMut(&mut Value)) {
     paths(OF_OTHER_CLUSTERS, kind).for_each(|path| at(body, path, with));
-}
-
-/// How an annotation names a namespace.
-pub(super) enum Form {
-    /// `namespace/name`.
-    BeforeSlash,
-    /// In JSON, below fields called `namespace`.
-    Text,
-}
-
-/// How an annotation names a namespace, if it is known to name one.
-pub(super) fn form(annotation: &str) -> Option<Form> {
-    match annotation {
-        slash if NAMESPACED_NAMES.contains(&slash) => Some(Form::BeforeSlash),
-        text if TEXTS.contains(&text) => Some(Form::Text),
-        _ => None,
-    }
 }
 
 /// Whether it is known what an annotation says of namespaces.
 pub(super) fn is_known(annotation: &str) -> bool {
     // With what it remembers, `kubectl apply` compares only which fields were there: the old name does no harm.
-    annotation == LAST_APPLIED || form(annotation).is_some()
+    annotation == LAST_APPLIED || NAMESPACED_NAMES.contains(&annotation) || TEXTS.contains(&annotation)
 }
 
 /// What a kind's controllers name after the namespace.

@@ -107,6 +107,33 @@ fn annotations_that_name_objects_are_renamed() {
     assert_eq!(renamed("BareMetalHost", &host("a"), &map(&[("a", "b")])), host("b"));
 }
 
+/// Else the binding would give its rights to the service accounts of somebody else, whose namespace has the old name there.
+#[test]
+fn rights_of_service_accounts_move_with_their_namespace() {
+    let binding = |namespace: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1beta2", "kind": "RoleBinding",
+            "metadata": {"name": "a", "namespace": namespace},
+            "subjects": [
+                {"kind": "ServiceAccount", "name": "a", "namespace": namespace},
+                {"kind": "Group", "name": format!("system:serviceaccounts:{namespace}")},
+                {"kind": "Group", "name": "system:serviceaccounts:ab"},
+                {"kind": "Group", "name": "system:serviceaccounts"},
+                {"kind": "User", "name": format!("system:serviceaccount:{namespace}:a")},
+                {"kind": "User", "name": "a"},
+            ],
+        })
+    };
+    let kind = Arc::new(Kind {
+        group_kind: GroupKind::new("rbac.authorization.k8s.io", "RoleBinding"),
+        ..Kind::clone(&kind("Machine"))
+    });
+    let map = map(&[("a", "b")]);
+    let there = map.into_target().object(Object::from_value(kind, &binding("a")).unwrap());
+    assert_eq!(there.value().unwrap(), binding("b"));
+    assert_eq!(map.out_of_target().object(there).value().unwrap(), binding("a"));
+}
+
 /// Where the target's controllers watch one namespace, that is the one that objects move into.
 #[test]
 fn the_namespace_that_a_provider_watches_is_compared_under_the_sources_name() {
@@ -127,11 +154,14 @@ fn a_text_that_is_no_json_comes_back_as_it_was() {
     for text in
         [r#"{"namespace":"a"#, r#"{"namespace":"#, r#""namespace":"a" "namespace":"c" "namespace":"b""#, ""]
     {
-        let mut there = text.to_owned();
-        map.into_target().rename_in_text(&mut there);
+        let mut meta = Meta::default();
+        meta.annotations.insert("baremetalhost.metal3.io/status".into(), text.into());
+        let before = meta.clone();
+        map.into_target().meta(&kind("BareMetalHost"), &mut meta);
+        let there = meta.annotations.values().next().unwrap();
         assert_eq!(there.contains(r#""namespace":"b" "#), text.contains(r#""namespace":"a" "#));
-        map.out_of_target().rename_in_text(&mut there);
-        assert_eq!(there, text);
+        map.out_of_target().meta(&kind("BareMetalHost"), &mut meta);
+        assert_eq!(meta, before);
     }
 }
 
@@ -232,6 +262,30 @@ fn a_name_that_is_taken_or_not_used_is_refused() {
         namespace-taken: Cluster a/c refers to namespace b, and a is to become b
     "#]],
     );
+    let annotated = json!({"metadata": {"annotations": {"cert-manager.io/inject-ca-from": "b/c-ca"}}});
+    check(
+        &refused(ONE, &[("Cluster a/c", annotated)], &[("a", "b")], &[]),
+        expect![[r#"
+        namespace-taken: Cluster a/c refers to namespace b, and a is to become b
+    "#]],
+    );
+}
+
+/// An identity provider may trust a service account by its name.
+#[test]
+fn names_of_service_accounts_are_mentions() {
+    let trust = |subject: &str| vec![("InfraCluster a/c", json!({"spec": {"trust": [{"sub": subject}]}}))];
+    let told = |subject: &str| refused(ONE, &trust(subject), &[("a", "b")], &[]).len();
+    for subject in
+        ["system:serviceaccount:a:manager", "x system:serviceaccounts:a, y", "system:serviceaccounts:a"]
+    {
+        assert_eq!(told(subject), 1, "{subject}");
+    }
+    for subject in
+        ["system:serviceaccount:ab:a", "system:serviceaccounts:a-b", "system:serviceaccounts", "a:a"]
+    {
+        assert_eq!(told(subject), 0, "{subject}");
+    }
 }
 
 #[test]
