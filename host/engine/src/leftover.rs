@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pivot_core::soft::is_cluster;
 use pivot_core::{Both, GroupKind, Key, Kind, Meta, Uid, names};
 use serde::Serialize;
 
@@ -55,7 +56,9 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
             || meta.labels.contains_key(names::LABEL_CLUSTER);
         let of_a_provider = key.namespace.as_ref().is_some_and(|name| provider_namespaces.contains(name));
         // The target may have a different object of the same name.
-        let copied = here.get(&key).is_some_and(|copy| copy.annotations.contains_key(names::MARK));
+        let marked = || here.get(&key).is_some_and(|copy| copy.annotations.contains_key(names::MARK));
+        // A move keeps no Cluster: what the target has is a copy of another one.
+        let copied = !is_cluster(&key.group_kind) && marked();
         if of_theirs && copied {
             left.on_both += 1;
         } else if of_theirs {

@@ -92,3 +92,13 @@ async fn objects_of_unlabelled_kinds_are_not_reported_as_nothing() {
         assert_eq!(left.unread.len(), if unread { 2 } else { 0 });
     }
 }
+
+/// Two sources made from one template have the same names, and only one has moved.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_still_in_the_source_was_not_moved_whatever_the_target_has() {
+    let (moved, mut stage) = (Stage::new(), Stage::new());
+    run::start(moved.setup()).await.unwrap();
+    stage.target = moved.target;
+    let left = left(&stage).await.unwrap();
+    assert_eq!((names(&left), left.may_be_deleted), (vec!["Cluster ns/c".to_owned()], false));
+}
