@@ -35,10 +35,14 @@ pub(crate) async fn among<'a>(
             (replaced && there.get(controller) == Some(&true)) || retired.contains(controller)
         })
     };
+    // Each turn goes one level down.
     loop {
-        let found = gone.iter().copied().find(|key| !retired.contains(key) && may_go(key, &retired));
-        let Some(key) = found else { break };
-        retired.insert(key);
+        let found: Vec<&Key> =
+            gone.iter().copied().filter(|key| !retired.contains(key) && may_go(key, &retired)).collect();
+        if found.is_empty() {
+            break;
+        }
+        retired.extend(found);
     }
     if !retired.is_empty() {
         let keys: Vec<Key> = retired.iter().map(|key| job.target.own_name(key)).collect();
