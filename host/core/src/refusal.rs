@@ -84,7 +84,7 @@ impl Refusal {
     }
 
     /// The same refusal, with one more remedy.
-    pub(crate) fn or(mut self, remedy: Remedy) -> Self {
+    pub fn or(mut self, remedy: Remedy) -> Self {
         self.remedies.push(remedy);
         self
     }

@@ -67,6 +67,7 @@ pub(crate) async fn all(
     }
     refusals.extend(evidence::possible(job, snapshot)?);
     refusals.extend(source_may_be_running(job));
+    refusals.extend(handover_mapped(job));
     refusals.extend(read_only_source::blocked(job, snapshot)?);
     // If objects can't be created at all, the other checks are meaningless.
     if !refusals.is_empty() {
@@ -94,7 +95,7 @@ pub(crate) async fn all(
     refusals.extend(providers);
     refusals.extend(bystanders);
     refusals.extend(rights);
-    refusals.extend(foreign);
+    refusals.extend(foreign.into_iter().map(|refusal| or_mapped(job, refusal)));
     if let Some(warning) = node {
         job.report(warning);
     }
@@ -116,7 +117,7 @@ pub(crate) async fn all(
 /// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays, nor be kept for another
 /// reason than the plugin's own.
 fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
-    let held = snapshot.plan.steps.iter().filter(|step| pausing::holds(job, step));
+    let held = snapshot.plan.steps.iter().filter(|step| pausing::holds(job, &step.key.group_kind));
     let refused = held.filter_map(|step| {
         let refusal = |why, remedy| {
             let message = format!("would be active on both sides: {why}");
@@ -167,6 +168,35 @@ fn source_may_be_running(job: &Job) -> Option<Refusal> {
         ),
         remedies: vec![Remedy::SourceIsOff],
     })
+}
+
+/// Refuses other names for namespaces of a source that was handed over: it is released when the target has copies of the names that
+/// its list has.
+fn handover_mapped(job: &Job) -> Option<Refusal> {
+    let map = &job.options.scope.namespace_map;
+    (job.source.is_handover() && !map.is_empty()).then(|| Refusal {
+        code: "handover-mapped",
+        side: Side::Source,
+        object: None,
+        others: Vec::new(),
+        message: format!(
+            "a source was handed over in {}, and waits for copies under the names that namespaces have there; {map} would be others",
+            job.source.place.label()
+        ),
+        remedies: vec!["keep the names; others have to be chosen when the source is handed over".into()],
+    })
+}
+
+/// Before anything is changed, the namespace in which a name is taken may still get another name.
+fn or_mapped(job: &Job, refusal: Refusal) -> Refusal {
+    let namespace = refusal.object.as_ref().and_then(|there| there.namespace.as_deref());
+    match namespace {
+        Some(namespace) if refusal.code == existing::EXISTS && !job.source.is_handover() => {
+            let namespace = job.options.scope.namespace_map.in_source(namespace).to_owned();
+            refusal.or(Remedy::MapNamespace { namespace })
+        }
+        _ => refusal,
+    }
 }
 
 /// The kinds that can move safely. In a directory nothing acts on a copy, which keeps its status, and the source stays in

@@ -14,7 +14,7 @@ use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
 use pivot_core::shell::kubectl;
 use pivot_core::soft::{TEMPLATE, is_cluster, is_cluster_class};
-use pivot_core::{Key, Meta, Object, OwnerReference, Side, Uid, body};
+use pivot_core::{GroupKind, Key, Meta, Object, OwnerReference, Side, Uid, body};
 
 use crate::events::Event;
 use crate::job::Job;
@@ -23,6 +23,9 @@ use crate::phases::pausing;
 use crate::requests::listing;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::snapshot::Snapshot;
+
+/// The code of the refusal if an object of somebody else has the name.
+pub(crate) const EXISTS: &str = "exists";
 
 /// Objects that need not be created: they exist and stay unchanged.
 pub(crate) type Used = BTreeMap<Key, Uid>;
@@ -126,14 +129,25 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
 /// Whether one object can serve several moves: objects kept in the source because others need them, classes with their
 /// templates, which many Clusters use, and what an earlier move copied for another Cluster.
 fn shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool {
-    // With two copies of a host, two sides would act on one machine.
-    let dangerous = || {
-        let scope = &job.options.scope;
-        pausing::holds(job, step) || scope.without_plugin_for.contains(&step.key.group_kind)
+    let copied = || {
+        there.annotations.contains_key(MARK)
+            && is_for_many(&job.options.scope, step)
+            && !is_for_one_side(job, &step.key.group_kind)
     };
-    let copied =
-        || there.annotations.contains_key(MARK) && is_for_many(&job.options.scope, step) && !dangerous();
     is_for_all(snapshot, step) || copied()
+}
+
+/// Whether two sides would act on one machine if each had a copy, as of hosts.
+fn is_for_one_side(job: &Job, kind: &GroupKind) -> bool {
+    pausing::holds(job, kind) || job.options.scope.without_plugin_for.contains(kind)
+}
+
+/// Whether the import of files can have found this object in the target and used it ([`shareable`], as far as the object itself
+/// says).
+pub(crate) fn may_be_used(job: &Job, kind: &GroupKind, there: &Meta) -> bool {
+    let for_all = is_cluster_class(kind) || kind.kind.ends_with(TEMPLATE);
+    let copied = there.annotations.contains_key(MARK) && kind.group != names::GROUP_CLUSTER;
+    for_all || (copied && !is_for_one_side(job, kind))
 }
 
 /// Whether it is kept in the source, or a class or one of its templates.
@@ -157,25 +171,20 @@ fn is_for_many(scope: &Scope, step: &Step) -> bool {
 
 /// The refusal for an object of the same name that belongs to someone else.
 pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
-    let namespace = key.namespace.clone();
     let key = job.target.own_name(key);
     let whose = match there.annotations.get(MARK) {
         Some(id) => format!(" (an earlier move, {id}, created it)"),
         None => String::new(),
     };
     Refusal {
-        code: "exists",
+        code: EXISTS,
         side: Side::Target,
         object: Some(key.clone()),
         others: Vec::new(),
         message: format!("{key} already exists and was not created by this move{whose}"),
-        remedies: std::iter::once(format!(
-            "if it is not needed, delete it there (`{}`)",
-            kubectl("delete", &key, &[])
-        ))
-        .map(Remedy::from)
-        .chain(namespace.map(|namespace| Remedy::MapNamespace { namespace }))
-        .collect(),
+        remedies: vec![
+            format!("if it is not needed, delete it there (`{}`)", kubectl("delete", &key, &[])).into(),
+        ],
     }
 }
 

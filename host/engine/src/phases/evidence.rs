@@ -34,7 +34,7 @@ pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, F
     for step in snapshot.plan.steps.iter().filter(|step| step.fate == PlanFate::Move) {
         let object = snapshot.object(step)?;
         let asleep = asleep(job, object)?;
-        moved.push(Moved { key: &step.key, object, asleep, held: pausing::holds(job, step) });
+        moved.push(Moved { key: &step.key, object, asleep, held: pausing::holds(job, &step.key.group_kind) });
     }
     let asked = asked(job, &moved)?;
     let refusals = asked.unverifiable.into_iter().filter_map(|(kind, keys)| {
@@ -128,7 +128,7 @@ pub(crate) async fn wait(
 
 /// Objects that would be deleted but are missing where a resumed run looked, fetched by name: lists have only what is served and
 /// shown today, and objects missing from them would be deleted without a check of their controllers.
-async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Result<Known, Failure> {
+pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Result<Known, Failure> {
     if job.options.source_gone {
         return Ok(Known::new());
     }

@@ -121,7 +121,8 @@ async fn imports(job: &Job, journal: &Journal, contents: &Uid) -> Result<BTreeSe
             job.target.place.label(),
             job.move_id
         );
-        let way = "name the cluster that imported them, unchanged; it remembers the last ten moves into it";
+        let way =
+            "name the cluster that imported them, unchanged, and the namespace in which it keeps its records";
         return refused(NOT_FOUND, message, way);
     }
     Ok(ended)
@@ -146,7 +147,7 @@ pub(crate) async fn not_imported(job: &Job, journal: &Journal, contents: &Uid) -
     let looks = clusters.map(|entry| {
         async move {
             let Some(kind) = job.kinds.target.get(&entry.key.group_kind) else { return Ok(None) };
-            Ok(job.target.get(kind, &entry.key).await?.map(|there| there.key()))
+            Ok(job.target.get(kind, &entry.key).await?.map(|there| job.target.own_name(&there.key())))
         }
         .boxed()
     });

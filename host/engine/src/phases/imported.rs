@@ -17,7 +17,7 @@ use pivot_core::{GroupKind, Key, Kind, Object, Side, body, merge, pause};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::live::{self, Known};
-use crate::phases::release;
+use crate::phases::{evidence, release};
 use crate::plugins::calls;
 use crate::requests::side_by_side::{self, LISTS};
 
@@ -42,7 +42,7 @@ pub(crate) async fn check(
 ) -> Result<(), Failure> {
     let (mut refusals, unlike) = tokio::try_join!(
         live::copies_missing(job, list, marks, accepted),
-        unlike(job, list, known, accepted)
+        unlike(job, list, known, marks, accepted)
     )?;
     let (mut differ, mut paused) = (Vec::new(), Vec::new());
     for one in unlike {
@@ -60,13 +60,14 @@ async fn unlike(
     job: &Arc<Job>,
     list: &ReleaseList,
     known: &Known,
+    marks: &BTreeSet<String>,
     accepted: &BTreeSet<GroupKind>,
 ) -> Result<Vec<Unlike>, Failure> {
+    let unlisted = evidence::unlisted(job, list, known).await?;
     let mut collections = Collection::new();
     for entry in list.entries.iter().filter(|entry| entry.fate == Fate::Delete) {
-        let Some(object) = known.get(&entry.key).filter(|object| object.meta.uid == entry.uid) else {
-            continue;
-        };
+        let listed = known.get(&entry.key).filter(|object| object.meta.uid == entry.uid);
+        let Some(object) = listed.or_else(|| unlisted.get(&entry.key)) else { continue };
         let of_copy = job.kind_of_copy(object)?;
         // A target that was upgraded since may not serve the source's version any more.
         let kind = match of_copy.served.contains(&of_copy.version) {
@@ -82,7 +83,8 @@ async fn unlike(
             let mut found = Vec::new();
             for (entry, object) in pairs {
                 let Some(copy) = copies.get(&entry.key) else { continue };
-                let (fields, paused) = compared(job, entry, object, copy).await?;
+                let used = !marks.iter().any(|mark| copy.meta.marked(mark));
+                let (fields, paused) = compared(job, entry, object, copy, used).await?;
                 if paused {
                     found.push(Unlike::Paused(job.target.own_name(&entry.key)));
                 }
@@ -97,12 +99,14 @@ async fn unlike(
     Ok(side_by_side::all(LISTS, looks.collect()).await?.into_iter().flatten().collect())
 }
 
-/// The fields in which a copy differs from the source's object as it was before the pause, and whether it alone is paused.
+/// The fields in which a copy differs from the source's object as it was before the pause, and whether it alone is paused. What the
+/// import used because the target had it was not adapted, and has metadata of its own.
 async fn compared(
     job: &Job,
     entry: &Entry,
     object: &Object,
     copy: &Object,
+    used: bool,
 ) -> Result<(Vec<String>, bool), Failure> {
     let of_source = |error| Failure::Object(Side::Source, error);
     let of_target = |error| Failure::Object(Side::Target, error);
@@ -113,11 +117,15 @@ async fn compared(
     let before = Object::from_value(object.kind.clone(), &wanted).map_err(of_source)?;
     let paused =
         pause::is_paused(copy).map_err(of_target)? && !pause::is_paused(&before).map_err(of_source)?;
-    if let Some(adapted) = calls::patch(&job.plugins, Hook::Adapt, object, None).await? {
+    let adapted = match used {
+        true => None,
+        false => calls::patch(&job.plugins, Hook::Adapt, object, None).await?,
+    };
+    if let Some(adapted) = adapted {
         merge::apply(&mut wanted, &adapted.patch);
     }
     let copy = copy.value().map_err(of_target)?;
-    let comparable = |value| release::comparable(value, entry, false);
+    let comparable = |value| release::comparable(value, &entry.key.group_kind, used, false);
     Ok((body::lost(&comparable(&wanted), &comparable(&copy)), paused))
 }
 

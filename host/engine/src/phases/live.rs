@@ -9,8 +9,9 @@ use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Meta, Object, Side};
+use pivot_core::{GroupKind, Key, Object, Side};
 
+use crate::checks::existing;
 use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -80,10 +81,16 @@ pub(crate) async fn copies_missing(
         wanted.push((job.kind(Side::Target, gk)?.clone(), namespace.cloned()));
     }
     let mut there: BTreeMap<Key, bool> = BTreeMap::new();
+    // What this move used is in its list; what the import of files used is not.
+    let mut used: BTreeSet<Key> = BTreeSet::new();
     for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
-        let alive = listed.required()?.into_iter().filter(|meta| !meta.deleting());
-        let marked = |meta: &Meta| marks.iter().any(|mark| meta.marked(mark));
-        there.extend(alive.map(|meta| (listing::key(&kind, &meta), marked(&meta))));
+        for meta in listed.required()?.into_iter().filter(|meta| !meta.deleting()) {
+            let (key, marked) = (listing::key(&kind, &meta), marks.iter().any(|mark| meta.marked(mark)));
+            if job.handover && existing::may_be_used(job, &key.group_kind, &meta) {
+                used.insert(key.clone());
+            }
+            there.insert(key, marked);
+        }
     }
     let refusal = |code, keys: &[Key], message, remedy: String| {
         let (first, others) = keys.split_first()?;
@@ -112,7 +119,8 @@ pub(crate) async fn copies_missing(
         names::MARK
     );
     let gone = refusal("copy-gone", &gone, message, restore);
-    let others = released().filter(|entry| !entry.used && there.get(&entry.key) == Some(&false));
+    let serves = |entry: &Entry| entry.used || used.contains(&entry.key);
+    let others = released().filter(|entry| !serves(entry) && there.get(&entry.key) == Some(&false));
     let others: Vec<Key> = own_names(others.map(|entry| &entry.key).collect());
     let message =
         format!("{} are not the copies that this move made: others have their names", some_of(&others, 5));

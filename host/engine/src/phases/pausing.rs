@@ -40,14 +40,14 @@ pub(crate) fn pauses(step: &Step) -> bool {
     !step.is_carried() && (is_cluster(gk) || is_cluster_class(gk) || root())
 }
 
-/// Whether a plugin holds objects of a step's kind.
-pub(crate) fn holds(job: &Job, step: &Step) -> bool {
-    job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &step.key.group_kind))
+/// Whether a plugin holds objects of a kind.
+pub(crate) fn holds(job: &Job, kind: &GroupKind) -> bool {
+    job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, kind))
 }
 
 /// Whether an object gets a pause of its own or is held; no other object is written to before its copy is made.
 pub(crate) fn works_on(job: &Job, step: &Step) -> bool {
-    pauses(step) || holds(job, step)
+    pauses(step) || holds(job, &step.key.group_kind)
 }
 
 /// What the move did to an object, according to the object's annotations.
@@ -55,8 +55,7 @@ pub(crate) fn state(job: &Job, object: &Object) -> Pausing {
     if !pause::is_ours(&object.meta, &job.move_id) {
         return Pausing::Untouched;
     }
-    let held = job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, &object.kind.group_kind));
-    if held { Pausing::Held } else { Pausing::Paused }
+    if holds(job, &object.kind.group_kind) { Pausing::Held } else { Pausing::Paused }
 }
 
 /// Pauses and holds what the plan says; returns how many objects that changed.
@@ -67,7 +66,7 @@ pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<usize, F
             .plan
             .steps
             .iter()
-            .filter(|step| if held { holds(job, step) } else { !holds(job, step) && pauses(step) });
+            .filter(|step| holds(job, &step.key.group_kind) == held && (held || pauses(step)));
         let work = steps.map(|step| pause_one(job, snapshot, step, pauses(step)).boxed());
         let done = side_by_side::all(OBJECTS, work.collect()).await?;
         changed += done.into_iter().filter(|changed| *changed).count();

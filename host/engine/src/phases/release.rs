@@ -22,7 +22,7 @@ use pivot_core::hooks::Hook;
 use pivot_core::record::Phase;
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList, content, digest};
 use pivot_core::soft::is_cluster;
-use pivot_core::{Kind, Object, Side, Uid, body, merge, names};
+use pivot_core::{GroupKind, Kind, Object, Side, Uid, body, merge, names};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -298,7 +298,7 @@ async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> 
     if let Some(adapted) = &adapted {
         merge::apply(&mut wanted, &adapted.patch);
     }
-    let comparable = |value| comparable(value, entry, entry.with_status);
+    let comparable = |value| comparable(value, &entry.key.group_kind, entry.used, entry.with_status);
     let (wanted, copy) = (comparable(&wanted), comparable(&copy));
     let mut fields = body::lost(&wanted, &copy);
     if entry.digest.is_none() && !entry.used {
@@ -314,9 +314,9 @@ async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> 
 
 /// The fields that a source's object and its copy share: not the owners' UIDs, nor who paused them. An object that the target had
 /// before has metadata of its own.
-pub(crate) fn comparable(object: &Value, entry: &Entry, with_status: bool) -> Value {
+pub(crate) fn comparable(object: &Value, kind: &GroupKind, used: bool, with_status: bool) -> Value {
     let mut content = content(object, with_status);
-    if let Some(map) = content.as_object_mut().filter(|_| entry.used) {
+    if let Some(map) = content.as_object_mut().filter(|_| used) {
         map.remove("metadata");
     }
     if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -327,7 +327,7 @@ pub(crate) fn comparable(object: &Value, entry: &Entry, with_status: bool) -> Va
             annotations.retain(|name, _| !name.starts_with(names::OURS) && name != names::PAUSED);
         }
     }
-    if is_cluster(&entry.key.group_kind)
+    if is_cluster(kind)
         && let Some(spec) = content.get_mut("spec").and_then(Value::as_object_mut)
     {
         spec.remove("paused");

@@ -96,6 +96,11 @@ impl Handle {
         self.map.into_target().key(key)
     }
 
+    /// Whether these are files in which a source was handed over that waits for their import.
+    pub(crate) fn is_handover(&self) -> bool {
+        !self.can().has_controllers && !self.can().may_live_on
+    }
+
     pub(crate) fn can(&self) -> Capabilities {
         self.place.can()
     }

@@ -31,6 +31,9 @@ const LABEL: &str = "pivot-host.io/record";
 const FINISHED: &str = "pivot-host.io/finished";
 /// How many summaries are kept.
 const KEPT: usize = 10;
+/// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files
+/// can't be released.
+const IMPORTS_KEPT: usize = 200;
 /// The keys of the record and the list in a ConfigMap's data.
 const RECORD: &str = "record.json";
 const LIST: &str = "list";
@@ -331,7 +334,8 @@ impl Records {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, FINISHED).await?;
         let read = |object: &Object| {
             let text = self.text(object, "finished.json").ok()?;
-            // A newer release may have written one that is unreadable here; it is only displayed, so it can be left out.
+            // A newer release may have written one that is unreadable here. Without it an import is not found, and what is refused
+            // for that is refused before anything is changed.
             Some((serde_json::from_str(&text).ok()?, object.meta.name.clone()))
         };
         let mut all: Vec<(Finished, String)> = listing.objects.iter().filter_map(read).collect();
@@ -341,7 +345,9 @@ impl Records {
 
     /// Removes the oldest moves' summaries, to make room for one more.
     pub(crate) async fn forget_old(&self) -> Result<(), Failure> {
-        let old = self.finished_by_name().await?.into_iter().skip(KEPT - 1);
+        let all = self.finished_by_name().await?.into_iter();
+        let (imports, others): (Vec<_>, Vec<_>) = all.partition(|(finished, _)| finished.files.is_some());
+        let old = others.into_iter().skip(KEPT - 1).chain(imports.into_iter().skip(IMPORTS_KEPT - 1));
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 }

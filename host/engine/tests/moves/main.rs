@@ -33,6 +33,8 @@ mod hostile;
 #[cfg(test)]
 mod importing;
 #[cfg(test)]
+mod imports;
+#[cfg(test)]
 mod leftover;
 #[cfg(test)]
 mod loading;

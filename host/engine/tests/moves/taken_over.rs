@@ -178,13 +178,15 @@ async fn a_target_that_has_not_taken_over_releases_nothing() {
     assert_eq!(code(&refused(&stage).await), "copy-gone");
     stage.target.insert(body(INFRA, "Pool", "p", None)).unwrap();
     assert_eq!(code(&refused(&stage).await), "copy-replaced");
+    stage.target.edit(&copy, |body| *body = Value::clone(&there)).unwrap();
+    let machine = key(CLUSTERS, "Machine", "m0");
+    let there = stage.target.body(&machine).unwrap();
     stage
         .target
-        .edit(&copy, |body| body["metadata"]["annotations"] = json!({names::MARK: "another"}))
+        .edit(&machine, |body| body["metadata"]["annotations"][names::MARK] = json!("another"))
         .unwrap();
     assert_eq!(code(&refused(&stage).await), "copy-replaced");
-    let annotations = there["metadata"]["annotations"].clone();
-    stage.target.edit(&copy, |body| body["metadata"]["annotations"] = annotations.clone()).unwrap();
+    stage.target.edit(&machine, |body| *body = Value::clone(&there)).unwrap();
     // Somebody resumed the source by hand.
     stage.source.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
     assert_eq!(code(&refused(&stage).await), "pause-undone");
