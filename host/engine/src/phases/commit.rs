@@ -40,16 +40,19 @@ pub(crate) async fn compare(job: &Job, copies: &Copies) -> Result<Comparison, Fa
         existing::metas(job, snapshot, Side::Source),
         existing::metas(job, snapshot, Side::Target)
     )?;
-    check_complete(copies, &target)?;
+    check_complete(job, copies, &target)?;
     Ok(if unchanged(job, snapshot, &source)? { Comparison::Same } else { Comparison::Changed })
 }
 
 /// Whether every copy exists, is the object that was created, is not being deleted, and has owners that exist.
-fn check_complete(copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
+fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
     let uids: BTreeSet<&Uid> = here.values().map(|meta| &meta.uid).collect();
     for step in &copies.snapshot.plan.steps {
         let copied = copies.made(step)?;
-        let lost = |what: &str| Failure::Lost { object: step.key.clone(), fields: vec![what.to_owned()] };
+        let lost = |what: &str| {
+            let object = job.target.own_name(&step.key);
+            Failure::Lost { object, fields: vec![what.to_owned()] }
+        };
         match here.get(&step.key) {
             None => return Err(lost("the whole object: it is gone")),
             Some(meta) if meta.uid != copied.uid => {

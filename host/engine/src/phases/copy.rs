@@ -180,7 +180,7 @@ async fn one(
     };
     if !fields.is_empty() {
         let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));
-        return Err(Failure::Lost { object: step.key.clone(), fields });
+        return Err(Failure::Lost { object: job.target.own_name(&step.key), fields });
     }
     if object.meta.has_applier() && job.target.can().judges {
         give_back_ownership(job, object, step).await?;

@@ -68,7 +68,7 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
         for cluster in listing.objects {
             let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(Side::Target, error))?;
             if cluster.meta.marked(&job.move_id) && !paused {
-                let key = cluster.key();
+                let key = job.target.own_name(&cluster.key());
                 return Err(Failure::Stale(format!(
                     "{key}, a copy of move {}, runs in the target",
                     job.move_id
@@ -136,6 +136,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
         return Ok(());
     };
     if let Some(inhabitant) = inhabitant(job, name).await? {
+        let (name, inhabitant) = (job.target.own_name(&key).name, job.target.own_name(&inhabitant));
         job.report(Event::Note {
             code: "namespace-kept".into(),
             text: format!("namespace {name} in the target is kept: it contains {inhabitant}"),

@@ -171,12 +171,12 @@ impl Settling<'_> {
                 Err(Stuck { plugin, failure }) => {
                     failed = true;
                     match &failure {
-                        Failure::Gate(_) => self.stopped = Some(entry.key.clone()),
+                        Failure::Gate(_) => self.stopped = Some(self.job.target.own_name(&entry.key)),
                         Failure::TimedOut(_) => self.patience = self.patience.min(AFTER_TIMEOUT),
                         _ => {}
                     }
                     self.note_outcome(entry, Some(plugin));
-                    self.stuck.push(Held { object: entry.key.clone(), why: on_one_line(&failure) });
+                    self.hold(entry, on_one_line(&failure));
                 }
             }
         }
@@ -214,10 +214,14 @@ impl Settling<'_> {
         })
     }
 
+    fn hold(&mut self, entry: &Entry, why: String) {
+        self.stuck.push(Held { object: self.job.target.own_name(&entry.key), why });
+    }
+
     /// Lists an object as left held, unless an earlier run has settled it.
     fn leave(&mut self, entry: &Entry, why: &str) {
         if self.found.get(&entry.key).is_none_or(|meta| is_marked(self.job, meta)) {
-            self.stuck.push(Held { object: entry.key.clone(), why: why.to_owned() });
+            self.hold(entry, why.to_owned());
         }
     }
 

@@ -8,10 +8,13 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point};
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::record::Phase;
+use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Side, names};
+use pivot_engine::events::{Event, Watcher};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, Failure, Setup, Sides, Stop, run};
-use pivot_places::{Access, DirectoryPlace, MemoryPlace};
+use pivot_places::memory::Fault;
+use pivot_places::{Access, DirectoryPlace, MemoryPlace, PlaceError};
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 
@@ -62,6 +65,18 @@ pub(crate) fn renamed(picture: BTreeMap<String, Value>, map: &NamespaceMap) -> B
 pub(crate) fn renamed_object(object: &Value, map: &NamespaceMap) -> Value {
     let picture = BTreeMap::from([(String::new(), object.clone())]);
     renamed(picture, map).into_values().next().unwrap()
+}
+
+/// What people are told beside warnings.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Watcher for Notes {
+    fn event(&self, event: Event) {
+        if let Event::Note { text, .. } = event {
+            self.0.lock().unwrap().push(text);
+        }
+    }
 }
 
 fn theirs(picture: &mut BTreeMap<String, Value>) -> Option<Value> {
@@ -230,6 +245,82 @@ async fn a_copy_that_is_still_paused_is_reported_under_its_own_name() {
     run::resume(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
     let told = warnings.0.lock().unwrap().join("\n");
     assert!(told.contains("Cluster prod/c in the target is still paused"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rollback_names_what_it_leaves_in_the_target_as_that_does() {
+    let stage = stage();
+    let prod = |kind: &str| Key { namespace: Some("prod".into()), ..key(CLUSTERS, kind, "c") };
+    stage.target.on_call(|verb, key| {
+        let dead = verb == "create" && key.name == "m1";
+        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+    });
+    run::start(stage.setup()).await.unwrap_err();
+    revive(&stage);
+    let there = stage.target.body(&prod("Cluster")).unwrap();
+    // Somebody took it for theirs.
+    stage.target.edit(&prod("Cluster"), |body| body["spec"]["paused"] = json!(false)).unwrap();
+    let stop = run::rollback(stage.setup()).await.unwrap_err();
+    assert!(stop.to_string().contains("Cluster prod/c, a copy of move"), "{stop}");
+    stage.target.edit(&prod("Cluster"), |body| *body = Value::clone(&there)).unwrap();
+    let mut theirs = body(INFRA, "Pool", "new", None);
+    theirs["metadata"]["namespace"] = json!("prod");
+    stage.target.insert(theirs).unwrap();
+    let notes = Arc::new(Notes::default());
+    run::rollback(Setup { watcher: notes.clone(), ..stage.setup() }).await.unwrap();
+    let told = notes.0.lock().unwrap().join("\n");
+    assert!(told.contains("namespace prod in the target is kept: it contains Pool prod/new"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_is_lost_is_named_as_the_target_does() {
+    let stage = stage();
+    stage.target.on_call({
+        let target = stage.target.clone();
+        move |verb, key| {
+            // The last thing before the commit is to compare.
+            let compares = verb == "list-meta" && key.group_kind.kind == "Pool";
+            let copy = Key { namespace: Some("prod".into()), ..crate::stage::key(INFRA, "Pool", "p") };
+            if compares && target.body(&copy).is_some() {
+                target.remove(&copy).unwrap();
+            }
+            None
+        }
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(
+        matches!(&stop.failure, Failure::Lost { object, .. } if object.to_string() == "Pool prod/p"),
+        "{stop}"
+    );
+}
+
+/// Where a name is taken, the namespace can have another one: as long as nothing is changed.
+#[tokio::test(start_paused = true)]
+async fn another_name_is_proposed_until_the_source_is_paused() {
+    let mapped = |remedy: &Remedy| matches!(remedy, Remedy::MapNamespace { namespace } if namespace == "ns");
+    let offered = |stop: &Stop| {
+        let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+        refusals.iter().flat_map(|refusal| &refusal.remedies).filter(|remedy| mapped(remedy)).count()
+    };
+    let mut there = body(CLUSTERS, "Machine", "m0", None);
+    there["metadata"]["namespace"] = json!("prod");
+    let before = stage();
+    before.target.insert(there.clone()).unwrap();
+    assert_eq!(offered(&run::start(before.setup()).await.unwrap_err()), 1);
+    let after = stage();
+    after.source.on_call({
+        let target = after.target.clone();
+        move |verb, _| {
+            if verb == "patch" && target.keys().iter().all(|key| key.name != "m0") {
+                target.add_namespace("prod");
+                target.insert(there.clone()).unwrap();
+            }
+            None
+        }
+    });
+    let stop = run::start(after.setup()).await.unwrap_err();
+    assert!(refused(&stop)[0].contains("Machine prod/m0 already exists"), "{stop}");
+    assert_eq!(offered(&stop), 0, "{stop}");
 }
 
 #[tokio::test(start_paused = true)]
