@@ -9,7 +9,8 @@ use anyhow::{Result, bail};
 
 use crate::shell::{cargo, must, root, target};
 
-/// `cargo xtask bench [plugins] [--quick]`; a full run writes `docs/benchmarks.md`, or `docs/benchmarks-plugins.md`.
+/// `cargo xtask bench [plugins] [--quick]`; a full run writes `docs/benchmarks.md`, or `docs/benchmarks-plugins.md`. `--large` prints
+/// the largest scenario alone.
 /// `cargo xtask bench planning` writes `docs/benchmarks-planning.md`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
     if typed == ["planning"] {
@@ -17,12 +18,12 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
             cargo(&["bench", "--package", "pivot-core", "--bench", "planning", "--", "--write"])?;
         return must(planning.arg(root()?.join("docs/benchmarks-planning.md")));
     }
-    let (plugins, quick) = match typed {
-        [] => (false, false),
-        ["--quick"] => (false, true),
-        ["plugins"] => (true, false),
-        ["plugins", "--quick"] => (true, true),
-        other => bail!("bench takes planning, or plugins and --quick, not {:?}", other.join(" ")),
+    let (plugins, part) = match typed {
+        [] => (false, None),
+        ["--quick" | "--large"] => (false, typed.first()),
+        ["plugins"] => (true, None),
+        ["plugins", "--quick"] => (true, typed.last()),
+        other => bail!("bench takes planning, --large, or plugins and --quick, not {:?}", other.join(" ")),
     };
     must(&mut cargo(&["build", "--release", "--package", "pivot-host", "--package", "pivot-bench"])?)?;
     let release = target()?.join("release");
@@ -35,8 +36,8 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
         "docs/benchmarks.md"
     };
     command.arg("--pivot-host").arg(release.join(format!("pivot-host{suffix}")));
-    if quick {
-        command.arg("--quick");
+    if let Some(part) = part {
+        command.arg(part);
     } else {
         command.arg("--write").arg(root()?.join(page));
     }

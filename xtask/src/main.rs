@@ -32,6 +32,7 @@ Commands:
                         But for these, where Metal3's operators or the providers' CRDs
                         can't be had
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
+  bench --large         Print what moving 20,000 objects takes, memory included
   bench planning        Measure how long planning takes, and write docs/benchmarks-planning.md
   bench plugins [--quick]
                         Measure what plugins cost; without --quick, write docs/benchmarks-plugins.md

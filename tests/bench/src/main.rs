@@ -17,27 +17,38 @@ use anyhow::{Context, Result, bail};
 use contender::Contender;
 use rounds::{Beside, Scenario};
 
-const USAGE: &str = "usage: pivot-bench --pivot-host BINARY [--quick] [--write FILE]";
+const USAGE: &str = "usage: pivot-bench --pivot-host BINARY [--quick | --large] [--write FILE]";
 const FAR: Duration = Duration::from_millis(20);
 
 struct Arguments {
     pivot_host: PathBuf,
-    quick: bool,
+    which: Which,
     write: Option<PathBuf>,
 }
 
+/// Which scenarios are measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    /// Small ones, without clusterctl.
+    Quick,
+    /// The largest alone, to see how much memory it takes.
+    Large,
+}
+
 fn arguments() -> Result<Arguments> {
-    let (mut pivot_host, mut quick, mut write) = (None, false, None);
+    let (mut pivot_host, mut which, mut write) = (None, Which::All, None);
     let mut words = std::env::args_os().skip(1);
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("--pivot-host") => pivot_host = words.next().map(PathBuf::from),
             Some("--write") => write = words.next().map(PathBuf::from),
-            Some("--quick") => quick = true,
+            Some("--quick") => which = Which::Quick,
+            Some("--large") => which = Which::Large,
             _ => bail!(USAGE),
         }
     }
-    Ok(Arguments { pivot_host: pivot_host.context(USAGE)?, quick, write })
+    Ok(Arguments { pivot_host: pivot_host.context(USAGE)?, which, write })
 }
 
 #[tokio::main]
@@ -45,23 +56,24 @@ async fn main() -> Result<()> {
     if std::env::args_os().nth(1).is_some_and(|word| word == "plugins") {
         return plugins::run(std::env::args_os().skip(2)).await;
     }
-    let Arguments { pivot_host, quick, write } = arguments()?;
+    let Arguments { pivot_host, which, write } = arguments()?;
     let mut contenders = vec![Contender::PivotHost(pivot_host)];
-    if !quick {
+    if which == Which::All {
         contenders.push(Contender::Clusterctl(pivot_lab::assets().await?.clusterctl().await?));
     }
     let near = Scenario { name: "near", objects: 200, delay: None, rounds: 1, beside: Beside::Everybody };
     let far = Scenario { name: "20 ms", delay: Some(FAR), ..near };
-    let scenarios = if quick {
-        vec![near, far]
-    } else {
-        vec![
+    let large = Scenario { objects: 20_000, beside: Beside::Nobody, ..near };
+    let scenarios = match which {
+        Which::Quick => vec![near, far],
+        Which::Large => vec![large],
+        Which::All => vec![
             Scenario { objects: 1000, rounds: 3, ..near },
             Scenario { rounds: 3, ..far },
             // clusterctl would need six minutes for each round.
             Scenario { objects: 1000, rounds: 3, beside: Beside::Floor, ..far },
-            Scenario { objects: 20_000, beside: Beside::Nobody, ..near },
-        ]
+            large,
+        ],
     };
     let mut all = Vec::new();
     for scenario in scenarios {
