@@ -9,7 +9,7 @@ use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Object, Side};
+use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
 
 use crate::checks::existing;
 use crate::events::Verb;
@@ -80,18 +80,26 @@ pub(crate) async fn copies_missing(
     for (gk, namespace) in places {
         wanted.push((job.kind(Side::Target, gk)?.clone(), namespace.cloned()));
     }
-    let mut there: BTreeMap<Key, bool> = BTreeMap::new();
-    // What this move used is in its list; what the import of files used is not.
-    let mut used: BTreeSet<Key> = BTreeSet::new();
+    let mut metas: Vec<(Key, Meta)> = Vec::new();
     for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
-        for meta in listed.required()?.into_iter().filter(|meta| !meta.deleting()) {
-            let (key, marked) = (listing::key(&kind, &meta), marks.iter().any(|mark| meta.marked(mark)));
-            if job.handover && existing::may_be_used(job, &key.group_kind, &meta) {
-                used.insert(key.clone());
-            }
-            there.insert(key, marked);
-        }
+        let alive = listed.required()?.into_iter().filter(|meta| !meta.deleting());
+        metas.extend(alive.map(|meta| (listing::key(&kind, &meta), meta)));
     }
+    let marked = |meta: &Meta| marks.iter().any(|mark| meta.marked(mark));
+    let copies: BTreeSet<&Uid> =
+        metas.iter().filter(|(_, meta)| marked(meta)).map(|(_, meta)| &meta.uid).collect();
+    // The owner's UID says whose it is: a controller that writes an object anew, as that for KubeadmConfigs does with bootstrap
+    // data no Machine has used yet, drops annotations that are not its own.
+    let written_anew = |meta: &Meta| {
+        let of_a_copy = || meta.owner_references.iter().any(|owner| copies.contains(&owner.uid));
+        !meta.annotations.contains_key(names::MARK) && of_a_copy()
+    };
+    let there: BTreeMap<&Key, bool> =
+        metas.iter().map(|(key, meta)| (key, marked(meta) || written_anew(meta))).collect();
+    // What this move used is in its list; what the import of files used is not.
+    let used_by_import = |(key, meta): &&(Key, Meta)| existing::may_be_used(job, &key.group_kind, meta);
+    let used: BTreeSet<&Key> =
+        metas.iter().filter(|one| job.handover && used_by_import(one)).map(|(key, _)| key).collect();
     let refusal = |code, keys: &[Key], message, remedy: String| {
         let (first, others) = keys.split_first()?;
         // What has been in service for a while is replaced now and then, by a rollout for one.

@@ -22,7 +22,7 @@ use crate::requests::side_by_side::LISTS;
 pub(crate) async fn among<'a>(
     job: &Job,
     gone: &[&'a Key],
-    there: &BTreeMap<Key, bool>,
+    there: &BTreeMap<&Key, bool>,
 ) -> Result<BTreeSet<&'a Key>, Failure> {
     let mut retired = BTreeSet::new();
     if gone.is_empty() {

@@ -30,6 +30,31 @@ pub(crate) async fn live() -> Stage {
     stage
 }
 
+/// As the one for KubeadmConfigs writes bootstrap data that no Machine has used yet, with an update that drops annotations.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_a_controller_of_the_target_has_written_anew_is_still_one() {
+    let stage = live().await;
+    let data = key("", "Secret", "m0-bootstrap");
+    let anew = |body: &mut serde_json::Value| {
+        body["metadata"]["annotations"] = json!({});
+        body["data"] = json!({"value": "YW5ldw=="});
+    };
+    stage.target.edit(&data, anew).unwrap();
+    // Not if its owner is somebody else's.
+    let owner = stage.target.body(&data).unwrap()["metadata"]["ownerReferences"][0]["uid"].clone();
+    let owned_by = |uid: serde_json::Value| {
+        let edit = |body: &mut serde_json::Value| body["metadata"]["ownerReferences"][0]["uid"] = uid.clone();
+        stage.target.edit(&data, edit).unwrap();
+    };
+    owned_by(json!("another"));
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "copy-replaced"));
+    owned_by(owner);
+    run::resume(stage.setup()).await.unwrap();
+    assert!(stage.source.body(&data).is_none());
+    assert_eq!(stage.target.body(&data).unwrap()["data"]["value"], "YW5ldw==");
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_deleted_for_a_copy_that_is_gone() {
     let stage = live().await;

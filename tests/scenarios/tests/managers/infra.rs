@@ -1,8 +1,8 @@
 //! An infrastructure provider as small as the contracts (v1beta1, v1beta2) allow, so that Cluster API's own managers have objects
 //! to own.
 //!
-//! It behaves as providers must: it changes nothing in a paused Cluster, it sets the `Paused` condition, and an object that is
-//! deleted while its Cluster is *not* paused is really torn down, with the Node. That is the accident a move must never cause, so
+//! It behaves as providers must: it changes nothing in a paused Cluster, starts no machine before there is data to boot with, sets
+//! the `Paused` condition, and an object that is deleted while its Cluster is *not* paused is really torn down, with the Node. That is the accident a move must never cause, so
 //! each one is recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +68,7 @@ impl Provider {
         let torn_down = Arc::new(Mutex::new(BTreeSet::new()));
         let side = Side {
             clusters: objects_of(server, "Cluster.cluster.x-k8s.io").await?,
+            machines: objects_of(server, "Machine.cluster.x-k8s.io").await?,
             lab_clusters: objects_of(server, "LabCluster.infrastructure.cluster.x-k8s.io").await?,
             lab_machines: objects_of(server, "LabMachine.infrastructure.cluster.x-k8s.io").await?,
             nodes: Api::all(workload.client()),
@@ -101,6 +102,7 @@ impl Provider {
 
 struct Side {
     clusters: Api<DynamicObject>,
+    machines: Api<DynamicObject>,
     lab_clusters: Api<DynamicObject>,
     lab_machines: Api<DynamicObject>,
     nodes: Api<Node>,
@@ -154,6 +156,9 @@ impl Side {
         let complete = object.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
             && (!is_machine || object.data["spec"]["providerID"] == json!(provider_id));
         if !paused && !complete {
+            if is_machine && !self.may_boot(object).await? {
+                return Ok(());
+            }
             let mut change = json!({"metadata": {"finalizers": [FINALIZER]}});
             if is_machine {
                 change["spec"] = json!({"providerID": provider_id});
@@ -162,6 +167,15 @@ impl Side {
             return patch(change).await;
         }
         self.report(api, object, paused, is_machine).await
+    }
+
+    /// Whether the Machine has the data with which its machine boots.
+    async fn may_boot(&self, object: &DynamicObject) -> kube::Result<bool> {
+        let Some(owner) = object.owner_references().iter().find(|owner| owner.kind == "Machine") else {
+            return Ok(false);
+        };
+        let machine = self.machines.get_opt(&owner.name).await?;
+        Ok(machine.is_some_and(|machine| machine.data["spec"]["bootstrap"]["dataSecretName"].is_string()))
     }
 
     async fn report(
