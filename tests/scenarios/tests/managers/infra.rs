@@ -2,8 +2,8 @@
 //! to own.
 //!
 //! It behaves as providers must: it changes nothing in a paused Cluster, starts no machine before there is data to boot with, sets
-//! the `Paused` condition, and an object that is deleted while its Cluster is *not* paused is really torn down, with the Node. That is the accident a move must never cause, so
-//! each one is recorded.
+//! the `Paused` condition, and an object that is deleted while its Cluster is *not* paused is really torn down, with the Node. That
+//! is the accident a move must never cause, so each one is recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
