@@ -27,18 +27,18 @@ pub fn collateral(
     plan: &Plan,
     scope: &Scope,
     relations: &Relations,
-    bystanders: &[Bystander],
+    bystanders: &[Bystander<'_>],
 ) -> Vec<Refusal> {
     let mut by_kind: BTreeMap<&GroupKind, (&Kind, BTreeMap<Key, Key>)> = BTreeMap::new();
     let deleted = plan.moved().map(|step| (&step.uid, step.key.namespace.as_deref())).collect();
     let kept = plan.kept().map(|step| (&step.uid, step.key.namespace.as_deref()));
-    let left = |bystander: &Bystander| relations.left(&bystander.meta.uid).is_some();
+    let left = |bystander: &Bystander<'_>| relations.left(&bystander.meta.uid).is_some();
     let lost = collected(&deleted, kept, bystanders, left);
     for Lost { object, owner, .. } in lost.into_iter().filter(|lost| matters(lost, &scope.accept_loss)) {
         let owner = object.meta.owner_references.iter().find(|reference| reference.uid == *owner);
         let owner = owner.map(|owner| Key::new(owner.group_kind(), None, &owner.name));
         let entry = by_kind.entry(&object.kind.group_kind);
-        let (_, found) = entry.or_insert_with(|| (&object.kind, BTreeMap::new()));
+        let (_, found) = entry.or_insert_with(|| (object.kind, BTreeMap::new()));
         found.extend(owner.map(|owner| (object.key(), owner)));
     }
     by_kind.into_values().filter_map(|(kind, lost)| refusal(kind, &lost, scope)).collect()
@@ -52,15 +52,16 @@ pub fn new_dependents(
     list: &ReleaseList,
     accept_loss: &BTreeSet<GroupKind>,
     begun: Option<&str>,
-    bystanders: &[Bystander],
+    bystanders: &[Bystander<'_>],
 ) -> Option<Refusal> {
     let of = |fate: Fate| {
         let entries = list.entries.iter().filter(move |entry| entry.fate == fate);
         entries.map(|entry| (&entry.uid, entry.key.namespace.as_deref()))
     };
     let deleted = of(Fate::Delete).collect();
-    let late = |bystander: &Bystander| bystander.meta.creation_timestamp.as_deref() > begun;
-    let left = |bystander: &Bystander| !late(bystander) && !accept_loss.contains(&bystander.kind.group_kind);
+    let late = |bystander: &Bystander<'_>| bystander.meta.creation_timestamp.as_deref() > begun;
+    let left =
+        |bystander: &Bystander<'_>| !late(bystander) && !accept_loss.contains(&bystander.kind.group_kind);
     let lost = collected(&deleted, of(Fate::Keep), bystanders, left).into_iter();
     let lost = lost.filter(|lost| late(lost.object) && matters(lost, accept_loss));
     let lost: BTreeSet<Key> = lost.map(|lost| lost.object.key()).collect();

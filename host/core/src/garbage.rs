@@ -6,32 +6,37 @@
 //! object collects nothing. This rule is implemented here only, for before the commit and after it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
-use crate::{Key, Kind, Meta, Uid};
+use crate::{Key, Kind, Meta, Object, Uid};
 
 /// An object that exists in the source, whatever its kind.
-#[derive(Clone, Debug)]
-pub struct Bystander {
+#[derive(Clone, Copy, Debug)]
+pub struct Bystander<'a> {
     /// Its kind.
-    pub kind: Arc<Kind>,
+    pub kind: &'a Kind,
     /// Its metadata.
-    pub meta: Meta,
+    pub meta: &'a Meta,
 }
 
-impl Bystander {
+impl<'a> From<&'a Object> for Bystander<'a> {
+    fn from(object: &'a Object) -> Self {
+        Self { kind: &object.kind, meta: &object.meta }
+    }
+}
+
+impl<'a> Bystander<'a> {
     pub(crate) fn key(&self) -> Key {
         Key::new(self.kind.group_kind.clone(), self.namespace(), &self.meta.name)
     }
 
-    fn namespace(&self) -> Option<&str> {
+    fn namespace(&self) -> Option<&'a str> {
         if self.kind.namespaced { self.meta.namespace.as_deref() } else { None }
     }
 }
 
 /// A bystander that would be collected.
 pub(crate) struct Lost<'a> {
-    pub(crate) object: &'a Bystander,
+    pub(crate) object: &'a Bystander<'a>,
     /// The owner whose deletion causes this one.
     pub(crate) owner: &'a Uid,
     /// It may go, or everything that it is below may.
@@ -46,8 +51,8 @@ pub(crate) type Home<'a> = Option<&'a str>;
 pub(crate) fn collected<'a>(
     deleted: &BTreeMap<&'a Uid, Home<'a>>,
     kept: impl IntoIterator<Item = (&'a Uid, Home<'a>)>,
-    bystanders: &'a [Bystander],
-    is_left: impl Fn(&Bystander) -> bool,
+    bystanders: &'a [Bystander<'a>],
+    is_left: impl Fn(&Bystander<'_>) -> bool,
 ) -> Vec<Lost<'a>> {
     let others = bystanders.iter().map(|bystander| (&bystander.meta.uid, bystander.namespace()));
     let existing: BTreeMap<&Uid, Home<'_>> =

@@ -73,6 +73,11 @@ impl Inventory {
         &self.objects
     }
 
+    /// The objects, without what they are found by.
+    pub fn into_objects(self) -> Vec<Object> {
+        self.objects
+    }
+
     /// The objects' keys, in the same order.
     pub fn keys(&self) -> &[Key] {
         &self.keys

@@ -128,6 +128,13 @@ pub(crate) struct ManagedFields {
 }
 
 impl Meta {
+    /// Keeps the names, times and owners. Labels, annotations, finalizers and field managers are most of what is held of
+    /// thousands of objects.
+    pub fn reduce_to_identity(&mut self) {
+        let Self { labels, annotations, finalizers, managed_fields, .. } = self;
+        (*labels, *annotations, *finalizers, *managed_fields) = Default::default();
+    }
+
     /// Whether the annotation exists, whatever its value.
     pub fn annotated(&self, key: &str) -> bool {
         self.annotations.contains_key(key)

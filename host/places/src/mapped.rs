@@ -96,6 +96,12 @@ impl Place for MappedPlace {
         Ok(listing)
     }
 
+    async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        let mut listing = self.place.list_identities(kind, self.namespace(namespace)).await?;
+        listing.metas.iter_mut().for_each(|meta| self.map.out_of_target().meta(kind, meta));
+        Ok(listing)
+    }
+
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
         Ok(self.place.get(kind, &self.key(key)).await?.map(|object| self.object(object)))
     }

@@ -316,6 +316,13 @@ pub trait Place: Send + Sync + 'static {
     /// Like [`Place::list`], metadata only.
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing>;
 
+    /// Like [`Place::list_meta`], [reduced](Meta::reduce_to_identity).
+    async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        let mut listing = self.list_meta(kind, namespace).await?;
+        listing.metas.iter_mut().for_each(Meta::reduce_to_identity);
+        Ok(listing)
+    }
+
     /// One object, or none.
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>>;
 

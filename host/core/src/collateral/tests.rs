@@ -3,14 +3,12 @@ use crate::release::{Entry, Pausing, ReleaseKind};
 use crate::testing::{Case, kind, objects, remedies};
 use crate::{Meta, Object};
 
-/// Objects that live in the source beside the inventory.
-fn bystanders(case: &Case, others: &str) -> Vec<Bystander> {
-    let read = case.inventory.objects().iter().cloned().chain(objects(others));
-    read.map(|object| Bystander { kind: object.kind.clone(), meta: object.meta }).collect()
-}
-
+/// What is refused if these objects live in the source beside the inventory.
 fn refusals(case: &Case, others: &str) -> Vec<Refusal> {
-    collateral(&case.plan(), &case.scope, &case.relations, &bystanders(case, others))
+    let others = objects(others);
+    let all: Vec<Bystander<'_>> =
+        case.inventory.objects().iter().chain(&others).map(Bystander::from).collect();
+    collateral(&case.plan(), &case.scope, &case.relations, &all)
 }
 
 /// The objects that the refusals name, in short form.
@@ -176,13 +174,13 @@ fn refused(case: &Case, early: &str, late: &str) -> Option<String> {
     let at = |time: &'static str| {
         move |object: Object| {
             let meta = Meta { creation_timestamp: Some(time.into()), ..object.meta };
-            Bystander { kind: object.kind, meta }
+            (object.kind, meta)
         }
     };
     let early =
         case.inventory.objects().iter().cloned().chain(objects(early)).map(at("2026-01-01T00:00:00Z"));
-    let all: Vec<Bystander> =
-        early.chain(objects(late).into_iter().map(at("2026-01-03T00:00:00Z"))).collect();
+    let all: Vec<_> = early.chain(objects(late).into_iter().map(at("2026-01-03T00:00:00Z"))).collect();
+    let all: Vec<Bystander<'_>> = all.iter().map(|(kind, meta)| Bystander { kind, meta }).collect();
     let refusal = new_dependents(&list(case), &case.scope.accept_loss, Some("2026-01-02T00:00:00Z"), &all)?;
     assert_eq!(refusal.code, "latecomers");
     refusal.message.split_once(" appeared after").map(|(names, _)| names.to_owned())

@@ -3,6 +3,7 @@
 //! The checks run side by side and all refusals are reported together, so that a user fixes everything in one go.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use pivot_core::collateral::{Bystander, collateral};
 use pivot_core::hooks::Point;
@@ -15,7 +16,7 @@ use pivot_core::remedy::Remedy;
 use pivot_core::served::served_versions;
 use pivot_core::soft::is_cluster;
 use pivot_core::usable::{same_file, unusable};
-use pivot_core::{GroupKind, Key, Kind, Side, names};
+use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
 use pivot_places::PlaceError;
 use serde::Deserialize;
 
@@ -289,8 +290,8 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Fail
     let kinds = || job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
     let mut wanted = listing::collections(kinds().filter(|kind| !known(kind)), &inside);
     wanted.extend(listing::collections(kinds(), &outside));
-    let mut found: Vec<Bystander> = Vec::new();
-    for ((kind, namespace), listed) in listing::metas(&job.source, EMPTY_LISTS, wanted).await? {
+    let mut found: Vec<(Arc<Kind>, Meta)> = Vec::new();
+    for ((kind, namespace), listed) in listing::identities(&job.source, EMPTY_LISTS, wanted).await? {
         if matches!(listed, Listed::Forbidden(_)) {
             let (gk, namespace) = (&kind.group_kind, namespace.unwrap_or_default());
             let text = format!(
@@ -298,11 +299,11 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Fail
             );
             job.report(Event::warning("dependents-unreadable", text));
         }
-        found.extend(listed.known().into_iter().map(|meta| Bystander { kind: kind.clone(), meta }));
+        found.extend(listed.known().into_iter().map(|meta| (kind.clone(), meta)));
     }
-    let read =
-        snapshot.inventory.objects().iter().map(|o| Bystander { kind: o.kind.clone(), meta: o.meta.clone() });
-    let all: Vec<Bystander> = read.chain(found).collect();
+    let found = found.iter().map(|(kind, meta)| Bystander { kind, meta });
+    let all: Vec<Bystander<'_>> =
+        snapshot.inventory.objects().iter().map(Bystander::from).chain(found).collect();
     Ok(collateral(&snapshot.plan, &job.options.scope, &snapshot.relations, &all))
 }
 

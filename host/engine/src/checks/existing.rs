@@ -20,7 +20,7 @@ use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
-use crate::requests::listing;
+use crate::requests::listing::{self, Collection, Listed};
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::snapshot::Snapshot;
 
@@ -32,7 +32,8 @@ pub(crate) type Used = BTreeMap<Key, Uid>;
 
 /// Looks up every name that is to be created.
 pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<(Used, Vec<Refusal>), Failure> {
-    let there = metas(job, snapshot, Side::Target).await?;
+    let wanted = places(job, snapshot, Side::Target)?;
+    let there = by_key(listing::metas(&job.target, LISTS, wanted).await?)?;
     let (mut used, mut refusals) = (Used::new(), Vec::new());
     let taken = snapshot.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
     let theirs = taken.filter(|(_, meta)| !meta.marked(&job.move_id));
@@ -200,19 +201,28 @@ fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> 
     Ok(body::lost(&wanted, &there))
 }
 
-/// The metadata of every object on a side with a name, kind and namespace of the plan.
-pub(crate) async fn metas(
+/// What every object on a side with a kind and namespace of the plan is, and whose.
+pub(crate) async fn identities(
     job: &Job,
     snapshot: &Snapshot,
     side: Side,
 ) -> Result<BTreeMap<Key, Meta>, Failure> {
+    by_key(listing::identities(job.handle(side), LISTS, places(job, snapshot, side)?).await?)
+}
+
+/// The kinds of a plan, and their namespaces.
+fn places(job: &Job, snapshot: &Snapshot, side: Side) -> Result<Vec<Collection>, Failure> {
     let mut wanted = Vec::new();
     for (gk, namespaces) in snapshot.places() {
         let kind = job.kind(side, &gk)?;
         wanted.extend(namespaces.into_iter().map(|namespace| (kind.clone(), namespace)));
     }
+    Ok(wanted)
+}
+
+fn by_key(lists: Vec<(Collection, Listed)>) -> Result<BTreeMap<Key, Meta>, Failure> {
     let mut all = BTreeMap::new();
-    for ((kind, _), listed) in listing::metas(job.handle(side), LISTS, wanted).await? {
+    for ((kind, _), listed) in lists {
         all.extend(listed.required()?.into_iter().map(|meta| (listing::key(&kind, &meta), meta)));
     }
     Ok(all)

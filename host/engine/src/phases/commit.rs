@@ -37,8 +37,8 @@ pub(crate) enum Comparison {
 pub(crate) async fn compare(job: &Job, copies: &Copies) -> Result<Comparison, Failure> {
     let snapshot = &copies.snapshot;
     let (source, target) = tokio::try_join!(
-        existing::metas(job, snapshot, Side::Source),
-        existing::metas(job, snapshot, Side::Target)
+        existing::identities(job, snapshot, Side::Source),
+        existing::identities(job, snapshot, Side::Target)
     )?;
     check_complete(job, copies, &target)?;
     Ok(if unchanged(job, snapshot, &source)? { Comparison::Same } else { Comparison::Changed })

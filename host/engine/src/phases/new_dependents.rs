@@ -5,10 +5,11 @@
 //! would silently delete those with their owners.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use pivot_core::GroupKind;
 use pivot_core::collateral::{Bystander, new_dependents};
 use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::{GroupKind, Kind, Meta};
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -22,10 +23,12 @@ pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> 
     let kinds = job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
     let mut bystanders = listed(job, listing::collections(kinds, &namespaces)).await?;
     // Owners may be cluster-scoped, too.
-    let owners = bystanders.iter().flat_map(|bystander| &bystander.meta.owner_references);
+    let owners = bystanders.iter().flat_map(|(_, meta)| &meta.owner_references);
     let owners: BTreeSet<GroupKind> = owners.map(|owner| owner.group_kind()).collect();
     let kinds = job.kinds.source.values().filter(|k| !k.namespaced && owners.contains(&k.group_kind));
     bystanders.extend(listed(job, listing::collections(kinds, &namespaces)).await?);
+    let bystanders: Vec<Bystander<'_>> =
+        bystanders.iter().map(|(kind, meta)| Bystander { kind, meta }).collect();
     match new_dependents(list, &job.options.scope.accept_loss, begun, &bystanders) {
         Some(refusal) => Err(Failure::refused(refusal)),
         None => Ok(()),
@@ -33,10 +36,10 @@ pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> 
 }
 
 /// Kinds that can't be listed were warned about before the move began.
-async fn listed(job: &Job, wanted: Vec<Collection>) -> Result<Vec<Bystander>, Failure> {
+async fn listed(job: &Job, wanted: Vec<Collection>) -> Result<Vec<(Arc<Kind>, Meta)>, Failure> {
     let mut found = Vec::new();
-    for ((kind, _), listed) in listing::metas(&job.source, EMPTY_LISTS, wanted).await? {
-        found.extend(listed.known().into_iter().map(|meta| Bystander { kind: kind.clone(), meta }));
+    for ((kind, _), listed) in listing::identities(&job.source, EMPTY_LISTS, wanted).await? {
+        found.extend(listed.known().into_iter().map(|meta| (kind.clone(), meta)));
     }
     Ok(found)
 }

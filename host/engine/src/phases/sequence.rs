@@ -127,6 +127,7 @@ impl ActiveMove {
                 false => self.unpause_source(&snapshot).await,
             };
         }
+        drop(snapshot);
         let (list, known) = self.commit(copies).await?;
         self.finish(list, KnownObjects::Copied(known)).await
     }
@@ -297,14 +298,14 @@ impl ActiveMove {
         let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
         self.journal.commit(&list, kinds).await?;
         self.record_time(Phase::Committed);
-        let known = snapshot
-            .inventory
-            .keys()
-            .iter()
-            .cloned()
-            .zip(snapshot.inventory.objects().iter().cloned())
-            .collect();
-        Ok((Arc::new(list), known))
+        let snapshot = snapshot.clone();
+        drop(copies);
+        // Mostly nobody else has it any more, and of many objects a second copy of their metadata is much.
+        let objects = match Arc::try_unwrap(snapshot) {
+            Ok(snapshot) => snapshot.inventory.into_objects(),
+            Err(shared) => shared.inventory.objects().to_vec(),
+        };
+        Ok((Arc::new(list), objects.into_iter().map(|object| (object.key(), object)).collect()))
     }
 
     async fn finish(&mut self, list: Arc<ReleaseList>, seen: KnownObjects) -> Result<Done, Failure> {

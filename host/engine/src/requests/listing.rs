@@ -65,9 +65,39 @@ pub(crate) async fn metas(
     limit: usize,
     wanted: Vec<Collection>,
 ) -> Result<Vec<(Collection, Listed)>, Failure> {
+    request(handle, limit, wanted, Detail::All).await
+}
+
+/// The same for [identities](Meta::reduce_to_identity): where there may be thousands, and labels and annotations don't matter.
+pub(crate) async fn identities(
+    handle: &Handle,
+    limit: usize,
+    wanted: Vec<Collection>,
+) -> Result<Vec<(Collection, Listed)>, Failure> {
+    request(handle, limit, wanted, Detail::Identity).await
+}
+
+/// How much is read of each.
+#[derive(Clone, Copy)]
+enum Detail {
+    All,
+    Identity,
+}
+
+async fn request(
+    handle: &Handle,
+    limit: usize,
+    wanted: Vec<Collection>,
+    detail: Detail,
+) -> Result<Vec<(Collection, Listed)>, Failure> {
     let work = wanted.into_iter().map(|collection| {
         async move {
-            let listed = match handle.list_meta(&collection.0, collection.1.as_deref()).await {
+            let (kind, namespace) = (&collection.0, collection.1.as_deref());
+            let metas = match detail {
+                Detail::All => handle.list_meta(kind, namespace).await,
+                Detail::Identity => handle.list_identities(kind, namespace).await,
+            };
+            let listed = match metas {
                 Ok(metas) => Listed::There(metas),
                 Err(Failure::Place {
                     error: PlaceError::NotFound(_) | PlaceError::Unsupported(..), ..

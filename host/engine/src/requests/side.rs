@@ -151,6 +151,17 @@ impl Handle {
             .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
     }
 
+    pub(crate) async fn list_identities(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Meta>, Failure> {
+        self.retry(|| self.place.list_identities(kind, namespace))
+            .await
+            .map(|listing| listing.metas)
+            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
+    }
+
     pub(crate) async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>, Failure> {
         self.retry(|| self.place.get(kind, key))
             .await

@@ -102,10 +102,9 @@ async fn discover(transport: &Transport, path: &str) -> Result<Vec<Group>> {
 /// Labels of the definitions, by `plural.group`.
 async fn labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
     let about = "list CustomResourceDefinitions";
-    let list = list::all(transport, DEFINITIONS, METADATA, about).await?;
+    let list = list::all(transport, DEFINITIONS, METADATA, about, &|raw| list::meta(&raw, about)).await?;
     let mut out = BTreeMap::new();
-    for raw in &list.items {
-        let meta = list::meta(raw, about)?;
+    for meta in list.items {
         let labels = KindLabels {
             discover: meta.labelled(names::LABEL_DISCOVER),
             moves: meta.labelled(names::LABEL_MOVE),

@@ -39,48 +39,54 @@ struct PageMeta {
     r#continue: String,
 }
 
-/// All items of a collection as bytes, and the version of the list.
-pub(super) struct Items {
-    pub(super) items: Vec<Bytes>,
+/// All items of a collection, and the version of the list.
+pub(super) struct Items<T> {
+    pub(super) items: Vec<T>,
     pub(super) resource_version: String,
 }
 
+/// What is kept of an item, made while its page is in memory: a list of metadata has pages several times as large as what is kept.
+type Keep<'a, T> = &'a (dyn Fn(Bytes) -> Result<T> + Sync);
+
 /// Reads a collection page by page. If a continue token expires midway, starts over, once and without paging: pages of two
 /// different versions don't make one list.
-pub(super) async fn all(
+pub(super) async fn all<T>(
     transport: &Transport,
     path: &str,
     accept: &str,
     about: &str,
-) -> Result<Items, Refusal> {
-    labelled(transport, path, "", accept, about).await
+    keep: Keep<'_, T>,
+) -> Result<Items<T>, Refusal> {
+    labelled(transport, path, "", accept, about, keep).await
 }
 
 /// The same, for objects that carry a label.
-async fn labelled(
+async fn labelled<T>(
     transport: &Transport,
     path: &str,
     label: &str,
     accept: &str,
     about: &str,
-) -> Result<Items, Refusal> {
-    match pages(transport, path, label, accept, about, Some(PAGE)).await {
+    keep: Keep<'_, T>,
+) -> Result<Items<T>, Refusal> {
+    match pages(transport, path, label, accept, about, Some(PAGE), keep).await {
         Err(Refusal { error: PlaceError::Expired(reason), .. }) => {
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
-            pages(transport, path, label, accept, about, None).await
+            pages(transport, path, label, accept, about, None, keep).await
         }
         other => other,
     }
 }
 
-async fn pages(
+async fn pages<T>(
     transport: &Transport,
     path: &str,
     label: &str,
     accept: &str,
     about: &str,
     limit: Option<usize>,
-) -> Result<Items, Refusal> {
+    keep: Keep<'_, T>,
+) -> Result<Items<T>, Refusal> {
     let mut items = Vec::new();
     let mut token = String::new();
     let mut bytes = 0;
@@ -101,8 +107,10 @@ async fn pages(
         let body = transport.call(ask).await?;
         bytes += u64::try_from(body.len()).unwrap_or(u64::MAX);
         let page: Page<'_> = parse(&body, about)?;
-        // Slices share the page's memory; most of what is listed is kept, and kept whole.
-        items.extend(page.items.iter().flatten().map(|item| body.slice_ref(item.get().as_bytes())));
+        // Slices share the page's memory.
+        for item in page.items.iter().flatten() {
+            items.push(keep(body.slice_ref(item.get().as_bytes()))?);
+        }
         let PageMeta { resource_version, r#continue } = page.metadata;
         if r#continue.is_empty() || limit.is_none() {
             return Ok(Items { items, resource_version });
@@ -136,22 +144,27 @@ pub(super) async fn objects(
 ) -> Result<Listing> {
     let about = about(kind, namespace);
     let path = url::collection(kind, namespace);
-    let list = labelled(transport, &path, label, JSON, &about).await?;
-    let objects = list.items.into_iter().map(|raw| object(kind, raw)).collect::<Result<_>>()?;
-    Ok(Listing { objects, resource_version: list.resource_version })
+    // Most of what is listed is kept, and kept whole.
+    let list = labelled(transport, &path, label, JSON, &about, &|raw| object(kind, raw)).await?;
+    Ok(Listing { objects: list.items, resource_version: list.resource_version })
 }
 
-/// Metadata only.
+/// Metadata only, each reduced as it is read.
 pub(super) async fn metas(
     transport: &Transport,
     kind: &Arc<Kind>,
     namespace: Option<&str>,
+    reduce: impl Fn(&mut Meta) + Sync,
 ) -> Result<MetaListing> {
     let about = about(kind, namespace);
     let path = url::collection(kind, namespace);
-    let list = all(transport, &path, METADATA, &about).await?;
-    let metas = list.items.iter().map(|raw| meta(raw, &about)).collect::<Result<_>>()?;
-    Ok(MetaListing { metas, resource_version: list.resource_version })
+    let reduced = |raw: Bytes| {
+        let mut meta = meta(&raw, &about)?;
+        reduce(&mut meta);
+        Ok(meta)
+    };
+    let list = all(transport, &path, METADATA, &about, &reduced).await?;
+    Ok(MetaListing { metas: list.items, resource_version: list.resource_version })
 }
 
 /// One object of an answer.

@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use http::Method;
-use pivot_core::{GroupKind, Key, Kind, Object, Uid};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Uid};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -145,7 +145,11 @@ impl Place for KubePlace {
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        list::metas(&self.transport, kind, namespace).await
+        list::metas(&self.transport, kind, namespace, |_| {}).await
+    }
+
+    async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        list::metas(&self.transport, kind, namespace, Meta::reduce_to_identity).await
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {

@@ -116,10 +116,8 @@ fn what_was_read_only_for_a_plugin_counts_for_nothing() {
         stay Widget other/owned: in a namespace that is not moved
         stay Widget other/ring: in a namespace that is not moved
     "#]]);
-    let read: Vec<_> = case.inventory.objects().iter().collect();
-    let bystanders =
-        read.into_iter().map(|object| Bystander { kind: object.kind.clone(), meta: object.meta.clone() });
-    let lost = collateral(&case.plan(), &case.scope, &case.relations, &bystanders.collect::<Vec<_>>());
+    let all: Vec<Bystander<'_>> = case.inventory.objects().iter().map(Bystander::from).collect();
+    let lost = collateral(&case.plan(), &case.scope, &case.relations, &all);
     assert!(lost.is_empty(), "{lost:?}");
 }
 

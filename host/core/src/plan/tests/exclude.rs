@@ -152,9 +152,7 @@ fn what_does_not_exist_can_not_be_excluded() {
 #[test]
 fn what_would_be_lost_with_its_owner_is_refused() {
     let case = Case::new(ONE).exclude(&["InfraMachine"]);
-    let objects = case.inventory.objects().iter();
-    let all: Vec<Bystander> =
-        objects.map(|object| Bystander { kind: object.kind.clone(), meta: object.meta.clone() }).collect();
+    let all: Vec<Bystander<'_>> = case.inventory.objects().iter().map(Bystander::from).collect();
     let plan = case.plan();
     assert_eq!(plan.refusals, []);
     let lost = collateral(&plan, &case.scope, &case.relations, &all);

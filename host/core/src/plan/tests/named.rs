@@ -41,9 +41,7 @@ fn keys(plan: &Plan) -> BTreeSet<String> {
 
 /// What a plan would delete from the source must not be anybody's who stays.
 fn collected(case: &Case) -> Vec<String> {
-    let objects = case.inventory.objects().iter();
-    let all: Vec<Bystander> =
-        objects.map(|object| Bystander { kind: object.kind.clone(), meta: object.meta.clone() }).collect();
+    let all: Vec<Bystander<'_>> = case.inventory.objects().iter().map(Bystander::from).collect();
     let refusals = collateral(&case.plan(), &case.scope, &case.relations, &all);
     refusals.into_iter().map(|refusal| refusal.message).collect()
 }
