@@ -32,9 +32,15 @@ impl Snapshot {
             .ok_or_else(|| Failure::Bug(format!("{} is not in the inventory", step.key)))
     }
 
-    /// The namespaces in which objects are copied.
+    /// The namespaces in which objects are copied, and those that are copied themselves.
     pub(crate) fn namespaces(&self) -> BTreeSet<String> {
-        self.plan.steps.iter().filter_map(|step| step.key.namespace.clone()).collect()
+        self.plan.steps.iter().filter_map(Self::namespace).cloned().collect()
+    }
+
+    /// The namespace of a step's object, or the name of one that is a namespace.
+    pub(crate) fn namespace(step: &Step) -> Option<&String> {
+        let own = step.key.group_kind.is("", "Namespace").then_some(&step.key.name);
+        step.key.namespace.as_ref().or(own)
     }
 
     /// The kinds that are copied, and the namespaces of each (none: cluster-scoped).

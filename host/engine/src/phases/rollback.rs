@@ -9,7 +9,7 @@ use futures::FutureExt;
 use pivot_core::pause;
 use pivot_core::record::{Phase, Record};
 use pivot_core::soft::is_cluster;
-use pivot_core::{Key, Meta, Side, Uid, names};
+use pivot_core::{GroupKind, Key, Meta, Side, Uid, names};
 use pivot_places::{PlaceError, Preconditions};
 
 use crate::events::{Event, Verb};
@@ -117,7 +117,9 @@ async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
 
 /// Every object in the target with the move's mark.
 async fn marked(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
-    let kinds = record.kinds.iter().filter_map(|gk| job.kinds.target.get(gk));
+    // The namespaces of a cluster are removed once they are empty.
+    let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.can().judges;
+    let kinds = record.kinds.iter().filter(removed_here).filter_map(|gk| job.kinds.target.get(gk));
     let wanted = listing::collections(kinds, &record.touched);
     let mut found = Vec::new();
     for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {

@@ -11,7 +11,8 @@ use pivot_core::record::Phase;
 use pivot_core::{GroupKind, Key, KindLabels, Object};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::{Exit, Failure, Stop, run};
-use pivot_places::MemoryPlace;
+use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, nothing_of_ours, revive};
@@ -255,4 +256,31 @@ async fn where_there_is_nothing_but_what_is_carried_there_is_nothing_to_move() {
     scope.carry = [Part::one(&credentials())].into();
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::Empty);
+}
+
+/// A namespace is more than the object that was copied: others may have put something into it since.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_leaves_a_carried_namespace_that_others_use() {
+    let mut stage = stage();
+    let namespace = Key::new(GroupKind::new("", "Namespace"), None, "elsewhere");
+    stage.options.scope.carry = [Part::one(&namespace)].into();
+    let theirs = Key::new(GroupKind::new("", "ConfigMap"), Some("elsewhere"), "theirs");
+    let (target, created) = (stage.target.clone(), theirs.clone());
+    stage.target.on_call(move |verb, key| {
+        let dead = verb == "create" && key.group_kind.kind == "InfraMachine";
+        if dead && target.body(&created).is_none() {
+            let mut object = body("", "ConfigMap", "theirs", None);
+            object["metadata"]["namespace"] = json!("elsewhere");
+            target.insert(object).unwrap();
+        }
+        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+    });
+    run::start(stage.setup()).await.unwrap_err();
+    revive(&stage);
+    run::rollback(stage.setup()).await.unwrap();
+    assert!(stage.target.body(&namespace).is_some() && stage.target.body(&theirs).is_some());
+    stage.target.remove(&theirs).unwrap();
+
+    run::start(stage.setup()).await.unwrap();
+    assert!(stage.target.body(&namespace).is_some());
 }
