@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
 use pivot_core::{Key, Side};
 use pivot_engine::run;
@@ -59,8 +60,11 @@ impl<'a> Command<'a> {
 
     pub(crate) async fn plan(&self) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
-        let opened = match ends::to_read(&self.choices.ends).await {
-            Ok(opened) => opened,
+        let read = async {
+            Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends).await?))
+        };
+        let (added, opened) = match read.await {
+            Ok(read) => read,
             Err(error) => return self.not_opened(&error, &plugins).await,
         };
         if matches!(self.choices.ends.target, TargetEnd::None) {
@@ -68,7 +72,7 @@ impl<'a> Command<'a> {
                 "no target given: its providers, kinds, rights and contents are not checked, nor whether kinds that are dangerous to move have a plugin",
             );
         }
-        let options = self.options(&opened);
+        let options = self.options(&opened).adding(added);
         let scope = options.scope.clone();
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), true);
@@ -137,11 +141,12 @@ impl<'a> Command<'a> {
 
     pub(crate) async fn move_or_resume(&self, command: MoveOrResume) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
-        let opened = match self.unless_halted(self.opened(&plugins)).await {
+        let opening = async { Ok((self.added(&plugins).await?, self.opened(&plugins).await?)) };
+        let (added, opened) = match self.unless_halted(opening).await {
             Ok(opened) => opened,
             Err(code) => return code,
         };
-        let options = self.options(&opened);
+        let options = self.options(&opened).adding(added);
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let setup = self.setup(&opened, options, &progress, &plugins);
@@ -257,6 +262,14 @@ impl<'a> Command<'a> {
         let cluster = opened.workload.as_ref()?;
         self.commands.found_workload(&workload::named(cluster));
         Some(cluster)
+    }
+
+    /// Reads the files of objects to add; otherwise returns the exit code.
+    async fn added(&self, plugins: &Loading) -> Result<Vec<Addition>, u8> {
+        match ends::additions(&self.choices.add).await {
+            Ok(added) => Ok(added),
+            Err(error) => Err(self.not_opened(&error, plugins).await),
+        }
     }
 
     /// Opens both sides to work on; otherwise returns the exit code.

@@ -1,12 +1,14 @@
 //! From flags to opened places.
 
+use pivot_core::addition::Addition;
 use pivot_core::{Key, Side};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pivot_engine::Sides;
 use pivot_places::{
     ConnectError, ConnectOptions, DirectoryError, DirectoryPlace, Identities, KubePlace, Place, Recipients,
+    additions_of_files,
 };
 
 use crate::args::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
@@ -40,6 +42,7 @@ impl Opened {
 pub(crate) enum OpenError {
     Connect(Side, ConnectError),
     Directory(Side, DirectoryError),
+    Added(DirectoryError),
     Workload(WorkloadError),
 }
 
@@ -55,6 +58,7 @@ impl std::fmt::Display for OpenError {
             }
             Self::Connect(side, error) => write!(f, "{side}: {error}"),
             Self::Directory(side, error) => write!(f, "{side}: {error}{}", flag_for(error)),
+            Self::Added(error) => write!(f, "--add: {error}"),
             Self::Workload(error) => error.fmt(f),
         }
     }
@@ -78,7 +82,7 @@ impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Connect(_, error) => error.source(),
-            Self::Directory(_, error) => error.source(),
+            Self::Directory(_, error) | Self::Added(error) => error.source(),
             Self::Workload(error) => error.source(),
         }
     }
@@ -177,6 +181,15 @@ async fn source(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), Ope
 
 async fn connect(side: Side, options: &ConnectOptions) -> Result<KubePlace, OpenError> {
     KubePlace::connect(options.clone()).await.map_err(|error| OpenError::Connect(side, error))
+}
+
+/// The objects that are added from these files.
+pub(crate) async fn additions(files: &[PathBuf]) -> Result<Vec<Addition>, OpenError> {
+    let files = files.to_vec();
+    let read = tokio::task::spawn_blocking(move || additions_of_files(&files)).await;
+    let panicked =
+        |_| Err(DirectoryError::Unusable { path: "the files".to_owned(), reason: PANICKED.to_owned() });
+    read.unwrap_or_else(panicked).map_err(OpenError::Added)
 }
 
 /// Reads files on a separate thread: a large or slow directory must not delay the handling of signals.

@@ -18,8 +18,8 @@ pub(crate) struct Commands {
     both: Vec<String>,
     /// The workload cluster that is the target.
     workload: Option<Workload>,
-    /// Flags that only a command that continues the move takes: a rollback needs no plugins and doesn't wait, and neither does a
-    /// status.
+    /// Flags that only a command that continues the move takes: a rollback needs no plugins and no files and doesn't wait, and
+    /// neither does a status.
     going_on: Vec<String>,
     /// A source directory keeps no records: only repeating the same command continues the move.
     no_records: bool,
@@ -34,8 +34,11 @@ pub(crate) struct Commands {
 impl Commands {
     /// `again` is what the user typed after the program's name.
     pub(crate) fn new(program: &str, choices: &Choices, again: &[String]) -> Self {
-        let Choices { connection, ends, with, .. } = choices;
+        let Choices { connection, ends, add, with, .. } = choices;
         let mut going_on = Vec::new();
+        for file in add {
+            going_on.extend(flag("--add", &file.display().to_string()));
+        }
         if let Some(directory) = &with.plugins {
             going_on.extend(flag("--plugins", &directory.display().to_string()));
         }
@@ -259,10 +262,12 @@ pub(crate) mod tests {
     }
 
     /// Runs of every verb, between all sorts of ends.
-    const RUNS: [&[&str]; 37] = [
+    const RUNS: [&[&str]; 39] = [
         &["plan"],
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
         &["plan", "--from-directory", "d"],
+        &["move", "--to-kubeconfig", "b", "--add", "b o'm.yaml", "--add=-a.json"],
+        &["resume", "--to-kubeconfig", "b", "--add", "a.yaml", "--plugins", "p"],
         &["plan", "--to-kubeconfig", "b", "-A", "--plugins", "p", "--unlocked"],
         &["plan", "--to-directory=-d", "--kubeconfig-context", "x"],
         &["move", "--kubeconfig", "a", "--to-kubeconfig", "b", "-n", "ns"],
@@ -352,7 +357,7 @@ pub(crate) mod tests {
                     let (there, here) = (before.options(None), after.options(None));
                     assert_eq!(there.record_namespace, here.record_namespace, "{line}");
                     if matches!(task, Task::Resume(_)) {
-                        assert_eq!(after.with, before.with, "{line}");
+                        assert_eq!((&after.with, &after.add), (&before.with, &before.add), "{line}");
                         assert_eq!(
                             (here.no_wait, here.use_existing),
                             (there.no_wait, there.use_existing),
@@ -421,7 +426,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn commands_that_continue_a_move_name_its_plugins() {
+    fn commands_that_continue_a_move_name_its_plugins_and_files() {
+        let run = ["move", "--to-kubeconfig", "b", "--add", "bom.yaml"];
+        let line = |next| commands(&run).0.line(next, None).unwrap();
+        assert_eq!(line(Next::Resume), "pivot-host resume --to-kubeconfig b --add bom.yaml");
+        assert_eq!(line(Next::Rollback), "pivot-host rollback --to-kubeconfig b");
         let run = ["move", "--to-kubeconfig", "b", "--plugins", "./plugins", "--unlocked", "--no-wait"];
         let (next, _) = commands(&run);
         let line = |command, id| next.line(command, id).unwrap();

@@ -103,6 +103,61 @@ mod reading {
         }
     }
 
+    const BOM: &str =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bom, namespace: a}\ndata: {images: all}\n";
+
+    #[test]
+    fn files_of_objects_to_add_are_refused_by_name() {
+        let dir = place();
+        let file = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        pipe(&dir.path().join("pipe.yaml"));
+        file("empty.yaml", "---\n");
+        file("secret.yaml", "apiVersion: v1\nkind: Secret\ndata: {password: hunter2}\n");
+        file("twice.yaml", &format!("{BOM}---\n{BOM}"));
+        file("name.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\e[2J\\nstate: fine\"}\n");
+        for (name, words) in [
+            ("pipe.yaml", "--add: pipe.yaml: a pipe, not a regular file"),
+            ("gone.yaml", "--add: gone.yaml: "),
+            ("empty.yaml", "--add: empty.yaml: it has no objects"),
+            ("secret.yaml", "--add: secret.yaml, document 1: no name"),
+            ("twice.yaml", "ConfigMap a/bom is both in twice.yaml, document 1 and in twice.yaml, document 2"),
+            ("name.yaml", "--add: name.yaml, document 1: "),
+        ] {
+            for verb in [&PLAN[..], &MOVE[..]] {
+                refused(&dir, &with(verb, &["--add", name]), 3, &[words, "state: nothing is changed"]);
+            }
+            let ended = end(start(&dir, &with(&PLAN, &["--add", name])));
+            assert!(!ended.err.contains(['\u{1b}']) && !ended.err.contains("hunter2"), "{}", ended.err);
+            assert!(!ended.err.contains("\nstate: fine"), "{}", ended.err);
+        }
+    }
+
+    #[test]
+    fn what_is_added_is_in_the_plan_and_in_the_directory() {
+        let dir = place();
+        fs::write(dir.path().join("bom.yaml"), BOM).unwrap();
+        let run = |arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+            command.env_clear().current_dir(dir.path()).args(arguments);
+            let output = command.output().unwrap();
+            let err = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success(), "{arguments:?}: {err}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let plan = run(&with(&PLAN, &["--add", "bom.yaml", "--accept-unprovisioned"]));
+        assert!(plan.contains("2 objects (1 Cluster), 1 of them added, from "), "{plan}");
+        assert!(plan.contains("Added in the target (1):\n  ConfigMap a/bom: from bom.yaml\n"), "{plan}");
+        assert!(!plan.contains("kept"), "{plan}");
+        let plan = run(&with(&PLAN, &["--add", "bom.yaml", "--accept-unprovisioned", "--tree"]));
+        assert!(plan.contains("ConfigMap a/bom  (added from bom.yaml)"), "{plan}");
+        let copied = run(&with(&MOVE, &["--add", "bom.yaml", "--accept-unprovisioned"]));
+        assert!(copied.starts_with("Copied: 1 object, 1 added, from "), "{copied}");
+        let written = fs::read_dir(dir.path().join("target")).unwrap().map(|file| file.unwrap().path());
+        let written: Vec<String> = written.filter_map(|file| fs::read_to_string(file).ok()).collect();
+        let bom: Vec<&String> = written.iter().filter(|text| text.contains("\"images\"")).collect();
+        assert!(bom.len() == 1 && !bom[0].contains("\"added-"), "{bom:?}");
+    }
+
     #[test]
     fn a_pipe_among_plugins_is_refused_by_name() {
         for name in ["x.wasm", "plugins.toml", "plugins.lock"] {

@@ -9,7 +9,7 @@ use crate::{names, words};
 const PATH: usize = 300;
 
 /// Metadata that the API server sets; never sent.
-const SERVER_GIVEN: [&str; 9] = [
+pub(crate) const SERVER_GIVEN: [&str; 9] = [
     "uid",
     "resourceVersion",
     "generation",

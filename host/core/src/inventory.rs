@@ -61,6 +61,17 @@ impl Inventory {
         inventory
     }
 
+    /// The same, with objects from elsewhere. Each takes the place of one with its key.
+    pub(crate) fn with_added(self, added: Vec<Object>) -> Self {
+        let reached: BTreeSet<Key> =
+            self.only_reached.iter().filter_map(|index| self.keys.get(*index).cloned()).collect();
+        let mut inventory = Self::new(self.objects.into_iter().chain(added).collect());
+        let all = inventory.keys.iter().enumerate();
+        inventory.only_reached =
+            all.filter(|(_, key)| reached.contains(*key)).map(|(index, _)| index).collect();
+        inventory
+    }
+
     /// Whether an object's own content (labels, owner references, body) counts. An object that was read only because a plugin
     /// reaches it counts for nothing until a plugin brings it along: users of namespaces outside the scope must not be able to
     /// change or stop a move.

@@ -18,6 +18,7 @@
 //! | [`part`] | all objects of a kind, or one, as people name them |
 //! | [`graph`], [`select`], `named`, `mentions`, `exclude`, `carry` | who owns whom, and which objects are in the set |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
+//! | [`addition`], [`added`] | objects from files, and how they are added to a plan |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | checks before anything is changed |
 //! | [`usable`] | whether a move can work with the names of objects and kinds |
 //! | [`pause`] | how objects are paused, and how each pause is undone |
@@ -32,6 +33,8 @@
 //! | [`shell`] | commands that users can paste |
 //! | [`words`] | text from elsewhere, as one bounded line |
 
+pub mod added;
+pub mod addition;
 pub mod body;
 pub mod collateral;
 pub mod format;

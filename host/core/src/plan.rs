@@ -21,7 +21,7 @@ pub use make::plan;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// The objects that are copied, in the order of creation.
+    /// The objects that are copied, in the order of creation; those that the user adds come last.
     pub steps: Vec<Step>,
     /// The objects that were read and stay, sorted by key.
     pub stays: Vec<Stay>,
@@ -44,7 +44,7 @@ pub struct Step {
     pub object: usize,
     /// Its key.
     pub key: Key,
-    /// Its UID in the source.
+    /// Its UID in the source, or what takes its place for an object that is added.
     pub uid: Uid,
     /// The steps, all with smaller indices, whose objects must exist first: owners and link targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,6 +69,8 @@ pub enum Fate {
     Move,
     /// It stays there too.
     Keep(KeepReason),
+    /// It was never there: the user adds it.
+    Add,
 }
 
 /// Why an object is copied but not deleted.
@@ -130,6 +132,11 @@ pub enum Why {
     Labelled,
     /// No rule selects it: the user carries it along.
     Carried,
+    /// The user adds it from a file.
+    Added {
+        /// The file.
+        file: String,
+    },
     /// Something in the set needs it.
     Needed {
         /// The object that needs it.
@@ -278,6 +285,7 @@ impl fmt::Display for Why {
             Self::Referred(by) => write!(f, "{by} refers to it"),
             Self::Labelled => f.write_str("labelled for move"),
             Self::Carried => f.write_str("no rule selects it"),
+            Self::Added { file } => write!(f, "added from {file}"),
             Self::Needed { by, plugin } => write!(f, "{by} needs it, says plugin {plugin}"),
             Self::Brought { plugin, with } => {
                 write!(f, "brought by plugin {plugin} from outside of what moves, with {with}")
@@ -292,9 +300,17 @@ impl Step {
         matches!(self.why, Why::Brought { .. })
     }
 
-    /// Whether the user carries it along: it is copied as it is, and nothing in the source is done to it.
+    /// Whether the user carries it along, or adds it: it is copied as it is, and nothing in the source is done to it.
     pub fn is_carried(&self) -> bool {
-        matches!(self.why, Why::Carried)
+        matches!(self.why, Why::Carried | Why::Added { .. })
+    }
+
+    /// The file that the user adds it from.
+    pub fn added_from(&self) -> Option<&str> {
+        match &self.why {
+            Why::Added { file } => Some(file),
+            _ => None,
+        }
     }
 }
 
@@ -311,7 +327,12 @@ impl Plan {
 
     /// The objects that are copied and stay in the source too.
     pub fn kept(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().filter(|step| step.fate != Fate::Move)
+        self.steps.iter().filter(|step| matches!(step.fate, Fate::Keep(_)))
+    }
+
+    /// The objects that the user adds.
+    pub fn added(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.fate == Fate::Add)
     }
 
     /// Whether an object of the plan doesn't make its namespace move: that namespace stays, or a plugin brings the object along.

@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::addition::MOST_ADDED;
 use crate::format::Format;
 use crate::hooks::Description;
 use crate::kind::GroupKind;
@@ -250,12 +251,14 @@ impl Record {
         };
         let parts = || scope.exclude.iter().chain(&scope.carry);
         let objects = || parts().filter_map(|part| part.object.as_ref());
+        let added = || scope.added.iter().map(|added| &added.object);
         let mut in_parts = objects().flat_map(|name| name.namespace.iter().chain([&name.name]));
+        let mut of_added = added().flat_map(|key| key.namespace.iter().chain([&key.name]));
         let mut clusters = scope.clusters.iter().flat_map(|cluster| [&cluster.namespace, &cluster.name]);
         let names = || namespaces.iter().chain(touched).chain(asked_for);
         let pins = || plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
         let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
-        let checks: [(bool, &'static str); 15] = [
+        let checks: [(bool, &'static str); 19] = [
             (is_move_id(&self.move_id), "moveId"),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
             (
@@ -268,6 +271,10 @@ impl Record {
             (parts().count() <= MOST_PARTS, "number of parts"),
             (parts().all(|part| odd_kind(&part.kind).is_none()), "kinds of parts"),
             (in_parts.all(|name| odd_name(name).is_none()), "names of parts"),
+            (scope.added.len() <= MOST_ADDED, "number of added objects"),
+            (added().all(|key| odd_kind(&key.group_kind).is_none()), "kinds of added objects"),
+            (of_added.all(|name| odd_name(name).is_none()), "names of added objects"),
+            (scope.added.iter().all(|added| odd_id(&added.uid.0).is_none()), "added objects"),
             (accepted.into_iter().chain([kinds]).all(|kinds| kinds.len() <= MOST_KINDS), "number of kinds"),
             (kinds.len().saturating_mul(touched.len()) <= MOST_LISTS, "number of kinds and namespaces"),
             (kinds.iter().all(|kind| odd_kind(kind).is_none()), "kinds"),
@@ -351,12 +358,15 @@ mod tests {
     /// Anyone with permission to write ConfigMaps can write a record.
     #[test]
     fn a_record_that_no_move_wrote_is_not_believed() {
-        let good = json!({"moveId": "m", "phase": "Copied", "scope": {"namespaces": {"one": "a"}, "exclude": []}, "source": "u",
+        let good = json!({"moveId": "m", "phase": "Copied", "scope": {"namespaces": {"one": "a"}, "exclude": [], "added": []}, "source": "u",
             "target": null, "started": "t", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
             "releaseChunks": 500, "handover": {"contents": format!("{}0", names::FILES), "imports": ["m"]}});
         assert!(Record::parse(&good.to_string()).is_ok());
         let long = "x".repeat(1_000_000);
         let names: Vec<String> = (0..50_001).map(|n| format!("n{n}")).collect();
+        let added: Vec<Value> = (0..501)
+            .map(|n| json!({"object": {"group": "", "kind": "Secret", "name": format!("s{n}")}, "uid": format!("u{n}")}))
+            .collect();
         let kinds: Vec<Value> = (0..10_001).map(|n| json!({"group": "", "kind": format!("K{n}")})).collect();
         let pin = |name: &str| json!({"name": name, "version": "1", "digest": "d"});
         for (path, value) in [
@@ -387,6 +397,17 @@ mod tests {
             ("/namespaces", json!([".."])),
             ("/touched", json!(names)),
             ("/touched", json!(["a/../../b"])),
+            (
+                "/scope/added",
+                json!([{"object": {"group": "", "kind": "Secret", "name": "../s"}, "uid": "u"}]),
+            ),
+            ("/scope/added", json!([{"object": {"group": "", "kind": "Se cret", "name": "s"}, "uid": "u"}])),
+            ("/scope/added", json!([{"object": {"group": "", "kind": "Secret", "name": "s"}, "uid": "u\n"}])),
+            (
+                "/scope/added",
+                json!([{"object": {"group": "", "kind": "Secret", "name": "s"}, "uid": "u", "data": {}}]),
+            ),
+            ("/scope/added", json!(added)),
             ("/kinds", json!(kinds)),
             ("/kinds", json!([{"group": "g", "kind": "../K"}])),
             ("/plugins", json!(vec![pin("p"); 101])),

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::addition::Added;
 use crate::format::Format;
 use crate::mapping::NamespaceMap;
 use crate::names::GROUP_CLUSTER;
@@ -74,6 +75,9 @@ pub struct Scope {
     /// `--carry`: objects that no rule selects, to be copied and kept.
     #[serde(default)]
     pub carry: BTreeSet<Part>,
+    /// `--add`: objects that the target is to have beside the copies, by their names there. Files have the objects themselves.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub added: BTreeSet<Added>,
     /// `--drop-owner`: references to owners of these kinds may be dropped if the owner does not move.
     #[serde(default)]
     pub drop_owners: BTreeSet<GroupKind>,
@@ -112,6 +116,7 @@ impl Scope {
             clusters: BTreeSet::new(),
             exclude: BTreeSet::new(),
             carry: BTreeSet::new(),
+            added: BTreeSet::new(),
             drop_owners: BTreeSet::new(),
             accept_loss: BTreeSet::new(),
             without_plugin_for: BTreeSet::new(),
@@ -148,7 +153,7 @@ impl Scope {
     }
 }
 
-/// What moves, in words: `namespace ns without Secret/ns/a, carrying Secret/ns/b`.
+/// What moves, in words: `namespace ns without Secret/ns/a, carrying Secret/ns/b, adding ConfigMap/ns/c`.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.named(), &self.namespaces) {
@@ -164,6 +169,10 @@ impl fmt::Display for Scope {
                 write!(f, "{how} {}", some_of(&parts.iter().collect::<Vec<_>>(), SHOWN))?;
             }
         }
+        if !self.added.is_empty() {
+            let added: Vec<Part> = self.added.iter().map(|added| Part::one(&added.object)).collect();
+            write!(f, ", adding {}", some_of(&added, SHOWN))?;
+        }
         Ok(())
     }
 }
@@ -171,6 +180,7 @@ impl fmt::Display for Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Uid;
 
     #[test]
     fn one_namespace_includes_itself_and_what_is_cluster_scoped() {
@@ -200,6 +210,9 @@ mod tests {
         scope.carry.insert(Part::all(GroupKind::new("", "Secret")));
         let text = "Clusters ns/a and ns/b (ns as prod, x as y in the target) without K.g, carrying Secret";
         assert_eq!(scope.to_string(), text);
+        let (object, uid) = (crate::testing::key("ConfigMap ns/bom"), Uid("added-1".into()));
+        scope.added.insert(Added { object, uid });
+        assert_eq!(scope.to_string(), format!("{text}, adding ConfigMap/ns/bom"));
     }
 
     /// An older version that knows no Clusters must not take it for a move of everything.
@@ -221,6 +234,8 @@ mod tests {
         scope.clusters.insert(ClusterName::new("a", "c"));
         scope.exclude.insert(Part::one(&crate::testing::key("Secret a/b")));
         scope.carry.insert(Part::one(&crate::testing::key("Identity i")));
+        let object = crate::testing::key("Secret a/added");
+        scope.added.insert(Added { object, uid: Uid("added-1".into()) });
         let text = serde_json::to_string(&scope).unwrap();
         assert_eq!(serde_json::from_str::<Scope>(&text).unwrap(), scope);
     }

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::added::add;
+use crate::addition::Addition;
 use crate::inventory::Inventory;
 use crate::names;
 use crate::part::{Part, covered};
@@ -231,6 +233,15 @@ impl Case {
         plan
     }
 
+    /// The same with what the user adds, and the inventory of both, where the target serves these kinds.
+    pub(crate) fn plan_with(&self, additions: &[Addition], kinds: &[&str]) -> (Plan, Inventory) {
+        let mut plan = self.plan();
+        let served =
+            kinds.iter().map(|name| kind(name)).map(|kind| (kind.group_kind.clone(), kind)).collect();
+        let inventory = add(&mut plan, self.read(), additions, &self.scope, &served);
+        (plan, inventory)
+    }
+
     /// The inventory as discovery makes it: objects elsewhere that a plugin reaches, and what is
     /// read only to be carried along, are marked as read only for that.
     fn read(&self) -> Inventory {
@@ -292,6 +303,7 @@ pub(crate) fn render(plan: &Plan) -> String {
     for step in &plan.steps {
         let what = match &step.fate {
             Fate::Move => format!("move {} ({})", step.key, step.why),
+            Fate::Add => format!("add {} ({})", step.key, step.why),
             Fate::Keep(reason) => format!("keep {} ({}; {reason})", step.key, step.why),
         };
         out.push_str(&what);

@@ -1,8 +1,10 @@
 //! What the user decides about a run.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use pivot_core::addition::Addition;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Key};
 
@@ -22,6 +24,8 @@ pub enum DryRun {
 pub struct Options {
     /// What moves.
     pub scope: Scope,
+    /// What is added beside it; the scope lists it. From the commit on nobody needs it any more.
+    pub added: Arc<[Addition]>,
     /// Which move the command is about, if several are under way.
     pub which: Option<String>,
     /// Who runs this, for the record.
@@ -72,6 +76,7 @@ impl Options {
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
+            added: Arc::default(),
             which: None,
             operator: String::new(),
             record_namespace: "kube-system".into(),
@@ -94,5 +99,12 @@ impl Options {
             accept_changed: BTreeSet::new(),
             not_imported: false,
         }
+    }
+
+    /// The same, adding these objects.
+    pub fn adding(mut self, added: Vec<Addition>) -> Self {
+        self.scope.added = added.iter().map(|addition| addition.named().clone()).collect();
+        self.added = added.into();
+        self
     }
 }

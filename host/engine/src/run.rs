@@ -13,7 +13,7 @@ use pivot_core::remedy::Remedy;
 use pivot_core::{Both, Side};
 use tracing::{Instrument, Span, field, info_span};
 
-use crate::checks::before_pause;
+use crate::checks::{added, before_pause};
 use crate::discovery::first_reading::FirstReading;
 use crate::discovery::{nothing, planning};
 use crate::events::Event;
@@ -241,6 +241,12 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
             "move {} is not committed, and needs the files that it was begun from",
             active.journal.record.move_id
         )));
+    }
+    let record = &active.journal.record;
+    // What was handed over has them in its files.
+    let in_files = record.handed_over().is_some() && active.job.target.can().has_controllers;
+    if !(record.phase.committed() || in_files) {
+        added::same(record, &active.job.options.added)?;
     }
     same_plugins(active)
 }

@@ -22,7 +22,9 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// What plugins' checks get to see of it.
     pub(crate) fn plugin_view(&self) -> PluginView {
-        PluginView::of(self.plan.steps.iter().map(|step| (&step.key, self.plan.is_elsewhere(step))))
+        // What is added is not of the source: an object of that name there is none of this move's.
+        let steps = self.plan.steps.iter().filter(|step| step.added_from().is_none());
+        PluginView::of(steps.map(|step| (&step.key, self.plan.is_elsewhere(step))))
     }
 
     /// The object of a step.
@@ -43,10 +45,11 @@ impl Snapshot {
         step.key.namespace.as_ref().or(own)
     }
 
-    /// The kinds that are copied, and the namespaces of each (none: cluster-scoped).
-    pub(crate) fn places(&self) -> BTreeMap<GroupKind, BTreeSet<Option<String>>> {
+    /// The kinds that are copied, and the namespaces of each (none: cluster-scoped). What is added has no place in the source.
+    pub(crate) fn places(&self, side: Side) -> BTreeMap<GroupKind, BTreeSet<Option<String>>> {
         let mut places: BTreeMap<GroupKind, BTreeSet<Option<String>>> = BTreeMap::new();
-        for step in &self.plan.steps {
+        let has = |step: &&Step| side == Side::Target || step.added_from().is_none();
+        for step in self.plan.steps.iter().filter(has) {
             places.entry(step.key.group_kind.clone()).or_default().insert(step.key.namespace.clone());
         }
         places

@@ -18,7 +18,8 @@ mod testing;
 
 pub use crate::builtin::builtin_kinds;
 pub use crate::directory::{
-    DirectoryError, DirectoryPlace, Encryption, Examined, Identities, Manifest, Recipients, objects_of_file,
+    DirectoryError, DirectoryPlace, Encryption, Examined, Identities, Manifest, Recipients,
+    additions_of_files, objects_of_file,
 };
 pub use crate::kube::{ConnectError, ConnectOptions, KubePlace, catches_panics};
 pub use crate::mapped::MappedPlace;

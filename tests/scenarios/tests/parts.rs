@@ -1,6 +1,7 @@
 //! Parts of a namespace that the user leaves where they are, and what nobody but the user knows to belong to it.
 
 use pivot_lab::Dump;
+use pivot_lab::proxy::{Fault, Rule, Seen, Times};
 use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
 use pivot_scenarios::state;
 use serde_json::{Value, json};
@@ -161,4 +162,95 @@ async fn what_is_carried_along_is_on_both_sides_there_and_back() {
     stage.tidy(&both).await;
     same(before.clone(), all(source, &both).await);
     same(of(&before, |_, name| carried(name)), all(target, &both).await);
+}
+
+/// What an installer wants beside the cluster: as people write it, with what they paste.
+fn installed() -> String {
+    let policy = json!({ "apiVersion": "example.org/v1", "kind": "Policy",
+        "metadata": { "name": "added", "namespace": NAMESPACE, "uid": "u", "resourceVersion": "1", "managedFields": [] },
+        "spec": { "allow": ["a"] }, "status": { "ready": true } });
+    format!(
+        "# What the installer wrote down.\n\
+         apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: added, namespace: {NAMESPACE}}}\ndata: {{images: all}}\n---\n\
+         {policy}\n---\n\
+         apiVersion: v1\nkind: Namespace\nmetadata: {{name: extra, labels: {{whose: installer}}}}\n---\n\
+         apiVersion: v1\nkind: Secret\nmetadata: {{name: added, namespace: extra}}\nstringData: {{password: hush}}\n"
+    )
+}
+
+fn creates_machines(seen: &Seen) -> bool {
+    seen.is_mutating() && seen.method.as_str() == "POST" && seen.path.contains("/machines?")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_added_is_in_the_target_and_a_rollback_removes_it() {
+    let stage = Stage::start().await;
+    stage.pair.install_crds(&[POLICIES]).await.unwrap();
+    let wired = stage.wired().await;
+    let (source, target) = (&stage.pair.source, &stage.pair.target);
+    let both = [NAMESPACE, "extra"];
+    source.apply_values(shape::cluster(NAMESPACE, 1)).await.unwrap();
+    let before = all(source, &both).await;
+    let known = state::namespaces(target).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (good, other) =
+        (file("good.yaml", &installed()), file("other.yaml", &installed().replace("all", "none")));
+    let command = |file: &str| {
+        let words = [&["move", "-n", NAMESPACE, "--add", file][..], &WITHOUT_PLUGIN].concat();
+        words.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let run = async |words: &[String]| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        wired.host.run(&words).await.unwrap()
+    };
+
+    // What the server would not take is known before anything is paused.
+    let odd = file("odd.yaml", &installed().replace("data: {images: all}", "data: {images: [all]}"));
+    let unserved = file("unserved.yaml", &installed().replace("example.org/v1", "example.org/v9"));
+    let mistyped = file("mistyped.yaml", &installed().replace("name: extra", "name: exrta"));
+    for (file, expected) in
+        [(odd, "create-refused"), (unserved, "added-kind-missing"), (mistyped, "added-namespace")]
+    {
+        let refused = run(&command(&file)).await.ends_with(3).unwrap().document().unwrap();
+        let refusals = refused["refusals"].as_array().unwrap();
+        assert_eq!((refusals.len(), &refusals[0]["code"]), (1, &json!(expected)), "{refusals:?}");
+        same(before.clone(), all(source, &both).await);
+        assert_eq!(state::namespaces(target).await.unwrap(), known);
+    }
+
+    let refuses =
+        Rule::new(Times::Always, Fault::Answer { status: 403, retry_after: None }, creates_machines);
+    let rule = wired.target.faults().add(refuses);
+    let stopped = run(&command(&good)).await.ends_with(4).unwrap().document().unwrap();
+    let resume = stopped["next"][0].as_str().unwrap();
+    assert!(resume.contains(" resume ") && resume.contains(&format!(" --add {good} ")), "{resume}");
+    let added = |dump: &Dump| of(dump, |_, name| name == "added").len();
+    assert_eq!((added(&all(source, &both).await), added(&all(target, &both).await)), (0, 3));
+    for flags in [&[][..], &["--add", &other]] {
+        let words = [&["resume"][..], flags].concat();
+        let refused = wired.host.run(&words).await.unwrap().ends_with(3).unwrap();
+        assert!(refused.stderr.contains("(--add)"), "{}", refused.stderr);
+    }
+    wired.host.run(&["rollback"]).await.unwrap().done().unwrap();
+    state::until_gone(target, "extra").await.unwrap();
+    state::until_gone(target, NAMESPACE).await.unwrap();
+    assert_eq!(state::namespaces(target).await.unwrap(), known);
+    same(before.clone(), all(source, &both).await);
+    stage.tidy(&both).await;
+
+    wired.target.faults().remove(rule);
+    let report = run(&command(&good)).await.done().unwrap();
+    assert_eq!((&report["outcome"], &report["added"]["Secret"]), (&json!("Moved"), &json!(1)));
+    stage.tidy(&both).await;
+    assert!(all(source, &both).await.is_empty());
+    let there = all(target, &both).await;
+    same(before, of(&there, |_, name| name != "added"));
+    assert_eq!(added(&there), 3);
+    let secret = there.iter().find(|(key, _)| key.kind == "Secret" && key.name == "added").unwrap().1;
+    assert_eq!(secret["data"], json!({ "password": "aHVzaA==" }));
 }

@@ -2,6 +2,8 @@
 //!
 //! Every flag is named where it is destructured, so that a new one can't be forgotten.
 
+use std::path::PathBuf;
+
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Side, words};
 use pivot_engine::{DryRun, Options};
@@ -43,6 +45,8 @@ pub(crate) struct Choices {
     pub(crate) namespace: Namespace,
     /// The named Clusters; if none is, everything moves.
     clusters: Vec<Cluster>,
+    /// The files whose objects are added.
+    pub(crate) add: Vec<PathBuf>,
     /// The plugins that take part.
     pub(crate) with: With,
     options: Options,
@@ -165,6 +169,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         map_namespace,
         exclude,
         carry,
+        add,
         allow_empty,
         accept,
         waits,
@@ -225,6 +230,8 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         clusters: Default::default(),
         exclude: parts("--exclude", &exclude)?,
         carry: parts("--carry", &carry)?,
+        // Filled in when the files are read.
+        added: Default::default(),
         drop_owners: kinds("--drop-owner", &drop_owner)?,
         accept_loss: kinds("--accept-loss", &accept_loss)?,
         without_plugin_for: kinds("--without-plugin-for", &without_plugin_for)?,
@@ -244,7 +251,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         ..Options::new(scope)
     };
     let options = waiting(options, &waits)?;
-    Ok(Choices { connection, ends, allow_empty, tree: false, namespace, clusters, with, options })
+    Ok(Choices { connection, ends, allow_empty, tree: false, namespace, clusters, add, with, options })
 }
 
 fn resuming(typed: Resume) -> Result<Choices> {
@@ -252,6 +259,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
         connection,
         which,
         imported,
+        add,
         accept_changed,
         use_existing,
         waits,
@@ -278,7 +286,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
         source_gone,
         ..choices.options
     };
-    Ok(Choices { options: waiting(options, &waits)?, with, ..choices })
+    Ok(Choices { options: waiting(options, &waits)?, add, with, ..choices })
 }
 
 /// The choices for commands about a move under way: its record has the rest.
@@ -309,8 +317,8 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
     };
     let with = With::default();
     let (allow_empty, tree, namespace) = (false, false, Namespace::All);
-    let clusters = Vec::new();
-    Ok(Choices { connection, ends, allow_empty, tree, namespace, clusters, with, options })
+    let (clusters, add) = (Vec::new(), Vec::new());
+    Ok(Choices { connection, ends, allow_empty, tree, namespace, clusters, add, with, options })
 }
 
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {

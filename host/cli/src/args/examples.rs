@@ -38,6 +38,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --cluster edge --cluster core",
             ),
             (
+                "With what an installer wants there beside it",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --add bom.yaml",
+            ),
+            (
                 "From a bootstrap cluster into the cluster that it made",
                 "pivot-host move --kubeconfig boot.kubeconfig -n metal3 --to-workload prod",
             ),

@@ -150,6 +150,9 @@ pub(crate) struct Move {
     /// Copy all objects of this kind that no rule selects, or this one, too, and keep them in the source; can be repeated
     #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) carry: Vec<String>,
+    /// Create the objects in this file (YAML or JSON) in the target too, beside the copies; can be repeated
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "What moves")]
+    pub(crate) add: Vec<PathBuf>,
     /// Exit 0 if there is nothing to move
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
@@ -348,6 +351,9 @@ pub(crate) struct Resume {
     /// The target imported the directory of a move with --handover: verify that, then release the source
     #[arg(long, help_heading = "Source and target")]
     pub(crate) imported: bool,
+    /// Before the point of no return: the same files of objects to add as the move began with; can be repeated
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Which move")]
+    pub(crate) add: Vec<PathBuf>,
     /// Of a handover: copies of this kind may have changed, or gone, in the target since they were imported; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append, help_heading = "Dangers accepted by name")]
     pub(crate) accept_changed: Vec<String>,

@@ -1,5 +1,6 @@
 //! Command lines, and the tasks they turn into.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::CommandFactory;
@@ -147,6 +148,11 @@ fn parts_are_kinds_or_objects() {
     );
     let excluded: Vec<_> = excluded.options(None).scope.exclude.iter().map(ToString::to_string).collect();
     assert_eq!(excluded, ["Secret", "Identity.g.io/i", "Pool.g.io/ns/p"]);
+    let added = choices("pivot-host move --to-kubeconfig b --add bom.yaml --add out/pull.json");
+    assert_eq!(added.add, ["bom.yaml", "out/pull.json"].map(PathBuf::from));
+    let resumed = choices("pivot-host resume --to-kubeconfig b --add bom.yaml");
+    assert_eq!(resumed.add, [PathBuf::from("bom.yaml")]);
+    assert!(parsed("pivot-host rollback --to-kubeconfig b --add bom.yaml").is_err());
     let carried = choices("pivot-host move --to-kubeconfig b --carry ConfigMap/ns/bom --carry Secret");
     let carried: Vec<_> = carried.options(None).scope.carry.iter().map(ToString::to_string).collect();
     assert_eq!(carried, ["ConfigMap/ns/bom", "Secret"]);

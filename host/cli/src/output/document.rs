@@ -114,6 +114,9 @@ pub(crate) struct ReportDocument {
     target: String,
     moved: BTreeMap<String, usize>,
     kept: BTreeMap<String, usize>,
+    /// Objects that the user added, in the target only.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    added: BTreeMap<String, usize>,
     /// Kinds for which no target controller was seen taking over.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unverified: Vec<String>,
@@ -158,6 +161,7 @@ impl ReportDocument {
             move_id: Some(move_id.clone()),
             moved: named(&done.moved),
             kept: named(&done.kept),
+            added: named(&done.added),
             unverified: done.unverified.iter().map(ToString::to_string).collect(),
             phases: phase_times(times),
             ..Self::between(source, target)

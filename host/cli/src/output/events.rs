@@ -192,7 +192,7 @@ fn json_line(level: Level, mut fields: Map<String, Value>, message: &str) -> Str
 
 /// One sentence: how many objects, how many of them Clusters and ClusterClasses, from where to where.
 pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
-    let Summary { objects, kept, clusters, cluster_classes, .. } = *summary;
+    let Summary { objects, kept, added, clusters, cluster_classes, .. } = *summary;
     let mut of_them = Vec::new();
     for (number, what) in [(clusters, "Cluster"), (cluster_classes, "ClusterClass")] {
         if number > 0 {
@@ -201,7 +201,8 @@ pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
     }
     let of_them = if of_them.is_empty() { String::new() } else { format!(" ({})", of_them.join(", ")) };
     let kept = if kept == 0 { String::new() } else { format!(", {kept} of them kept in the source too") };
-    format!("{}{of_them}{kept}, from {source} to {target}", count(objects, "object"))
+    let added = if added == 0 { String::new() } else { format!(", {added} of them added") };
+    format!("{}{of_them}{kept}{added}, from {source} to {target}", count(objects, "object"))
 }
 
 /// A line of the table of phases.

@@ -35,6 +35,7 @@ impl Document<PlanDocument<'_>> {
             } else {
                 text.line("  (--tree shows each object, in the order of creation)");
                 text.append(kept(plan));
+                text.append(added(plan));
             }
         }
         text.append(stays(&plan.stays, all));
@@ -98,7 +99,7 @@ fn kept(plan: &Plan) -> Text {
     let mut text = Text::default();
     let reason = |step: &Step| match &step.fate {
         Fate::Keep(reason) => reason.to_string(),
-        Fate::Move => String::new(),
+        Fate::Move | Fate::Add => String::new(),
     };
     let groups = groups(plan.kept(), |step| (Some(&step.key), vec![reason(step)]));
     if groups.is_empty() {
@@ -111,6 +112,26 @@ fn kept(plan: &Plan) -> Text {
         text.line(format!("  {}: {}", counted(&objects, NAMES), reason(group.first)));
     }
     text.append(more_reasons(groups.len()));
+    text
+}
+
+/// Objects that the user adds, by their files.
+fn added(plan: &Plan) -> Text {
+    let mut text = Text::default();
+    let file = |step: &Step| step.added_from().unwrap_or_default().to_owned();
+    let groups = groups(plan.added(), |step| (Some(&step.key), vec![file(step)]));
+    if groups.is_empty() {
+        return text;
+    }
+    text.gap();
+    text.line(format!("Added in the target ({}):", thousands(plan.added().count())));
+    for group in groups.iter().take(REASONS) {
+        let objects: Vec<&Key> = group.objects.iter().copied().collect();
+        text.line(format!("  {}: from {}", counted(&objects, NAMES), file(group.first)));
+    }
+    if let Some(more @ 1..) = groups.len().checked_sub(REASONS) {
+        text.line(format!("  and from {more} more files; -v shows them"));
+    }
     text
 }
 
@@ -145,7 +166,7 @@ fn objects(steps: &[Step]) -> Text {
 
 fn remarks(step: &Step) -> String {
     let mut remarks = Vec::new();
-    if step.is_brought() {
+    if step.is_brought() || step.added_from().is_some() {
         remarks.push(step.why.to_string());
     }
     if let Fate::Keep(reason) = &step.fate {

@@ -25,8 +25,9 @@ pub(crate) fn moved(report: &Report, (source, target): (&str, &str), all: bool) 
     let kept: usize = done.kept.values().sum();
     let kept = if kept == 0 { String::new() } else { format!(", {kept} kept on both sides") };
     let moved = count(done.moved.values().sum(), "object");
+    let added = added(report);
     let mut text = Text::default();
-    text.strong("Moved:", format!("{moved}{kept}, from {source} to {target} (move {move_id})"));
+    text.strong("Moved:", format!("{moved}{kept}{added}, from {source} to {target} (move {move_id})"));
     text.gap();
     text.append(kinds(&done.moved, &done.kept, all));
     text.append(phases(report));
@@ -48,7 +49,10 @@ pub(crate) fn copied(report: &Report, (source, target): (&str, &str), all: bool)
     let mut text = Text::default();
     text.strong(
         "Copied:",
-        format!("{copied}, from {source} to {target} (move {move_id}); the source is as it was"),
+        format!(
+            "{copied}{}, from {source} to {target} (move {move_id}); the source is as it was",
+            added(report)
+        ),
     );
     text.gap();
     let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
@@ -62,7 +66,8 @@ pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: 
     let Report { move_id, done, times: _ } = report;
     let copied = count(done.kept.values().sum(), "object");
     let mut text = Text::default();
-    text.strong("Handed over:", format!("{copied}, from {source} in {target} (move {move_id})"));
+    let added = added(report);
+    text.strong("Handed over:", format!("{copied}{added}, from {source} in {target} (move {move_id})"));
     text.line("The source stays paused until another cluster has imported that, or the move is rolled back:");
     text.line("  to import it, there    move --from-directory DIR --to-kubeconfig FILE");
     text.line("  to release the source  resume --imported --to-kubeconfig FILE");
@@ -72,6 +77,14 @@ pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: 
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
     text.append(phases(report));
     text
+}
+
+/// How many objects are only in the target, because the user added them.
+fn added(report: &Report) -> String {
+    match report.done.added.values().sum::<usize>() {
+        0 => String::new(),
+        added => format!(", {added} added"),
+    }
 }
 
 fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>, all: bool) -> Text {

@@ -33,7 +33,7 @@ pub(super) fn name(steps: &mut [Step], inventory: &Inventory) {
             by_key.get(other).copied().flatten()
         }
         // Others may refer to it as well.
-        Why::Root | Why::Labelled | Why::Carried | Why::Referred(_) => None,
+        Why::Root | Why::Labelled | Why::Carried | Why::Added { .. } | Why::Referred(_) => None,
     };
     let of: Vec<Option<Key>> =
         steps.iter().zip(of).map(|(step, cluster)| cluster.or_else(|| needed(step)).cloned()).collect();

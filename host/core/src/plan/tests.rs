@@ -5,6 +5,7 @@ use expect_test::expect;
 use crate::select::{is_hierarchy, is_moved};
 use crate::testing::{Case, kind};
 
+mod add;
 mod beyond;
 mod carry;
 mod exclude;

@@ -20,6 +20,7 @@ use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
 use pivot_places::PlaceError;
 use serde::Deserialize;
 
+use crate::checks::added;
 use crate::checks::dry_run;
 use crate::checks::existing::{self, Used};
 use crate::checks::rights;
@@ -79,14 +80,15 @@ pub(crate) async fn all(
         let mut namespaces = first_reads.namespaces.clone();
         namespaces.look_up(job, snapshot).await?;
         let missing = namespaces.missing();
-        let (rights, unfit, carried) = tokio::try_join!(
+        let (rights, unfit, homeless, carried) = tokio::try_join!(
             rights::missing(job, snapshot, !missing.is_empty()),
             dry_run::ask(job, snapshot, &nothing_known, &missing),
+            added::without_namespace(job, snapshot, &missing),
             async { Ok(namespaces::carried(job, &missing).await) }
         )?;
-        Ok((namespaces, carried, rights, unfit))
+        Ok((namespaces, carried, [rights, homeless].concat(), unfit))
     };
-    let (providers, bystanders, (namespaces, carried, rights, unfit), (used, foreign), node) = tokio::try_join!(
+    let (providers, bystanders, (namespaces, carried, refused, unfit), (used, foreign), node) = tokio::try_join!(
         target_providers(job, snapshot, &first_reads.providers),
         bystanders(job, snapshot),
         target,
@@ -95,7 +97,7 @@ pub(crate) async fn all(
     )?;
     refusals.extend(providers);
     refusals.extend(bystanders);
-    refusals.extend(rights);
+    refusals.extend(refused);
     refusals.extend(foreign.into_iter().map(|refusal| or_mapped(job, refusal)));
     if let Some(warning) = node {
         job.report(warning);
@@ -132,6 +134,11 @@ fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
                     refusal.remedies.insert(0, Remedy::NameCluster { cluster: by.clone() });
                 }
                 Some(refusal)
+            }
+            Fate::Add => {
+                let file = step.added_from().unwrap_or_default();
+                let why = "it would be added, and a plugin holds its kind".to_owned();
+                Some(refusal(why, Remedy::from(format!("remove it from {file}"))))
             }
             _ if step.is_carried() => {
                 let parts = job.options.scope.carry.iter().filter(|part| part.covers(&step.key));

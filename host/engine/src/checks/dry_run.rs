@@ -1,8 +1,8 @@
 //! Asking the target's server whether it would accept a create, before anything is touched.
 //!
-//! One object a kind, and every one that a plugin changes; with `--dry-run=server` all of them. This checks schema, unknown
-//! fields and admission. If an object's namespace doesn't exist yet, the server is asked in one that does, so that the check
-//! creates nothing.
+//! One object a kind, and every one that a plugin changes or the user adds; with `--dry-run=server` all of them. This checks
+//! schema, unknown fields and admission. If an object's namespace doesn't exist yet, the server is asked in one that does, so that
+//! the check creates nothing.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,10 @@ pub(crate) async fn ask(
     let mut kinds = BTreeSet::new();
     let every = job.options.dry_run == DryRun::Server;
     let asked: Vec<&Step> = new()
-        .filter(|step| kinds.insert(&step.key.group_kind) || every || adapted.contains(&step.key))
+        .filter(|step| {
+            let first = kinds.insert(&step.key.group_kind);
+            first || every || step.added_from().is_some() || adapted.contains(&step.key)
+        })
         .collect();
     let answers = asked.into_iter().map(|step| ask_one(job, snapshot, step, missing).boxed());
     let refusals = side_by_side::all(DRY_RUNS, answers.collect()).await?;
@@ -66,6 +69,18 @@ async fn call_pure_hooks<'a>(
     Ok(adapted)
 }
 
+/// The remedy for an object that its users write themselves is to write it otherwise.
+fn remedy_for(step: &Step, otherwise: &str) -> String {
+    match step.added_from() {
+        Some(file) => {
+            format!(
+                "write it in {file} as the target stores it: a dry run of `kubectl create` on its server shows how"
+            )
+        }
+        None => otherwise.to_owned(),
+    }
+}
+
 async fn ask_one(
     job: &Job,
     snapshot: &Snapshot,
@@ -85,7 +100,7 @@ async fn ask_one(
     let own = job.target.own_name(&step.key);
     let refusal = |code, message: String, remedy: &str| {
         let (message, remedy) = match &adapted {
-            None => (message, remedy.into()),
+            None => (message, remedy_for(step, remedy).into()),
             Some(by) => (
                 format!("{message} (as {by} adapts it)"),
                 format!("look at what {by} makes of it, or {remedy}").into(),
@@ -111,7 +126,12 @@ async fn ask_one(
             let lost = adapted.iter().fold(lost, |lost, by| by.fields(lost));
             Ok(Some(refusal(
                 "fields-lost",
-                format!("the target would drop {} of {own}", some_of(&lost, 8)),
+                match step.added_from() {
+                    Some(_) => {
+                        format!("the target would not keep {} of {own} as it is written", some_of(&lost, 8))
+                    }
+                    None => format!("the target would drop {} of {own}", some_of(&lost, 8)),
+                },
                 "install the same or a newer version of its provider in the target",
             )))
         }

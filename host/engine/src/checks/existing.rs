@@ -116,7 +116,11 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
         return Ok(Verdict::Foreign(Refusal {
             code: "differs",
             side: Side::Target,
-            message: format!("{own} exists and differs from the source's in {}", some_of(&differs, 8)),
+            message: format!(
+                "{own} exists and differs from {} in {}",
+                step.added_from().map_or("the source's".to_owned(), |file| format!("what {file} has")),
+                some_of(&differs, 8)
+            ),
             object: Some(own),
             others: Vec::new(),
             remedies: std::iter::once("make them equal".into())
@@ -157,7 +161,7 @@ fn is_for_all(snapshot: &Snapshot, step: &Step) -> bool {
     let below_class =
         || step.after.iter().filter_map(|&owner| snapshot.plan.steps.get(owner)).any(|s| class(&s.key));
     let template = || !is_cluster(&step.key.group_kind) && below_class();
-    matches!(step.fate, Fate::Keep(_)) || class(&step.key) || template()
+    step.fate != Fate::Move || class(&step.key) || template()
 }
 
 /// Whether an earlier move can have copied the object for another Cluster: it belongs to none, or nothing acts on it by itself. Its
@@ -213,7 +217,7 @@ pub(crate) async fn identities(
 /// The kinds of a plan, and their namespaces.
 fn places(job: &Job, snapshot: &Snapshot, side: Side) -> Result<Vec<Collection>, Failure> {
     let mut wanted = Vec::new();
-    for (gk, namespaces) in snapshot.places() {
+    for (gk, namespaces) in snapshot.places(side) {
         let kind = job.kind(side, &gk)?;
         wanted.extend(namespaces.into_iter().map(|namespace| (kind.clone(), namespace)));
     }

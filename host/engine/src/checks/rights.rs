@@ -22,7 +22,6 @@ pub(crate) async fn missing(
     let [source, target] = &mut asked;
     for step in &snapshot.plan.steps {
         let namespace = step.key.namespace.clone();
-        let there = job.kind(Side::Source, &step.key.group_kind)?;
         let here = job.kind(Side::Target, &step.key.group_kind)?;
         let access = |verb: &'static str, kind: &pivot_core::Kind| Access {
             verb: verb.into(),
@@ -33,9 +32,16 @@ pub(crate) async fn missing(
         };
         // Kept objects are paused and un-paused too, except those that are carried along.
         let verbs = ["get", "list", "watch", "patch"].into_iter().take(if step.is_carried() { 2 } else { 4 });
-        source.extend(verbs.map(|verb| access(verb, there)));
-        if step.fate == Fate::Move && job.hands_over() {
-            source.insert(access("delete", there));
+        // The source may not even serve the kind of what is added; if it does, a rollback looks there for what it has paused.
+        match (job.kind(Side::Source, &step.key.group_kind), step.added_from()) {
+            (Ok(there), _) => {
+                source.extend(verbs.map(|verb| access(verb, there)));
+                if step.fate == Fate::Move && job.hands_over() {
+                    source.insert(access("delete", there));
+                }
+            }
+            (Err(_), Some(_)) => {}
+            (Err(failure), None) => return Err(failure),
         }
         // Patch and delete are for a rollback, and for un-pausing.
         target.extend(["get", "list", "watch", "create", "patch", "delete"].map(|verb| access(verb, here)));

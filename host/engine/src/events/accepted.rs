@@ -16,6 +16,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         clusters: _,
         exclude: _,
         carry: _,
+        added: _,
         drop_owners,
         accept_loss,
         without_plugin_for,

@@ -13,6 +13,9 @@ pub struct Summary {
     pub moved: usize,
     /// How many of these stay in the source too.
     pub kept: usize,
+    /// How many of these the user adds.
+    #[serde(default)]
+    pub added: usize,
     /// How many of these are Clusters.
     pub clusters: usize,
     /// How many of these are ClusterClasses.
@@ -27,6 +30,7 @@ impl From<&Plan> for Summary {
             objects: plan.steps.len(),
             moved: plan.moved().count(),
             kept: plan.kept().count(),
+            added: plan.added().count(),
             clusters: plan.clusters(),
             cluster_classes: plan.cluster_classes(),
             stay: plan.stays.len(),

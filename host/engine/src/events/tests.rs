@@ -42,7 +42,8 @@ fn samples() -> Vec<Event> {
         remedy: "wait".into(),
     };
     let text = || "a sentence".to_owned();
-    let summary = Summary { objects: 5, moved: 4, kept: 1, clusters: 1, cluster_classes: 1, stay: 3 };
+    let summary =
+        Summary { objects: 5, moved: 4, kept: 1, added: 2, clusters: 1, cluster_classes: 1, stay: 3 };
     let awaited = Awaited { side: Some(Side::Source), ..Awaited::plugin("readiness", &finding) };
     vec![
         Event::Looking { side: Side::Source },

@@ -47,6 +47,10 @@ fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     let without_files = active.other_files || (active.job.options.source_gone && !phase.committed());
     let next = match (phase.committed(), without_files) {
         _ if active.journal.record.handed_over().is_some() => after_handover(active, &failure),
+        // A resume needs files, and this run can't name them.
+        (false, _) if matches!(failure, Failure::Additions(_)) && active.job.options.added.is_empty() => {
+            vec![Next::Rollback]
+        }
         (true, false) => vec![Next::Resume],
         (false, false) => vec![Next::Resume, Next::Rollback],
         // Resuming needs the files that the move was begun from.
@@ -198,6 +202,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     if matches!(
         failure,
         Failure::Declined(_)
+            | Failure::Additions(_)
             | Failure::Imported(_)
             | Failure::MayBeImported { .. }
             | Failure::OtherEnd { .. }

@@ -59,7 +59,8 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
                 return Err(lost("the whole object: another has its name"));
             }
             Some(meta) if meta.deleting() => return Err(lost("the whole object: it is being deleted")),
-            Some(meta) if !copied.used => {
+            // What the user adds was created without owners: any that it has are those of the target's controllers.
+            Some(meta) if !copied.used && step.added_from().is_none() => {
                 if let Some(owner) = meta.owner_references.iter().find(|owner| !uids.contains(&owner.uid)) {
                     return Err(lost(&format!(
                         "its owner {} {}, which is not there",
@@ -75,7 +76,7 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
 
 /// Whether exactly the copied objects are in the source, still in the state that was copied.
 fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
-    for step in &snapshot.plan.steps {
+    for step in snapshot.plan.steps.iter().filter(|step| step.added_from().is_none()) {
         let copied = &snapshot.object(step)?.meta;
         let same = there
             .get(&step.key)
@@ -183,19 +184,21 @@ fn restored(job: &Job, kind: &GroupKind) -> bool {
     job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, kind))
 }
 
-/// The objects to release, with their states, in order.
+/// The objects to release, with their states, in order. What is added has nothing to release, and comes last in a plan.
 pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Failure> {
     let snapshot = &copies.snapshot;
-    let last = snapshot.plan.steps.len().saturating_sub(1);
-    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); snapshot.plan.steps.len()];
-    for (index, step) in snapshot.plan.steps.iter().enumerate() {
+    let released: Vec<&Step> =
+        snapshot.plan.steps.iter().filter(|step| step.added_from().is_none()).collect();
+    let last = released.len().saturating_sub(1);
+    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); released.len()];
+    for (index, step) in released.iter().enumerate() {
         for &owner in &step.after {
             if let Some(list) = dependents.get_mut(owner) {
                 list.push(last - index);
             }
         }
     }
-    let steps = snapshot.plan.steps.iter().zip(dependents).rev();
+    let steps = released.into_iter().zip(dependents).rev();
     let entries = steps.map(|(step, mut after)| {
         let object = snapshot.object(step)?;
         let kind = job.kind(Side::Source, &step.key.group_kind)?;

@@ -232,7 +232,13 @@ async fn over_existing(
         let now = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
         // Status and finalizers are left to the target's controllers.
         let with_status = !kind.status_subresource;
-        let Some(mut patch) = merge::between(&content(&now, with_status), &content(body, with_status)) else {
+        let (now, wanted) = (content(&now, with_status), content(body, with_status));
+        let change = match step.added_from() {
+            None => merge::between(&now, &wanted),
+            // It is not paused: what the target's controllers have made of it since stays.
+            Some(_) => (!body::lost(&wanted, &now).is_empty()).then_some(wanted),
+        };
+        let Some(mut patch) = change else {
             return Ok(Existing::Brought(Box::new(there)));
         };
         merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": there.meta.resource_version}}));

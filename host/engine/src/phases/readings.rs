@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::future::ready;
 use std::sync::Arc;
 
-use pivot_core::plan::{Note, StayReason, Step};
+use pivot_core::added::add;
+use pivot_core::inventory::Inventory;
+use pivot_core::plan::{Note, Plan, StayReason, Step};
 use pivot_core::reach::{Reach, Wishes};
 use pivot_core::record::{Phase, Record};
 use pivot_core::release::ReleaseList;
@@ -36,7 +38,8 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
     for (code, caution) in &source_objects.cautions {
         job.report(Event::warning(code, caution.as_str()));
     }
-    let (plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    let inventory = with_added(job, &mut plan, source_objects.inventory);
     job.report(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });
     for Note { code, object, message } in plan.notes.clone() {
         job.report(Event::Note { code: code.into(), object, text: message });
@@ -61,7 +64,7 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
         return Err(Failure::Empty(why));
     }
     let first_reads = FirstReads { providers: source_objects.providers, namespaces };
-    Ok((Snapshot { inventory: source_objects.inventory, plan, relations }, first_reads))
+    Ok((Snapshot { inventory, plan, relations }, first_reads))
 }
 
 /// Reads the source as it is now, and makes a plan from that.
@@ -69,8 +72,14 @@ pub(crate) async fn again(job: &Job) -> Result<Snapshot, Failure> {
     let wishes = planning::wishes(&job.plugins);
     let source_objects =
         discover(&job.source, &job.kinds.source, &job.options.scope, ready(Ok(wishes))).await?;
-    let (plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
-    Ok(Snapshot { inventory: source_objects.inventory, plan, relations })
+    let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    let inventory = with_added(job, &mut plan, source_objects.inventory);
+    Ok(Snapshot { inventory, plan, relations })
+}
+
+/// Adds to a reading what is not of the source.
+fn with_added(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
+    add(plan, inventory, &job.options.added, &job.options.scope, &job.kinds.target)
 }
 
 /// The source's objects as they are now, for a run that resumes a committed move.

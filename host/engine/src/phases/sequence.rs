@@ -79,6 +79,8 @@ pub struct Done {
     pub moved: BTreeMap<GroupKind, usize>,
     /// Objects that are on both sides.
     pub kept: BTreeMap<GroupKind, usize>,
+    /// Objects that the user added, and that are in the target only.
+    pub added: BTreeMap<GroupKind, usize>,
     /// Kinds that no controller of the target was seen to take over.
     pub unverified: BTreeSet<GroupKind>,
     /// The source was handed over in files, and stays paused: the move has not ended.
@@ -236,7 +238,7 @@ impl ActiveMove {
         if self.job.source.can().has_controllers {
             pausing::undo_all(&self.job, &self.journal.record).await?;
         }
-        let done = Done { kept: kinds_of(snapshot), ..Done::default() };
+        let done = Done { kept: kinds_of(snapshot), added: self.added(), ..Done::default() };
         self.close(&done).await?;
         Ok(done)
     }
@@ -247,7 +249,8 @@ impl ActiveMove {
         let list = commit::release_list(&self.job, &copies)?;
         self.job.safe_point()?;
         handover::end_copy(&self.job, &mut self.journal, &list).await?;
-        Ok(Done { kept: kinds_of(&copies.snapshot), handed_over: true, ..Done::default() })
+        let (kept, added) = (kinds_of(&copies.snapshot), self.added());
+        Ok(Done { kept, added, handed_over: true, ..Done::default() })
     }
 
     /// The target imported what was handed over in files: checks that it did, then commits. Nothing is changed before.
@@ -372,7 +375,8 @@ impl ActiveMove {
         if !job.options.source_gone && !self.journal.source_record_is_gone() {
             release::last(&job, &list, seen.copied(), prepared).await?;
         }
-        let mut done = Done { unverified: evidence::unverified(&job, &list), ..Done::default() };
+        let unverified = evidence::unverified(&job, &list);
+        let mut done = Done { unverified, added: self.added(), ..Done::default() };
         for entry in &list.entries {
             let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
             *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
@@ -426,6 +430,15 @@ impl ActiveMove {
         self.job.target.close(Closing::Abandoned).await
     }
 
+    /// What was added, by the record: a run that finishes a committed move has no files.
+    fn added(&self) -> BTreeMap<GroupKind, usize> {
+        let mut kinds = BTreeMap::new();
+        for added in &self.journal.record.scope.added {
+            *kinds.entry(added.object.group_kind.clone()).or_default() += 1;
+        }
+        kinds
+    }
+
     async fn close(&mut self, done: &Done) -> Result<(), Failure> {
         let (job, record) = (self.job.clone(), &self.journal.record);
         let finished = Finished {
@@ -469,10 +482,10 @@ impl ActiveMove {
     }
 }
 
-/// How many objects of each kind are copied.
+/// How many objects of each kind are copied out of the source.
 fn kinds_of(snapshot: &Snapshot) -> BTreeMap<GroupKind, usize> {
     let mut kinds = BTreeMap::new();
-    for step in &snapshot.plan.steps {
+    for step in snapshot.plan.steps.iter().filter(|step| step.added_from().is_none()) {
         *kinds.entry(step.key.group_kind.clone()).or_default() += 1;
     }
     kinds

@@ -34,7 +34,7 @@ fn policy(name: &str) -> Key {
 }
 
 /// The stage with what only a user knows about. A controller works on policies, and would never acknowledge a pause.
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let mut stage = Stage::new();
     for place in [&stage.source, &stage.target] {
         place.add_kind(kind(POLICIES, "Policy", "policies", KindLabels::default()));

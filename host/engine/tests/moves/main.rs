@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod adapted;
 #[cfg(test)]
+mod added;
+#[cfg(test)]
 mod asked;
 #[cfg(test)]
 mod bounds;

@@ -47,7 +47,18 @@ pub(super) fn of(
     found: &mut Vec<Document>,
 ) -> Result<bool, DirectoryError> {
     let Some(content) = files.read_decrypted(file)? else { return Ok(false) };
-    let text = str::from_utf8(&content)
+    of_content(file, &content, expansion, found)?;
+    Ok(true)
+}
+
+/// The same of what a file contains.
+pub(super) fn of_content(
+    file: &str,
+    content: &[u8],
+    expansion: &mut Expansion,
+    found: &mut Vec<Document>,
+) -> Result<(), DirectoryError> {
+    let text = str::from_utf8(content)
         .map_err(|_| DirectoryError::Unusable { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
     for (index, body) in parse(file, text, expansion)?.into_iter().enumerate() {
         let document = Document { file: file.to_owned(), number: index + 1, body };
@@ -57,7 +68,7 @@ pub(super) fn of(
         }
         unroll(document, found)?;
     }
-    Ok(true)
+    Ok(())
 }
 
 fn parse(file: &str, text: &str, expansion: &mut Expansion) -> Result<Vec<Value>, DirectoryError> {

@@ -10,6 +10,7 @@
 //! Files may be encrypted ([`encryption`]), all of them but the manifest. Whoever writes them needs no key that opens them. So a
 //! move that continues can't read what its earlier run wrote; it writes everything again, as long as the source still has it.
 
+mod additions;
 mod complete;
 mod contents;
 mod definitions;
@@ -29,6 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pivot_core::{Key, Kind, Object, Uid};
 use serde_json::Value;
 
+pub use additions::additions_of_files;
 pub use encryption::{Encryption, Identities, Recipients};
 pub use error::DirectoryError;
 pub use examine::Examined;

@@ -1,5 +1,7 @@
 //! Documents and events, each with all fields, match the schemas in `docs/schemas`.
 
+use pivot_core::Uid;
+use pivot_core::addition::Added;
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::part::Part;
 use pivot_core::remedy::Remedy;
@@ -40,6 +42,8 @@ fn many_reasons() -> Plan {
         Why::Needed { by: some(), plugin: plugin() },
         Why::Brought { plugin: plugin(), with: some() },
     ];
+    let added = Why::Added { file: "bom.yaml".into() };
+    plan.steps.push(Step { fate: Fate::Add, why: added, ..step(some(), &[]) });
     plan.steps.extend(whys.map(|why| Step { why, ..step(some(), &[]) }));
     let stays = [
         StayReason::OtherNamespace,
@@ -67,6 +71,7 @@ fn a_plan_matches_its_schema() {
         scope.drop_owners.insert(GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("ns", "edge"));
         scope.carry.insert(Part::all(GroupKind::new("", "Secret")));
+        scope.added.insert(Added { object: capi("Cluster", "edge"), uid: Uid("added-1".into()) });
         scope.exclude.extend([Part::all(GroupKind::new("g", "K")), Part::one(&capi("Machine", "m"))]);
         check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, (&moves, &next)));
     }
@@ -80,6 +85,7 @@ fn results_match_their_schemas() {
         times: vec![(Phase::Checked, std::time::Duration::from_millis(1))],
     };
     report.done.moved.insert(GroupKind::new("", "Secret"), 1);
+    report.done.added.insert(GroupKind::new("", "ConfigMap"), 1);
     report.done.unverified.insert(GroupKind::new("g", "K"));
     check(&ReportDocument::done("Moved", &report, SIDES));
     check(&ReportDocument::done("HandedOver", &report, SIDES));

@@ -1,0 +1,160 @@
+//! Adds to a plan what the user adds from files.
+//!
+//! An added object is copied like one that is carried along ([`crate::plan::Step::is_carried`]), from a file instead of from
+//! the source, which has nothing to do with it: an object of that name that stays there is another one. It is created while
+//! everything else is still paused, and a rollback removes it; so what a controller would act on at once is refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::addition::Addition;
+use crate::danger::{is_dangerous, is_pool};
+use crate::inventory::Inventory;
+use crate::names::GROUP_CLUSTER;
+use crate::plan::{Fate, Plan, Step, Why};
+use crate::refusal::Refusal;
+use crate::remedy::Remedy;
+use crate::scope::Scope;
+use crate::soft::TEMPLATE;
+use crate::{GroupKind, Key, Kind, Object};
+
+/// Adds these to the end of a plan, and to the inventory that it was made from. `served` are the target's kinds.
+pub fn add(
+    plan: &mut Plan,
+    inventory: Inventory,
+    additions: &[Addition],
+    scope: &Scope,
+    served: &BTreeMap<GroupKind, Arc<Kind>>,
+) -> Inventory {
+    // If there is nothing to move at all, that is what is wrong.
+    if additions.is_empty() || plan.is_empty() {
+        return inventory;
+    }
+    let taken: BTreeSet<Key> = plan.steps.iter().map(|step| step.key.clone()).collect();
+    let mut objects = Vec::new();
+    for addition in additions {
+        match object(addition, scope, served, &taken) {
+            Ok(object) => {
+                plan.steps.push(step(&object, addition));
+                objects.push(object);
+            }
+            Err(refusal) => plan.refusals.push(*refusal),
+        }
+    }
+    let inventory = inventory.with_added(objects);
+    for step in &mut plan.steps {
+        if let Some(object) = inventory.by_key(&step.key) {
+            step.object = object;
+        }
+    }
+    inventory
+}
+
+fn step(object: &Object, addition: &Addition) -> Step {
+    Step {
+        // Known once all are in the inventory.
+        object: 0,
+        key: object.key(),
+        uid: object.meta.uid.clone(),
+        after: Vec::new(),
+        dropped_owners: Vec::new(),
+        fate: Fate::Add,
+        why: Why::Added { file: addition.file.clone() },
+        cluster: None,
+    }
+}
+
+/// The object by the names that namespaces have in the source, or why it can't be added.
+fn object(
+    addition: &Addition,
+    scope: &Scope,
+    served: &BTreeMap<GroupKind, Arc<Kind>>,
+    taken: &BTreeSet<Key>,
+) -> Result<Object, Box<Refusal>> {
+    let own = &addition.added.object;
+    let refused = |code, why: String, remedy: String| {
+        let message = format!("{own} ({}) is to be added, but {why}", addition.origin());
+        let refusal = Refusal::target(code, message, remedy);
+        Box::new(Refusal { object: Some(own.clone()), ..refusal })
+    };
+    let kind = kind(addition, served, &refused)?;
+    let mut body = addition.body.clone();
+    // No server has given it these.
+    if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("uid".to_owned(), json!(addition.added.uid));
+        metadata.insert("resourceVersion".to_owned(), json!("0"));
+    }
+    let object = Object::from_value(kind, &body)
+        .map_err(|error| refused("added-unreadable", error.to_string(), correct(addition)))?;
+    if is_acted_on(&object) {
+        return Err(refused(
+            "added-active",
+            "controllers of the target would act on it before the move is committed, and tear down what it stands for if the \
+             move is rolled back"
+                .to_owned(),
+            "create it in the target once the move is done".to_owned(),
+        ));
+    }
+    let object = scope.namespace_map.out_of_target().object(object);
+    let key = object.key();
+    if taken.contains(&key) {
+        let refusal = refused(
+            "added-moves",
+            "the move copies the source's object of that name".to_owned(),
+            format!("remove it from {}", addition.file),
+        );
+        let parts: BTreeSet<_> = scope.carry.iter().filter(|part| part.covers(&key)).cloned().collect();
+        return Err(match parts.is_empty() {
+            true => refusal,
+            false => Box::new(refusal.or(Remedy::LeaveOutCarry { parts })),
+        });
+    }
+    Ok(object)
+}
+
+/// The kind as the target serves it, in the version that the file is written in.
+fn kind(
+    addition: &Addition,
+    served: &BTreeMap<GroupKind, Arc<Kind>>,
+    refused: &impl Fn(&'static str, String, String) -> Box<Refusal>,
+) -> Result<Arc<Kind>, Box<Refusal>> {
+    let Addition { added, version, .. } = addition;
+    let name = &added.object.group_kind;
+    let Some(kind) = served.get(name) else {
+        return Err(refused(
+            "added-kind-missing",
+            format!("the target does not serve {name}"),
+            "install what defines it there (`kubectl api-resources` shows what is served; a directory has the kinds of the source)".to_owned(),
+        ));
+    };
+    if !(kind.served.is_empty() || kind.served.contains(version)) {
+        let versions = kind.served.join(", ");
+        return Err(refused(
+            "added-kind-missing",
+            format!("the target serves {name} as {versions}, and not as {version}"),
+            correct(addition),
+        ));
+    }
+    match (kind.namespaced, &added.object.namespace) {
+        (true, None) => Err(refused("added-namespace", "it has no namespace".to_owned(), correct(addition))),
+        (false, Some(_)) => Err(refused(
+            "added-namespace",
+            format!("it has a namespace, and {name} is cluster-scoped"),
+            correct(addition),
+        )),
+        _ => Ok(Arc::new(Kind { version: version.clone(), ..Kind::clone(kind) })),
+    }
+}
+
+fn correct(addition: &Addition) -> String {
+    format!("correct that in {}", addition.file)
+}
+
+/// Whether controllers of Cluster API or of a provider act on it; of what is in their groups, only templates are safe.
+fn is_acted_on(object: &Object) -> bool {
+    let kind = &object.kind.group_kind;
+    let of_cluster_api = kind.group.ends_with(GROUP_CLUSTER) || is_pool(kind) || is_dangerous(kind);
+    (object.kind.labels.discover || of_cluster_api) && !kind.kind.ends_with(TEMPLATE)
+}
