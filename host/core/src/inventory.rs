@@ -15,6 +15,7 @@ pub struct Inventory {
     keys: Vec<Key>,
     by_uid: BTreeMap<Uid, usize>,
     only_reached: BTreeSet<usize>,
+    replaced: Vec<Object>,
 }
 
 impl Inventory {
@@ -65,7 +66,11 @@ impl Inventory {
     pub(crate) fn with_added(self, added: Vec<Object>) -> Self {
         let reached: BTreeSet<Key> =
             self.only_reached.iter().filter_map(|index| self.keys.get(*index).cloned()).collect();
-        let mut inventory = Self::new(self.objects.into_iter().chain(added).collect());
+        let named: BTreeSet<Key> = added.iter().map(Object::key).collect();
+        let (replaced, objects) =
+            self.objects.into_iter().partition::<Vec<_>, _>(|object| named.contains(&object.key()));
+        let mut inventory = Self::new(objects.into_iter().chain(added).collect());
+        inventory.replaced = replaced;
         let all = inventory.keys.iter().enumerate();
         inventory.only_reached =
             all.filter(|(_, key)| reached.contains(*key)).map(|(index, _)| index).collect();
@@ -82,6 +87,11 @@ impl Inventory {
     /// The objects, sorted by key.
     pub fn objects(&self) -> &[Object] {
         &self.objects
+    }
+
+    /// What exists on that side beside objects that were added under the same names.
+    pub fn replaced(&self) -> &[Object] {
+        &self.replaced
     }
 
     /// The objects, without what they are found by.

@@ -131,8 +131,14 @@ impl Meta {
     /// Keeps the names, times and owners. Labels, annotations, finalizers and field managers are most of what is held of
     /// thousands of objects.
     pub fn reduce_to_identity(&mut self) {
-        let Self { labels, annotations, finalizers, managed_fields, .. } = self;
-        (*labels, *annotations, *finalizers, *managed_fields) = Default::default();
+        let Self { labels, annotations, finalizers, .. } = self;
+        (*labels, *annotations, *finalizers) = Default::default();
+        self.forget_managers();
+    }
+
+    /// Drops who owns which fields, which matters only where an object is compared or copied.
+    pub fn forget_managers(&mut self) {
+        self.managed_fields = Vec::new();
     }
 
     /// Whether the annotation exists, whatever its value.

@@ -313,7 +313,7 @@ pub trait Place: Send + Sync + 'static {
     /// Like [`Place::list`], for one namespace, only the objects that carry a label.
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing>;
 
-    /// Like [`Place::list`], metadata only.
+    /// Like [`Place::list`], metadata only; who owns which fields may be missing.
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing>;
 
     /// Like [`Place::list_meta`], [reduced](Meta::reduce_to_identity).

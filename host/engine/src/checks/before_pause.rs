@@ -309,8 +309,14 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Fail
         found.extend(listed.known().into_iter().map(|meta| (kind.clone(), meta)));
     }
     let found = found.iter().map(|(kind, meta)| Bystander { kind, meta });
-    let all: Vec<Bystander<'_>> =
-        snapshot.inventory.objects().iter().map(Bystander::from).chain(found).collect();
+    let all: Vec<Bystander<'_>> = snapshot
+        .inventory
+        .objects()
+        .iter()
+        .chain(snapshot.inventory.replaced())
+        .map(Bystander::from)
+        .chain(found)
+        .collect();
     Ok(collateral(&snapshot.plan, &job.options.scope, &snapshot.relations, &all))
 }
 

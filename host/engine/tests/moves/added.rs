@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use pivot_core::addition::Addition;
 use pivot_core::hooks::{Description, Hook};
+use pivot_core::part::Part;
 use pivot_core::record::Phase;
 use pivot_core::{GroupKind, Key, KindLabels};
 use pivot_engine::hooks::Hooks;
@@ -498,4 +499,18 @@ async fn what_is_added_and_what_is_carried_go_together() {
     assert_eq!(report.done.added.into_iter().collect::<Vec<_>>(), [(GroupKind::new("", "ConfigMap"), 1)]);
     assert!(stage.target.body(&key("", "ConfigMap", "more")).is_some());
     assert!(stage.source.body(&key("", "ConfigMap", "more")).is_none());
+}
+
+/// The garbage collector would take it with its owner.
+#[tokio::test(start_paused = true)]
+async fn an_object_of_the_source_that_would_be_lost_is_named_although_another_is_added_under_its_name() {
+    let mut stage = stage();
+    let owned = body("", "ConfigMap", "bom", Some((CLUSTERS, "Machine", "m0")));
+    stage.source.remove(&bom()).unwrap();
+    stage.source.insert(owned).unwrap();
+    stage.options.scope.exclude.insert(Part::one(&bom()));
+    let before = picture(&stage.source);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(refused(&stop), ["collateral"], "{stop}");
+    assert_eq!(picture(&stage.source), before);
 }

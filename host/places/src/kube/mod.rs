@@ -145,7 +145,7 @@ impl Place for KubePlace {
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        list::metas(&self.transport, kind, namespace, |_| {}).await
+        list::metas(&self.transport, kind, namespace, Meta::forget_managers).await
     }
 
     async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
