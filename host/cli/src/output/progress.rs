@@ -222,7 +222,8 @@ impl Progress {
 impl Watcher for Progress {
     fn event(&self, event: Event) {
         match &event {
-            Event::Planned { plan, .. } => *lock(&self.plan) = Some(plan.clone()),
+            // A move has its own, and this one would stay as long as the move.
+            Event::Planned { plan, .. } if self.planning => *lock(&self.plan) = Some(plan.clone()),
             Event::UnderWay { status } => lock(&self.under_way).push(MoveStatus::clone(status)),
             _ => {}
         }

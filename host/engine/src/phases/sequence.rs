@@ -121,7 +121,7 @@ impl ActiveMove {
         }
         let (first, target_state, known_keys) = self.check().await?;
         self.journal.note_namespaces(&target_state.namespaces.missing());
-        let snapshot = self.pause(first, &known_keys).await?;
+        let snapshot = self.pause(first, known_keys).await?;
         let copies = self.copy(&snapshot, target_state).await?;
         if !self.job.target.can().has_controllers {
             return match self.job.handover {
@@ -146,7 +146,7 @@ impl ActiveMove {
         Ok((snapshot, target_state, keys))
     }
 
-    async fn pause(&mut self, first: Snapshot, known: &BTreeSet<Key>) -> Result<Arc<Snapshot>, Failure> {
+    async fn pause(&mut self, first: Snapshot, known: BTreeSet<Key>) -> Result<Arc<Snapshot>, Failure> {
         let job = self.job.clone();
         match (job.source.can().has_controllers, job.target.can().has_controllers) {
             (true, _) => {}
@@ -155,7 +155,7 @@ impl ActiveMove {
         }
         job.report(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
         let snapshot = self.pause_until_stable(first).await?;
-        before_pause::check_new_objects(&job, &snapshot, known).await?;
+        before_pause::check_new_objects(&job, &snapshot, &known).await?;
         calls::gate(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
         job.safe_point()?;
         self.record_time(Phase::Paused);
