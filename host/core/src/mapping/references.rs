@@ -1,8 +1,9 @@
 //! Where an object names a namespace: one table of the kinds that are known.
 //!
 //! Gathered from the definitions of Cluster API 1.8 to 1.14, Metal3, and the providers for AWS, Azure, Docker, GCP, OpenStack,
-//! vSphere, Helm and in-cluster IPAM: each of their fields whose name ends in `namespace` or `namespaces` is in one of the tables.
-//! Fields in a status are listed only where a plugin restores it, since copies start without one.
+//! vSphere, Helm and in-cluster IPAM: each of their fields whose name ends in `namespace` or `namespaces` is in one of the tables,
+//! which `tests/scenarios/tests/providers/namespaces.rs` checks. Fields in a status are listed only where a plugin restores it, since
+//! copies start without one.
 
 use serde_json::Value;
 

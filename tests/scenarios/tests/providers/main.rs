@@ -10,4 +10,6 @@ mod controllers;
 #[cfg(test)]
 mod journey;
 #[cfg(test)]
+mod namespaces;
+#[cfg(test)]
 mod templates;
