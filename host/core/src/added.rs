@@ -2,7 +2,8 @@
 //!
 //! An added object is copied like one that is carried along ([`crate::plan::Step::is_carried`]), from a file instead of from
 //! the source, which has nothing to do with it: an object of that name that stays there is another one. It is created while
-//! everything else is still paused, and a rollback removes it; so what a controller would act on at once is refused.
+//! everything else is still paused, and a rollback deletes it; so what controllers of Cluster API or of a provider would act on at
+//! once is refused. Others may add finalizers, which a rollback leaves to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -97,6 +98,13 @@ fn object(
             "create it in the target once the move is done".to_owned(),
         ));
     }
+    if kind_is_definition(&own.group_kind) {
+        return Err(refused(
+            "added-definition",
+            "a rollback would delete it with all objects of its kind, whoever created them".to_owned(),
+            "create it in the target before the move".to_owned(),
+        ));
+    }
     let object = scope.namespace_map.out_of_target().object(object);
     let key = object.key();
     if taken.contains(&key) {
@@ -146,6 +154,10 @@ fn kind(
         )),
         _ => Ok(Arc::new(Kind { version: version.clone(), ..Kind::clone(kind) })),
     }
+}
+
+fn kind_is_definition(kind: &GroupKind) -> bool {
+    kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
 fn correct(addition: &Addition) -> String {

@@ -378,6 +378,9 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
     Some(note.to_owned())
 }
 
+/// How many of the last moves are shown. Imports of files are remembered longer.
+const LAST_MOVES: usize = 10;
+
 fn last_moves(finished: &[Finished]) -> Text {
     let mut text = Text::default();
     if finished.is_empty() {
@@ -396,11 +399,14 @@ fn last_moves(finished: &[Finished]) -> Text {
             move_id.clone(),
         ]
     };
-    let rows: Vec<Vec<String>> = finished.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = finished.iter().take(LAST_MOVES).map(row).collect();
     let head = ["ENDED", "MOVED", "KEPT", "BY", "FROM", "TO", "MOVE"];
     text.gap();
     text.line("The last moves:");
     text.gap();
     text.append(lines::columns(&head, &rows));
+    if let Some(more @ 1..) = finished.len().checked_sub(LAST_MOVES) {
+        text.line(format!("and {more} before them (`status -o json` has all)"));
+    }
     text
 }

@@ -10,6 +10,7 @@ use pivot_core::hooks::Hook;
 use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::reach;
 use pivot_core::record::Phase;
+use pivot_core::refusal::some_of;
 use pivot_core::release::{self, Entry, Fate, ReleaseKind, ReleaseList};
 use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
 use pivot_places::{PlaceError, Preconditions};
@@ -18,7 +19,7 @@ use serde_json::json;
 use crate::checks::before_pause;
 use crate::checks::existing::{self, Used};
 use crate::discovery::planning;
-use crate::events::Verb;
+use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::copy::{self, Copied, Copies};
@@ -93,7 +94,14 @@ fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Res
         listed || scope.carry.iter().any(|part| part.covers(key))
     };
     let asked_for = |key: &&Key| scope.includes(key.namespace.as_deref()) && read(key);
-    Ok(there.keys().filter(asked_for).all(|key| snapshot.inventory.by_key(key).is_some()))
+    // An added object is no object of the source, though it has the name of one.
+    let added: BTreeSet<&Key> = snapshot.plan.added().map(|step| &step.key).collect();
+    let replaced: BTreeSet<Key> = snapshot.inventory.replaced().iter().map(Object::key).collect();
+    let known = |key: &Key| match added.contains(key) {
+        true => replaced.contains(key),
+        false => snapshot.inventory.by_key(key).is_some(),
+    };
+    Ok(there.keys().filter(asked_for).all(known))
 }
 
 /// Brings the copies of an old reading of the source up to date with a new one. Returns whether anything other than versions had
@@ -149,6 +157,31 @@ fn content_changed(
         Ok::<_, Failure>(release::content(&value, copied.restored))
     };
     Ok(value(before)? != value(now)?)
+}
+
+/// Deletes an object that the user added. It was never paused: what its finalizers are for may have happened, so they are left to
+/// their controllers.
+pub(crate) async fn remove_added(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failure> {
+    let kind = job.kind(Side::Target, &key.group_kind)?;
+    let failed = |error| job.target.failed("removing", Some(key), error);
+    let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
+    match job.target.delete(kind, key, preconditions).await {
+        Ok(()) => {}
+        Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    }
+    if let Some(there) = job.target.get(kind, key).await?.filter(|there| there.meta.uid == *uid) {
+        let key = job.target.own_name(key);
+        job.report(Event::Note {
+            code: "still-being-deleted".into(),
+            text: format!(
+                "{key}, which was added to the target, is gone there once its controllers have removed their finalizers: {}",
+                some_of(&there.meta.finalizers, 3)
+            ),
+            object: Some(key),
+        });
+    }
+    Ok(())
 }
 
 /// Removes one object that this move created.

@@ -81,6 +81,8 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
 
 async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
     let marked = Arc::new(marked(job, record).await?);
+    let added: Arc<BTreeSet<Key>> =
+        Arc::new(record.scope.added.iter().map(|added| added.object.clone()).collect());
     let place: BTreeMap<&Uid, usize> =
         marked.iter().enumerate().map(|(i, (_, meta))| (&meta.uid, i)).collect();
     // Dependents first.
@@ -93,12 +95,15 @@ async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure>
         }
     }
     dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
-        let (job, marked) = (job.clone(), marked.clone());
+        let (job, marked, added) = (job.clone(), marked.clone(), added.clone());
         async move {
             let Some((key, meta)) = marked.get(index) else {
                 return Err(Failure::Bug(format!("no object {index}")));
             };
-            commit::remove(&job, key, &meta.uid).await?;
+            match added.contains(&job.target.own_name(key)) {
+                true => commit::remove_added(&job, key, &meta.uid).await?,
+                false => commit::remove(&job, key, &meta.uid).await?,
+            }
             job.report_object(Phase::Copied, Verb::Removed, key, Side::Target);
             Ok(())
         }

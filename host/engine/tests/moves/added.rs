@@ -8,7 +8,7 @@ use pivot_core::addition::Addition;
 use pivot_core::hooks::{Description, Hook};
 use pivot_core::part::Part;
 use pivot_core::record::Phase;
-use pivot_core::{GroupKind, Key, KindLabels};
+use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::hooks::Hooks;
 use pivot_engine::{Exit, Failure, Next, Setup, Sides, Stop, run};
 use pivot_places::memory::Fault;
@@ -107,7 +107,9 @@ async fn expected() -> (std::collections::BTreeMap<String, Value>, std::collecti
     let mut bootstrap = body(BOOTSTRAPS, "Bootstrap", "c", None);
     bootstrap["spec"] = json!({"packages": ["cni"]});
     written.add_namespace("ns").add_namespace("extra");
-    for object in [configuration("all"), bootstrap, pull] {
+    for mut object in [configuration("all"), bootstrap, pull] {
+        // Controllers of the target add those.
+        object["metadata"].as_object_mut().unwrap().remove("finalizers");
         written.insert(object).unwrap();
     }
     let mut target = picture(&plain.target);
@@ -184,6 +186,24 @@ async fn what_is_added_is_rolled_back_with_the_rest() {
         }
     }
     assert!(rolled_back > 20, "{rolled_back}");
+}
+
+/// It was never paused: cloud resources may stand behind it.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_leaves_finalizers_on_what_was_added_to_their_controllers() {
+    let stage = stage();
+    stage.target.on_call(|verb, key| {
+        let dead = verb == "create" && key.group_kind.kind == "Secret" && key.name == "pull";
+        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+    });
+    run::start(stage.setup()).await.unwrap_err();
+    revive(&stage);
+    let finalizers = json!(["run.example.org/resources"]);
+    stage.target.edit(&bootstrap(), |body| body["metadata"]["finalizers"] = finalizers.clone()).unwrap();
+    run::rollback(without_files(&stage)).await.unwrap();
+    let left = stage.target.body(&bootstrap()).unwrap();
+    assert_eq!(left["metadata"]["finalizers"], finalizers);
+    assert!(left["metadata"]["deletionTimestamp"].is_string() && stage.target.body(&bom()).is_none());
 }
 
 /// Controllers that are resumed find what they are told to work with.
@@ -513,4 +533,42 @@ async fn an_object_of_the_source_that_would_be_lost_is_named_although_another_is
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(refused(&stop), ["collateral"], "{stop}");
     assert_eq!(picture(&stage.source), before);
+}
+
+/// As long as nothing is committed, it is refused like one that was there from the beginning.
+#[tokio::test(start_paused = true)]
+async fn an_object_of_an_added_name_that_appears_in_the_source_is_seen_before_the_commit() {
+    let mut stage = Stage::new();
+    let secret = |owner| {
+        let mut secret = body("", "Secret", "late", owner);
+        secret["data"] = json!({"a": "eA=="});
+        secret
+    };
+    stage.options = stage.options.adding(vec![addition(1, secret(None))]);
+    stage.target.on_call({
+        let source = stage.source.clone();
+        move |verb, key| {
+            if verb == "create" && key.name == "late" && source.body(key).is_none() {
+                source.insert(secret(Some((CLUSTERS, "Machine", "m0")))).unwrap();
+            }
+            None
+        }
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(refused(&stop), ["added-moves"], "{stop}");
+    assert!(under_way(stage.setup()).await.is_none_or(|one| !one.record.phase.committed()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_of_a_kind_is_not_added() {
+    const DEFINITIONS: &str = "apiextensions.k8s.io";
+    let definitions =
+        kind(DEFINITIONS, "CustomResourceDefinition", "customresourcedefinitions", KindLabels::default());
+    let mut stage = Stage::new();
+    stage.target.add_kind(Kind { namespaced: false, ..definitions });
+    let definition = json!({"apiVersion": format!("{DEFINITIONS}/v1beta2"), "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.g.io"}});
+    stage.options = stage.options.adding(vec![addition(1, definition)]);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["added-definition"]));
 }
