@@ -98,7 +98,7 @@ fn object(
             "create it in the target once the move is done".to_owned(),
         ));
     }
-    if kind_is_definition(&own.group_kind) {
+    if own.group_kind.is_definition() {
         return Err(refused(
             "added-definition",
             "a rollback would delete it with all objects of its kind, whoever created them".to_owned(),
@@ -154,10 +154,6 @@ fn kind(
         )),
         _ => Ok(Arc::new(Kind { version: version.clone(), ..Kind::clone(kind) })),
     }
-}
-
-fn kind_is_definition(kind: &GroupKind) -> bool {
-    kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
 fn correct(addition: &Addition) -> String {

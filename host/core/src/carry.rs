@@ -66,7 +66,10 @@ pub(crate) fn carry(
         Some(_) => carrier.of(part).next().is_some(),
         None => carrier.of(part).any(|object| selection.has(object) || carried.contains(&object)),
     };
-    refusals.extend(scope.carry.iter().filter(|part| !is_found(part)).map(missing));
+    let (definitions, others): (Vec<&Part>, Vec<&Part>) =
+        scope.carry.iter().partition(|part| part.kind.is_definition());
+    refusals.extend(definitions.into_iter().map(definition));
+    refusals.extend(others.into_iter().filter(|part| !is_found(part)).map(missing));
     refusals.extend(carrier.on_both_sides(&carried));
     for object in carried {
         selection.choose(object, Chosen::Carried);
@@ -86,6 +89,18 @@ fn missing(part: &Part) -> Refusal {
             "check its kind and group, its name, and its namespace (cluster-scoped objects have none)".into(),
             leave_out(part),
         ],
+    }
+}
+
+/// What defines a kind: a rollback would delete it.
+fn definition(part: &Part) -> Refusal {
+    Refusal {
+        code: "carried-definition",
+        message: format!(
+            "{part} is to be carried along, but a rollback would delete it with all objects of its kind, whoever created them"
+        ),
+        remedies: vec!["create it in the target before the move".into(), leave_out(part)],
+        ..missing(part)
     }
 }
 

@@ -40,6 +40,11 @@ impl GroupKind {
         self.is("", "Event") || self.is("events.k8s.io", "Event")
     }
 
+    /// Whether objects of this kind define others: deleting one deletes all that it defines.
+    pub(crate) fn is_definition(&self) -> bool {
+        self.is("apiextensions.k8s.io", "CustomResourceDefinition")
+    }
+
     /// Whether objects of this kind hold data that must never be printed.
     pub fn is_secret(&self) -> bool {
         self.is("", "Secret")

@@ -2,6 +2,8 @@
 
 use expect_test::{Expect, expect};
 
+use crate::GroupKind;
+use crate::part::Part;
 use crate::testing::{Case, remedies};
 
 const ONE: &str = "
@@ -220,4 +222,12 @@ fn what_moves_anyway_moves_and_what_is_excluded_or_left_stays() {
           -> {"remedy":"switch-off","plugin":"p"} | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"below"}}]}
     "#]],
     );
+}
+
+#[test]
+fn definitions_of_kinds_are_not_carried() {
+    let mut case = Case::new(ONE).namespace("ns");
+    let definitions = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
+    case.scope.carry.insert(Part::all(definitions));
+    assert_eq!(codes(&case), "carried-definition");
 }
