@@ -12,7 +12,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::TokioIo;
-use pivot_core::Key;
+use pivot_core::{Key, Meta};
 use serde_json::json;
 
 use super::*;
@@ -193,6 +193,20 @@ async fn metadata_is_read_from_whole_objects_too() {
     let server = Server::start([page(&["m1"], "", "7")]).await;
     let listing = server.place().list_meta(&machines(), None).await.unwrap();
     assert_eq!(listing.metas[0].name, "m1");
+}
+
+/// Of thousands of objects, the rest is most of what would be held.
+#[tokio::test]
+async fn identities_have_names_and_owners_and_nothing_else() {
+    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"});
+    let meta = json!({"name": "m1", "namespace": "a", "uid": "1", "resourceVersion": "2", "labels": {"l": "1"},
+        "annotations": {"a": "1"}, "finalizers": ["f"], "ownerReferences": [owner],
+        "managedFields": [{"manager": "m", "operation": "Apply"}]});
+    let list = json!({"metadata": {"resourceVersion": "7"}, "items": [{"metadata": meta}]}).to_string();
+    let server = Server::start([Reply { code: 200, headers: Vec::new(), pieces: vec![list.into()] }]).await;
+    let listing = server.place().list_identities(&machines(), None).await.unwrap();
+    let only = json!({"name": "m1", "namespace": "a", "uid": "1", "resourceVersion": "2", "ownerReferences": [owner]});
+    assert_eq!(listing.metas, [serde_json::from_value::<Meta>(only).unwrap()]);
 }
 
 #[tokio::test]

@@ -130,6 +130,17 @@ fn a_status_says_who_decides_and_what_to_type() {
     );
 }
 
+/// Two hundred imports are remembered.
+#[test]
+fn a_status_shows_the_last_moves_and_counts_the_others() {
+    let mut status = full_status();
+    let one = status.finished[0].clone();
+    status.finished = vec![one; 12];
+    let text = crate::output::status(&status, SIDES, &[Vec::new()]).to_string();
+    assert_eq!(text.matches("2026-08-20T10:00:09Z").count(), 10, "{text}");
+    assert!(text.contains("and 2 before them"), "{text}");
+}
+
 /// A source that waits, paused, for the import of its files.
 pub(super) fn handed_over() -> MoveStatus {
     let mut waiting = one(Phase::Copied, Side::Source);
