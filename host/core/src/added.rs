@@ -111,7 +111,7 @@ fn object(
         let refusal = refused(
             "added-moves",
             "the move copies the source's object of that name".to_owned(),
-            format!("remove it from {}", addition.file),
+            in_file(addition, "remove it from"),
         );
         let parts: BTreeSet<_> = scope.carry.iter().filter(|part| part.covers(&key)).cloned().collect();
         return Err(match parts.is_empty() {
@@ -157,7 +157,12 @@ fn kind(
 }
 
 fn correct(addition: &Addition) -> String {
-    format!("correct that in {}", addition.file)
+    in_file(addition, "correct that in")
+}
+
+/// What to do about a file. A move that has begun goes on only with the files that it was begun with.
+fn in_file(addition: &Addition, what: &str) -> String {
+    format!("{what} {}; if the move has begun already, roll it back first", addition.file)
 }
 
 /// Whether controllers of Cluster API or of a provider act on it; of what is in their groups, only templates are safe.

@@ -27,7 +27,7 @@ use crate::phases::{handover, readings};
 use crate::setup::Setup;
 use crate::state::begin::{begin, new_id};
 use crate::state::locks::{Lock, LockRequest, Locks, MoveLeft};
-use crate::state::moves::{FoundMove, Moves};
+use crate::state::moves::{FoundMove, Moves, in_the_way};
 use crate::state::open::{Opened, open};
 use crate::status;
 
@@ -339,10 +339,7 @@ async fn ready(
     let begun = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
     let overlapping = moves.overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));
     if let (Command::Start, Some(other)) = (command, overlapping) {
-        return Err(Failure::Declined(format!(
-            "another move ({}, {}) is under way, with another scope: resume it or roll it back first",
-            other.move_id, other.phase
-        )));
+        return Err(in_the_way(other, &setup.options.scope));
     }
     let plugins = setup.loaded().await?;
     let active = begin(setup, &plugins, opened, found, id, locks)?;

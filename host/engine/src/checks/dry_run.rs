@@ -74,7 +74,8 @@ fn remedy_for(step: &Step, otherwise: &str) -> String {
     match step.added_from() {
         Some(file) => {
             format!(
-                "write it in {file} as the target stores it: a dry run of `kubectl create` on its server shows how"
+                "write it in {file} as the target stores it (a dry run of `kubectl create` on its server shows how); if the move has \
+                 begun already, roll it back first"
             )
         }
         None => otherwise.to_owned(),

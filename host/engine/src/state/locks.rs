@@ -24,7 +24,7 @@ use crate::requests::ROUNDS;
 use crate::requests::halt::{FENCE, Halt, Halter};
 use crate::state::expiry;
 use crate::state::lease::{Leases, Seen, Taker};
-use crate::state::moves::Moves;
+use crate::state::moves::{Moves, in_the_way};
 use crate::state::open::Opened;
 use crate::state::records::Records;
 
@@ -192,7 +192,7 @@ impl Locks {
             held.back_off().await;
             let seen = match blocked? {
                 Blocked::Held(seen) => seen,
-                Blocked::Claimed(record) => return Err(claimed(&record)),
+                Blocked::Claimed(record) => return Err(in_the_way(&record, &held.request.scope)),
             };
             if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
                 dead.unchanged.insert(still.name, still.resource_version);
@@ -254,7 +254,9 @@ impl Locks {
             let seen = match self.shared.try_each(&more, &dead).await? {
                 None => return Ok(!more.is_empty()),
                 Some(Blocked::Held(seen)) => seen,
-                Some(Blocked::Claimed(record)) => return Err(claimed(&record)),
+                Some(Blocked::Claimed(record)) => {
+                    return Err(in_the_way(&record, &self.shared.request.scope));
+                }
             };
             if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
                 dead.unchanged.insert(still.name, still.resource_version);
@@ -458,12 +460,4 @@ impl HeldLocks {
         }
         why.map_or(Ok(()), Err)
     }
-}
-
-/// The refusal if a move that stopped midway claims the lock.
-fn claimed(record: &Record) -> Failure {
-    Failure::Declined(format!(
-        "another move ({}, {}) is under way, with another scope: resume it or roll it back first",
-        record.move_id, record.phase
-    ))
 }

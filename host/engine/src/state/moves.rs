@@ -1,6 +1,6 @@
 //! Moves under way, according to the records of both sides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::record::{Phase, Record};
 use pivot_core::scope::{Namespaces, Scope};
@@ -113,6 +113,19 @@ impl Moves {
             meet && record.move_id != move_id
         })
     }
+}
+
+/// The refusal of a run with this scope because of another move.
+pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
+    let without_files = |scope: &Scope| Scope { added: BTreeSet::new(), ..scope.clone() };
+    let differs = match other.scope != *scope && without_files(&other.scope) == without_files(scope) {
+        true => "which differs in the objects that it adds: resume it with the files that it was begun with",
+        false => "with another scope: resume it",
+    };
+    Failure::Declined(format!(
+        "another move ({}, {}) is under way, {differs} or roll it back first",
+        other.move_id, other.phase
+    ))
 }
 
 fn found_move(at: Both<Option<Stored>>, identities: &Both<Option<Uid>>, source_answers: bool) -> FoundMove {

@@ -364,6 +364,12 @@ async fn a_move_that_is_not_committed_needs_the_files_that_it_began_with() {
     let mut more = with_files(&stage, "all");
     let extra = addition(1, body("", "ConfigMap", "more", None));
     more.options.added = files("all").into_iter().chain([extra]).collect();
+    // Repeated with another file, it is told what differs.
+    let mut repeated = stage.setup();
+    repeated.options = repeated.options.adding(files("other"));
+    let stop = run::start(repeated).await.unwrap_err();
+    assert!(stop.to_string().contains("which differs in the objects that it adds: resume it"), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
     for (setup, says, next) in [
         (without_files(&stage), "from files, and needs them until it is committed", &[Next::Rollback][..]),
         (

@@ -79,7 +79,7 @@ fn what_the_move_takes_anyway_can_not_be_added() {
         "Secret ns/a-ca",
         expect![[r#"
             target added-moves: Secret ns/a-ca (f.yaml, document 1) is to be added, but the move copies the source's object of that name
-              -> remove it from f.yaml
+              -> remove it from f.yaml; if the move has begun already, roll it back first
         "#]],
     );
     refused(
@@ -87,7 +87,7 @@ fn what_the_move_takes_anyway_can_not_be_added() {
         "ConfigMap ns/bom",
         expect![[r#"
             target added-moves: ConfigMap ns/bom (f.yaml, document 1) is to be added, but the move copies the source's object of that name
-              -> remove it from f.yaml | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"ConfigMap"}}]}
+              -> remove it from f.yaml; if the move has begun already, roll it back first | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"ConfigMap"}}]}
         "#]],
     );
     // What stays there is another object.
@@ -131,7 +131,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
         "ConfigMap c",
         expect![[r#"
             target added-namespace: ConfigMap c (f.yaml, document 1) is to be added, but it has no namespace
-              -> correct that in f.yaml
+              -> correct that in f.yaml; if the move has begun already, roll it back first
         "#]],
     );
     refused(
@@ -139,7 +139,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
         "Node ns/n",
         expect![[r#"
             target added-namespace: Node ns/n (f.yaml, document 1) is to be added, but it has a namespace, and Node is cluster-scoped
-              -> correct that in f.yaml
+              -> correct that in f.yaml; if the move has begun already, roll it back first
         "#]],
     );
     let older = Addition::new(
@@ -174,7 +174,7 @@ fn files_name_namespaces_as_the_target_does() {
         "Secret prod/a-ca",
         expect![[r#"
             target added-moves: Secret prod/a-ca (f.yaml, document 1) is to be added, but the move copies the source's object of that name
-              -> remove it from f.yaml
+              -> remove it from f.yaml; if the move has begun already, roll it back first
         "#]],
     );
 }
