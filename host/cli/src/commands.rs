@@ -12,7 +12,7 @@ use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options
 use crate::args::{Choices, Connection, Ends, OutputFormat, SourceEnd, TargetEnd};
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
-use crate::next::Commands;
+use crate::next::{About, Commands};
 use crate::output::{
     self, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument,
     StatusDocument, Text,
@@ -54,8 +54,8 @@ impl<'a> Command<'a> {
     }
 
     /// The command lines for the next steps, for the same two sides.
-    pub(crate) fn lines(&self, next: &[Next], move_id: Option<&str>) -> Vec<String> {
-        next.iter().filter_map(|next| self.commands.line(*next, move_id)).collect()
+    pub(crate) fn lines(&self, next: &[Next], about: About<'_>) -> Vec<String> {
+        next.iter().filter_map(|next| self.commands.line(*next, about)).collect()
     }
 
     pub(crate) async fn plan(&self) -> u8 {
@@ -339,7 +339,9 @@ impl<'a> Command<'a> {
         // From other files than the move's, it has to be named.
         let named = several || one.record.is_of_files();
         let into_directory = self.choices.connection.to_directory.is_some();
-        self.lines(ways(silent, one, into_directory), Some(one.record.move_id.as_str()).filter(|_| named))
+        let move_id = Some(one.record.move_id.as_str()).filter(|_| named);
+        let about = About { move_id, committed: one.record.phase.committed() };
+        self.lines(ways(silent, one, into_directory), about)
     }
 
     /// Reports a failure outside the engine.
@@ -354,7 +356,7 @@ impl<'a> Command<'a> {
 
     /// Reports why the engine stopped, in a run without some of the installed plugins.
     fn stopped(&self, stop: &Stop, shown: AlreadyShown, disabled: &[String]) -> u8 {
-        let next = self.lines(&stop.next, stop.move_id.as_deref());
+        let next = self.lines(&stop.next, About::stopped(stop));
         if shown == AlreadyShown::Nothing && self.output.settings().format != OutputFormat::Text {
             self.output.result(Text::default, &ErrorDocument::stop(stop, next.clone()).without(disabled));
         }

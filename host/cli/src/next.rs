@@ -3,8 +3,9 @@
 use std::sync::OnceLock;
 
 use pivot_core::Side;
+use pivot_core::record::Phase;
 use pivot_core::shell::quoted;
-use pivot_engine::Next;
+use pivot_engine::{Next, Stop};
 
 use super::args::{Choices, Connection, SourceEnd, TargetEnd};
 
@@ -18,6 +19,8 @@ pub(crate) struct Commands {
     both: Vec<String>,
     /// The workload cluster that is the target.
     workload: Option<Workload>,
+    /// The files of what is added: once it is in the target, and the move committed, nobody needs them.
+    added: Vec<String>,
     /// Flags that only a command that continues the move takes: a rollback needs no plugins and no files and doesn't wait, and
     /// neither does a status.
     going_on: Vec<String>,
@@ -31,14 +34,26 @@ pub(crate) struct Commands {
     not_imported: bool,
 }
 
+/// What a command is about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct About<'a> {
+    /// The move, if several may be under way.
+    pub(crate) move_id: Option<&'a str>,
+    pub(crate) committed: bool,
+}
+
+impl<'a> About<'a> {
+    /// The move that stopped.
+    pub(crate) fn stopped(stop: &'a Stop) -> Self {
+        Self { move_id: stop.move_id.as_deref(), committed: stop.phase.is_some_and(Phase::committed) }
+    }
+}
+
 impl Commands {
     /// `again` is what the user typed after the program's name.
     pub(crate) fn new(program: &str, choices: &Choices, again: &[String]) -> Self {
         let Choices { connection, ends, add, with, .. } = choices;
         let mut going_on = Vec::new();
-        for file in add {
-            going_on.extend(flag("--add", &file.display().to_string()));
-        }
         if let Some(directory) = &with.plugins {
             going_on.extend(flag("--plugins", &directory.display().to_string()));
         }
@@ -56,6 +71,7 @@ impl Commands {
             again: again.to_vec(),
             both: flags(connection),
             workload: workload.map(|typed| Workload { typed, found: OnceLock::new() }),
+            added: add.iter().flat_map(|file| flag("--add", &file.display().to_string())).collect(),
             going_on,
             no_records: matches!(ends.source, SourceEnd::Directory(_))
                 && !matches!(ends.target, TargetEnd::Kube(_)),
@@ -82,8 +98,8 @@ impl Commands {
         }
     }
 
-    /// The line for one command, about one move if several may be under way. `None` if this run's flags don't say enough for it.
-    pub(crate) fn line(&self, next: Next, move_id: Option<&str>) -> Option<String> {
+    /// The line for one command. `None` if this run's flags don't say enough for it.
+    pub(crate) fn line(&self, next: Next, about: About<'_>) -> Option<String> {
         if self.no_records {
             let goes_on = next == Next::Resume;
             return goes_on.then(|| self.words(self.again.iter().map(String::as_str)));
@@ -113,8 +129,9 @@ impl Commands {
         if !typable {
             return None;
         }
-        let going_on = self.going_on.iter().filter(|_| verb == "resume").map(String::as_str);
-        let which = move_id.filter(|_| next != Next::Status).into_iter().flat_map(|id| ["--move", id]);
+        let files = self.added.iter().filter(|_| !about.committed);
+        let going_on = files.chain(&self.going_on).filter(|_| verb == "resume").map(String::as_str);
+        let which = about.move_id.filter(|_| next != Next::Status).into_iter().flat_map(|id| ["--move", id]);
         let workload = self.workload.as_ref().map(|workload| ["--to-workload", workload.name()]);
         let both = self.both.iter().map(String::as_str).chain(workload.into_iter().flatten());
         Some(self.words([verb].into_iter().chain(gone).chain(both).chain(going_on).chain(which)))
@@ -216,6 +233,8 @@ pub(crate) mod tests {
         Next::ResumeImported,
         Next::RollbackNotImported,
     ];
+
+    const OF_ONE: About<'_> = About { move_id: Some("1234"), committed: false };
 
     /// Fails to compile when a variant is added: [`ALL`] needs it, too.
     fn place(next: Next) -> usize {
@@ -334,7 +353,9 @@ pub(crate) mod tests {
             for (index, next) in ALL.into_iter().enumerate() {
                 assert_eq!(place(next), index);
                 for move_id in [None, Some("1234")] {
-                    let Some(line) = commands.line(next, move_id) else { continue };
+                    let Some(line) = commands.line(next, About { move_id, committed: false }) else {
+                        continue;
+                    };
                     offered += 1;
                     let task = typed(&by_a_shell(&line));
                     let (after, same) = (choices(&task), line.ends_with(&run.join(" ")));
@@ -373,7 +394,7 @@ pub(crate) mod tests {
 
     #[test]
     fn commands_that_would_lack_a_flag_are_not_offered() {
-        let lines = |run: &[&str]| ALL.map(|next| commands(run).0.line(next, None).is_some());
+        let lines = |run: &[&str]| ALL.map(|next| commands(run).0.line(next, About::default()).is_some());
         // status, resume, rollback; … without source, … without target; … imported, … not imported
         assert_eq!(lines(&["status", "--kubeconfig", "a"]), [true, false, false, false, true, false, true]);
         assert_eq!(lines(&["plan", "--to-directory", "d"]), [true, true, true, false, true, false, true]);
@@ -391,7 +412,7 @@ pub(crate) mod tests {
         let line = |run: &[&str], found: Option<&str>| {
             let (commands, _) = commands(run);
             found.into_iter().for_each(|found| commands.found_workload(found));
-            commands.line(Next::Resume, None).unwrap()
+            commands.line(Next::Resume, About::default()).unwrap()
         };
         let resume = |workload| format!("pivot-host resume --kubeconfig a --to-workload {workload}");
         let run = ["move", "--kubeconfig", "a", "--to-workload", "c"];
@@ -420,7 +441,7 @@ pub(crate) mod tests {
             "moves",
         ];
         assert_eq!(
-            commands(&run).0.line(Next::Resume, None).unwrap(),
+            commands(&run).0.line(Next::Resume, About::default()).unwrap(),
             r"pivot-host resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
         );
     }
@@ -428,22 +449,26 @@ pub(crate) mod tests {
     #[test]
     fn commands_that_continue_a_move_name_its_plugins_and_files() {
         let run = ["move", "--to-kubeconfig", "b", "--add", "bom.yaml"];
-        let line = |next| commands(&run).0.line(next, None).unwrap();
+        let line = |next| commands(&run).0.line(next, About::default()).unwrap();
         assert_eq!(line(Next::Resume), "pivot-host resume --to-kubeconfig b --add bom.yaml");
         assert_eq!(line(Next::Rollback), "pivot-host rollback --to-kubeconfig b");
+        // What is added is in the target then.
+        let committed = About { committed: true, ..About::default() };
+        let line = commands(&run).0.line(Next::Resume, committed).unwrap();
+        assert_eq!(line, "pivot-host resume --to-kubeconfig b");
         let run = ["move", "--to-kubeconfig", "b", "--plugins", "./plugins", "--unlocked", "--no-wait"];
         let (next, _) = commands(&run);
         let line = |command, id| next.line(command, id).unwrap();
         let resume = "pivot-host resume --to-kubeconfig b --plugins ./plugins --unlocked --no-wait";
-        assert_eq!(line(Next::Resume, None), resume);
-        assert_eq!(line(Next::Status, Some("1234")), "pivot-host status --to-kubeconfig b");
-        assert_eq!(line(Next::Rollback, Some("1234")), "pivot-host rollback --to-kubeconfig b --move 1234");
+        assert_eq!(line(Next::Resume, About::default()), resume);
+        assert_eq!(line(Next::Status, OF_ONE), "pivot-host status --to-kubeconfig b");
+        assert_eq!(line(Next::Rollback, OF_ONE), "pivot-host rollback --to-kubeconfig b --move 1234");
         assert_eq!(
-            line(Next::RollbackWithoutTarget, None),
+            line(Next::RollbackWithoutTarget, About::default()),
             "pivot-host rollback --target-gone --to-kubeconfig b"
         );
         let without =
             "pivot-host resume --source-gone --to-kubeconfig b --plugins ./plugins --unlocked --no-wait";
-        assert_eq!(line(Next::ResumeWithoutSource, None), without);
+        assert_eq!(line(Next::ResumeWithoutSource, About::default()), without);
     }
 }

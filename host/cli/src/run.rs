@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::args::{self, Choices, Color, LogFormat, OutputFormat, PluginVerb, Task};
 use crate::commands::{Command, MoveOrResume};
-use crate::next::Commands;
+use crate::next::{About, Commands};
 use crate::output::{Document, Output, OutputSettings};
 use crate::signals::{self, Interrupted};
 use crate::{exit, logging, plugins, verify};
@@ -163,7 +163,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             Interrupted::Reading(signal) => 128 + signal,
             Interrupted::Forced => {
                 output.fail("exited at once, as requested");
-                output.state("not known", &command.lines(&[Next::Status, Next::Resume], None));
+                output.state("not known", &command.lines(&[Next::Status, Next::Resume], About::default()));
                 exit::code(Exit::Unexpected)
             }
         },
