@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
+use pivot_core::record::Phase;
 use pivot_core::scope::{Namespaces as Scoped, Scope};
 use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
 use pivot_places::{Change, PlaceError};
@@ -19,6 +20,7 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, NAMESPACES, Work};
 use crate::snapshot::Snapshot;
+use crate::state::journal::Journal;
 
 /// The namespaces that were looked up, and whether they exist.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +101,21 @@ async fn is_there(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<bool,
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(true),
         Err(failure) => Err(failure),
     }
+}
+
+/// Creates the namespaces that only a later reading of the source needs, once the record names them.
+pub(crate) async fn create_late(
+    job: &Job,
+    journal: &mut Journal,
+    snapshot: &Snapshot,
+) -> Result<(), Failure> {
+    let missing = Namespaces::of(job, snapshot).await?.missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    journal.note_namespaces(&missing);
+    journal.enter(Phase::Copied).await?;
+    create(job, carried(job, &missing).await).await
 }
 
 /// What namespaces have in the source and get in the target, by name.

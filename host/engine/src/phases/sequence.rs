@@ -277,6 +277,7 @@ impl ActiveMove {
                 return Ok(copies);
             }
             let now = Arc::new(self.pause_until_stable(readings::again(&job).await?).await?);
+            namespaces::create_late(&job, &mut self.journal, &now).await?;
             let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
             copies = brought;
             if !changed {

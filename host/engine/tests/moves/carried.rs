@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::crash::{die_at, nothing_of_ours, revive};
 use crate::settling::Keeper;
-use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture, under_way};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
 
 const POLICIES: &str = "policies.example.org";
 
@@ -200,6 +200,29 @@ async fn what_appears_or_changes_during_the_move_is_copied_if_it_is_carried() {
     assert!(stage.target.body(&key("", "ConfigMap", "late")).is_some());
     assert!(stage.source.body(&key("", "ConfigMap", "late")).is_some());
     assert!(stage.target.body(&policy("late")).is_none() && stage.source.body(&policy("late")).is_some());
+}
+
+/// A rollback must find it.
+#[tokio::test(start_paused = true)]
+async fn a_carried_namespace_that_appears_before_the_commit_is_rolled_back_with_the_rest() {
+    let mut stage = stage();
+    let namespaces = GroupKind::new("", "Namespace");
+    let late = Key::new(namespaces.clone(), None, "late");
+    stage.options.scope.carry.insert(Part::all(namespaces));
+    let source = stage.source.clone();
+    stage.target.on_call(move |verb, key| {
+        if verb == "create" && key.group_kind.kind == "Policy" {
+            source.add_namespace("late");
+        }
+        // The last comparison has found it.
+        let dead = verb == "create" && key.group_kind.kind == "ConfigMap" && is_record(key, "target");
+        dead.then(|| Fault::Before(PlaceError::Forbidden("dead".into())))
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(stage.target.body(&late).is_some(), "{stop}");
+    stage.target.on_call(|_, _| None);
+    run::rollback(stage.setup()).await.unwrap();
+    assert!(stage.target.body(&late).is_none());
 }
 
 /// Counts what it is asked about.
