@@ -69,16 +69,19 @@ pub(crate) async fn copies_missing(
     // A Cluster that isn't there was not imported, or not yet: nothing of it may be deleted.
     let acceptable = |kind: &GroupKind| !is_cluster(kind);
     let mark = marks.first().unwrap_or(&job.move_id);
-    let released = || {
-        let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
-        deleted
-            .filter(|entry| !acceptable(&entry.key.group_kind) || !accepted.contains(&entry.key.group_kind))
-    };
+    let deleted = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let judged = |key: &Key| !acceptable(&key.group_kind) || !accepted.contains(&key.group_kind);
+    let released = || deleted().filter(|entry| judged(&entry.key));
+    // Those of accepted kinds, too: they may own the others.
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
-        released().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
+        deleted().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
     let mut wanted = Vec::new();
     for (gk, namespace) in places {
-        wanted.push((job.kind(Side::Target, gk)?.clone(), namespace.cloned()));
+        match job.kind(Side::Target, gk) {
+            Ok(kind) => wanted.push((kind.clone(), namespace.cloned())),
+            Err(_) if acceptable(gk) && accepted.contains(gk) => {}
+            Err(failure) => return Err(failure),
+        }
     }
     let mut metas: Vec<(Key, Meta)> = Vec::new();
     for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
@@ -116,10 +119,10 @@ pub(crate) async fn copies_missing(
         })
     };
     let own_names = |keys: Vec<&Key>| keys.into_iter().map(|key| job.target.own_name(key)).collect();
-    let gone: Vec<&Key> =
-        released().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
+    let gone: Vec<&Key> = deleted().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
     let retired = retired::among(job, &gone, &there).await?;
-    let gone: Vec<Key> = own_names(gone.into_iter().filter(|key| !retired.contains(key)).collect());
+    let gone: Vec<Key> =
+        own_names(gone.into_iter().filter(|key| judged(key) && !retired.contains(key)).collect());
     let message = format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5));
     let restore = format!(
         "find out who deletes there, restore the objects from the source, which still has them, annotated with {}={mark}, and \

@@ -337,6 +337,23 @@ async fn copies_that_are_gone_are_accepted_by_kind_and_a_death_does_not_forget_i
     assert!(matches!(&stop.failure, Failure::Declined(why) if why.contains("hands nothing over")), "{stop}");
 }
 
+/// The owner tells whose an object is, also where nobody asks whether the owner is as it was.
+#[tokio::test(start_paused = true)]
+async fn copies_are_told_by_their_owners_although_those_are_accepted_by_kind() {
+    let (stage, _dir) = taken_over().await;
+    let machine = key(CLUSTERS, "Machine", "m0");
+    let infra = key(INFRA, "InfraMachine", "m0");
+    // Written anew by its controller.
+    let anew = |body: &mut Value| {
+        drop(body["metadata"]["annotations"].as_object_mut().unwrap().remove("pivot-host.io/move"))
+    };
+    stage.target.edit(&infra, anew).unwrap();
+    let mut accepting = imported(&stage);
+    accepting.options.accept_changed = BTreeSet::from([machine.group_kind.clone()]);
+    run::resume(accepting).await.unwrap();
+    assert!(stage.source.body(&infra).is_none() && stage.source.body(&cluster()).is_none());
+}
+
 /// With the source deleted, nothing would act on the machines.
 #[tokio::test(start_paused = true)]
 async fn a_target_whose_copies_are_paused_releases_nothing() {
