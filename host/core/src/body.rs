@@ -44,6 +44,8 @@ pub fn creation(
         }
         let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
         if let Some(annotations) = annotations.as_object_mut() {
+            // A later move copies it.
+            annotations.remove(names::ADDED);
             annotations.insert(names::MARK.to_owned(), move_id.into());
         }
     }

@@ -56,7 +56,7 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
             || meta.labels.contains_key(names::LABEL_CLUSTER);
         let of_a_provider = key.namespace.as_ref().is_some_and(|name| provider_namespaces.contains(name));
         // The target may have a different object of the same name.
-        let marked = || here.get(&key).is_some_and(|copy| copy.annotations.contains_key(names::MARK));
+        let marked = || here.get(&key).is_some_and(is_copy);
         // A move keeps no Cluster: what the target has is a copy of another one.
         let copied = !is_cluster(&key.group_kind) && marked();
         if of_theirs && copied {
@@ -77,6 +77,11 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
 fn unlabelled(opened: &Opened) -> BTreeSet<GroupKind> {
     let unread = opened.kinds.source.values().filter(|kind| kind.labels.unread);
     unread.map(|kind| kind.group_kind.clone()).collect()
+}
+
+/// Whether a move copied it, from whichever source. What a user added was in none.
+fn is_copy(meta: &Meta) -> bool {
+    meta.annotations.contains_key(names::MARK) && !meta.annotations.contains_key(names::ADDED)
 }
 
 fn is_secret(key: &Key) -> bool {

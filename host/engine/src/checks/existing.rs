@@ -23,6 +23,7 @@ use crate::phases::pausing;
 use crate::requests::listing::{self, Collection, Listed};
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::snapshot::Snapshot;
+use crate::state::records::Records;
 
 /// The code of the refusal if an object of somebody else has the name.
 pub(crate) const EXISTS: &str = "exists";
@@ -53,14 +54,41 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<(Used, Vec<Re
     });
     let mut verdicts = side_by_side::all(OBJECTS, verdicts.collect()).await?;
     verdicts.sort_by_key(|(key, _)| *key);
+    let mut makers: BTreeMap<String, Vec<Key>> = BTreeMap::new();
     for (key, verdict) in verdicts {
         match verdict {
-            Verdict::Use(uid) => drop(used.insert(key.clone(), uid)),
+            Verdict::Use(uid) => {
+                if let Some(maker) = there.get(key).and_then(|meta| meta.annotations.get(MARK)) {
+                    makers.entry(maker.clone()).or_default().push(job.target.own_name(key));
+                }
+                used.insert(key.clone(), uid);
+            }
             Verdict::Gone => {}
             Verdict::Foreign(refusal) => refusals.push(refusal),
         }
     }
+    report_revocable(job, makers).await?;
     Ok((used, refusals))
+}
+
+/// Reports what is used although the move that created it may still be rolled back. Such a move may be under way from another
+/// source, where this one can't look: only its commit leaves a record in the target. To refuse was rejected: the summaries of old
+/// moves are removed, too, and what they copied is to be used.
+async fn report_revocable(job: &Job, makers: BTreeMap<String, Vec<Key>>) -> Result<(), Failure> {
+    if makers.is_empty() || !job.target.can().keeps_state {
+        return Ok(());
+    }
+    let kind = job.core_kind(Side::Target, "", "ConfigMap")?;
+    let settled = Records::new(&job.target, kind, &job.options.record_namespace).settled().await?;
+    for (maker, keys) in makers.into_iter().filter(|(maker, _)| !settled.contains(maker)) {
+        let text = format!(
+            "{} in the target are used as they are; move {maker} created them, and the target has no record that says it is \
+             committed: if it is still under way, finish it first, for a rollback of it would delete them",
+            some_of(&keys, 5)
+        );
+        job.report(Event::note("revocable", text));
+    }
+    Ok(())
 }
 
 /// An object that is used stays as it is, so an owner that moves only now is none of its owners there. The patch that would add it

@@ -45,9 +45,11 @@ pub(crate) async fn compare(job: &Job, copies: &Copies) -> Result<Comparison, Fa
     Ok(if unchanged(job, snapshot, &source)? { Comparison::Same } else { Comparison::Changed })
 }
 
-/// Whether every copy exists, is the object that was created, is not being deleted, and has owners that exist.
+/// Whether every copy exists, is the object that was created, is not being deleted, and has owners that exist. What the user added
+/// its controllers may have deleted.
 fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
     let uids: BTreeSet<&Uid> = here.values().map(|meta| &meta.uid).collect();
+    let mut ended = Vec::new();
     for step in &copies.snapshot.plan.steps {
         let copied = copies.made(step)?;
         let lost = |what: &str| {
@@ -55,13 +57,18 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
             Failure::Lost { object, fields: vec![what.to_owned()] }
         };
         match here.get(&step.key) {
+            // A Job, say, that has done its work: nothing that the source has is lost.
+            there if step.added_from().is_some() => {
+                if there.is_none_or(|meta| meta.uid != copied.uid || meta.deleting()) {
+                    ended.push(job.target.own_name(&step.key));
+                }
+            }
             None => return Err(lost("the whole object: it is gone")),
             Some(meta) if meta.uid != copied.uid => {
                 return Err(lost("the whole object: another has its name"));
             }
             Some(meta) if meta.deleting() => return Err(lost("the whole object: it is being deleted")),
-            // What the user adds was created without owners: any that it has are those of the target's controllers.
-            Some(meta) if !copied.used && step.added_from().is_none() => {
+            Some(meta) if !copied.used => {
                 if let Some(owner) = meta.owner_references.iter().find(|owner| !uids.contains(&owner.uid)) {
                     return Err(lost(&format!(
                         "its owner {} {}, which is not there",
@@ -71,6 +78,13 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
             }
             Some(_) => {}
         }
+    }
+    if !ended.is_empty() {
+        let text = format!(
+            "{} were added to the target and are already deleted there; they are not created again",
+            some_of(&ended, 5)
+        );
+        job.report(Event::warning("added-gone", text));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use pivot_core::plan::Step;
 use pivot_core::record::Phase;
 use pivot_core::release::{Pausing, content};
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Object, OwnerReference, Side, Uid, body, merge, pause};
+use pivot_core::{Object, OwnerReference, Side, Uid, body, merge, names, pause};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
@@ -78,6 +78,9 @@ pub(crate) async fn body_of(
     // It also needs the field managers, which a server accepts only after the create.
     let ownership = (object.meta.has_applier() && !job.target.can().judges).then(|| field_ownership(&source));
     let mut body = body::creation(source, owners, drops_status, &job.move_id);
+    if step.added_from().is_some() {
+        merge::apply(&mut body, &json!({"metadata": {"annotations": {names::ADDED: "true"}}}));
+    }
     if let Some(ownership) = ownership {
         merge::apply(&mut body, &ownership);
     }

@@ -4,7 +4,7 @@
 //! another move is ever removed or overwritten. The first release kept one record per role, without an id in its name; such a
 //! record is read and updated in place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -323,6 +323,17 @@ impl Records {
             }
             Err(error) => Err(self.handle.failed("closing", Some(&key), error)),
         }
+    }
+
+    /// The moves whose records here, as far as they may be read, say that they can't be rolled back.
+    pub(crate) async fn settled(&self) -> Result<BTreeSet<String>, Failure> {
+        let (under_way, ended) = match tokio::try_join!(self.all(), self.finished()) {
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Default::default(),
+            read => read?,
+        };
+        let committed = under_way.into_iter().filter(|stored| stored.record.phase.committed());
+        let committed = committed.map(|stored| stored.record.move_id);
+        Ok(committed.chain(ended.into_iter().map(|ended| ended.move_id)).collect())
     }
 
     /// The summaries that the last moves left behind, the latest first.

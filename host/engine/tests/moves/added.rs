@@ -24,7 +24,7 @@ use crate::stage::{CLUSTERS, Stage, body, key, kind, picture, under_way};
 
 const BOOTSTRAPS: &str = "run.example.org";
 
-fn bom() -> Key {
+pub(crate) fn bom() -> Key {
     key("", "ConfigMap", "bom")
 }
 
@@ -32,7 +32,7 @@ fn bootstrap() -> Key {
     key(BOOTSTRAPS, "Bootstrap", "c")
 }
 
-fn pull() -> Key {
+pub(crate) fn pull() -> Key {
     Key::new(GroupKind::new("", "Secret"), Some("extra"), "pull")
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn addition(document: usize, body: Value) -> Addition {
     Addition::new(("f.yaml", document), kind, version.to_owned(), body).unwrap()
 }
 
-fn configuration(images: &str) -> Value {
+pub(crate) fn configuration(images: &str) -> Value {
     let mut bom = body("", "ConfigMap", "bom", None);
     bom["data"] = json!({"images": images});
     bom
@@ -63,7 +63,7 @@ fn files(images: &str) -> Vec<Addition> {
     all.into_iter().enumerate().map(|(at, body)| addition(at + 1, body)).collect()
 }
 
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let mut stage = Stage::new();
     stage.target.add_kind(kind(BOOTSTRAPS, "Bootstrap", "bootstraps", KindLabels::default()));
     // Of the same name as one that is added, and another object.
@@ -72,7 +72,7 @@ fn stage() -> Stage {
     stage
 }
 
-fn without_files(stage: &Stage) -> Setup {
+pub(crate) fn without_files(stage: &Stage) -> Setup {
     let mut setup = stage.setup();
     setup.options.added = Arc::default();
     setup

@@ -43,7 +43,7 @@ fn named(stage: &Stage, names: &[&str]) -> Setup {
 
 /// The codes and texts of a run's notes and warnings.
 #[derive(Default)]
-struct Notes(Mutex<Vec<(String, String)>>);
+pub(crate) struct Notes(pub(crate) Mutex<Vec<(String, String)>>);
 
 impl Watcher for Notes {
     fn event(&self, event: Event) {

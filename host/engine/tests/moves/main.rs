@@ -5,6 +5,8 @@ mod adapted;
 #[cfg(test)]
 mod added;
 #[cfg(test)]
+mod added_beside_others;
+#[cfg(test)]
 mod asked;
 #[cfg(test)]
 mod bounds;

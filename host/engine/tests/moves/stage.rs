@@ -176,6 +176,7 @@ pub(crate) fn picture(place: &MemoryPlace) -> BTreeMap<String, Value> {
         }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.remove("pivot-host.io/move");
+            annotations.remove("pivot-host.io/added");
             if annotations.is_empty() {
                 metadata.remove("annotations");
             }
