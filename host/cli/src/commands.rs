@@ -9,7 +9,7 @@ use pivot_core::{Key, Side};
 use pivot_engine::run;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
 
-use crate::args::{Choices, Connection, Ends, OutputFormat, SourceEnd, TargetEnd};
+use crate::args::{Choices, Connection, Ends, OutputFormat, Picture, SourceEnd, TargetEnd};
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
@@ -85,11 +85,15 @@ impl<'a> Command<'a> {
         let switched_off: Vec<Note> = disabled.iter().map(|name| switched_off(name)).collect();
         let moves = self.under_way(&progress);
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
+        let format = self.output.settings().format;
         let show = |plan: &Plan| {
             let notes = switched_off.iter().chain(&plan.notes).cloned().collect();
             let plan = &Plan { notes, ..plan.clone() };
             let all = self.output.settings().verbose > 0;
             let tree = all || self.choices.tree;
+            if let OutputFormat::Picture(picture) = format {
+                return self.output.own(&output::drawn(picture, plan, (source, target)));
+            }
             let document = PlanDocument::new(plan, source, target, &scope, (&moves, &next));
             let text = || {
                 let mut text = Document::<PlanDocument<'_>>::text(plan, (source, target), tree, all);
@@ -105,12 +109,16 @@ impl<'a> Command<'a> {
             }
             Err(stop) => stop,
         };
-        let text = self.output.settings().format == OutputFormat::Text;
+        let text = format == OutputFormat::Text;
         // The results so far are shown, with every problem; a document has either them or the failure.
         let shown = match (progress.plan(), &stop.failure) {
             (Some(plan), Failure::Refused(refusals)) => {
                 show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) });
-                AlreadyShown::Refusals
+                // A graph shows which objects have problems, and no words about them.
+                match format {
+                    OutputFormat::Picture(Picture::Dot | Picture::Mermaid) => AlreadyShown::Plan,
+                    _ => AlreadyShown::Refusals,
+                }
             }
             (Some(plan), failure) if text || matches!(failure, Failure::Empty(_)) => {
                 show(&plan);
@@ -346,7 +354,7 @@ impl<'a> Command<'a> {
 
     /// Reports a failure outside the engine.
     fn failed(&self, exit: Exit, message: &Text, state: &str) -> u8 {
-        if self.output.settings().format != OutputFormat::Text {
+        if self.output.settings().format.is_document() {
             self.output.result(Text::default, &ErrorDocument::other(exit, message, state));
         }
         self.output.fail(message.clone());
@@ -357,7 +365,7 @@ impl<'a> Command<'a> {
     /// Reports why the engine stopped, in a run without some of the installed plugins.
     fn stopped(&self, stop: &Stop, shown: AlreadyShown, disabled: &[String]) -> u8 {
         let next = self.lines(&stop.next, About::stopped(stop));
-        if shown == AlreadyShown::Nothing && self.output.settings().format != OutputFormat::Text {
+        if shown == AlreadyShown::Nothing && self.output.settings().format.is_document() {
             self.output.result(Text::default, &ErrorDocument::stop(stop, next.clone()).without(disabled));
         }
         let code = exit::of(stop, self.choices.allow_empty);

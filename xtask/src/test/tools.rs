@@ -16,6 +16,9 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
             missing.extend(component_of_rust(command, component));
         }
     }
+    if chosen.contains(&Stage::Unit) && !works("dot", &["-V"]) {
+        missing.push("dot: the pictures of plans are read by it; `apt-get install graphviz`".to_owned());
+    }
     if chosen.iter().any(|stage| stage.needs_servers()) {
         for (tool, version, package) in [("go", "version", "golang-go"), ("git", "--version", "git")] {
             if !works(tool, &[version]) {

@@ -11,8 +11,8 @@ use pivot_engine::{DryRun, Options};
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters};
 use super::flags::{
-    Accept, Cli, Connection, Dry, Move, MoveOrAsk, Planned, PluginVerb, Resume, Rollback, Shell, Taking,
-    Verb, Waits, Which, With,
+    Accept, Cli, Connection, Dry, Move, MoveOrAsk, OutputFormat, Planned, PluginVerb, Resume, Rollback,
+    Shell, Taking, Verb, Waits, Which, With,
 };
 use super::parts::parts;
 use super::usage::{Result, usage};
@@ -114,7 +114,15 @@ fn operator() -> String {
 /// Turns flags into a task.
 pub(crate) fn check(typed: Cli) -> Result<Task> {
     // Output flags are read before the rest, so that errors are formatted as asked, too.
-    let Cli { look: _, verb } = typed;
+    let Cli { look, verb } = typed;
+    let task = task(verb)?;
+    if matches!(look.output, OutputFormat::Picture(_)) && !matches!(task, Task::Plan(_)) {
+        return usage("-o dot and -o mermaid draw a plan: they go with `plan` and `move --dry-run`");
+    }
+    Ok(task)
+}
+
+fn task(verb: Verb) -> Result<Task> {
     Ok(match verb {
         Verb::Plan(typed) => {
             let Planned { what, tree } = *typed;

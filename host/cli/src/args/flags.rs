@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
 
@@ -52,7 +53,7 @@ pub(crate) enum Verb {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Look {
-    /// Format of the result on stdout
+    /// Format of the result on stdout; dot and mermaid draw a plan
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) output: OutputFormat,
     /// Show more: every object, and why objects stay; twice, requests to servers too. Takes a level as well: -v 5
@@ -399,11 +400,43 @@ pub(crate) enum Dry {
     Server,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputFormat {
     Text,
     Json,
     Yaml,
+    /// Only of a plan.
+    Picture(Picture),
+}
+
+impl OutputFormat {
+    /// Whether results, failures among them, are documents for programs.
+    pub(crate) fn is_document(self) -> bool {
+        matches!(self, Self::Json | Self::Yaml)
+    }
+}
+
+impl ValueEnum for OutputFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Text, Self::Json, Self::Yaml, Self::Picture(Picture::Dot), Self::Picture(Picture::Mermaid)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Yaml => "yaml",
+            Self::Picture(Picture::Dot) => "dot",
+            Self::Picture(Picture::Mermaid) => "mermaid",
+        }))
+    }
+}
+
+/// How a plan is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Picture {
+    Dot,
+    Mermaid,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -19,6 +19,8 @@ mod workload;
 pub(crate) use between::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
 pub(crate) use checked::{Choices, Task, check};
 pub(crate) use command::{command, parse};
-pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, PluginVerb, Trial, With};
+pub(crate) use flags::{
+    Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PluginVerb, Trial, With,
+};
 pub(crate) use usage::UsageError;
 pub(crate) use workload::{Within, Workload};

@@ -557,3 +557,16 @@ fn every_example_can_be_typed() {
         }
     }
 }
+
+#[test]
+fn only_a_plan_is_drawn() {
+    for line in ["pivot-host plan -o dot", "pivot-host move --to-kubeconfig t --dry-run -o mermaid"] {
+        assert!(matches!(meant(line), Task::Plan(_)), "{line}");
+    }
+    for line in ["pivot-host move --to-kubeconfig t -o dot", "pivot-host version -o mermaid"] {
+        refused(
+            line,
+            &expect!["-o dot and -o mermaid draw a plan: they go with `plan` and `move --dry-run`"],
+        );
+    }
+}

@@ -9,6 +9,7 @@ mod events;
 mod lines;
 mod messages;
 mod phase_progress;
+mod pictures;
 mod plan;
 mod progress;
 mod remedies;
@@ -29,6 +30,7 @@ use pivot_engine::Event;
 use serde::Serialize;
 
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
+pub(crate) use pictures::drawn;
 pub(crate) use progress::Progress;
 pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
 pub(crate) use stop::AlreadyShown;
@@ -77,7 +79,8 @@ impl Output {
     /// Writes a result: the text for people, or the document for programs.
     pub(crate) fn result(&self, text: impl FnOnce() -> Text, document: &impl Serialize) {
         let text = match self.settings.format {
-            OutputFormat::Text => text().to_string(),
+            // What can be drawn is drawn elsewhere; the rest is in words.
+            OutputFormat::Text | OutputFormat::Picture(_) => text().to_string(),
             OutputFormat::Json => match serde_json::to_string_pretty(document) {
                 Ok(json) => text::json(&json) + "\n",
                 Err(error) => return self.fail(format!("the result can't be written as JSON: {error}")),

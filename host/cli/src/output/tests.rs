@@ -1,6 +1,7 @@
 //! Golden texts for people: plans and progress.
 
 mod documents;
+mod pictures;
 mod results;
 #[path = "../../tests/schemas/mod.rs"]
 mod schemas;
