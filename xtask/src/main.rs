@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `pictures`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `page`, `pictures`. One file per command.
 //!
 //! Not a Makefile, because the tools that build the project are already there.
 
@@ -6,6 +6,7 @@ mod bench;
 mod demo;
 mod fuzz;
 mod matrix;
+mod page;
 mod pictures;
 mod plugins;
 mod shell;
@@ -27,7 +28,7 @@ Commands:
   demo                  Move the example management cluster into a directory; needs no cluster
   plugins               Build the bundled plugins into plugins/dist, granted and locked
   test [--only STAGE]   Check everything: fmt, structure, clippy, docs, unit, plugins,
-                        lab, providers, scenarios, metal3
+                        page, lab, providers, scenarios, metal3
        --without-metal3, --without-providers
                         But for these, where Metal3's operators or the providers' CRDs
                         can't be had
@@ -42,6 +43,7 @@ Commands:
   matrix [CLUSTER_API/KUBERNETES ...]
                         Move with the managers of each release on each release of
                         Kubernetes (half an hour, once they are built), or these
+  page                  Build the page of `plan -o html` and of reports, with npm
   pictures              Draw docs/pictures: what plan, move and status print
   help                  Print this
 ";
@@ -66,6 +68,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["fuzz"] => fuzz::run("100000", "1000"),
         ["fuzz", mutated, generated] => fuzz::run(mutated, generated),
         ["matrix", rest @ ..] => matrix::run(rest),
+        ["page"] => page::run(),
         ["pictures"] => pictures::run(),
         [] | ["help" | "--help" | "-h"] => {
             say(USAGE);

@@ -14,7 +14,7 @@ use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
 use crate::output::{
-    self, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, Progress, ReportDocument,
+    self, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, PlanPage, Progress, ReportDocument,
     StatusDocument, Text,
 };
 use crate::plugins::Loading;
@@ -92,7 +92,11 @@ impl<'a> Command<'a> {
             let all = self.output.settings().verbose > 0;
             let tree = all || self.choices.tree;
             if let OutputFormat::Picture(picture) = format {
-                return self.output.own(&output::drawn(picture, plan, (source, target)));
+                let target_given = !matches!(self.choices.ends.target, TargetEnd::None);
+                let (sides, scope, moves, next) = ((source, target), &scope, &moves[..], &next[..]);
+                let now = output::now();
+                let page = PlanPage { plan, sides, scope, target_given, moves, next, now };
+                return self.output.own(&output::drawn(picture, &page));
             }
             let document = PlanDocument::new(plan, source, target, &scope, (&moves, &next));
             let text = || {

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::tally::{Tally, counted};
 use crate::shell::{cargo, must, pivot_host, root, target};
-use crate::structure;
+use crate::{page, structure};
 
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,7 @@ pub(super) enum Stage {
     Docs,
     Unit,
     Plugins,
+    Page,
     Lab,
     Scenarios,
     Providers,
@@ -30,13 +31,14 @@ const PROVIDERS: &str = "providers";
 const METAL3: &str = "metal3";
 
 impl Stage {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Fmt,
         Self::Structure,
         Self::Clippy,
         Self::Docs,
         Self::Unit,
         Self::Plugins,
+        Self::Page,
         Self::Lab,
         Self::Providers,
         Self::Scenarios,
@@ -54,6 +56,7 @@ impl Stage {
             Self::Docs => "does the documentation build, with links that lead somewhere?",
             Self::Unit => "tests that need no server",
             Self::Plugins => "the bundled plugins' own tests, natively",
+            Self::Page => "is the page of plans what its sources give, and does it work in a browser?",
             Self::Lab => {
                 "tests of the lab: real API servers. The first time it builds etcd, kube-apiserver, controllers and \
                  clusterctl from Go modules (about 10 minutes) into ~/.cache/pivot-host, and reuses them from then on"
@@ -98,6 +101,7 @@ impl Stage {
             Self::Plugins => {
                 counted(&mut beside("plugins", &["test", "--workspace", "--no-fail-fast"])?, tally, out)
             }
+            Self::Page => page::check(),
             Self::Lab => {
                 counted(&mut cargo(&["test", "--package", "pivot-lab", "--no-fail-fast"])?, tally, out)
             }
@@ -142,6 +146,7 @@ impl fmt::Display for Stage {
             Self::Docs => "docs",
             Self::Unit => "unit",
             Self::Plugins => "plugins",
+            Self::Page => "page",
             Self::Lab => "lab",
             Self::Scenarios => "scenarios",
             Self::Providers => "providers",

@@ -19,6 +19,15 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
     if chosen.contains(&Stage::Unit) && !works("dot", &["-V"]) {
         missing.push("dot: the pictures of plans are read by it; `apt-get install graphviz`".to_owned());
     }
+    if chosen.contains(&Stage::Page) {
+        missing.extend(browser());
+        if !works("npm", &["--version"]) {
+            missing.push(
+                "npm: the page of plans is built with it; `apt-get install npm`, or see its web site"
+                    .to_owned(),
+            );
+        }
+    }
     if chosen.iter().any(|stage| stage.needs_servers()) {
         for (tool, version, package) in [("go", "version", "golang-go"), ("git", "--version", "git")] {
             if !works(tool, &[version]) {
@@ -42,4 +51,14 @@ fn component_of_rust(command: &str, component: &str) -> Option<String> {
         }
     }
     Some(format!("{component}: `rustup component add {component}`, or the package of your distribution"))
+}
+
+/// Installs Debian's browser if it is missing and that is possible.
+fn browser() -> Option<String> {
+    let there = || works("/usr/bin/chromium", &["--version"]);
+    if !there() {
+        say("Installing chromium with apt-get: /usr/bin/chromium is not there yet");
+        works("apt-get", &["install", "--yes", "--quiet", "chromium"]);
+    }
+    (!there()).then(|| "/usr/bin/chromium: pages are opened in it; `apt-get install chromium`".to_owned())
 }

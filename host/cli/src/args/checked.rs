@@ -117,7 +117,7 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
     let Cli { look, verb } = typed;
     let task = task(verb)?;
     if matches!(look.output, OutputFormat::Picture(_)) && !matches!(task, Task::Plan(_)) {
-        return usage("-o dot and -o mermaid draw a plan: they go with `plan` and `move --dry-run`");
+        return usage("-o dot, mermaid and html draw a plan: they go with `plan` and `move --dry-run`");
     }
     Ok(task)
 }

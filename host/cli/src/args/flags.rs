@@ -53,7 +53,7 @@ pub(crate) enum Verb {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Look {
-    /// Format of the result on stdout; dot and mermaid draw a plan
+    /// Format of the result on stdout; dot, mermaid and html draw a plan
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) output: OutputFormat,
     /// Show more: every object, and why objects stay; twice, requests to servers too. Takes a level as well: -v 5
@@ -418,7 +418,14 @@ impl OutputFormat {
 
 impl ValueEnum for OutputFormat {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Text, Self::Json, Self::Yaml, Self::Picture(Picture::Dot), Self::Picture(Picture::Mermaid)]
+        &[
+            Self::Text,
+            Self::Json,
+            Self::Yaml,
+            Self::Picture(Picture::Dot),
+            Self::Picture(Picture::Mermaid),
+            Self::Picture(Picture::Html),
+        ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -428,6 +435,7 @@ impl ValueEnum for OutputFormat {
             Self::Yaml => "yaml",
             Self::Picture(Picture::Dot) => "dot",
             Self::Picture(Picture::Mermaid) => "mermaid",
+            Self::Picture(Picture::Html) => "html",
         }))
     }
 }
@@ -437,6 +445,8 @@ impl ValueEnum for OutputFormat {
 pub(crate) enum Picture {
     Dot,
     Mermaid,
+    /// A page of its own.
+    Html,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

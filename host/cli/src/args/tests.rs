@@ -563,10 +563,10 @@ fn only_a_plan_is_drawn() {
     for line in ["pivot-host plan -o dot", "pivot-host move --to-kubeconfig t --dry-run -o mermaid"] {
         assert!(matches!(meant(line), Task::Plan(_)), "{line}");
     }
-    for line in ["pivot-host move --to-kubeconfig t -o dot", "pivot-host version -o mermaid"] {
+    for line in ["pivot-host move --to-kubeconfig t -o dot", "pivot-host version -o html"] {
         refused(
             line,
-            &expect!["-o dot and -o mermaid draw a plan: they go with `plan` and `move --dry-run`"],
+            &expect!["-o dot, mermaid and html draw a plan: they go with `plan` and `move --dry-run`"],
         );
     }
 }

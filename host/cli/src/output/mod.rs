@@ -8,6 +8,7 @@ mod document;
 mod events;
 mod lines;
 mod messages;
+mod page;
 mod phase_progress;
 mod pictures;
 mod plan;
@@ -30,6 +31,7 @@ use pivot_engine::Event;
 use serde::Serialize;
 
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
+pub(crate) use page::PlanPage;
 pub(crate) use pictures::drawn;
 pub(crate) use progress::Progress;
 pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
@@ -174,6 +176,11 @@ impl Write for LogLines {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// The time now, to the second, as in records.
+pub(crate) fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -11,14 +11,16 @@ use pivot_core::Key;
 use pivot_core::grouped::thousands;
 use pivot_core::plan::{Fate, Plan, Step};
 
+use super::page::PlanPage;
 use super::{events, text};
 use crate::args::Picture;
 
 /// A plan as the text of a picture.
-pub(crate) fn drawn(picture: Picture, plan: &Plan, sides: (&str, &str)) -> String {
+pub(crate) fn drawn(picture: Picture, page: &PlanPage<'_>) -> String {
     match picture {
-        Picture::Dot => dot(plan, sides),
-        Picture::Mermaid => mermaid(plan, sides),
+        Picture::Dot => dot(page.plan, page.sides),
+        Picture::Mermaid => mermaid(page.plan, page.sides),
+        Picture::Html => page.html(),
     }
 }
 

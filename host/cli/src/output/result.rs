@@ -314,6 +314,13 @@ pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
     text
 }
 
+/// The same of one move, without commands.
+pub(super) fn one_under_way(one: &MoveStatus) -> Vec<String> {
+    let record = &one.record;
+    let said = format!("Move {}, {}, {}", record.move_id, record.scope, phase(one));
+    [said, format!("Started {}", started(record))].into_iter().chain(one_sided(one)).collect()
+}
+
 fn started(record: &Record) -> String {
     if record.by.is_empty() { record.started.clone() } else { format!("{} by {}", record.started, record.by) }
 }

@@ -1,12 +1,23 @@
-//! Plans as graphs: golden texts, names that try to be more than names, and what Graphviz makes of them.
+//! Plans as graphs and as a page: golden texts, names that try to be more than names, and what Graphviz makes of them.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use expect_test::expect;
+use pivot_core::scope::{Namespaces, Scope};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::args::Picture;
+
+fn of(picture: Picture, plan: &Plan, sides: (&str, &str)) -> String {
+    let scope = Scope::new(Namespaces::All);
+    let now = "2026-08-21T03:00:00Z".to_owned();
+    let (moves, next) = (&[], &[]);
+    drawn(picture, &PlanPage { plan, sides, scope: &scope, target_given: true, moves, next, now })
+}
 
 fn plan_with_problems() -> Plan {
     Plan { refusals: refusals(), ..small_plan() }
@@ -15,7 +26,7 @@ fn plan_with_problems() -> Plan {
 #[test]
 fn a_plan_is_drawn_for_graphviz() {
     check(
-        drawn(Picture::Dot, &plan_with_problems(), SIDES),
+        of(Picture::Dot, &plan_with_problems(), SIDES),
         &expect![[r#"
         digraph plan {
           graph [rankdir=LR, labelloc=t, label="Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod", fontname="sans-serif"]
@@ -48,7 +59,7 @@ fn a_plan_is_drawn_for_graphviz() {
 #[test]
 fn a_plan_is_drawn_for_mermaid() {
     check(
-        drawn(Picture::Mermaid, &plan_with_problems(), SIDES),
+        of(Picture::Mermaid, &plan_with_problems(), SIDES),
         &expect![[r#"
         flowchart LR
           plan["Plan: 5 objects #40;1 Cluster, 1 ClusterClass#41;, 1 of them kept in the source too, from kind-boot to prod"]
@@ -105,7 +116,7 @@ fn a_name_adds_nothing_to_a_picture() {
     }
     for picture in [Picture::Dot, Picture::Mermaid] {
         let [hostile, harmless] =
-            [hostile_plan(), harmless.clone()].map(|plan| drawn(picture, &plan, ("so\"urce", "tar\\get")));
+            [hostile_plan(), harmless.clone()].map(|plan| of(picture, &plan, ("so\"urce", "tar\\get")));
         assert_eq!(hostile.lines().count(), harmless.lines().count(), "{hostile}");
         for line in hostile.lines() {
             let quotes = line.replace("\\\\", "").replace("\\\"", "").matches('"').count();
@@ -126,7 +137,7 @@ fn graphviz_reads_the_boxes_and_arrows_that_were_drawn() {
         let mut dot = Command::new("dot");
         let started = dot.arg("-Tplain").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut running = started.expect("Graphviz is missing: `apt-get install graphviz`");
-        let text = drawn(Picture::Dot, &plan, SIDES);
+        let text = of(Picture::Dot, &plan, SIDES);
         running.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         let output = running.wait_with_output().unwrap();
         assert!(output.status.success(), "{text}");
@@ -138,4 +149,241 @@ fn graphviz_reads_the_boxes_and_arrows_that_were_drawn() {
         let arrows: usize = plan.steps.iter().map(|step| step.after.len()).sum();
         assert_eq!(lines("edge "), arrows, "{plain}");
     }
+}
+
+/// The data of a page, as a browser finds it, and what is around it.
+fn data(page: &str) -> (Value, String) {
+    let begin = "<script type=\"application/json\" id=\"data\">";
+    let (head, rest) = page.split_once(begin).unwrap();
+    let (data, tail) = rest.split_once("</script>").unwrap();
+    (serde_json::from_str(data).unwrap(), [head, begin, "</script>", tail].concat())
+}
+
+#[test]
+fn a_page_has_the_whole_plan_and_its_words_once() {
+    let (data, _) = data(&of(Picture::Html, &plan_with_problems(), SIDES));
+    let expected = expect![[r#"
+        {
+          "head": {
+            "facts": [
+              [
+                "What",
+                "all namespaces"
+              ],
+              [
+                "Planned",
+                "2026-08-21T03:00:00Z"
+              ],
+              [
+                "By",
+                "pivot-host 0.1.0"
+              ]
+            ],
+            "source": "kind-boot",
+            "target": "prod",
+            "title": "Plan of a move",
+            "verdict": {
+              "sign": "bad",
+              "text": "2 problems in the way: a move would be refused"
+            }
+          },
+          "plan": {
+            "moves": [],
+            "notes": [
+              {
+                "code": "n",
+                "message": "two classes share a template",
+                "objects": []
+              }
+            ],
+            "problems": [
+              {
+                "code": "paused",
+                "message": "Cluster ns/edge is paused",
+                "objects": [
+                  "Cluster ns/edge"
+                ],
+                "remedy": "un-pause it, or --move-paused",
+                "side": "source"
+              },
+              {
+                "code": "crd-missing",
+                "message": "kind Machine.cluster.x-k8s.io is not served",
+                "objects": [],
+                "remedy": "install Cluster API",
+                "side": "target"
+              }
+            ],
+            "stays": [
+              [
+                8,
+                2,
+                "pull",
+                10
+              ],
+              [
+                11,
+                2,
+                "rack",
+                10
+              ],
+              [
+                12,
+                2,
+                "t",
+                13
+              ]
+            ],
+            "steps": [
+              [
+                1,
+                2,
+                "standard",
+                "keep",
+                3,
+                0,
+                -1,
+                [],
+                "uid-of-standard",
+                []
+              ],
+              [
+                4,
+                2,
+                "edge",
+                "move",
+                3,
+                -1,
+                5,
+                [
+                  0
+                ],
+                "uid-of-edge",
+                []
+              ],
+              [
+                6,
+                2,
+                "edge-1",
+                "move",
+                3,
+                -1,
+                5,
+                [
+                  1
+                ],
+                "uid-of-edge-1",
+                []
+              ],
+              [
+                8,
+                2,
+                "edge-1",
+                "move",
+                3,
+                -1,
+                5,
+                [
+                  1,
+                  2
+                ],
+                "uid-of-edge-1",
+                [
+                  7
+                ]
+              ],
+              [
+                9,
+                -1,
+                "global",
+                "move",
+                3,
+                -1,
+                -1,
+                [],
+                "uid-of-global",
+                []
+              ]
+            ],
+            "summary": {
+              "added": 0,
+              "clusterClasses": 1,
+              "clusters": 1,
+              "kept": 1,
+              "moved": 4,
+              "objects": 5,
+              "stay": 3
+            },
+            "words": [
+              "ClusterClass ns/standard is used by Cluster ns/other, which stays",
+              "ClusterClass.cluster.x-k8s.io",
+              "ns",
+              "moves with everything it owns",
+              "Cluster.cluster.x-k8s.io",
+              "Cluster ns/edge",
+              "Machine.cluster.x-k8s.io",
+              "Node n",
+              "Secret",
+              "Identity.infra.io",
+              "not linked with any Cluster",
+              "ConfigMap",
+              "Thing.g.io",
+              "kind Thing.g.io is not labelled for move"
+            ]
+          }
+        }"#]];
+    expected.assert_eq(&serde_json::to_string_pretty(&data).unwrap());
+}
+
+fn whole_around() -> String {
+    data(&of(Picture::Html, &small_plan(), SIDES)).1
+}
+
+#[test]
+fn text_from_others_stays_in_the_data_of_a_page() {
+    let plan = hostile_plan();
+    let page = of(Picture::Html, &plan, ("</script><b>", "\u{2028}t"));
+    let (data, around) = data(&page);
+    assert_eq!(around, whole_around(), "the rest is always the same");
+    let inside = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    assert!(!inside.contains(['<', '>', '&', '\u{2028}', '\u{2029}', '\u{202e}']), "{inside}");
+    assert_eq!(data["head"]["source"], "</script><b>");
+    assert_eq!(data["head"]["target"], "\\u{2028}t", "hidden characters are shown");
+    let names = data["plan"]["steps"].as_array().unwrap().iter().map(|step| step[2].as_str().unwrap());
+    let shown = HOSTILE.map(super::super::text::one_line);
+    assert_eq!(names.collect::<Vec<_>>(), shown.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+/// Nobody has to believe the build: the policy names digests of what is in the file, and allows nothing else.
+#[test]
+fn a_page_allows_its_own_script_and_style_and_no_request() {
+    let page = of(Picture::Html, &small_plan(), SIDES);
+    let policy =
+        page.split_once("Content-Security-Policy\" content=\"").unwrap().1.split_once('"').unwrap().0;
+    let between = |begin: &str, end: &str| page.rsplit_once(begin).unwrap().1.split_once(end).unwrap().0;
+    let digest = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text)));
+    let [script, style] = [between("<script>", "</script>"), between("<style>", "</style>")].map(digest);
+    assert_eq!(
+        policy,
+        format!(
+            "default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+        )
+    );
+    for outside in ["src=", "http:", "@import", "url(", "href=\"http", "fetch(", "XMLHttp", "sendBeacon"] {
+        let allowed =
+            page.replace("http://www.w3.org/", "").replace("default-src", "").replace("script-src", "");
+        assert!(!allowed.contains(outside), "{outside}");
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let all = three.iter().chain(&[0; 2]).take(3).fold(0_u32, |all, byte| all << 8 | u32::from(*byte));
+        let letters = [18, 12, 6, 0].map(|shift| LETTERS[(all >> shift & 63) as usize] as char);
+        out.extend(&letters[..=three.len()]);
+        out.push_str(&"="[..usize::from(three.len() < 3)].repeat(3 - three.len()));
+    }
+    out
 }

@@ -1,0 +1,244 @@
+//! A plan as one HTML file that needs nothing else.
+//!
+//! Style and script are in `page/page.html`, built by `cargo xtask page` and committed. Here it gets what it shows, as JSON in an
+//! element that no browser executes. Text from others is made harmless three times: hidden characters are shown, as on a
+//! terminal; the JSON has no character that could end its element; and the script makes text of it, never markup. The file's policy allows
+//! its own script and style and no request at all.
+
+use std::collections::BTreeMap;
+
+use pivot_core::Key;
+use pivot_core::plan::{Fate, Note, Plan, Stay, Step};
+use pivot_core::refusal::Refusal;
+use pivot_core::scope::Scope;
+use pivot_engine::{MoveStatus, Summary};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::lines::count;
+use super::{remedies, result, text};
+
+const PAGE: &str = include_str!("page/page.html");
+const PLACE: &str = "{{DATA}}";
+
+/// What a plan's page says about the plan as a whole.
+pub(crate) struct PlanPage<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) sides: (&'a str, &'a str),
+    pub(crate) scope: &'a Scope,
+    /// Whether there is a target that was asked.
+    pub(crate) target_given: bool,
+    /// The moves under way, and the commands that can be typed next about each.
+    pub(crate) moves: &'a [MoveStatus],
+    pub(crate) next: &'a [Vec<String>],
+    /// When the plan was made.
+    pub(crate) now: String,
+}
+
+impl PlanPage<'_> {
+    /// The file.
+    pub(crate) fn html(&self) -> String {
+        let problems = Refusal::grouped(&self.plan.refusals).len();
+        let verdict = if self.plan.is_empty() {
+            Verdict { sign: "none", text: "Nothing to move".into() }
+        } else if problems > 0 {
+            Verdict {
+                sign: "bad",
+                text: format!("{} in the way: a move would be refused", count(problems, "problem")),
+            }
+        } else if self.target_given {
+            Verdict { sign: "good", text: "No problem found".into() }
+        } else {
+            let text = "No problem found in the source; no target was given, so none was checked".into();
+            Verdict { sign: "warn", text }
+        };
+        let facts = vec![
+            ("What", self.scope.to_string()),
+            ("Planned", self.now.clone()),
+            ("By", concat!("pivot-host ", env!("CARGO_PKG_VERSION")).to_owned()),
+        ];
+        let (source, target) = self.sides;
+        let head = Head { title: "Plan of a move", verdict, source, target, facts };
+        let moves = self.moves.iter().zip(self.next);
+        let moves = moves.map(|(one, next)| UnderWay { lines: result::one_under_way(one), next }).collect();
+        filled(&Shown { head, plan: Content::of(self.plan, moves) })
+    }
+}
+
+/// The page with its data. It is a file of ours with text of others in it.
+fn filled(shown: &Shown<'_>) -> String {
+    let mut data = serde_json::to_value(shown).unwrap_or_default();
+    harmless(&mut data);
+    let json = data.to_string();
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            // All of them can only be in strings.
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => safe.push(c),
+        }
+    }
+    PAGE.replacen(PLACE, &safe, 1)
+}
+
+/// Shows hidden characters in all texts, line breaks among them.
+fn harmless(value: &mut Value) {
+    match value {
+        Value::String(words) => *words = text::one_line(words),
+        Value::Array(items) => items.iter_mut().for_each(harmless),
+        Value::Object(fields) => {
+            let taken = std::mem::take(fields);
+            fields.extend(taken.into_iter().map(|(name, mut field)| {
+                harmless(&mut field);
+                (text::one_line(&name), field)
+            }));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    head: Head<'a>,
+    plan: Content<'a>,
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    title: &'static str,
+    verdict: Verdict,
+    source: &'a str,
+    target: &'a str,
+    facts: Vec<(&'static str, String)>,
+}
+
+/// One sentence for who has a minute.
+#[derive(Serialize)]
+struct Verdict {
+    /// `good`, `bad`, `warn` or `none`.
+    sign: &'static str,
+    text: String,
+}
+
+/// The objects of a plan and what is said about them. Thousands of objects share few words: rows have indices of them.
+#[derive(Serialize)]
+struct Content<'a> {
+    summary: Summary,
+    words: Vec<String>,
+    steps: Vec<StepRow<'a>>,
+    stays: Vec<StayRow<'a>>,
+    problems: Vec<Problem>,
+    notes: Vec<Said>,
+    moves: Vec<UnderWay<'a>>,
+}
+
+/// Kind, namespace, name, fate, why it moves, why it is kept, Cluster, what must exist first, UID, owners that the copy will lack.
+#[derive(Serialize)]
+struct StepRow<'a>(Word, Word, &'a str, &'static str, Word, Word, Word, &'a [usize], &'a str, Vec<Word>);
+
+/// Kind, namespace, name, why it stays.
+#[derive(Serialize)]
+struct StayRow<'a>(Word, Word, &'a str, Word);
+
+/// Several objects with the same problem.
+#[derive(Serialize)]
+struct Problem {
+    side: String,
+    code: &'static str,
+    message: String,
+    objects: Vec<String>,
+    remedy: String,
+}
+
+#[derive(Serialize)]
+struct Said {
+    code: &'static str,
+    message: String,
+    objects: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct UnderWay<'a> {
+    lines: Vec<String>,
+    next: &'a [String],
+}
+
+/// An index of a word; negative: none.
+type Word = i64;
+
+#[derive(Default)]
+struct Words {
+    all: Vec<String>,
+    index: BTreeMap<String, Word>,
+}
+
+impl Words {
+    fn of(&mut self, word: impl ToString) -> Word {
+        let word = word.to_string();
+        if let Some(index) = self.index.get(&word) {
+            return *index;
+        }
+        let index = self.all.len().try_into().unwrap_or(-1);
+        self.all.push(word.clone());
+        self.index.insert(word, index);
+        index
+    }
+
+    fn maybe(&mut self, word: Option<impl ToString>) -> Word {
+        word.map_or(-1, |word| self.of(word))
+    }
+
+    fn step<'a>(&mut self, step: &'a Step) -> StepRow<'a> {
+        let Step { object: _, key, uid, after, dropped_owners, fate, why, cluster } = step;
+        let (fate, keep) = match fate {
+            Fate::Move => ("move", -1),
+            Fate::Keep(reason) => ("keep", self.of(reason)),
+            Fate::Add => ("add", -1),
+        };
+        let Key { group_kind, namespace, name } = key;
+        let dropped =
+            dropped_owners.iter().map(|owner| self.of(format!("{} {}", owner.kind, owner.name))).collect();
+        let (kind, namespace) = (self.of(group_kind), self.maybe(namespace.as_ref()));
+        let (why, cluster) = (self.of(why), self.maybe(cluster.as_ref()));
+        StepRow(kind, namespace, name, fate, why, keep, cluster, after, &uid.0, dropped)
+    }
+
+    fn stay<'a>(&mut self, Stay { key, reason }: &'a Stay) -> StayRow<'a> {
+        let Key { group_kind, namespace, name } = key;
+        StayRow(self.of(group_kind), self.maybe(namespace.as_ref()), name, self.of(reason))
+    }
+}
+
+impl<'a> Content<'a> {
+    fn of(plan: &'a Plan, moves: Vec<UnderWay<'a>>) -> Self {
+        let mut words = Words::default();
+        let steps = plan.steps.iter().map(|step| words.step(step)).collect();
+        let stays = plan.stays.iter().map(|stay| words.stay(stay)).collect();
+        let problem = |group: &pivot_core::grouped::Group<'_, Refusal>| {
+            let Refusal { code, side, object, others, message, remedies } = group.first;
+            let objects: std::collections::BTreeSet<&Key> =
+                object.iter().chain(others).chain(group.objects.iter().copied()).collect();
+            Problem {
+                side: side.to_string(),
+                code,
+                message: message.clone(),
+                objects: objects.iter().map(ToString::to_string).collect(),
+                remedy: remedies::sentence(remedies),
+            }
+        };
+        let note = |Note { code, object, message }: &Note| Said {
+            code,
+            message: message.clone(),
+            objects: object.iter().map(ToString::to_string).collect(),
+        };
+        Self {
+            summary: plan.into(),
+            words: words.all,
+            steps,
+            stays,
+            problems: Refusal::grouped(&plan.refusals).iter().map(problem).collect(),
+            notes: plan.notes.iter().map(note).collect(),
+            moves,
+        }
+    }
+}
