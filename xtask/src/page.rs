@@ -86,6 +86,20 @@ fn pages(within: &Path) -> Result<Vec<PathBuf>> {
         }
         fs::write(html("plan"), plan.stdout)?;
         pages.push(html("plan"));
+        let report = |what: &str, fails: bool| {
+            let mut run = host("move");
+            run.arg("--to-directory").arg(at("copy")).arg("--report").arg(html(what));
+            let ended = run.output().context("start pivot-host")?;
+            match ended.status.success() == fails {
+                true => bail!("a move of {size} objects: {}", String::from_utf8_lossy(&ended.stderr)),
+                false => anyhow::Ok(html(what)),
+            }
+        };
+        pages.push(report("report", false)?);
+        // Once more into the same directory, of which one file is missing.
+        let first = fs::read_dir(at("copy"))?.next().context("the copy is empty")??;
+        fs::remove_file(first.path())?;
+        pages.push(report("stopped", true)?);
     }
     Ok(pages)
 }

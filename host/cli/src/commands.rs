@@ -1,23 +1,25 @@
 //! Runs a command: opens both sides, calls the engine, prints the result.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
 use pivot_core::{Key, Side};
 use pivot_engine::run;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
+use serde::Serialize;
 
 use crate::args::{Choices, Connection, Ends, OutputFormat, Picture, SourceEnd, TargetEnd};
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
 use crate::output::{
-    self, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, PlanPage, Progress, ReportDocument,
-    StatusDocument, Text,
+    self, AlreadyShown, Document, Ending, ErrorDocument, Output, PlanDocument, PlanPage, Progress, Recorder,
+    ReportDocument, StatusDocument, Text,
 };
 use crate::plugins::Loading;
+use crate::report_file::ReportFile;
 use crate::signals;
 use crate::workload;
 
@@ -41,6 +43,15 @@ pub(crate) struct Command<'a> {
     commands: Commands,
     output: &'a Arc<Output>,
     halter: Halter,
+    report: Option<Reporting>,
+}
+
+/// The report of this run.
+struct Reporting {
+    command: &'static str,
+    recorder: Arc<Recorder>,
+    /// None once it is written.
+    file: Mutex<Option<ReportFile>>,
 }
 
 impl<'a> Command<'a> {
@@ -50,11 +61,73 @@ impl<'a> Command<'a> {
         output: &'a Arc<Output>,
         halter: Halter,
     ) -> Self {
-        Self { choices, commands, output, halter }
+        Self { choices, commands, output, halter, report: None }
+    }
+
+    /// Reserves the file of the report, if there is to be one; otherwise returns the exit code.
+    pub(crate) fn reporting(self, command: &'static str) -> Result<Self, u8> {
+        let Some(path) = &self.choices.report else { return Ok(self) };
+        match ReportFile::reserve(path) {
+            Ok(file) => {
+                let (recorder, file) = (Recorder::begin(), Mutex::new(Some(file)));
+                Ok(Self { report: Some(Reporting { command, recorder, file }), ..self })
+            }
+            Err(why) => Err(self.failed(Exit::Refused, &why.into(), UNTOUCHED)),
+        }
+    }
+
+    /// Writes the report. What the run did stays done if that fails.
+    fn write_report(&self, ending: &Ending) {
+        let Some(Reporting { command, recorder, file }) = &self.report else { return };
+        let Some(file) = file.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let by = self.choices.options(None).operator;
+        let (path, text) = (file.path().to_owned(), recorder.ended(command, &by, file.is_page(), ending));
+        match file.write(&text) {
+            Ok(()) => self.output.note(format!("report: {}", path.display())),
+            Err(error) => {
+                self.output.warn(format!("the report can't be written to {}: {error}", path.display()));
+            }
+        }
+    }
+
+    /// The run reached what it was for.
+    fn write_success(&self, outcome: &'static str, move_id: Option<&str>, document: &impl Serialize) {
+        self.write_report(&Ending {
+            outcome,
+            code: exit::DONE,
+            move_id: move_id.map(str::to_owned),
+            result: serde_json::to_value(document).unwrap_or_default(),
+            files: self.of_files(),
+            message: Vec::new(),
+            refusals: Vec::new(),
+        });
+    }
+
+    /// The user did not wait for the run to stop at a safe point.
+    pub(crate) fn forced(&self) {
+        let message = Text::from("exited at once, as requested");
+        self.output.fail(message.clone());
+        let next = self.lines(&[Next::Status, Next::Resume], About::default());
+        self.output.state("not known", &next);
+        let document = ErrorDocument::other(Exit::Unexpected, &message, "not known", next);
+        self.write_failure(Exit::Unexpected, &document, &message);
+    }
+
+    /// The run failed outside the engine.
+    fn write_failure(&self, exit: Exit, document: &Document<ErrorDocument>, message: &Text) {
+        self.write_report(&Ending {
+            outcome: "Stopped",
+            code: exit::code(exit),
+            move_id: None,
+            result: serde_json::to_value(document).unwrap_or_default(),
+            files: self.of_files(),
+            message: message.message().lines().map(str::to_owned).collect(),
+            refusals: Vec::new(),
+        });
     }
 
     /// The command lines for the next steps, for the same two sides.
-    pub(crate) fn lines(&self, next: &[Next], about: About<'_>) -> Vec<String> {
+    fn lines(&self, next: &[Next], about: About<'_>) -> Vec<String> {
         next.iter().filter_map(|next| self.commands.line(*next, about)).collect()
     }
 
@@ -94,8 +167,8 @@ impl<'a> Command<'a> {
             if let OutputFormat::Picture(picture) = format {
                 let target_given = !matches!(self.choices.ends.target, TargetEnd::None);
                 let (sides, scope, moves, next) = ((source, target), &scope, &moves[..], &next[..]);
-                let now = output::now();
-                let page = PlanPage { plan, sides, scope, target_given, moves, next, now };
+                let (now, files) = (output::now(), self.of_files());
+                let page = PlanPage { plan, sides, scope, files, target_given, moves, next, now };
                 return self.output.own(&output::drawn(picture, &page));
             }
             let document = PlanDocument::new(plan, source, target, &scope, (&moves, &next));
@@ -134,6 +207,12 @@ impl<'a> Command<'a> {
             }
         };
         self.stopped(&stop, shown, &disabled)
+    }
+
+    /// Whether a side is a directory: nothing in the source is deleted.
+    fn of_files(&self) -> bool {
+        let Ends { source, target } = &self.choices.ends;
+        matches!(source, SourceEnd::Directory(_)) || matches!(target, TargetEnd::Directory(_))
     }
 
     /// The moves under way that were found while the plan was made.
@@ -176,14 +255,14 @@ impl<'a> Command<'a> {
             Err(stop) => {
                 if exit::of(&stop, self.choices.allow_empty) == exit::DONE {
                     let document = ReportDocument::nothing(labels).without(&disabled);
+                    self.write_success("NothingToMove", None, &document);
                     self.output.result(|| stop.to_string().into(), &document);
                     return exit::DONE;
                 }
                 return self.stopped(&stop, AlreadyShown::Nothing, &disabled);
             }
         };
-        let Ends { source, target } = &self.choices.ends;
-        let copied = matches!(source, SourceEnd::Directory(_)) || matches!(target, TargetEnd::Directory(_));
+        let copied = self.of_files();
         let outcome = match copied {
             _ if report.done.handed_over => "HandedOver",
             true => "Copied",
@@ -195,7 +274,9 @@ impl<'a> Command<'a> {
             true => output::copied(&report, labels, all),
             false => output::moved(&report, labels, all),
         };
-        self.output.result(text, &ReportDocument::done(outcome, &report, labels).without(&disabled));
+        let document = ReportDocument::done(outcome, &report, labels).without(&disabled);
+        self.write_success(outcome, Some(&report.move_id), &document);
+        self.output.result(text, &document);
         exit::DONE
     }
 
@@ -214,6 +295,7 @@ impl<'a> Command<'a> {
         match result {
             Ok(rolled_back) => {
                 let document = ReportDocument::rolled_back(&rolled_back, labels);
+                self.write_success("RolledBack", None, &document);
                 self.output.result(|| output::rolled_back(&rolled_back, labels), &document);
                 exit::DONE
             }
@@ -322,17 +404,24 @@ impl<'a> Command<'a> {
     }
 
     fn setup(&self, opened: &Opened, options: Options, progress: &Arc<Progress>, plugins: &Loading) -> Setup {
-        let watcher = progress.clone();
+        let watcher: Arc<dyn Watcher> = match &self.report {
+            Some(report) => {
+                report.recorder.between(opened.labels(), progress);
+                report.recorder.clone()
+            }
+            None => progress.clone(),
+        };
+        let told = watcher.clone();
         let tell_disabled = move |disabled: &[String]| {
             for Note { code, object, message } in disabled.iter().map(|name| switched_off(name)) {
-                watcher.event(Event::Note { code: code.to_owned(), object, text: message });
+                told.event(Event::Note { code: code.to_owned(), object, text: message });
             }
         };
         Setup {
             sides: opened.sides(),
             options,
             plugins: plugins.called(tell_disabled),
-            watcher: progress.clone(),
+            watcher,
             halter: self.halter.clone(),
         }
     }
@@ -358,21 +447,33 @@ impl<'a> Command<'a> {
 
     /// Reports a failure outside the engine.
     fn failed(&self, exit: Exit, message: &Text, state: &str) -> u8 {
+        let document = ErrorDocument::other(exit, message, state, Vec::new());
         if self.output.settings().format.is_document() {
-            self.output.result(Text::default, &ErrorDocument::other(exit, message, state));
+            self.output.result(Text::default, &document);
         }
         self.output.fail(message.clone());
         self.output.state(state, &[]);
+        self.write_failure(exit, &document, message);
         exit::code(exit)
     }
 
     /// Reports why the engine stopped, in a run without some of the installed plugins.
     fn stopped(&self, stop: &Stop, shown: AlreadyShown, disabled: &[String]) -> u8 {
         let next = self.lines(&stop.next, About::stopped(stop));
+        let document = ErrorDocument::stop(stop, next.clone()).without(disabled);
         if shown == AlreadyShown::Nothing && self.output.settings().format.is_document() {
-            self.output.result(Text::default, &ErrorDocument::stop(stop, next.clone()).without(disabled));
+            self.output.result(Text::default, &document);
         }
         let code = exit::of(stop, self.choices.allow_empty);
+        self.write_report(&Ending {
+            outcome: "Stopped",
+            code,
+            move_id: stop.move_id.clone(),
+            result: serde_json::to_value(&document).unwrap_or_default(),
+            files: self.of_files(),
+            message: output::message(stop),
+            refusals: output::refusals(&stop.failure).to_vec(),
+        });
         if code == exit::DONE {
             self.output.say(stop.to_string());
         } else {

@@ -9,6 +9,7 @@ mod missing_side;
 mod next;
 mod output;
 mod plugins;
+mod report_file;
 mod run;
 mod signals;
 mod verify;

@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anstream::{AutoStream, ColorChoice};
-use pivot_engine::{Exit, Halter, Next};
+use pivot_engine::{Exit, Halter};
 use pivot_runtime::{TrialLimits, try_compile};
 use serde_json::json;
 
 use crate::args::{self, Choices, Color, LogFormat, OutputFormat, PluginVerb, Task};
 use crate::commands::{Command, MoveOrResume};
-use crate::next::{About, Commands};
+use crate::next::Commands;
 use crate::output::{Document, Output, OutputSettings};
 use crate::signals::{self, Interrupted};
 use crate::{exit, logging, plugins, verify};
@@ -147,6 +147,16 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
         }
     };
     let command = Command::new(choices, commands, output, halter);
+    let command = match task {
+        Task::Move(_) => command.reporting("move"),
+        Task::Resume(_) => command.reporting("resume"),
+        Task::Rollback(_) => command.reporting("rollback"),
+        _ => Ok(command),
+    };
+    let command = match command {
+        Ok(command) => command,
+        Err(code) => return code,
+    };
     let work = async {
         match task {
             Task::Plan(_) => command.plan().await,
@@ -162,8 +172,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
         Ok(interrupted) = interrupted => match interrupted {
             Interrupted::Reading(signal) => 128 + signal,
             Interrupted::Forced => {
-                output.fail("exited at once, as requested");
-                output.state("not known", &command.lines(&[Next::Status, Next::Resume], About::default()));
+                command.forced();
                 exit::code(Exit::Unexpected)
             }
         },

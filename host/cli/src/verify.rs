@@ -60,7 +60,7 @@ fn examine(DirectoryEnd { path, keys }: &DirectoryEnd) -> Result<Examined, Direc
 
 fn refused(message: Text, output: &Output) -> u8 {
     if output.settings().format.is_document() {
-        output.result(Text::default, &ErrorDocument::other(Exit::Refused, &message, UNTOUCHED));
+        output.result(Text::default, &ErrorDocument::other(Exit::Refused, &message, UNTOUCHED, Vec::new()));
     }
     output.fail(message);
     exit::code(Exit::Refused)

@@ -11,13 +11,14 @@ use pivot_engine::{DryRun, Options};
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters};
 use super::flags::{
-    Accept, Cli, Connection, Dry, Move, MoveOrAsk, OutputFormat, Planned, PluginVerb, Resume, Rollback,
+    Accept, Cli, Connection, Dry, Kept, Move, MoveOrAsk, OutputFormat, Planned, PluginVerb, Resume, Rollback,
     Shell, Taking, Verb, Waits, Which, With,
 };
 use super::parts::parts;
 use super::usage::{Result, usage};
 use super::values::{duration, kinds, namespace_map};
 use super::workload::Within;
+use crate::report_file::has_form;
 
 /// What to do.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(crate) struct Choices {
     pub(crate) allow_empty: bool,
     /// Whether a plan names each object.
     pub(crate) tree: bool,
+    /// Where the report of the run goes.
+    pub(crate) report: Option<PathBuf>,
     pub(crate) namespace: Namespace,
     /// The named Clusters; if none is, everything moves.
     clusters: Vec<Cluster>,
@@ -129,17 +132,21 @@ fn task(verb: Verb) -> Result<Task> {
             Task::Plan(Choices { tree, ..moving(what, DryRun::Plan)? })
         }
         Verb::Move(typed) => {
-            let MoveOrAsk { what, dry_run } = *typed;
+            let MoveOrAsk { what, dry_run, kept } = *typed;
+            let report = reported(kept)?;
+            if dry_run.is_some() && report.is_some() {
+                return usage("--report is about a move; a dry run has a page of its own: -o html");
+            }
             match dry_run {
                 Some(Dry::Plan) => Task::Plan(moving(what, DryRun::Plan)?),
                 Some(Dry::Server) => Task::Plan(moving(what, DryRun::Server)?),
-                None => Task::Move(moving(what, DryRun::Off)?),
+                None => Task::Move(Choices { report, ..moving(what, DryRun::Off)? }),
             }
         }
         Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
-            let Rollback { connection, which, taking, target_gone, not_imported, source_gone } = *typed;
+            let Rollback { connection, which, taking, target_gone, not_imported, source_gone, kept } = *typed;
             let (Which { which }, Taking { take_over }) = (which, taking);
             // What was imported nowhere has no target, unless one is named to be asked.
             let target_gone = target_gone || (not_imported && !names_target(&connection));
@@ -147,7 +154,7 @@ fn task(verb: Verb) -> Result<Task> {
             let choices = about_a_move(connection, true, gone)?;
             let options =
                 Options { which, take_over, target_gone, not_imported, source_gone, ..choices.options };
-            Task::Rollback(Choices { options, ..choices })
+            Task::Rollback(Choices { options, report: reported(kept)?, ..choices })
         }
         Verb::Verify { directory, identity } => {
             Task::Verify(DirectoryEnd { path: directory, keys: identity })
@@ -156,6 +163,16 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),
     })
+}
+
+/// The file of a report, whose name says in which form.
+fn reported(Kept { report }: Kept) -> Result<Option<PathBuf>> {
+    match report {
+        Some(path) if !has_form(&path) => {
+            usage(format!("--report {:?}: the name has to end in .html or .json", path.display().to_string()))
+        }
+        report => Ok(report),
+    }
 }
 
 /// Whether any flag names a target.
@@ -259,7 +276,8 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         ..Options::new(scope)
     };
     let options = waiting(options, &waits)?;
-    Ok(Choices { connection, ends, allow_empty, tree: false, namespace, clusters, add, with, options })
+    let (tree, report) = (false, None);
+    Ok(Choices { connection, ends, allow_empty, tree, report, namespace, clusters, add, with, options })
 }
 
 fn resuming(typed: Resume) -> Result<Choices> {
@@ -275,6 +293,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
         with,
         accept_plugin_change,
         source_gone,
+        kept,
     } = typed;
     let Which { which } = which;
     let Taking { take_over } = taking;
@@ -294,7 +313,8 @@ fn resuming(typed: Resume) -> Result<Choices> {
         source_gone,
         ..choices.options
     };
-    Ok(Choices { options: waiting(options, &waits)?, add, with, ..choices })
+    let report = reported(kept)?;
+    Ok(Choices { options: waiting(options, &waits)?, add, with, report, ..choices })
 }
 
 /// The choices for commands about a move under way: its record has the rest.
@@ -325,8 +345,8 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
     };
     let with = With::default();
     let (allow_empty, tree, namespace) = (false, false, Namespace::All);
-    let (clusters, add) = (Vec::new(), Vec::new());
-    Ok(Choices { connection, ends, allow_empty, tree, namespace, clusters, add, with, options })
+    let (clusters, add, report) = (Vec::new(), Vec::new(), None);
+    Ok(Choices { connection, ends, allow_empty, tree, report, namespace, clusters, add, with, options })
 }
 
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {

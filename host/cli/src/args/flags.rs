@@ -183,6 +183,17 @@ pub(crate) struct MoveOrAsk {
     /// Change nothing: `plan` only reads, `server` also dry-runs each create on the target
     #[arg(long, help_heading = "What moves", value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "plan")]
     pub(crate) dry_run: Option<Dry>,
+    #[command(flatten)]
+    pub(crate) kept: Kept,
+}
+
+/// What is kept of a run.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Kept {
+    /// Write a report to this file, also when the run stops: a page if it ends in .html, a document if it ends in .json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -373,6 +384,8 @@ pub(crate) struct Resume {
     /// After the point of no return: finish without the source, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) source_gone: bool,
+    #[command(flatten)]
+    pub(crate) kept: Kept,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -392,6 +405,8 @@ pub(crate) struct Rollback {
     /// Remove what came from a directory that can no longer be read
     #[arg(long, conflicts_with_all = ["target_gone", "not_imported"], help_heading = "Another run, other plugins")]
     pub(crate) source_gone: bool,
+    #[command(flatten)]
+    pub(crate) kept: Kept,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

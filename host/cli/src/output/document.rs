@@ -342,7 +342,7 @@ impl ErrorDocument {
     }
 
     /// The document for a failure outside the engine.
-    pub(crate) fn other(exit: Exit, message: &Text, state: &str) -> Document<Self> {
+    pub(crate) fn other(exit: Exit, message: &Text, state: &str, next: Vec<String>) -> Document<Self> {
         let content = Self {
             exit_code: crate::exit::code(exit),
             reason: format!("{exit:?}"),
@@ -354,7 +354,7 @@ impl ErrorDocument {
             awaited: Vec::new(),
             held: Vec::new(),
             remedies: Vec::new(),
-            next: Vec::new(),
+            next,
             done: BTreeMap::new(),
             phases: Vec::new(),
         };

@@ -14,6 +14,7 @@ mod pictures;
 mod plan;
 mod progress;
 mod remedies;
+mod report;
 mod result;
 mod stop;
 #[cfg(test)]
@@ -34,8 +35,9 @@ pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument,
 pub(crate) use page::PlanPage;
 pub(crate) use pictures::drawn;
 pub(crate) use progress::Progress;
+pub(crate) use report::{Ending, Recorder};
 pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
-pub(crate) use stop::AlreadyShown;
+pub(crate) use stop::{AlreadyShown, message, refusals};
 pub(crate) use text::Text;
 pub(crate) use verification::{altered, exposed, verified};
 
@@ -105,6 +107,13 @@ impl Output {
     /// Writes a line of progress, or a note.
     pub(crate) fn say(&self, text: impl Into<Text>) {
         self.line(Level::Info, text);
+    }
+
+    /// Writes a note that `-q` leaves out.
+    pub(crate) fn note(&self, text: impl Into<Text>) {
+        if !self.settings.quiet {
+            self.say(text);
+        }
     }
 
     /// Writes a line that needs attention.

@@ -1,4 +1,4 @@
-//! A plan as one HTML file that needs nothing else.
+//! A plan, or the report of a move, as one HTML file that needs nothing else.
 //!
 //! Style and script are in `page/page.html`, built by `cargo xtask page` and committed. Here it gets what it shows, as JSON in an
 //! element that no browser executes. Text from others is made harmless three times: hidden characters are shown, as on a
@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::lines::count;
+use super::report::MoveReport;
 use super::{remedies, result, text};
 
 const PAGE: &str = include_str!("page/page.html");
@@ -26,6 +27,8 @@ pub(crate) struct PlanPage<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) sides: (&'a str, &'a str),
     pub(crate) scope: &'a Scope,
+    /// Whether a side is a directory: what is copied stays where it was.
+    pub(crate) files: bool,
     /// Whether there is a target that was asked.
     pub(crate) target_given: bool,
     /// The moves under way, and the commands that can be typed next about each.
@@ -61,8 +64,31 @@ impl PlanPage<'_> {
         let head = Head { title: "Plan of a move", verdict, source, target, facts };
         let moves = self.moves.iter().zip(self.next);
         let moves = moves.map(|(one, next)| UnderWay { lines: result::one_under_way(one), next }).collect();
-        filled(&Shown { head, plan: Content::of(self.plan, moves) })
+        let plan = Some(Content::of(self.plan, moves));
+        filled(&Shown { head, files: self.files, plan, report: None, message: &[] })
     }
+}
+
+/// The page of a move that ended, or stopped. A plan is part of it if the run made one.
+pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &[String]) -> String {
+    let (sign, text) = report.verdict();
+    let facts = vec![
+        ("Move", report.move_id.unwrap_or_default().to_owned()),
+        ("Command", report.command.to_owned()),
+        ("By", report.by.to_owned()),
+        ("Began", report.began.clone()),
+        ("Ended", report.ended.clone()),
+        ("Written by", format!("pivot-host {}", report.version)),
+    ];
+    let (source, target) = (report.source, report.target);
+    let head = Head { title: report.title(), verdict: Verdict { sign, text }, source, target, facts };
+    filled(&Shown {
+        head,
+        files: report.files,
+        plan: plan.map(|plan| Content::of(plan, Vec::new())),
+        report: Some(report),
+        message,
+    })
 }
 
 /// The page with its data. It is a file of ours with text of others in it.
@@ -100,7 +126,14 @@ fn harmless(value: &mut Value) {
 #[derive(Serialize)]
 struct Shown<'a> {
     head: Head<'a>,
-    plan: Content<'a>,
+    files: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<&'a MoveReport<'a>>,
+    /// What failed, line by line.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    message: &'a [String],
 }
 
 #[derive(Serialize)]

@@ -23,11 +23,16 @@ pub(crate) enum AlreadyShown {
 }
 
 /// The refusals of a failure, if it has any.
-pub(super) fn refusals(failure: &Failure) -> &[Refusal] {
+pub(crate) fn refusals(failure: &Failure) -> &[Refusal] {
     match failure {
         Failure::Refused(refusals) => refusals,
         _ => &[],
     }
+}
+
+/// What failed, line by line, with each object.
+pub(crate) fn message(stop: &Stop) -> Vec<String> {
+    failure_text(stop, true, "").message().lines().map(str::to_owned).collect()
 }
 
 /// Points to the rest of a shortened list. A document has all of it.

@@ -29,8 +29,16 @@ impl Schema<'_> {
             let good = match keyword.as_str() {
                 "$schema" | "$defs" | "title" | "description" => true,
                 "$ref" => {
-                    let meant = self.root.pointer(says.as_str().unwrap().trim_start_matches('#')).unwrap();
-                    self.allows(meant, value, at)?;
+                    let (file, place) =
+                        says.as_str().unwrap().split_once('#').unwrap_or((says.as_str().unwrap(), ""));
+                    match file.strip_suffix(".json") {
+                        Some(other) => {
+                            let root = read(other);
+                            let other = Schema { root: &root };
+                            other.allows(root.pointer(place).unwrap(), value, at)?;
+                        }
+                        None => self.allows(self.root.pointer(place).unwrap(), value, at)?,
+                    }
                     true
                 }
                 "const" => value == says,

@@ -140,7 +140,7 @@ fn errors_match_their_schema() {
         let stop = Stop { exit: pivot_engine::Exit::PastCommit, ..stop(failure) };
         check(&ErrorDocument::stop(&stop, vec!["pivot-host resume".into()]));
     }
-    check(&ErrorDocument::other(pivot_engine::Exit::Usage, &Text::from("m"), "s"));
+    check(&ErrorDocument::other(pivot_engine::Exit::Usage, &Text::from("m"), "s", Vec::new()));
 }
 
 #[test]

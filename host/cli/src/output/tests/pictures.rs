@@ -16,7 +16,10 @@ fn of(picture: Picture, plan: &Plan, sides: (&str, &str)) -> String {
     let scope = Scope::new(Namespaces::All);
     let now = "2026-08-21T03:00:00Z".to_owned();
     let (moves, next) = (&[], &[]);
-    drawn(picture, &PlanPage { plan, sides, scope: &scope, target_given: true, moves, next, now })
+    drawn(
+        picture,
+        &PlanPage { plan, sides, scope: &scope, files: false, target_given: true, moves, next, now },
+    )
 }
 
 fn plan_with_problems() -> Plan {
@@ -164,6 +167,7 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
     let (data, _) = data(&of(Picture::Html, &plan_with_problems(), SIDES));
     let expected = expect![[r#"
         {
+          "files": false,
           "head": {
             "facts": [
               [

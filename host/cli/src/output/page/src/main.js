@@ -5,9 +5,11 @@ import { Tree } from "./tree.js";
 import { Picture } from "./map.js";
 import { timeline } from "./timeline.js";
 
-const { head: about, plan, report } = JSON.parse(document.getElementById("data").textContent);
+const { head: about, files, plan, report, message } = JSON.parse(document.getElementById("data").textContent);
 const page = document.getElementById("page");
 let reveal = () => {};
+
+if (files) FATES.move = { ...FATES.move, word: "copied", long: "Copied: nothing in the source is deleted" };
 
 const SIGNS = { good: "✔", bad: "✖", warn: "▲", none: "–" };
 
@@ -71,7 +73,7 @@ function tiles({ summary, problems }) {
   const tile = (number, what, fate) => el("div", { class: "tile" },
     el("dt", {}, fate ? el("span", { class: `fate ${fate}`, "aria-hidden": "true" }, FATES[fate].letter) : "", what), el("dd", {}, thousands(number)));
   return el("dl", { class: "tiles" },
-    tile(clusters, clusters === 1 ? "Cluster" : "Clusters"), tile(objects, "objects copied"), tile(moved, "move", "move"),
+    tile(clusters, clusters === 1 ? "Cluster" : "Clusters"), tile(objects, "objects copied"), tile(moved, files ? "stay as they are" : "move", "move"),
     kept ? tile(kept, "kept too", "keep") : null, added ? tile(added, "added", "add") : null,
     tile(stay, "stay", "stay"), problems.length ? tile(problems.length, problems.length === 1 ? "problem" : "problems") : null);
 }
@@ -182,17 +184,19 @@ const rows = (heads, lines) => el("div", { class: "wide" }, el("table", {}, el("
   el("tbody", {}, lines.map((cells) => el("tr", {}, cells.map((cell) => el("td", {}, cell)))))));
 
 function story() {
-  const { phases, waits, retries, throttled, findings, warnings, accepted, failure, milliseconds } = report;
+  const { phases, waits, retries, throttled, findings, notes: warnings, accepted, result, milliseconds } = report;
+  const failure = result.kind === "Error" ? result : null;
   const at = (one) => `+${lasting(one.at)}`;
   const part = (id, title, items, made) => (items.length ? section(id, title, items.length, made(items)) : null);
   return [
     failure ? section("stop", "Why it stopped", null, el("div", { class: "card bad" },
-      failure.message.split("\n").map((line) => el("p", { class: "what" }, line)),
+      (message ?? []).map((line) => el("p", { class: "what" }, line)),
       failure.state ? el("p", {}, el("strong", {}, "State: "), failure.state) : null,
-      failure.remedies.map((remedy) => el("p", { class: "remedy" }, el("strong", {}, "To fix it: "), remedy.text)),
+      (failure.remedies ?? []).map((remedy) => el("p", { class: "remedy" }, el("strong", {}, "To fix it: "), remedy.text)),
       commands("Next", failure.next))) : null,
-    failure?.refusals?.length && !plan?.problems.length ? problems(failure.refusals.map((one) => ({ objects: [], ...one }))) : null,
-    phases.length ? section("timeline", "Phases", null, el("p", { class: "hint" }, `${lasting(milliseconds)} in all.`), timeline(report)) : null,
+    failure?.refusals?.length && !plan ? problems(failure.refusals.map((one) => ({ ...one, objects: [] }))) : null,
+    failure && plan ? problems(plan.problems) : null,
+    phases.length ? section("timeline", "Phases", null, el("p", { class: "hint" }, `${lasting(milliseconds)} in all, with the time before the first phase and after the last.`), timeline(report)) : null,
     part("findings", "Findings of plugins", findings, (all) => list(all, (one) => el("li", { class: `card ${one.severity === "stop" ? "bad" : one.severity === "warn" ? "warn" : ""}` },
       el("p", { class: "what" }, el("span", { class: "side" }, one.plugin), one.text), objectsOf(one.object ? [one.object] : []),
       one.remedy ? el("p", { class: "remedy" }, el("strong", {}, "To fix it: "), one.remedy) : null))),
@@ -208,7 +212,7 @@ const parts = [
   head(about),
   plan ? tiles(plan) : null,
   ...(report ? story() : []),
-  plan ? problems(plan.problems) : null,
+  plan && !report ? problems(plan.problems) : null,
   plan ? moves(plan.moves) : null,
   plan ? objects() : null,
   plan ? notes(plan.notes) : null,

@@ -39,5 +39,5 @@ function chart({ milliseconds: step, changes }, whole) {
     picture.append(svg("rect", { x: index * width, y: 80 - height, width: Math.max(1, width - 0.6), height }));
   });
   return el("figure", {}, picture,
-    el("figcaption", {}, `Changes over time; at most ${thousands(perSecond)} a second.`));
+    el("figcaption", {}, `Changes over these ${lasting(whole)}; at most ${thousands(perSecond)} a second.`));
 }

@@ -110,6 +110,7 @@ export class Tree {
   paint() {
     const { height, box, shown } = this;
     this.rows.style.height = `${shown.length * height}px`;
+    this.box.style.setProperty("--rows", `${Math.max(3, shown.length) * height + 2}px`);
     const first = Math.max(0, Math.floor(box.scrollTop / height) - MARGIN);
     const last = Math.min(shown.length, Math.ceil((box.scrollTop + box.clientHeight) / height) + MARGIN);
     const rows = shown.slice(first, last).map((node, index) => this.row(node, (first + index) * height));
@@ -141,7 +142,7 @@ export class Tree {
         el("span", { class: "name" }, el("span", { class: "kind" }, object.kind), " ", el("span", { class: "path" }, object.path)),
         el("span", { class: "tags" },
           object.problems.length ? el("span", { class: "tag bad" }, `! ${counted(object.problems.length, "problem")}`) : "",
-          object.fate === "move" ? el("span", { class: "unseen" }, ", moves") : el("span", { class: `tag ${object.fate}` }, fate.word)));
+          object.fate === "move" ? el("span", { class: "unseen" }, `, ${fate.word}`) : el("span", { class: `tag ${object.fate}` }, fate.word)));
     } else {
       row.append(
         el("span", { class: "name" }, el("span", { class: "path" }, label), detail ? el("span", { class: "kind" }, ` ${detail}`) : ""),

@@ -1,0 +1,111 @@
+//! The file of a report: reserved before anything is changed, so that a move never ends without a place for it, and written at
+//! once at the end.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A place that can be written, and a file beside it that becomes the report.
+#[derive(Debug)]
+pub(crate) struct ReportFile {
+    path: PathBuf,
+    temporary: PathBuf,
+    file: File,
+}
+
+impl ReportFile {
+    /// Reserves it. An older report is replaced only when this one is complete.
+    pub(crate) fn reserve(path: &Path) -> Result<Self, String> {
+        let because =
+            |why: &dyn std::fmt::Display| format!("the report can't be written to {}: {why}", path.display());
+        match fs::symlink_metadata(path) {
+            Ok(there) if there.is_dir() => return Err(because(&"it is a directory")),
+            Ok(there) if !there.is_file() => return Err(because(&"it is not a regular file")),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(because(&error)),
+        }
+        let Some(name) = path.file_name() else { return Err(because(&"it is a directory")) };
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.part", std::process::id()));
+        let temporary = path.with_file_name(hidden);
+        // Names of objects and messages of servers are not for everyone.
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
+        let file = file.map_err(|error| because(&error))?;
+        Ok(Self { path: path.to_owned(), temporary, file })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is a page for people; otherwise it is a document for programs.
+    pub(crate) fn is_page(&self) -> bool {
+        is(&self.path, "html")
+    }
+
+    /// Writes it, whole or not at all.
+    pub(crate) fn write(mut self, text: &str) -> io::Result<()> {
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_all()?;
+        fs::rename(&self.temporary, &self.path)
+    }
+}
+
+impl Drop for ReportFile {
+    fn drop(&mut self) {
+        // Once it is renamed there is none.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// Whether a name says what the report should be.
+pub(crate) fn has_form(path: &Path) -> bool {
+    is(path, "html") || is(path, "json")
+}
+
+fn is(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|given| given.eq_ignore_ascii_case(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_report_replaces_only_a_file_and_only_when_it_is_complete() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("report.html");
+        fs::write(&path, "before").unwrap();
+        let left = |begun: ReportFile| drop(begun);
+        left(ReportFile::reserve(&path).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+        ReportFile::reserve(&path).unwrap().write("after").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "after");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_is_no_place_for_a_report_is_refused_by_name() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let link = dir.path().join("link.json");
+        symlink("elsewhere", &link).unwrap();
+        let missing = dir.path().join("no/report.json");
+        for (path, why) in [
+            (dir.path(), "it is a directory"),
+            (&link, "it is not a regular file"),
+            (&missing, "No such file or directory"),
+            (Path::new("/"), "it is a directory"),
+        ] {
+            let said = ReportFile::reserve(path).unwrap_err();
+            let begin = format!("the report can't be written to {}: {why}", path.display());
+            assert!(said.starts_with(&begin), "{said}");
+        }
+    }
+}
