@@ -339,7 +339,7 @@ impl Seen {
         match event.clone() {
             Event::Planned { plan, .. } => self.plan = Some(plan),
             Event::Accepted { danger, kinds } => {
-                let text = events::line(event, ("", ""));
+                let text = events::line(event, ("", "")).replacen("accepted: ", "", 1);
                 self.accepted.push(AcceptedDanger { danger, kinds, text });
             }
             Event::PhaseBegun { phase, objects } => self.phases.push(PhaseSeen {

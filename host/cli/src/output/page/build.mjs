@@ -33,12 +33,6 @@ const policy = [
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join("; ");
-const html = readFileSync("src/page.html", "utf8")
-  .replace("{{POLICY}}", () => policy)
-  .replace("{{STYLE}}", () => css)
-  .replace("{{SCRIPT}}", () => js);
-writeFileSync(join(out, "page.html"), html);
-
 // The licences of what is in the bundle, by the bundler's own account.
 const inside = Object.keys(script.metafile.inputs).map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1]);
 const texts = [...new Set(inside)].filter(Boolean).sort().map((name) => {
@@ -47,4 +41,13 @@ const texts = [...new Set(inside)].filter(Boolean).sort().map((name) => {
   const file = ["LICENSE", "LICENSE.md"].map((file) => `node_modules/${name}/${file}`).find(existsSync);
   return `${name} ${version} (${license})\n\n${readFileSync(file, "utf8").trim()}\n`;
 });
-writeFileSync(join(out, "LICENSES.txt"), `page.html contains these libraries.\n\n${texts.join("\n\n")}`);
+const licences = `page.html contains these libraries.\n\n${texts.join("\n\n")}`;
+writeFileSync(join(out, "LICENSES.txt"), licences);
+
+const html = readFileSync("src/page.html", "utf8")
+  .replace("{{POLICY}}", () => policy)
+  .replace("{{STYLE}}", () => css)
+  .replace("{{SCRIPT}}", () => js)
+  // Each page is a copy, and has to have them.
+  .replace("{{LICENCES}}", () => licences.replace(/-{2,}/g, "-"));
+writeFileSync(join(out, "page.html"), html);

@@ -73,7 +73,7 @@ function tiles({ summary, problems }) {
   const tile = (number, what, fate) => el("div", { class: "tile" },
     el("dt", {}, fate ? el("span", { class: `fate ${fate}`, "aria-hidden": "true" }, FATES[fate].letter) : "", what), el("dd", {}, thousands(number)));
   return el("dl", { class: "tiles" },
-    tile(clusters, clusters === 1 ? "Cluster" : "Clusters"), tile(objects, "objects copied"), tile(moved, files ? "stay as they are" : "move", "move"),
+    tile(clusters, clusters === 1 ? "Cluster" : "Clusters"), tile(objects, "objects copied"), files ? null : tile(moved, "move", "move"),
     kept ? tile(kept, "kept too", "keep") : null, added ? tile(added, "added", "add") : null,
     tile(stay, "stay", "stay"), problems.length ? tile(problems.length, problems.length === 1 ? "problem" : "problems") : null);
 }
@@ -181,7 +181,7 @@ function objects() {
 }
 
 const rows = (heads, lines) => el("div", { class: "wide" }, el("table", {}, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
-  el("tbody", {}, lines.map((cells) => el("tr", {}, cells.map((cell) => el("td", {}, cell)))))));
+  el("tbody", {}, lines.map((cells) => el("tr", {}, cells.map((cell, index) => el("td", { "data-head": heads[index] }, cell)))))));
 
 function story() {
   const { phases, waits, retries, throttled, findings, notes: warnings, accepted, result, milliseconds } = report;

@@ -12,11 +12,12 @@ export function timeline({ phases, milliseconds, rate }) {
     bar.style.width = `max(3px, ${share(took)})`;
     const done = Object.entries(changes).map(([verb, number]) => `${thousands(number)} ${verb}`).join(", ");
     const sum = Object.values(changes).reduce((all, one) => all + one, 0);
-    const speed = sum && took >= 50 ? `${thousands(Math.max(1, Math.round((sum * 1000) / took)))} a second` : "";
+    const perSecond = (sum * 1000) / Math.max(took, 1);
+    const speed = sum < 10 || took < 50 ? "" : perSecond >= 1 ? `${thousands(Math.round(perSecond))} a second` : `${Math.max(1, Math.round(perSecond * 60))} a minute`;
     return el("tr", {},
       el("th", { scope: "row" }, phase),
       el("td", { class: "axis", "aria-hidden": "true" }, el("span", { class: "rail" }, bar)),
-      el("td", { class: "figure" }, lasting(took)),
+      el("td", { class: "figure", "data-head": "Took" }, lasting(took)),
       el("td", { class: `how ${state}` }, { done: "✔ ", stopped: "✖ ", undone: "↶ " }[state], DONE[state]),
       el("td", { class: "words" }, [done || counted(objects, "object"), speed].filter(Boolean).join("; ")));
   });
