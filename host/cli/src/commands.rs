@@ -1,7 +1,7 @@
 //! Runs a command: opens both sides, calls the engine, prints the result.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
@@ -10,16 +10,16 @@ use pivot_engine::run;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
 use serde::Serialize;
 
-use crate::args::{Choices, Connection, Ends, OutputFormat, Picture, SourceEnd, TargetEnd};
+use crate::args::{Choices, Connection, OutputFormat, Picture, TargetEnd};
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
 use crate::output::{
-    self, AlreadyShown, Document, Ending, ErrorDocument, Output, PlanDocument, PlanPage, Progress, Recorder,
-    ReportDocument, StatusDocument, Text,
+    self, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, PlanPage, Progress, ReportDocument,
+    StatusDocument, Text,
 };
 use crate::plugins::Loading;
-use crate::report_file::ReportFile;
+use crate::reporting::Reporting;
 use crate::signals;
 use crate::workload;
 
@@ -46,14 +46,6 @@ pub(crate) struct Command<'a> {
     report: Option<Reporting>,
 }
 
-/// The report of this run.
-struct Reporting {
-    command: &'static str,
-    recorder: Arc<Recorder>,
-    /// None once it is written.
-    file: Mutex<Option<ReportFile>>,
-}
-
 impl<'a> Command<'a> {
     pub(crate) fn new(
         choices: &'a Choices,
@@ -66,41 +58,10 @@ impl<'a> Command<'a> {
 
     /// Reserves the file of the report, if there is to be one; otherwise returns the exit code.
     pub(crate) fn reporting(self, command: &'static str) -> Result<Self, u8> {
-        let Some(path) = &self.choices.report else { return Ok(self) };
-        match ReportFile::reserve(path) {
-            Ok(file) => {
-                let (recorder, file) = (Recorder::begin(), Mutex::new(Some(file)));
-                Ok(Self { report: Some(Reporting { command, recorder, file }), ..self })
-            }
+        match Reporting::begin(command, self.choices, self.output) {
+            Ok(report) => Ok(Self { report, ..self }),
             Err(why) => Err(self.failed(Exit::Refused, &why.into(), UNTOUCHED)),
         }
-    }
-
-    /// Writes the report. What the run did stays done if that fails.
-    fn write_report(&self, ending: &Ending) {
-        let Some(Reporting { command, recorder, file }) = &self.report else { return };
-        let Some(file) = file.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        let by = self.choices.options(None).operator;
-        let (path, text) = (file.path().to_owned(), recorder.ended(command, &by, file.is_page(), ending));
-        match file.write(&text) {
-            Ok(()) => self.output.note(format!("report: {}", path.display())),
-            Err(error) => {
-                self.output.warn(format!("the report can't be written to {}: {error}", path.display()));
-            }
-        }
-    }
-
-    /// The run reached what it was for.
-    fn write_success(&self, outcome: &'static str, move_id: Option<&str>, document: &impl Serialize) {
-        self.write_report(&Ending {
-            outcome,
-            code: exit::DONE,
-            move_id: move_id.map(str::to_owned),
-            result: serde_json::to_value(document).unwrap_or_default(),
-            files: self.of_files(),
-            message: Vec::new(),
-            refusals: Vec::new(),
-        });
     }
 
     /// The user did not wait for the run to stop at a safe point.
@@ -109,21 +70,10 @@ impl<'a> Command<'a> {
         self.output.fail(message.clone());
         let next = self.lines(&[Next::Status, Next::Resume], About::default());
         self.output.state("not known", &next);
-        let document = ErrorDocument::other(Exit::Unexpected, &message, "not known", next);
-        self.write_failure(Exit::Unexpected, &document, &message);
-    }
-
-    /// The run failed outside the engine.
-    fn write_failure(&self, exit: Exit, document: &Document<ErrorDocument>, message: &Text) {
-        self.write_report(&Ending {
-            outcome: "Stopped",
-            code: exit::code(exit),
-            move_id: None,
-            result: serde_json::to_value(document).unwrap_or_default(),
-            files: self.of_files(),
-            message: message.message().lines().map(str::to_owned).collect(),
-            refusals: Vec::new(),
-        });
+        if let Some(report) = &self.report {
+            let document = ErrorDocument::other(Exit::Unexpected, &message, "not known", next);
+            report.failed(Exit::Unexpected, &document, &message);
+        }
     }
 
     /// The command lines for the next steps, for the same two sides.
@@ -167,7 +117,7 @@ impl<'a> Command<'a> {
             if let OutputFormat::Picture(picture) = format {
                 let target_given = !matches!(self.choices.ends.target, TargetEnd::None);
                 let (sides, scope, moves, next) = ((source, target), &scope, &moves[..], &next[..]);
-                let (now, files) = (output::now(), self.of_files());
+                let (now, files) = (output::now(), self.choices.ends.of_files());
                 let page = PlanPage { plan, sides, scope, files, target_given, moves, next, now };
                 return self.output.own(&output::drawn(picture, &page));
             }
@@ -209,10 +159,11 @@ impl<'a> Command<'a> {
         self.stopped(&stop, shown, &disabled)
     }
 
-    /// Whether a side is a directory: nothing in the source is deleted.
-    fn of_files(&self) -> bool {
-        let Ends { source, target } = &self.choices.ends;
-        matches!(source, SourceEnd::Directory(_)) || matches!(target, TargetEnd::Directory(_))
+    /// The run reached what it was for.
+    fn succeeded(&self, outcome: &'static str, move_id: Option<&str>, document: &impl Serialize) {
+        if let Some(report) = &self.report {
+            report.succeeded(outcome, move_id, document);
+        }
     }
 
     /// The moves under way that were found while the plan was made.
@@ -255,14 +206,14 @@ impl<'a> Command<'a> {
             Err(stop) => {
                 if exit::of(&stop, self.choices.allow_empty) == exit::DONE {
                     let document = ReportDocument::nothing(labels).without(&disabled);
-                    self.write_success("NothingToMove", None, &document);
+                    self.succeeded("NothingToMove", None, &document);
                     self.output.result(|| stop.to_string().into(), &document);
                     return exit::DONE;
                 }
                 return self.stopped(&stop, AlreadyShown::Nothing, &disabled);
             }
         };
-        let copied = self.of_files();
+        let copied = self.choices.ends.of_files();
         let outcome = match copied {
             _ if report.done.handed_over => "HandedOver",
             true => "Copied",
@@ -275,7 +226,7 @@ impl<'a> Command<'a> {
             false => output::moved(&report, labels, all),
         };
         let document = ReportDocument::done(outcome, &report, labels).without(&disabled);
-        self.write_success(outcome, Some(&report.move_id), &document);
+        self.succeeded(outcome, Some(&report.move_id), &document);
         self.output.result(text, &document);
         exit::DONE
     }
@@ -295,7 +246,7 @@ impl<'a> Command<'a> {
         match result {
             Ok(rolled_back) => {
                 let document = ReportDocument::rolled_back(&rolled_back, labels);
-                self.write_success("RolledBack", None, &document);
+                self.succeeded("RolledBack", None, &document);
                 self.output.result(|| output::rolled_back(&rolled_back, labels), &document);
                 exit::DONE
             }
@@ -405,10 +356,7 @@ impl<'a> Command<'a> {
 
     fn setup(&self, opened: &Opened, options: Options, progress: &Arc<Progress>, plugins: &Loading) -> Setup {
         let watcher: Arc<dyn Watcher> = match &self.report {
-            Some(report) => {
-                report.recorder.between(opened.labels(), progress);
-                report.recorder.clone()
-            }
+            Some(report) => report.watching(opened.labels(), progress),
             None => progress.clone(),
         };
         let told = watcher.clone();
@@ -453,7 +401,9 @@ impl<'a> Command<'a> {
         }
         self.output.fail(message.clone());
         self.output.state(state, &[]);
-        self.write_failure(exit, &document, message);
+        if let Some(report) = &self.report {
+            report.failed(exit, &document, message);
+        }
         exit::code(exit)
     }
 
@@ -465,15 +415,9 @@ impl<'a> Command<'a> {
             self.output.result(Text::default, &document);
         }
         let code = exit::of(stop, self.choices.allow_empty);
-        self.write_report(&Ending {
-            outcome: "Stopped",
-            code,
-            move_id: stop.move_id.clone(),
-            result: serde_json::to_value(&document).unwrap_or_default(),
-            files: self.of_files(),
-            message: output::message(stop),
-            refusals: output::refusals(&stop.failure).to_vec(),
-        });
+        if let Some(report) = &self.report {
+            report.stopped(stop, code, &document);
+        }
         if code == exit::DONE {
             self.output.say(stop.to_string());
         } else {

@@ -10,6 +10,7 @@ mod next;
 mod output;
 mod plugins;
 mod report_file;
+mod reporting;
 mod run;
 mod signals;
 mod verify;

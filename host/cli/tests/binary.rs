@@ -3,6 +3,8 @@
 //! What it does between API servers is tested in `tests/scenarios`.
 
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod schemas;
 
 #[cfg(test)]
@@ -24,7 +26,7 @@ mod example {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/metal3").canonicalize().unwrap()
     }
 
-    fn host(arguments: &[&str]) -> Output {
+    pub(crate) fn host(arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
         // Nothing of the machine that runs the tests counts.
         command.env_clear().current_dir(std::env::temp_dir());
@@ -32,24 +34,24 @@ mod example {
     }
 
     /// A verb about the example.
-    fn of_example(verb: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn of_example(verb: &str, arguments: &[&str]) -> Output {
         let example = example();
         host(&[&[verb, "--from-directory", example.to_str().unwrap()], arguments].concat())
     }
 
-    fn code(output: &Output) -> i32 {
+    pub(crate) fn code(output: &Output) -> i32 {
         output.status.code().unwrap()
     }
 
-    fn out(output: &Output) -> String {
+    pub(crate) fn out(output: &Output) -> String {
         String::from_utf8(output.stdout.clone()).unwrap().replace(example().to_str().unwrap(), "EXAMPLE")
     }
 
-    fn err(output: &Output) -> String {
+    pub(crate) fn err(output: &Output) -> String {
         String::from_utf8(output.stderr.clone()).unwrap()
     }
 
-    fn json(output: &Output) -> Value {
+    pub(crate) fn json(output: &Output) -> Value {
         let document =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", out(output)));
         schemas::check(&document);
@@ -65,126 +67,8 @@ mod example {
         expect_test::expect_file!["./plan-classy-tree.txt"].assert_eq(&out(&output));
     }
 
-    /// What a page shows, from the element that has its data.
-    fn data(page: &Path) -> Value {
-        let text = fs::read_to_string(page).unwrap();
-        let (_, data) = text.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
-        serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
-    }
-
-    #[test]
-    fn a_plan_is_written_as_a_page_and_as_graphs() {
-        let page = of_example("plan", &["-o", "html"]);
-        assert_eq!(code(&page), 0, "{}", err(&page));
-        let plan = json(&of_example("plan", &["-o", "json"]));
-        let dir = TempDir::new().unwrap();
-        fs::write(dir.path().join("plan.html"), &page.stdout).unwrap();
-        let data = data(&dir.path().join("plan.html"));
-        assert_eq!(data["plan"]["summary"], plan["summary"]);
-        assert_eq!(data["head"]["source"], plan["source"]);
-        let all = |list: &Value| list.as_array().unwrap().len();
-        for what in ["steps", "stays", "notes"] {
-            assert_eq!(all(&data["plan"][what]), all(&plan[what]), "{what}");
-        }
-        for (form, begin) in [("dot", "digraph plan {\n"), ("mermaid", "flowchart LR\n")] {
-            let text = out(&of_example("plan", &["-o", form]));
-            assert!(text.starts_with(begin) && text.contains("BareMetalHost"), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_refused_plan_is_drawn_with_its_problems() {
-        let paused = paused();
-        let from = paused.path().to_str().unwrap();
-        let page = host(&["plan", "--from-directory", from, "-o", "html"]);
-        assert_eq!(code(&page), 3, "{}", err(&page));
-        fs::write(paused.path().join("plan.html"), &page.stdout).unwrap();
-        let data = data(&paused.path().join("plan.html"));
-        assert_eq!(data["head"]["verdict"]["sign"], "bad");
-        let problems = data["plan"]["problems"].as_array().unwrap();
-        assert!(
-            problems.iter().all(|one| one["remedy"].as_str().unwrap().contains("--move-paused")),
-            "{data:#}"
-        );
-        let graph = host(&["plan", "--from-directory", from, "-o", "dot"]);
-        assert_eq!(code(&graph), 3);
-        assert!(
-            out(&graph).contains("! 1 problem") && err(&graph).contains("--move-paused"),
-            "{}",
-            err(&graph)
-        );
-    }
-
-    #[test]
-    fn a_move_leaves_a_report_whether_it_ends_or_stops() {
-        let dir = TempDir::new().unwrap();
-        let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-        let moved = of_example("move", &["--to-directory", &at("copy"), "--report", &at("moved.json")]);
-        assert_eq!(code(&moved), 0, "{}", err(&moved));
-        let read = |name: &str| -> Value {
-            let report = serde_json::from_str(&fs::read_to_string(at(name)).unwrap()).unwrap();
-            schemas::check(&report);
-            report
-        };
-        let report = read("moved.json");
-        assert_eq!((&report["outcome"], &report["exitCode"]), (&"Copied".into(), &0.into()));
-        let phases = report["phases"].as_array().unwrap();
-        assert!(phases.iter().all(|phase| phase["state"] == "done"), "{phases:#?}");
-        let created: u64 = phases.iter().filter_map(|phase| phase["changes"]["created"].as_u64()).sum();
-        assert_eq!((created, &report["plan"]["summary"]["objects"]), (121, &121.into()));
-        let rate = report["rate"]["changes"].as_array().unwrap().iter().map(|part| part.as_u64().unwrap());
-        let changes = phases.iter().flat_map(|phase| phase["changes"].as_object().unwrap().values());
-        assert_eq!(rate.sum::<u64>(), changes.map(|number| number.as_u64().unwrap()).sum::<u64>());
-        let mode = fs::metadata(at("moved.json")).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "names of objects are not for everyone");
-
-        // The same once more: there is something already.
-        let paused = paused();
-        let from = paused.path().to_str().unwrap();
-        let stopped = |file: &str| {
-            host(&["move", "--from-directory", from, "--to-directory", &at("other"), "--report", &at(file)])
-        };
-        assert_eq!(code(&stopped("stopped.json")), 3);
-        let report = read("stopped.json");
-        assert_eq!((&report["outcome"], &report["exitCode"]), (&"Stopped".into(), &3.into()));
-        assert!(report["result"]["state"].as_str().unwrap().contains("nothing"), "{report:#}");
-        assert_eq!(code(&stopped("stopped.html")), 3);
-        let page = data(Path::new(&at("stopped.html")));
-        assert_eq!(page["head"]["verdict"]["text"], "Refused; nothing is changed on either side");
-        assert_eq!(page["report"]["result"], report["result"]);
-        assert!(!page["plan"]["problems"].as_array().unwrap().is_empty(), "{page:#}");
-        let left =
-            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        assert!(left.into_iter().all(|name| !name.starts_with('.')), "no temporary file is left");
-    }
-
-    #[test]
-    fn without_a_place_for_its_report_nothing_begins() {
-        let dir = TempDir::new().unwrap();
-        fs::create_dir(dir.path().join("r.html")).unwrap();
-        let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-        for (file, exit, why) in [
-            ("r.html", 3, "it is a directory"),
-            ("no/r.json", 3, "No such file or directory"),
-            ("r.txt", 2, "the name has to end in .html or .json"),
-        ] {
-            let output = of_example("move", &["--to-directory", &at("copy"), "--report", &at(file)]);
-            assert_eq!(code(&output), exit, "{file}: {}", err(&output));
-            assert!(err(&output).contains(why) && err(&output).contains(file), "{}", err(&output));
-            assert!(!dir.path().join("copy").exists(), "{file}");
-        }
-        let early = of_example(
-            "move",
-            &["--to-directory", &at("copy"), "--add", &at("none.yaml"), "--report", &at("early.json")],
-        );
-        assert_eq!(code(&early), 3, "{}", err(&early));
-        let report: Value = serde_json::from_str(&fs::read_to_string(at("early.json")).unwrap()).unwrap();
-        schemas::check(&report);
-        assert!(report["result"]["message"].as_str().unwrap().contains("none.yaml"), "{report:#}");
-    }
-
     /// The example, with a Cluster that somebody paused.
-    fn paused() -> TempDir {
+    pub(crate) fn paused() -> TempDir {
         let dir = TempDir::new().unwrap();
         for entry in fs::read_dir(example()).unwrap().chain(fs::read_dir(example().join("crds")).unwrap()) {
             let file = entry.unwrap();

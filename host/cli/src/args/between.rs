@@ -16,6 +16,13 @@ pub(crate) struct Ends {
     pub(crate) target: TargetEnd,
 }
 
+impl Ends {
+    /// Whether one of them is a directory: nothing in the source is deleted.
+    pub(crate) fn of_files(&self) -> bool {
+        matches!(self.source, SourceEnd::Directory(_)) || matches!(self.target, TargetEnd::Directory(_))
+    }
+}
+
 /// A directory as an end.
 #[derive(Clone, Debug)]
 pub(crate) struct DirectoryEnd {

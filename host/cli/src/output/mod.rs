@@ -6,8 +6,10 @@
 mod clusters;
 mod document;
 mod events;
+mod happened;
 mod lines;
 mod messages;
+mod move_report;
 mod page;
 mod phase_progress;
 mod pictures;
@@ -37,7 +39,7 @@ pub(crate) use pictures::drawn;
 pub(crate) use progress::Progress;
 pub(crate) use report::{Ending, Recorder};
 pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
-pub(crate) use stop::{AlreadyShown, message, refusals};
+pub(crate) use stop::{AlreadyShown, failure_lines, refusals};
 pub(crate) use text::Text;
 pub(crate) use verification::{altered, exposed, verified};
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::lines::count;
-use super::report::MoveReport;
+use super::move_report::MoveReport;
 use super::{remedies, result, text};
 
 const PAGE: &str = include_str!("page/page.html");

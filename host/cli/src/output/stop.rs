@@ -31,7 +31,7 @@ pub(crate) fn refusals(failure: &Failure) -> &[Refusal] {
 }
 
 /// What failed, line by line, with each object.
-pub(crate) fn message(stop: &Stop) -> Vec<String> {
+pub(crate) fn failure_lines(stop: &Stop) -> Vec<String> {
     failure_text(stop, true, "").message().lines().map(str::to_owned).collect()
 }
 

@@ -1,0 +1,351 @@
+//! What happened in a run, from its events: phases, changes, waits, retries, findings, notes. Times are milliseconds since it
+//! began.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pivot_core::grouped::NAMES;
+use pivot_core::hooks::Severity;
+use pivot_core::plan::Plan;
+use pivot_core::record::Phase;
+use pivot_core::{GroupKind, Key, Side};
+use pivot_engine::{Awaited, Danger, Event, LeaseState, Verb};
+use serde::Serialize;
+
+use super::events;
+
+/// How finely changes are counted: parts of a second.
+const TICK: u64 = 100;
+/// How many columns the picture of changes has at most.
+const COLUMNS: u64 = 120;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum PhaseState {
+    Done,
+    /// The run ended in it.
+    Stopped,
+    /// What it had done was undone.
+    Undone,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PhaseSeen {
+    pub(super) phase: Phase,
+    at: u64,
+    milliseconds: u64,
+    objects: usize,
+    pub(super) state: PhaseState,
+    changes: BTreeMap<Verb, usize>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AcceptedDanger {
+    danger: Danger,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kinds: Vec<GroupKind>,
+    text: String,
+}
+
+/// A time in which the run could only wait.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Wait {
+    at: u64,
+    milliseconds: u64,
+    what: Awaiting,
+    /// What was missing last.
+    awaited: Vec<String>,
+    more: usize,
+    #[serde(skip)]
+    over: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Awaiting {
+    /// Objects, controllers or plugins.
+    Objects,
+    /// A server's first answer.
+    Answer,
+    /// Another run.
+    Lease,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Retry {
+    at: u64,
+    side: Side,
+    attempt: u32,
+    error: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Found {
+    at: u64,
+    plugin: String,
+    code: String,
+    severity: Severity,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<String>,
+    text: String,
+    remedy: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Said {
+    at: u64,
+    warning: bool,
+    code: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<String>,
+    text: String,
+}
+
+/// Changes to objects, in equal parts of the time.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Rate {
+    /// How long a part is.
+    milliseconds: u64,
+    changes: Vec<usize>,
+}
+
+impl Rate {
+    pub(super) fn of(ticks: &BTreeMap<u64, usize>, milliseconds: u64) -> Option<Self> {
+        if ticks.is_empty() {
+            return None;
+        }
+        let part = (milliseconds / COLUMNS).next_multiple_of(TICK).max(TICK);
+        let columns = milliseconds / part + 1;
+        let mut changes: BTreeMap<u64, usize> = (0..columns).map(|column| (column, 0)).collect();
+        for (tick, number) in ticks {
+            *changes.entry((tick * TICK / part).min(columns - 1)).or_default() += number;
+        }
+        Some(Self { milliseconds: part, changes: changes.into_values().collect() })
+    }
+}
+
+/// What happened so far.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) plan: Option<Arc<Plan>>,
+    pub(super) accepted: Vec<AcceptedDanger>,
+    pub(super) phases: Vec<PhaseSeen>,
+    pub(super) ticks: BTreeMap<u64, usize>,
+    pub(super) waits: Vec<Wait>,
+    pub(super) retries: Vec<Retry>,
+    pub(super) throttled: BTreeMap<Side, u64>,
+    pub(super) findings: Vec<Found>,
+    pub(super) notes: Vec<Said>,
+}
+
+impl Seen {
+    pub(super) fn add(&mut self, at: u64, event: &Event) {
+        self.end_wait(at, event);
+        match event.clone() {
+            Event::Planned { plan, .. } => self.plan = Some(plan),
+            Event::Accepted { danger, kinds } => {
+                let text = events::line(event, ("", "")).replacen("accepted: ", "", 1);
+                self.accepted.push(AcceptedDanger { danger, kinds, text });
+            }
+            Event::PhaseBegun { phase, objects } => self.phases.push(PhaseSeen {
+                phase,
+                at,
+                milliseconds: 0,
+                objects,
+                // Until it is done.
+                state: PhaseState::Stopped,
+                changes: BTreeMap::new(),
+            }),
+            Event::PhaseDone { phase, milliseconds } => {
+                let open = |one: &&mut PhaseSeen| one.phase == phase && one.state == PhaseState::Stopped;
+                if let Some(one) = self.phases.iter_mut().rev().find(open) {
+                    (one.state, one.milliseconds) = (PhaseState::Done, milliseconds);
+                }
+            }
+            Event::Object { verb, phase, .. } => self.object(at, verb, phase),
+            Event::Finding { plugin, code, severity, object, text, remedy } => {
+                let object = object.as_ref().map(Key::to_string);
+                self.findings.push(Found { at, plugin, code, severity, object, text, remedy });
+            }
+            Event::Waiting { awaited, more, .. } => {
+                self.wait(at, Awaiting::Objects, Awaited::lines(&awaited, NAMES), more);
+            }
+            Event::Asking { side, place, .. } => {
+                self.wait(at, Awaiting::Answer, vec![format!("an answer of the {side}, {place}")], 0);
+            }
+            Event::Lease { holder, state: LeaseState::Waiting, .. } => {
+                self.wait(at, Awaiting::Lease, vec![format!("the lease of another run ({holder})")], 0);
+            }
+            Event::Lease { object, state: LeaseState::TakenOver, .. } => {
+                let what = format!("the run that held {object} to notice that it was taken over");
+                self.wait(at, Awaiting::Lease, vec![what], 0);
+            }
+            Event::Retrying { side, attempt, error } => self.retries.push(Retry { at, side, attempt, error }),
+            Event::Throttled { side, requests, .. } => {
+                self.throttled.insert(side, requests);
+            }
+            Event::Note { code, object, text } => self.said(at, false, code, object, text),
+            Event::Warning { code, object, text } => self.said(at, true, code, object, text),
+            Event::Looking { .. }
+            | Event::UnderWay { .. }
+            | Event::Lease { state: LeaseState::Taken, .. } => {}
+        }
+    }
+
+    fn said(&mut self, at: u64, warning: bool, code: String, object: Option<Key>, text: String) {
+        let object = object.as_ref().map(Key::to_string);
+        self.notes.push(Said { at, warning, code, object, text });
+    }
+
+    /// An object's change belongs to the phase under way, unless it undoes one.
+    fn object(&mut self, at: u64, verb: Verb, phase: Phase) {
+        *self.ticks.entry(at / TICK).or_default() += 1;
+        let undoes = verb == Verb::Removed || (verb == Verb::Resumed && !phase.committed());
+        let under_way = |one: &PhaseSeen| match undoes {
+            true => one.state == PhaseState::Undone && one.phase == phase,
+            false => one.state == PhaseState::Stopped,
+        };
+        let index = self.phases.iter().rposition(under_way).unwrap_or_else(|| {
+            let state = if undoes { PhaseState::Undone } else { PhaseState::Stopped };
+            let (objects, changes) = (0, BTreeMap::new());
+            self.phases.push(PhaseSeen { phase, at, milliseconds: 0, objects, state, changes });
+            self.phases.len() - 1
+        });
+        if let Some(one) = self.phases.get_mut(index) {
+            *one.changes.entry(verb).or_default() += 1;
+            if undoes {
+                one.objects += 1;
+                one.milliseconds = at - one.at;
+            }
+        }
+    }
+
+    /// Waiting is reported again and again: all of it is one wait, until something else happens.
+    fn wait(&mut self, at: u64, what: Awaiting, awaited: Vec<String>, more: usize) {
+        match self.waits.last_mut().filter(|wait| !wait.over && wait.what == what) {
+            Some(wait) => {
+                (wait.awaited, wait.more, wait.milliseconds) = (awaited, more, at - wait.at);
+            }
+            None => self.waits.push(Wait { at, milliseconds: 0, what, awaited, more, over: false }),
+        }
+    }
+
+    fn end_wait(&mut self, at: u64, event: &Event) {
+        let Some(wait) = self.waits.last_mut().filter(|wait| !wait.over) else { return };
+        let over = match wait.what {
+            // Objects change while others are waited for.
+            Awaiting::Objects => matches!(event, Event::PhaseBegun { .. } | Event::PhaseDone { .. }),
+            Awaiting::Answer => !matches!(event, Event::Asking { .. }),
+            Awaiting::Lease => !matches!(event, Event::Lease { .. }),
+        };
+        if over {
+            (wait.over, wait.milliseconds) = (true, at - wait.at);
+        }
+    }
+
+    /// The run has ended: so has what was under way.
+    pub(super) fn end(&mut self, at: u64) {
+        if let Some(wait) = self.waits.last_mut().filter(|wait| !wait.over) {
+            (wait.over, wait.milliseconds) = (true, at - wait.at);
+        }
+        for one in self.phases.iter_mut().filter(|one| one.state == PhaseState::Stopped) {
+            one.milliseconds = at - one.at;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn event(value: Value) -> Event {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn seen(events: Vec<(u64, Value)>, end: u64) -> Seen {
+        let mut seen = Seen::default();
+        for (at, value) in events {
+            seen.add(at, &event(value));
+        }
+        seen.end(end);
+        seen
+    }
+
+    fn object(verb: &str, phase: &str) -> Value {
+        let machine = json!({"group": "cluster.x-k8s.io", "kind": "Machine", "namespace": "ns", "name": "m"});
+        json!({"event": "object", "verb": verb, "object": machine, "side": "source", "phase": phase})
+    }
+
+    #[test]
+    fn a_stop_shows_the_phase_it_was_in_and_what_was_undone() {
+        let begun = |phase: &str| json!({"event": "phase-begun", "phase": phase, "objects": 2});
+        let seen = seen(
+            vec![
+                (0, begun("Paused")),
+                (10, object("paused", "Paused")),
+                (20, json!({"event": "phase-done", "phase": "Paused", "milliseconds": 20})),
+                (20, begun("Copied")),
+                (150, object("created", "Copied")),
+                // Of an earlier phase, but done while this one is under way.
+                (160, object("paused", "Paused")),
+                (200, object("removed", "Copied")),
+                (230, object("resumed", "Paused")),
+                (290, object("resumed", "Paused")),
+            ],
+            300,
+        );
+        expect![[r#"
+            [{"at":0,"changes":{"paused":1},"milliseconds":20,"objects":2,"phase":"Paused","state":"done"},{"at":20,"changes":{"created":1,"paused":1},"milliseconds":280,"objects":2,"phase":"Copied","state":"stopped"},{"at":200,"changes":{"removed":1},"milliseconds":0,"objects":1,"phase":"Copied","state":"undone"},{"at":230,"changes":{"resumed":2},"milliseconds":60,"objects":2,"phase":"Paused","state":"undone"}]"#]]
+        .assert_eq(&serde_json::to_value(&seen.phases).unwrap().to_string());
+        let rate = Rate::of(&seen.ticks, 300).unwrap();
+        assert_eq!((rate.milliseconds, rate.changes), (100, vec![1, 2, 3, 0]));
+    }
+
+    #[test]
+    fn what_is_reported_again_and_again_is_one_wait_until_something_else_happens() {
+        let waiting = |what: &str| json!({"event": "waiting", "awaited": [{"what": what}], "secondsLeft": 9});
+        let asking = json!({"event": "asking", "side": "target", "place": "prod", "seconds": 1});
+        let begun = json!({"event": "phase-begun", "phase": "Copied", "objects": 2});
+        let retrying = json!({"event": "retrying", "side": "target", "attempt": 3, "error": "timed out"});
+        let throttled = |requests: u64| json!({"event": "throttled", "side": "source", "requests": requests, "afterMilliseconds": 5});
+        let seen = seen(
+            vec![
+                (0, asking.clone()),
+                (1000, asking),
+                (1500, json!({"event": "looking", "side": "source"})),
+                (2000, waiting("a and b")),
+                (2500, object("paused", "Paused")),
+                (7000, waiting("b")),
+                (9000, begun),
+                (9100, retrying),
+                (9200, throttled(4)),
+                (9300, throttled(9)),
+                (9500, waiting("c")),
+            ],
+            9900,
+        );
+        let waits = seen.waits.iter().map(|wait| (wait.at, wait.milliseconds, wait.awaited.join("; ")));
+        let expected = [(0, 1500, "an answer of the target, prod"), (2000, 7000, "b"), (9500, 400, "c")];
+        assert_eq!(waits.collect::<Vec<_>>(), expected.map(|(at, took, what)| (at, took, what.to_owned())));
+        assert_eq!(seen.retries.len(), 1);
+        assert_eq!(seen.throttled, BTreeMap::from([(Side::Source, 9)]));
+    }
+
+    #[test]
+    fn a_long_move_has_no_more_columns_than_fit() {
+        let ticks = (0..360_000).map(|tick| (tick, 1)).collect();
+        let rate = Rate::of(&ticks, 36_000_000).unwrap();
+        assert!(rate.changes.len() <= 121, "{}", rate.changes.len());
+        assert_eq!(rate.changes.iter().sum::<usize>(), 360_000);
+    }
+}

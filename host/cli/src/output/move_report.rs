@@ -1,0 +1,93 @@
+//! The report of a move as a document, and in one sentence.
+
+use pivot_core::Side;
+use pivot_core::plan::{Note, Plan, Stay, Step};
+use pivot_engine::Summary;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::happened::{AcceptedDanger, Found, PhaseSeen, PhaseState, Rate, Retry, Said, Wait};
+
+/// The report as a document. Times are milliseconds since the run began.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MoveReport<'a> {
+    pub(super) command: &'a str,
+    pub(super) outcome: &'static str,
+    pub(super) exit_code: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) move_id: Option<&'a str>,
+    pub(super) by: &'a str,
+    pub(super) version: &'static str,
+    pub(super) began: String,
+    pub(super) ended: String,
+    pub(super) milliseconds: u64,
+    pub(super) source: &'a str,
+    pub(super) target: &'a str,
+    pub(super) accepted: &'a [AcceptedDanger],
+    pub(super) phases: &'a [PhaseSeen],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rate: Option<Rate>,
+    pub(super) waits: &'a [Wait],
+    pub(super) retries: &'a [Retry],
+    pub(super) throttled: Vec<Throttled>,
+    pub(super) findings: &'a [Found],
+    pub(super) notes: &'a [Said],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) plan: Option<Planned<'a>>,
+    #[serde(skip)]
+    pub(super) files: bool,
+    pub(super) result: &'a Value,
+}
+
+impl MoveReport<'_> {
+    pub(super) fn title(&self) -> &'static str {
+        if self.command == "rollback" { "Report of a rollback" } else { "Report of a move" }
+    }
+
+    /// A sign and a sentence.
+    pub(super) fn verdict(&self) -> (&'static str, String) {
+        let (sign, text) = match self.outcome {
+            "Moved" => ("good", "Moved: the target works with the objects, the source no longer has them"),
+            "Copied" => ("good", "Copied: the source is as it was"),
+            "HandedOver" => {
+                ("good", "Handed over in files: the source waits, paused, until they are imported")
+            }
+            "RolledBack" => ("good", "Rolled back: the source works with the objects, as before"),
+            "NothingToMove" => ("none", "Nothing to move"),
+            _ if self.exit_code == 3 => {
+                let state = self.result.get("state").and_then(Value::as_str).unwrap_or_default();
+                return ("bad", format!("Refused; {state}"));
+            }
+            _ => {
+                let within = self.phases.iter().rev().find(|one| one.state == PhaseState::Stopped);
+                let within = within.map(|one| format!(" in {}", one.phase)).unwrap_or_default();
+                return ("bad", format!("Stopped{within}, with exit code {}", self.exit_code));
+            }
+        };
+        (sign, text.to_owned())
+    }
+}
+
+/// What was planned. What was refused is in the result.
+#[derive(Serialize)]
+pub(super) struct Planned<'a> {
+    summary: Summary,
+    steps: &'a [Step],
+    stays: &'a [Stay],
+    notes: &'a [Note],
+}
+
+impl<'a> From<&'a Plan> for Planned<'a> {
+    fn from(plan: &'a Plan) -> Self {
+        let Plan { steps, stays, notes, refusals: _, moving: _ } = plan;
+        Self { summary: plan.into(), steps, stays, notes }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Throttled {
+    pub(super) side: Side,
+    pub(super) requests: u64,
+}

@@ -1,0 +1,90 @@
+//! The report of a run: begun before anything else, and written however the run ends.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pivot_engine::{Exit, Stop, Watcher};
+use serde::Serialize;
+
+use crate::args::Choices;
+use crate::exit;
+use crate::output::{self, Document, Ending, ErrorDocument, Output, Progress, Recorder, Text};
+use crate::report_file::ReportFile;
+
+pub(crate) struct Reporting {
+    command: &'static str,
+    /// Who runs it.
+    by: String,
+    /// Whether a side is a directory.
+    files: bool,
+    output: Arc<Output>,
+    recorder: Arc<Recorder>,
+    /// None once it is written.
+    file: Mutex<Option<ReportFile>>,
+}
+
+impl Reporting {
+    /// Reserves the file, if there is to be one.
+    pub(crate) fn begin(
+        command: &'static str,
+        choices: &Choices,
+        output: &Arc<Output>,
+    ) -> Result<Option<Self>, String> {
+        let Some(path) = &choices.report else { return Ok(None) };
+        let file = Mutex::new(Some(ReportFile::reserve(path)?));
+        let (by, files) = (choices.options(None).operator, choices.ends.of_files());
+        Ok(Some(Self { command, by, files, output: output.clone(), recorder: Recorder::begin(), file }))
+    }
+
+    /// Both sides are open: what happens between them is recorded, and shown.
+    pub(crate) fn watching(&self, sides: (&str, &str), progress: &Arc<Progress>) -> Arc<dyn Watcher> {
+        self.recorder.between(sides, progress);
+        self.recorder.clone()
+    }
+
+    /// The run reached what it was for.
+    pub(crate) fn succeeded(&self, outcome: &'static str, move_id: Option<&str>, document: &impl Serialize) {
+        let ending = self.ending(outcome, exit::DONE, document);
+        self.write(&Ending { move_id: move_id.map(str::to_owned), ..ending });
+    }
+
+    /// The engine stopped.
+    pub(crate) fn stopped(&self, stop: &Stop, code: u8, document: &Document<ErrorDocument>) {
+        self.write(&Ending {
+            move_id: stop.move_id.clone(),
+            message: output::failure_lines(stop),
+            refusals: output::refusals(&stop.failure).to_vec(),
+            ..self.ending("Stopped", code, document)
+        });
+    }
+
+    /// The run failed outside the engine.
+    pub(crate) fn failed(&self, exit: Exit, document: &Document<ErrorDocument>, message: &Text) {
+        let message = message.message().lines().map(str::to_owned).collect();
+        self.write(&Ending { message, ..self.ending("Stopped", exit::code(exit), document) });
+    }
+
+    fn ending(&self, outcome: &'static str, code: u8, document: &impl Serialize) -> Ending {
+        Ending {
+            outcome,
+            code,
+            move_id: None,
+            result: serde_json::to_value(document).unwrap_or_default(),
+            files: self.files,
+            message: Vec::new(),
+            refusals: Vec::new(),
+        }
+    }
+
+    /// Writes it. What the run did stays done if that fails.
+    fn write(&self, ending: &Ending) {
+        let Some(file) = self.file.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let path = file.path().to_owned();
+        let text = self.recorder.ended(self.command, &self.by, file.is_page(), ending);
+        match file.write(&text) {
+            Ok(()) => self.output.note(format!("report: {}", path.display())),
+            Err(error) => {
+                self.output.warn(format!("the report can't be written to {}: {error}", path.display()));
+            }
+        }
+    }
+}
