@@ -21,22 +21,38 @@ pub(crate) struct Text {
     lines: Vec<Line>,
 }
 
+/// Words, each in its style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
-    /// A highlighted word of ours.
-    head: &'static str,
-    words: String,
+    spans: Vec<(Style, String)>,
+}
+
+impl Line {
+    fn plain(words: impl Into<String>) -> Self {
+        Self { spans: vec![(Style::new(), words.into())] }
+    }
+
+    /// Without styles.
+    fn shown(&self) -> String {
+        self.spans.iter().map(|(_, words)| shown(words, LINE)).collect()
+    }
 }
 
 impl Text {
     /// Adds a line.
     pub(crate) fn line(&mut self, words: impl Into<String>) {
-        self.lines.push(Line { head: "", words: words.into() });
+        self.lines.push(Line::plain(words));
     }
 
     /// Adds a line that begins with a highlighted word of ours.
     pub(crate) fn strong(&mut self, head: &'static str, words: impl Into<String>) {
-        self.lines.push(Line { head, words: words.into() });
+        let plain = Style::new();
+        self.styled(vec![(STRONG, head.to_owned()), (plain, " ".to_owned()), (plain, words.into())]);
+    }
+
+    /// Adds a line of words in styles.
+    pub(crate) fn styled(&mut self, spans: Vec<(Style, String)>) {
+        self.lines.push(Line { spans });
     }
 
     /// Adds an empty line.
@@ -62,9 +78,8 @@ impl Text {
     pub(crate) fn message(&self) -> String {
         let mut lines = Vec::new();
         let mut room = MESSAGE;
-        for (index, Line { head, words }) in self.lines.iter().enumerate() {
-            let line =
-                if head.is_empty() { shown(words, LINE) } else { format!("{head} {}", shown(words, LINE)) };
+        for (index, line) in self.lines.iter().enumerate() {
+            let line = line.shown();
             let Some(left) = room.checked_sub(line.len()) else {
                 lines.push(format!("… {} lines left out", self.lines.len() - index));
                 break;
@@ -79,11 +94,11 @@ impl Text {
 /// As a result on a terminal.
 impl std::fmt::Display for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for Line { head, words } in &self.lines {
-            if !head.is_empty() {
-                write!(f, "{STRONG}{head}{STRONG:#} ")?;
+        for Line { spans } in &self.lines {
+            for (style, words) in spans.iter().filter(|(_, words)| !words.is_empty()) {
+                write!(f, "{style}{}{style:#}", shown(words, LINE))?;
             }
-            writeln!(f, "{}", shown(words, LINE))?;
+            writeln!(f)?;
         }
         Ok(())
     }
@@ -91,7 +106,7 @@ impl std::fmt::Display for Text {
 
 impl From<String> for Text {
     fn from(line: String) -> Self {
-        Self { lines: vec![Line { head: "", words: line }] }
+        Self { lines: vec![Line::plain(line)] }
     }
 }
 
@@ -109,7 +124,7 @@ impl From<&String> for Text {
 
 impl FromIterator<String> for Text {
     fn from_iter<T: IntoIterator<Item = String>>(lines: T) -> Self {
-        Self { lines: lines.into_iter().map(|words| Line { head: "", words }).collect() }
+        Self { lines: lines.into_iter().map(Line::plain).collect() }
     }
 }
 
