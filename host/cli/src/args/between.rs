@@ -1,7 +1,7 @@
 //! The two ends of a move: which flags name them, and which of those exclude each other.
 
 use pivot_core::Side;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pivot_places::ConnectOptions;
 
@@ -53,20 +53,64 @@ pub(crate) enum TargetEnd {
     Gone,
 }
 
+const GROUP_WITHOUT_USER: &str = "--as-group needs --as, and --to-as-group needs --to-as";
+
+/// Resolves the end that is read from its flags.
+pub(super) fn source_end(connection: &Connection, gone: Option<Side>) -> Result<SourceEnd> {
+    let Connection { kubeconfig, kubeconfig_context, from_directory, identity, as_user, as_group, .. } =
+        connection;
+    let from_kube =
+        kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some() || !as_group.is_empty();
+    if !as_group.is_empty() && as_user.is_none() {
+        return usage(GROUP_WITHOUT_USER);
+    }
+    if identity.is_some() && from_directory.is_none() {
+        return usage("--identity opens a directory, so it needs --from-directory");
+    }
+    match from_directory {
+        Some(_) if from_kube => usage(
+            "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other",
+        ),
+        Some(_) if gone == Some(Side::Source) => Ok(SourceEnd::Gone),
+        Some(path) => Ok(SourceEnd::Directory(directory(path, identity))),
+        None if gone == Some(Side::Source) => Ok(SourceEnd::Gone),
+        None => Ok(SourceEnd::Kube(kube(kubeconfig, kubeconfig_context, as_user, as_group))),
+    }
+}
+
+fn directory(path: &Path, keys: &Option<PathBuf>) -> DirectoryEnd {
+    DirectoryEnd { path: path.to_owned(), keys: keys.clone() }
+}
+
+fn kube(
+    file: &Option<PathBuf>,
+    context: &Option<String>,
+    user: &Option<String>,
+    groups: &[String],
+) -> ConnectOptions {
+    ConnectOptions {
+        kubeconfig: file.clone(),
+        context: context.clone(),
+        impersonate: user.clone(),
+        impersonate_groups: groups.to_vec(),
+        ..ConnectOptions::default()
+    }
+}
+
 /// Resolves both ends from their flags.
 pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> {
     let Connection {
         kubeconfig,
-        kubeconfig_context,
+        kubeconfig_context: _,
         to_kubeconfig,
         to_kubeconfig_context,
         to_workload,
-        from_directory,
-        identity,
+        from_directory: _,
+        identity: _,
         to_directory,
         encrypt_to,
-        as_user,
-        as_group,
+        as_user: _,
+        as_group: _,
         to_as,
         to_as_group,
         record_namespace,
@@ -74,41 +118,14 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
     if record_namespace.is_empty() {
         return usage("--record-namespace is empty");
     }
-    let kube =
-        |file: &Option<PathBuf>, context: &Option<String>, user: &Option<String>, groups: &[String]| {
-            ConnectOptions {
-                kubeconfig: file.clone(),
-                context: context.clone(),
-                impersonate: user.clone(),
-                impersonate_groups: groups.to_vec(),
-                ..ConnectOptions::default()
-            }
-        };
-    let from_kube =
-        kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some() || !as_group.is_empty();
     let to_kube = to_kubeconfig.is_some() || to_kubeconfig_context.is_some();
-    if !as_group.is_empty() && as_user.is_none() || !to_as_group.is_empty() && to_as.is_none() {
-        return usage("--as-group needs --as, and --to-as-group needs --to-as");
+    if !to_as_group.is_empty() && to_as.is_none() {
+        return usage(GROUP_WITHOUT_USER);
     }
-    if identity.is_some() && from_directory.is_none() {
-        return usage("--identity opens a directory, so it needs --from-directory");
-    }
+    let source = source_end(connection, gone)?;
     if encrypt_to.is_some() && to_directory.is_none() {
         return usage("--encrypt-to is for the files of a directory, so it needs --to-directory");
     }
-    let directory =
-        |path: &PathBuf, keys: &Option<PathBuf>| DirectoryEnd { path: path.clone(), keys: keys.clone() };
-    let source = match from_directory {
-        Some(_) if from_kube => {
-            return usage(
-                "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other",
-            );
-        }
-        Some(_) if gone == Some(Side::Source) => SourceEnd::Gone,
-        Some(path) => SourceEnd::Directory(directory(path, identity)),
-        None if gone == Some(Side::Source) => SourceEnd::Gone,
-        None => SourceEnd::Kube(kube(kubeconfig, kubeconfig_context, as_user, as_group)),
-    };
     let by_source = to_workload.as_deref().map(Workload::parse).transpose()?;
     if by_source.is_some() {
         if to_kube || to_directory.is_some() {
