@@ -98,6 +98,11 @@ pub(crate) async fn to_read(ends: &Ends) -> Result<Opened, OpenError> {
     with_target(ends, source, namespace).await
 }
 
+/// Opens the only end of a command that has one, read-only; with its context's namespace, if it has a context.
+pub(crate) async fn alone(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), OpenError> {
+    source(end).await
+}
+
 /// Opens the target read-only.
 async fn with_target(
     ends: &Ends,

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod describe;
 mod ends;
 mod exit;
 mod logging;

@@ -16,7 +16,7 @@ use crate::commands::{Command, MoveOrResume};
 use crate::next::Commands;
 use crate::output::{Document, Output, OutputSettings};
 use crate::signals::{self, Interrupted};
-use crate::{exit, logging, plugins, verify};
+use crate::{describe, exit, logging, plugins, verify};
 
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
@@ -98,6 +98,10 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             return exit::DONE;
         }
         Task::Plugin(verb) => return plugin(verb, program, output),
+        Task::Describe(description) => {
+            let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+            return runtime.block_on(describe::run(description, output));
+        }
         Task::Verify(directory) => {
             let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
             return runtime.block_on(verify::run(directory, output));
@@ -164,7 +168,9 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             Task::Resume(_) => command.move_or_resume(MoveOrResume::Resume).await,
             Task::Rollback(_) => command.roll_back().await,
             Task::Status(_) => command.status().await,
-            Task::Verify(_) | Task::Plugin(_) | Task::Version | Task::Completion(_) => exit::DONE,
+            Task::Describe(_) | Task::Verify(_) | Task::Plugin(_) | Task::Version | Task::Completion(_) => {
+                exit::DONE
+            }
         }
     };
     tokio::select! {

@@ -87,6 +87,24 @@ mod foreign {
             cluster["metadata"]["namespace"] = words.into();
             plan(dir, &cluster, &["-A"])
         }),
+        ("a condition's message in a description", |dir, words| describe(dir, &said("message", words), &[])),
+        ("a condition's reason in a description", |dir, words| describe(dir, &said("reason", words), &[])),
+        ("a condition's type in a description", |dir, words| {
+            describe(dir, &said("type", words), &["--show-conditions", "all"])
+        }),
+        ("a condition in a document", |dir, words| {
+            describe(dir, &said("message", words), &["--show-conditions", "all", "-o", "json"])
+        }),
+        ("what a Cluster refers to", |dir, words| {
+            let mut cluster = cluster("a");
+            cluster["spec"] =
+                json!({"infrastructureRef": {"apiGroup": "g.io", "kind": words, "name": words}});
+            describe(dir, &cluster, &[])
+        }),
+        ("a Cluster that was typed", |_, words| typed(&["describe", "cluster"], words)),
+        ("a filter that was typed", |_, words| {
+            typed(&["describe", "cluster", "a", "--show-conditions"], &words.replace(',', ""))
+        }),
         ("an owner's kind", |dir, words| plan(dir, &owned(words, "a"), &["-A"])),
         ("an owner's name", |dir, words| plan(dir, &owned("Machine", words), &["-A"])),
         ("a file in a directory", |dir, words| {
@@ -193,9 +211,9 @@ mod foreign {
             };
             seen |= text.contains("FORGED");
             // Ours.
-            let text = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[31m", "\u{1b}[33m"]
+            let text = ["0", "1", "31", "32", "33", "36", "90"]
                 .iter()
-                .fold(text.to_owned(), |text, style| text.replace(style, ""));
+                .fold(text.to_owned(), |text, style| text.replace(&format!("\u{1b}[{style}m"), ""));
             if let Some(c) = text.chars().find(|c| *c != '\n' && is_hidden(*c)) {
                 faults.push(format!("{stream} has {c:?}"));
             }
@@ -354,6 +372,21 @@ mod foreign {
 
     fn plan(dir: &Path, object: &Value, flags: &[&str]) -> Option<Vec<OsString>> {
         Some([verb("plan", dir, object)?, flags.iter().map(OsString::from).collect()].concat())
+    }
+
+    fn describe(dir: &Path, object: &Value, flags: &[&str]) -> Option<Vec<OsString>> {
+        let from = verb("describe", dir, object)?.split_off(1);
+        let line = ["describe", "cluster", "a"].map(OsString::from).into_iter().chain(from);
+        Some(line.chain(flags.iter().map(OsString::from)).collect())
+    }
+
+    /// A Cluster that says so in a field of its condition.
+    fn said(field: &str, words: &str) -> Value {
+        let mut cluster = cluster("a");
+        let mut condition = json!({"type": "Ready", "status": "False", "reason": "No"});
+        condition[field] = words.into();
+        cluster["status"]["conditions"] = json!([condition]);
+        cluster
     }
 
     /// A plan of a directory that a move wrote, with one file more.

@@ -29,6 +29,7 @@
 //! | [`hooks`] | what plugins return |
 //! | [`side`] | the two sides of a move, and a pair with one value for each |
 //! | [`refusal`], [`remedy`] | a reason to refuse a move, and what the user can do about it |
+//! | [`mod@describe`] | one Cluster as a tree, with what it says of its state |
 //! | [`grouped`] | findings about many objects in one line |
 //! | [`shell`] | commands that users can paste |
 //! | [`words`] | text from elsewhere, as one bounded line |
@@ -37,6 +38,7 @@ pub mod added;
 pub mod addition;
 pub mod body;
 pub mod collateral;
+pub mod describe;
 pub mod format;
 pub mod grouped;
 pub mod hooks;

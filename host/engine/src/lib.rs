@@ -8,6 +8,7 @@
 //! | [`run`] | the commands: plan, move, resume, roll back, status |
 //! | `state` | what outlives a run: locks, records, the journal that writes them in the order that safety needs |
 //! | `status` | the state of moves, from both sides or the only one given or reachable; `leftover`: may the source be deleted |
+//! | [`mod@describe`] | reading one Cluster, to show it |
 //! | `discovery` | which kinds there are, reading the source, from there to a plan |
 //! | `checks` | every check that can refuse the move before anything is touched |
 //! | `phases` | the steps of a move, a file each; only `sequence.rs` knows their order |
@@ -17,6 +18,7 @@
 //! | [`events`] | what the engine reports while it works, as values |
 //! | [`options`] | what the user decides |
 
+pub mod describe;
 pub mod events;
 pub mod options;
 pub mod run;

@@ -10,9 +10,10 @@ use pivot_engine::{DryRun, Options};
 
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters};
+use super::describe::{Description, description};
 use super::flags::{
-    Accept, Cli, Connection, Dry, Kept, Move, MoveOrAsk, OutputFormat, Planned, PluginVerb, Resume, Rollback,
-    Shell, Taking, Verb, Waits, Which, With,
+    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, Planned, PluginVerb, Resume,
+    Rollback, Shell, Taking, Verb, Waits, Which, With,
 };
 use super::parts::parts;
 use super::usage::{Result, usage};
@@ -28,6 +29,7 @@ pub(crate) enum Task {
     Status(Choices),
     Resume(Choices),
     Rollback(Choices),
+    Describe(Description),
     Verify(DirectoryEnd),
     Plugin(PluginVerb),
     Version,
@@ -156,6 +158,7 @@ fn task(verb: Verb) -> Result<Task> {
                 Options { which, take_over, target_gone, not_imported, source_gone, ..choices.options };
             Task::Rollback(Choices { options, report: reported(kept)?, ..choices })
         }
+        Verb::Describe(Describe::Cluster(typed)) => Task::Describe(description(*typed)?),
         Verb::Verify { directory, identity } => {
             Task::Verify(DirectoryEnd { path: directory, keys: identity })
         }

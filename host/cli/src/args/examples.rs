@@ -105,6 +105,20 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host rollback --not-imported --kubeconfig boot.kubeconfig",
             ),
         ],
+        Some("describe" | "cluster") => &[
+            (
+                "A Cluster of the context's namespace",
+                "pivot-host describe cluster edge --kubeconfig boot.kubeconfig",
+            ),
+            (
+                "Each Machine, with all conditions that need attention",
+                "pivot-host describe cluster edge --grouping=false --show-conditions all+",
+            ),
+            (
+                "One in a backup, as a document",
+                "pivot-host describe cluster edge --from-directory backup -o json",
+            ),
+        ],
         Some("verify") => &[
             ("Before it is carried to another site, and there", "pivot-host verify backup"),
             ("An encrypted one, with a look into its files", "pivot-host verify backup --identity key.txt"),

@@ -28,6 +28,9 @@ pub(crate) enum Verb {
     Resume(Box<Resume>),
     /// Undo a move that has not passed the point of no return
     Rollback(Box<Rollback>),
+    /// Show a Cluster with all that belongs to it; change nothing
+    #[command(subcommand)]
+    Describe(Describe),
     /// Check a directory that a move wrote; needs no cluster
     Verify {
         /// The directory
@@ -65,8 +68,17 @@ pub(crate) struct Look {
     /// Format of progress and messages on stderr
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) log_format: LogFormat,
-    /// When to use colors and progress bars; NO_COLOR and CLICOLOR_FORCE are respected
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", global = true)]
+    /// When to use colors and progress bars; NO_COLOR and CLICOLOR_FORCE are respected. Without a value: always
+    #[arg(
+        short,
+        long,
+        value_enum,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        default_value = "auto",
+        default_missing_value = "always",
+        global = true
+    )]
     pub(crate) color: Color,
     /// Which API server warnings to hide; by default those about the form of finalizer names
     #[arg(long, value_enum, value_name = "WHICH", default_value = "default", global = true)]
@@ -284,6 +296,61 @@ pub(crate) struct With {
     pub(crate) unlocked: bool,
 }
 
+/// What can be described.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Describe {
+    /// Show a Cluster, its control plane and its workers as a tree, each with its state
+    Cluster(Box<DescribeCluster>),
+}
+
+/// One Cluster, where it is, and how much of it is shown. clusterctl's switches take a value, too: `--grouping=false`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DescribeCluster {
+    /// The Cluster: NAME, or NAMESPACE/NAME
+    #[arg(value_name = "NAME")]
+    pub(crate) cluster: String,
+    /// Kubeconfig of the management cluster; by default KUBECONFIG, ~/.kube/config or the pod's service account
+    #[arg(long, value_name = "FILE", help_heading = "Where it is")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Kubeconfig context; by default the current one
+    #[arg(long, alias = "context", value_name = "NAME", help_heading = "Where it is")]
+    pub(crate) kubeconfig_context: Option<String>,
+    /// Namespace of the Cluster; by default the context's, or `default`; of a directory, whichever has a Cluster of this name
+    #[arg(short, long, value_name = "NAME", help_heading = "Where it is")]
+    pub(crate) namespace: Option<String>,
+    /// Read a directory of manifests instead of a cluster
+    #[arg(long, value_name = "DIR", help_heading = "Where it is")]
+    pub(crate) from_directory: Option<PathBuf>,
+    /// Decrypt --from-directory with the age identities (secret keys) in this file
+    #[arg(long, value_name = "FILE", help_heading = "Where it is")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Impersonate this user
+    #[arg(long = "as", value_name = "USER", help_heading = "Where it is")]
+    pub(crate) as_user: Option<String>,
+    /// Impersonate this group; can be repeated
+    #[arg(long, value_name = "GROUP", action = ArgAction::Append, help_heading = "Where it is")]
+    pub(crate) as_group: Vec<String>,
+    /// Show all conditions of these objects: Kind, Kind/name or all, separated by commas; with a + at the end (all+), only those
+    /// that sum up the object or are not as they should be
+    #[arg(long, value_name = "WHOSE", value_delimiter = ',', action = ArgAction::Append, help_heading = "What is shown")]
+    pub(crate) show_conditions: Vec<String>,
+    /// Show MachineSets
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "What is shown")]
+    pub(crate) show_machinesets: bool,
+    /// Show ClusterResourceSets, and whether they are applied to the Cluster
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "What is shown")]
+    pub(crate) show_resourcesets: bool,
+    /// Show the names of templates
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "What is shown")]
+    pub(crate) show_templates: bool,
+    /// Show infrastructure and bootstrap objects even if they are ready, or say the same as their Machine
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "What is shown")]
+    pub(crate) echo: bool,
+    /// Show Machines that say the same in one row; --grouping=false gives each its own
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, help_heading = "What is shown")]
+    pub(crate) grouping: bool,
+}
+
 /// What can be done with plugins outside a move.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum PluginVerb {
@@ -473,7 +540,9 @@ pub(crate) enum LogFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     Auto,
+    #[value(alias = "true")]
     Always,
+    #[value(alias = "false")]
     Never,
 }
 

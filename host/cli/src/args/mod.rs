@@ -7,6 +7,7 @@ mod between;
 mod checked;
 mod clusters;
 mod command;
+mod describe;
 mod examples;
 mod flags;
 mod parts;
@@ -19,6 +20,7 @@ mod workload;
 pub(crate) use between::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
 pub(crate) use checked::{Choices, Task, check};
 pub(crate) use command::{command, parse};
+pub(crate) use describe::Description;
 pub(crate) use flags::{
     Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PluginVerb, Trial, With,
 };

@@ -4,6 +4,7 @@
 //! read what a user would. A reader that goes away (`| head`) is no error: the work goes on and further output is dropped.
 
 mod clusters;
+mod describe;
 mod document;
 mod events;
 mod happened;
@@ -33,6 +34,7 @@ use indicatif::MultiProgress;
 use pivot_engine::Event;
 use serde::Serialize;
 
+pub(crate) use describe::{DescribeDocument, described, unmatched};
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
 pub(crate) use page::PlanPage;
 pub(crate) use pictures::drawn;

@@ -1,5 +1,6 @@
 //! Golden texts for people: plans and progress.
 
+mod describe;
 mod documents;
 mod pictures;
 mod results;

@@ -32,7 +32,7 @@ pub enum Exit {
     PastCommit = 5,
     /// A plugin was refused.
     Plugin = 6,
-    /// Nothing to move.
+    /// Nothing to move, or no such Cluster to show.
     Empty = 7,
     /// A wait timed out before the first target write; everything is undone.
     Timeout = 8,
@@ -53,6 +53,15 @@ pub enum Failure {
     NoMove,
     /// There are several moves, and the command must name one; a description of each.
     Several(Vec<String>),
+    /// There is no such Cluster.
+    NoCluster {
+        /// As it was named.
+        named: String,
+        /// The Clusters that there are.
+        there: Vec<Key>,
+    },
+    /// Several Clusters have the name.
+    SeveralClusters(Vec<Key>),
     /// A request failed, after any retries.
     Place {
         /// On which side.
@@ -190,6 +199,14 @@ impl Failure {
             Self::Several(moves) => {
                 listed("several moves are under way; name one of them:", moves.clone(), most)
             }
+            Self::NoCluster { named, there } if !there.is_empty() => {
+                let lines = there.iter().map(ToString::to_string).collect();
+                listed(&format!("there is no Cluster {named}, but:"), lines, most)
+            }
+            Self::SeveralClusters(there) => {
+                let lines = there.iter().map(ToString::to_string).collect();
+                listed("several Clusters have this name; name one of them with its namespace:", lines, most)
+            }
             Self::TimedOut(what) => listed("timed out:", Awaited::lines(what, names), most),
             Self::NotTakenOver(what) => {
                 let head = "nothing is deleted, because the target's controllers have not taken over:";
@@ -233,7 +250,12 @@ impl fmt::Display for Failure {
                 [one] => write!(f, "{one}"),
                 _ => f.write_str(&self.first_lines()),
             },
+            Self::NoCluster { named, there } if there.is_empty() => {
+                write!(f, "there is no Cluster {named}, nor any other")
+            }
             Self::Several(_)
+            | Self::NoCluster { .. }
+            | Self::SeveralClusters(_)
             | Self::TimedOut(_)
             | Self::NotTakenOver(_)
             | Self::Gate(_)

@@ -151,7 +151,7 @@ fn state_of_sides(active: &ActiveMove, phase: Phase) -> &'static str {
 
 fn exit_untouched(failure: &Failure) -> Exit {
     match failure {
-        Failure::Empty(_) | Failure::NoMove => Exit::Empty,
+        Failure::Empty(_) | Failure::NoMove | Failure::NoCluster { .. } => Exit::Empty,
         Failure::Plugins { .. } | Failure::PluginsRefused => Exit::Plugin,
         Failure::TimedOut(_) => Exit::Timeout,
         Failure::Halted(Halt::Signal(15)) => Exit::Terminated,

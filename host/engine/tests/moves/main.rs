@@ -21,6 +21,8 @@ mod crash;
 #[cfg(test)]
 mod deleted_last;
 #[cfg(test)]
+mod described;
+#[cfg(test)]
 mod directories;
 #[cfg(test)]
 mod events;

@@ -136,6 +136,8 @@ fn errors_match_their_schema() {
         Failure::NotTakenOver(vec![awaited(None)]),
         broken(Hook::Check),
         Failure::NoMove,
+        Failure::NoCluster { named: "ns/d".into(), there: vec![key()] },
+        Failure::SeveralClusters(vec![key(), capi("Cluster", "other")]),
     ] {
         let stop = Stop { exit: pivot_engine::Exit::PastCommit, ..stop(failure) };
         check(&ErrorDocument::stop(&stop, vec!["pivot-host resume".into()]));

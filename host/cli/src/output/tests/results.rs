@@ -396,3 +396,25 @@ fn a_report_counts_per_kind_and_says_how_long_it_took() {
         ]],
     );
 }
+
+#[test]
+fn a_cluster_that_is_not_there_is_answered_with_those_that_are() {
+    let there: Vec<Key> = (0..23).map(|n| capi("Cluster", &format!("c{n}"))).collect();
+    let failed = |failure: Failure| {
+        let (output, _, err) = output(0, LogFormat::Text);
+        output.stopped(&Stop { next: Vec::new(), ..stop(failure) }, AlreadyShown::Nothing, &[]);
+        err.text()
+    };
+    let text = failed(Failure::NoCluster { named: "ns/d".into(), there: there.clone() });
+    assert!(text.starts_with("error: there is no Cluster ns/d, but:\n  - Cluster ns/c0\n"), "{text}");
+    assert!(text.contains("  and 3 more; -v shows them\n"), "{text}");
+    let none = failed(Failure::NoCluster { named: "d".into(), there: Vec::new() });
+    assert!(none.starts_with("error: there is no Cluster d, nor any other\n"), "{none}");
+    expect![[r#"
+        error: several Clusters have this name; name one of them with its namespace:
+          - Cluster ns/c0
+          - Cluster ns/c1
+        state: the source is the truth
+    "#]]
+    .assert_eq(&failed(Failure::SeveralClusters(there[..2].to_vec())));
+}

@@ -1,0 +1,61 @@
+//! Shows one Cluster with all that belongs to it. Nothing is changed, and there is no move to be careful of: the first signal ends it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use pivot_core::describe::describe;
+use pivot_engine::Exit;
+use pivot_engine::describe::{WantedCluster, describe as read};
+
+use crate::args::{Description, Within};
+use crate::output::{self, AlreadyShown, DescribeDocument, ErrorDocument, Output, Progress, Text};
+use crate::{ends, exit};
+
+const UNTOUCHED: &str = "this command changes nothing";
+
+/// Shows it, and returns the exit code.
+pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
+    let Description { end, within, name, view } = description;
+    let as_document = output.settings().format.is_document();
+    let (place, of_context) = match ends::alone(end).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            let message = Text::from(error.to_string());
+            if as_document {
+                output.result(
+                    Text::default,
+                    &ErrorDocument::other(Exit::Refused, &message, UNTOUCHED, Vec::new()),
+                );
+            }
+            output.fail(message);
+            return exit::code(Exit::Refused);
+        }
+    };
+    let namespace = match within {
+        Within::Namespace(namespace) => Some(namespace.clone()),
+        Within::OfContext => Some(of_context.unwrap_or_else(|| "default".to_owned())),
+        Within::Any => None,
+    };
+    let wanted = WantedCluster { namespace, name: name.clone(), resource_sets: view.resource_sets };
+    let progress = Progress::new(output.clone(), (place.label(), ""), true);
+    let described = read(place.clone(), &wanted, progress.clone()).await;
+    progress.end();
+    match described {
+        Ok(described) => {
+            let (tree, now) = (describe(&described, view), Timestamp::now());
+            let document = DescribeDocument::new(place.label(), &tree, now);
+            output.result(|| output::described(&tree, now), &document);
+            if !tree.unmatched.is_empty() {
+                output.warn(output::unmatched(&tree.unmatched));
+            }
+            exit::DONE
+        }
+        Err(stop) => {
+            if as_document {
+                output.result(Text::default, &ErrorDocument::stop(&stop, Vec::new()));
+            }
+            output.stopped(&stop, AlreadyShown::Nothing, &[]);
+            exit::of(&stop, false)
+        }
+    }
+}

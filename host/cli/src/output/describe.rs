@@ -1,0 +1,241 @@
+//! A Cluster as a tree in columns.
+//!
+//! The lines of the tree are drawn as clusterctl draws them, with the same columns, so that what operators know by sight, and what
+//! they have in scripts, stays as it is.
+
+use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
+use pivot_core::describe::{Columns, Condition, Named, Node, Problem, Replicas, Tone, Tree, What, since};
+use pivot_core::words::shown;
+use serde::Serialize;
+
+use super::document::Document;
+use super::text::Text;
+
+const HEAD: [&str; 9] =
+    ["NAME", "REPLICAS", "AVAILABLE", "READY", "UP TO DATE", "STATUS", "REASON", "SINCE", "MESSAGE"];
+/// How many characters of a message are in one line.
+const MESSAGE: usize = 100;
+/// How many characters of anything else are shown: what a server stores has fewer, what somebody wrote into a file may not.
+const CELL: usize = 400;
+/// How many names of Machines that share a row are shown.
+const NAMES: usize = 2;
+
+const PLAIN: Style = Style::new();
+const STRONG: Style = Style::new().bold();
+const FAINT: Style = AnsiColor::BrightBlack.on_default();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const UNSURE: Style = AnsiColor::Yellow.on_default();
+const CONDITION: Style = AnsiColor::Cyan.on_default();
+
+/// A text in a style.
+type Span = (Style, String);
+
+/// The lines that lead to a row: to one that others follow, and to the last one.
+const MORE: &str = "├─";
+const LAST: &str = "└─";
+/// What is below them.
+const PIPE: &str = "│ ";
+const NOTHING: &str = "  ";
+/// What leads further lines of a message, where nothing is below.
+const ALONE: &str = "┆";
+/// How far conditions are indented.
+const INDENT: &str = "          ";
+
+/// A tree, and when it was read.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DescribeDocument<'a> {
+    place: &'a str,
+    read_at: String,
+    cluster: &'a Node,
+}
+
+impl<'a> DescribeDocument<'a> {
+    pub(crate) fn new(place: &'a str, tree: &'a Tree, now: Timestamp) -> Document<Self> {
+        let read_at = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        Document::new("Describe", Self { place, read_at, cluster: &tree.root })
+    }
+}
+
+/// The tree for people.
+pub(crate) fn described(tree: &Tree, now: Timestamp) -> Text {
+    let [name, cells @ ..] = HEAD.map(plain);
+    let mut rows = vec![Row { name: vec![name], cells: cells.to_vec() }];
+    add(&mut rows, "", &tree.root, now);
+    in_columns(rows)
+}
+
+/// Filters that select nothing.
+pub(crate) fn unmatched(typed: &[String]) -> Text {
+    Text::from(format!(
+        "nothing that is shown is selected by --show-conditions {}; --grouping=false, --echo and --show-machinesets show more",
+        typed.join(",")
+    ))
+}
+
+/// A row: what it is about in several styles, and a cell for each other column.
+struct Row {
+    name: Vec<Span>,
+    cells: Vec<Span>,
+}
+
+fn plain(words: &str) -> Span {
+    (PLAIN, words.to_owned())
+}
+
+fn add(rows: &mut Vec<Row>, prefix: &str, node: &Node, now: Timestamp) {
+    let Columns { replicas, available, ready, up_to_date, condition } = &node.columns;
+    let replicas = replicas.map_or_else(String::new, |Replicas { current, desired }| match desired {
+        Some(desired) => format!("{current}/{desired}"),
+        None => current.to_string(),
+    });
+    let number = |number: &Option<i64>| number.map_or_else(String::new, |number| number.to_string());
+    let counters = [replicas, number(available), number(ready), number(up_to_date)].map(|cell| plain(&cell));
+    let (mut state, mut message) = condition.as_ref().map(|one| stated(one, now)).unwrap_or_default();
+    match &node.what {
+        What::Machines(names) => message = vec![(FAINT, see(names))],
+        What::Object(Named { problem: Some(Problem { reason, message: why }), .. }) => {
+            state = [plain(""), (BAD, (*reason).to_owned()), plain("")];
+            message = paragraph(why, MESSAGE).iter().map(|line| plain(line)).collect();
+        }
+        What::Object(_) | What::Heading(_) => {}
+    }
+    let has_children = !node.children.is_empty();
+    let below = format!("{}{}", carried_on(prefix), if has_children { PIPE } else { "" });
+    block(rows, titled(prefix, node), [counters.to_vec(), state.to_vec()].concat(), message, &below);
+
+    let conditions = node.conditions.as_deref().unwrap_or_default();
+    let indent = format!("{}{}{INDENT}", carried_on(prefix), if has_children { PIPE } else { NOTHING });
+    for (index, condition) in conditions.iter().enumerate() {
+        let is_last = index + 1 == conditions.len();
+        let name = vec![(FAINT, format!("{indent}{}", lead(is_last))), (CONDITION, condition.kind.clone())];
+        let (state, message) = stated(condition, now);
+        let below = format!("{indent}{}", if is_last { "" } else { PIPE });
+        block(rows, name, [vec![plain(""); 4], state.to_vec()].concat(), message, &below);
+    }
+    for (index, child) in node.children.iter().enumerate() {
+        let is_last = index + 1 == node.children.len();
+        add(rows, &format!("{}{}", carried_on(prefix), lead(is_last)), child, now);
+    }
+}
+
+/// A row, and one below it for each further line of its message.
+fn block(rows: &mut Vec<Row>, name: Vec<Span>, cells: Vec<Span>, message: Vec<Span>, below: &str) {
+    let mut message = message.into_iter();
+    let first = message.next().unwrap_or_else(|| plain(""));
+    rows.push(Row { name, cells: [cells, vec![first]].concat() });
+    // A line always begins with something of ours.
+    let below = if below.trim().is_empty() { format!("{below}{ALONE}") } else { below.to_owned() };
+    for line in message {
+        let empty = vec![plain(""); HEAD.len() - 2];
+        rows.push(Row { name: vec![(FAINT, below.clone())], cells: [empty, vec![line]].concat() });
+    }
+}
+
+fn lead(is_last: bool) -> &'static str {
+    if is_last { LAST } else { MORE }
+}
+
+/// The lines that go on below a row.
+fn carried_on(prefix: &str) -> String {
+    prefix.replace(MORE, PIPE).replace(LAST, NOTHING)
+}
+
+fn titled(prefix: &str, node: &Node) -> Vec<Span> {
+    let [deleted, kind, name, version] = node.title();
+    vec![(FAINT, prefix.to_owned()), (BAD, deleted), (PLAIN, kind), (STRONG, name), (PLAIN, version)]
+}
+
+/// Status, reason and age of a condition, and the lines of its message.
+fn stated(condition: &Condition, now: Timestamp) -> ([Span; 3], Vec<Span>) {
+    let style = match condition.tone() {
+        Tone::Good => GOOD,
+        Tone::Bad => BAD,
+        Tone::Unsure => UNSURE,
+    };
+    let Condition { status, reason, message, last_transition_time, .. } = condition;
+    let age = last_transition_time.as_ref().and_then(|time| since(time, now)).unwrap_or_default();
+    let message = paragraph(message, MESSAGE).iter().map(|line| plain(line)).collect();
+    ([(style, status.clone()), plain(reason), plain(&age)], message)
+}
+
+/// `See m1, m2, ...`
+fn see(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
+    let more = if names.len() > NAMES { ", ..." } else { "" };
+    format!("See {}{more}", shown.join(", "))
+}
+
+/// The lines of a message, each cut at words. What is in a list stays below its first line.
+fn paragraph(message: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in message.lines() {
+        let begin: String = line.chars().take_while(|c| *c == ' ').collect();
+        let hang = if line.trim_start().starts_with("* ") { format!("{begin}  ") } else { begin.clone() };
+        let mut text = begin;
+        for word in line.split_whitespace() {
+            let is_begun = !text.trim().is_empty();
+            if is_begun && text.chars().count() + word.chars().count() >= width {
+                lines.push(std::mem::replace(&mut text, format!("{hang}{word}")));
+            } else {
+                text = if is_begun { format!("{text} {word}") } else { format!("{text}{word}") };
+            }
+        }
+        lines.push(text);
+    }
+    lines
+}
+
+/// Columns as wide as needed, two blanks between them.
+fn in_columns(rows: Vec<Row>) -> Text {
+    // In the form that is shown: escapes take room.
+    let shown = |(style, words): Span| (style, shown(&words, CELL));
+    let rows: Vec<Vec<Vec<Span>>> = rows
+        .into_iter()
+        .map(|Row { name, cells }| {
+            let cells = cells.into_iter().map(|cell| vec![cell]);
+            [name].into_iter().chain(cells).map(|cell| cell.into_iter().map(shown).collect()).collect()
+        })
+        .collect();
+    let width = |cell: &Vec<Span>| cell.iter().map(|(_, words)| words.chars().count()).sum::<usize>();
+    let mut widths = vec![0; HEAD.len()];
+    for row in &rows {
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = width(cell).max(*widest);
+        }
+    }
+    let mut text = Text::default();
+    for row in rows {
+        let used = row.iter().rposition(|cell| width(cell) > 0).map_or(0, |last| last + 1);
+        let mut line = Vec::new();
+        for (index, (cell, widest)) in row.into_iter().zip(&widths).take(used).enumerate() {
+            let gap = widest - width(&cell) + 2;
+            line.extend(cell);
+            if index + 1 < used {
+                line.push(plain(&" ".repeat(gap)));
+            }
+        }
+        text.styled(line);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_cut_at_words_and_keeps_its_lines() {
+        let cut = |message: &str| paragraph(message, 20).join("|");
+        assert_eq!(cut(""), "");
+        assert_eq!(cut("short"), "short");
+        assert_eq!(cut("one two three four five six"), "one two three four|five six");
+        assert_eq!(cut("* one two three four five\n  * six"), "* one two three four|  five|  * six");
+        assert_eq!(
+            cut("a-word-that-is-longer-than-a-line and more"),
+            "a-word-that-is-longer-than-a-line|and more"
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! How long ago something was, as kubectl writes it.
+
+use jiff::Timestamp;
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+const YEAR: i64 = 365 * DAY;
+
+/// The time since then: two units at most, fewer the longer ago it was. None if `time` is not a time.
+pub fn since(time: &str, now: Timestamp) -> Option<String> {
+    let then: Timestamp = time.parse().ok()?;
+    let seconds = now.as_second() - then.as_second();
+    Some(match seconds {
+        // Two clocks differ by a second easily; by more, one of them is wrong.
+        ..-1 => "<invalid>".to_owned(),
+        -1 => "0s".to_owned(),
+        0..120 => format!("{seconds}s"),
+        120..600 => two(seconds, MINUTE, "m", 1, "s"),
+        600..10_800 => format!("{}m", seconds / MINUTE),
+        10_800..28_800 => two(seconds, HOUR, "h", MINUTE, "m"),
+        28_800..172_800 => format!("{}h", seconds / HOUR),
+        172_800..691_200 => two(seconds, DAY, "d", HOUR, "h"),
+        691_200..63_072_000 => format!("{}d", seconds / DAY),
+        63_072_000..252_288_000 => two(seconds, YEAR, "y", DAY, "d"),
+        _ => format!("{}y", seconds / YEAR),
+    })
+}
+
+/// `2m5s`, or `2m`.
+fn two(seconds: i64, unit: i64, name: &str, smaller: i64, smaller_name: &str) -> String {
+    match seconds % unit / smaller {
+        0 => format!("{}{name}", seconds / unit),
+        rest => format!("{}{name}{rest}{smaller_name}", seconds / unit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_as_long_ago_as_kubectl_says() {
+        let now: Timestamp = "2026-11-23T12:00:00Z".parse().unwrap();
+        let ago = |seconds: i64| {
+            since(&Timestamp::from_second(now.as_second() - seconds).unwrap().to_string(), now).unwrap()
+        };
+        for (seconds, expected) in [
+            (-2, "<invalid>"),
+            (-1, "0s"),
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (125, "2m5s"),
+            (599, "9m59s"),
+            (600, "10m"),
+            (3 * HOUR - 1, "179m"),
+            (3 * HOUR, "3h"),
+            (3 * HOUR + 61, "3h1m"),
+            (8 * HOUR, "8h"),
+            (2 * DAY - 1, "47h"),
+            (2 * DAY + HOUR, "2d1h"),
+            (8 * DAY, "8d"),
+            (2 * YEAR - 1, "729d"),
+            (2 * YEAR + DAY, "2y1d"),
+            (3 * YEAR, "3y"),
+            (9 * YEAR + DAY, "9y"),
+        ] {
+            assert_eq!(ago(seconds), expected, "{seconds}");
+        }
+        assert_eq!(since("2026-11-23T13:00:00+02:00", now).unwrap(), "60m");
+        assert_eq!(since("yesterday", now), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! An object with its parsed body. A body that can't be parsed, or has something unexpected somewhere, has nothing there: the
+//! tree is for looking at what is wrong, so one odd object must not hide the others.
+
+use serde_json::Value;
+
+use super::conditions::{Condition, conditions};
+use crate::Object;
+
+pub(super) struct Body<'a> {
+    pub(super) object: &'a Object,
+    value: Value,
+    conditions: Vec<Condition>,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn of(object: &'a Object) -> Self {
+        let value = object.value().unwrap_or_default();
+        let conditions = conditions(&value);
+        Self { object, value, conditions }
+    }
+
+    pub(super) fn at(&self, path: &str) -> Option<&Value> {
+        self.value.pointer(path)
+    }
+
+    pub(super) fn number(&self, path: &str) -> Option<i64> {
+        self.at(path)?.as_i64()
+    }
+
+    /// A text that is not empty.
+    pub(super) fn text(&self, path: &str) -> Option<&str> {
+        self.at(path)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    pub(super) fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    pub(super) fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    pub(super) fn is_true(&self, kind: &str) -> bool {
+        self.condition(kind).is_some_and(Condition::is_true)
+    }
+
+    /// Whether the object is of an API version before v1beta2, and has nothing of v1beta2 in its status either.
+    pub(super) fn is_older(&self) -> bool {
+        let version = &self.object.kind.version;
+        (version == "v1beta1" || version.starts_with("v1alpha")) && self.at("/status/v1beta2").is_none()
+    }
+}

@@ -1,0 +1,128 @@
+//! What is said about an object in columns: counters of machines, and the condition that sums it up.
+
+use serde::Serialize;
+
+use super::body::Body;
+use super::conditions::Condition;
+use crate::names::GROUP_CLUSTER;
+
+/// The columns of one row. What an object doesn't say stays empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Columns {
+    /// Machines that are there, and that should be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<Replicas>,
+    /// Machines that are available.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available: Option<i64>,
+    /// Machines that are ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<i64>,
+    /// Machines that are as they are wanted now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_to_date: Option<i64>,
+    /// The condition that sums up the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Condition>,
+}
+
+/// How many machines there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Replicas {
+    /// How many there are.
+    pub current: i64,
+    /// How many there should be; none of a Machine, which is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub desired: Option<i64>,
+}
+
+/// Conditions that sum up what has machines; before v1beta2 only the second was there.
+const OF_MACHINES: [&str; 2] = ["Available", "Ready"];
+
+impl Columns {
+    /// The columns of an object of any kind.
+    pub(super) fn of(body: &Body<'_>, is_control_plane: bool) -> Self {
+        let kind = &body.object.kind.group_kind;
+        match kind.kind.as_str() {
+            _ if is_control_plane => Self::of_control_plane(body),
+            _ if kind.group != GROUP_CLUSTER => Self::summed_up_by(body, &["Ready"]),
+            "Cluster" => Self::of_cluster(body),
+            "Machine" => Self::of_machine(body),
+            "MachineDeployment" | "MachinePool" => Self::of_machines(body),
+            // Nothing sums up its conditions.
+            "MachineSet" => Self { condition: None, ..Self::of_machines(body) },
+            _ => Self::summed_up_by(body, &["Ready"]),
+        }
+    }
+
+    /// The first of these conditions that the object has.
+    fn summed_up_by(body: &Body<'_>, kinds: &[&str]) -> Self {
+        let condition = kinds.iter().find_map(|kind| body.condition(kind));
+        Self { condition: condition.cloned(), ..Self::default() }
+    }
+
+    /// Control plane and workers together.
+    fn of_cluster(body: &Body<'_>) -> Self {
+        let sum = |name: &str| {
+            let parts = ["controlPlane", "workers"].map(|part| counter(body, &[&format!("{part}/{name}")]));
+            parts.into_iter().flatten().reduce(i64::saturating_add)
+        };
+        let (current, desired) = (sum("replicas"), sum("desiredReplicas"));
+        let any = current.is_some() || desired.is_some();
+        let replicas = Replicas { current: current.unwrap_or(0), desired: Some(desired.unwrap_or(0)) };
+        Self {
+            replicas: any.then_some(replicas),
+            available: sum("availableReplicas"),
+            ready: sum("readyReplicas"),
+            up_to_date: sum("upToDateReplicas"),
+            ..Self::summed_up_by(body, &OF_MACHINES)
+        }
+    }
+
+    fn of_machines(body: &Body<'_>) -> Self {
+        let desired = body.number("/spec/replicas");
+        let current = body.number("/status/replicas").unwrap_or(0);
+        // Before v1beta2, a zero was left out.
+        let or_zero = |found: Option<i64>| found.or(body.is_older().then_some(0));
+        Self {
+            replicas: desired.map(|desired| Replicas { current, desired: Some(desired) }),
+            available: or_zero(counter(body, &["availableReplicas"])),
+            ready: or_zero(counter(body, &["readyReplicas"])),
+            up_to_date: counter(body, &["upToDateReplicas", "updatedReplicas"]),
+            ..Self::summed_up_by(body, &OF_MACHINES)
+        }
+    }
+
+    fn of_control_plane(body: &Body<'_>) -> Self {
+        let replicas = body.number("/status/replicas").zip(body.number("/spec/replicas"));
+        Self {
+            replicas: replicas.map(|(current, desired)| Replicas { current, desired: Some(desired) }),
+            available: counter(body, &["availableReplicas"]),
+            ready: counter(body, &["readyReplicas"]),
+            up_to_date: counter(body, &["upToDateReplicas", "updatedReplicas"]),
+            ..Self::summed_up_by(body, &OF_MACHINES)
+        }
+    }
+
+    fn of_machine(body: &Body<'_>) -> Self {
+        let one = |kind: &str| i64::from(body.is_true(kind));
+        // Before v1beta2, a Machine didn't say whether it is available and up to date: that is not the same as no.
+        let newer = |kind: &str| (!body.is_older()).then(|| one(kind));
+        Self {
+            replicas: Some(Replicas { current: 1, desired: None }),
+            available: newer("Available"),
+            ready: Some(one("Ready")),
+            up_to_date: newer("UpToDate"),
+            ..Self::summed_up_by(body, &["Ready"])
+        }
+    }
+}
+
+/// A counter of the status under one of its names. v1beta1 has the counters of v1beta2 beside its own, which mean something else.
+fn counter(body: &Body<'_>, names: &[&str]) -> Option<i64> {
+    let newer = names.iter().map(|name| format!("/status/v1beta2/{name}"));
+    let own = names.iter().map(|name| format!("/status/{name}"));
+    newer.chain(own).find_map(|path| body.number(&path))
+}

@@ -1,0 +1,145 @@
+//! An object's conditions, wherever its API version keeps them, and what they mean.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What stands in for a reason: conditions before v1beta2 need none while all is well.
+const NO_REASON: &str = "NoReasonReported";
+
+/// Where conditions are, the best first: v1beta1 has those of v1beta2 beside its own, and v1beta2 those of v1beta1.
+const PLACES: [&str; 3] =
+    ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
+
+/// The conditions that are good when they are not true.
+const NEGATIVE: [&str; 7] =
+    ["Paused", "Deleting", "RollingOut", "ScalingUp", "ScalingDown", "Updating", "Remediating"];
+
+/// A condition of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why, in one word.
+    pub reason: String,
+    /// Why, in words; may have several lines.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// When the status became what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<String>,
+}
+
+/// How good or bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// As it should be.
+    Good,
+    /// Not as it should be.
+    Bad,
+    /// Not known.
+    Unsure,
+}
+
+impl Condition {
+    /// How good or bad it is.
+    pub fn tone(&self) -> Tone {
+        let negative = NEGATIVE.contains(&self.kind.as_str());
+        match self.status.as_str() {
+            "Unknown" => Tone::Unsure,
+            status if (status == "True") != negative => Tone::Good,
+            _ => Tone::Bad,
+        }
+    }
+
+    pub(super) fn is_true(&self) -> bool {
+        self.status == "True"
+    }
+
+    /// Whether it is worth a look: those that sum up the object always are.
+    pub(super) fn is_notable(&self) -> bool {
+        let sums_up = self.kind == "Available" || self.kind == "Ready";
+        sums_up || self.tone() != Tone::Good || !self.message.is_empty()
+    }
+}
+
+/// All of them, in the object's order.
+pub(super) fn conditions(body: &Value) -> Vec<Condition> {
+    let lists = PLACES.iter().filter_map(|path| body.pointer(path)?.as_array());
+    lists
+        .map(|list| list.iter().filter_map(condition).collect::<Vec<_>>())
+        .find(|list| !list.is_empty())
+        .unwrap_or_default()
+}
+
+/// None if it says nothing that can be shown.
+fn condition(value: &Value) -> Option<Condition> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let status = Some(text("status")).filter(|status| ["True", "False", "Unknown"].contains(status))?;
+    Some(Condition {
+        kind: some(text("type"))?,
+        status: status.to_owned(),
+        reason: some(text("reason")).unwrap_or_else(|| NO_REASON.to_owned()),
+        message: text("message").to_owned(),
+        last_transition_time: some(text("lastTransitionTime")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn kinds(status: &Value) -> Vec<String> {
+        conditions(&json!({"status": status})).into_iter().map(|condition| condition.kind).collect()
+    }
+
+    #[test]
+    fn conditions_are_found_wherever_the_version_keeps_them() {
+        let one = |kind: &str| json!([{"type": kind, "status": "True"}]);
+        assert_eq!(kinds(&json!({"conditions": one("New")})), ["New"]);
+        assert_eq!(kinds(&json!({"conditions": one("Old"), "v1beta2": {"conditions": one("New")}})), ["New"]);
+        let deprecated = json!({"v1beta1": {"conditions": one("Old")}});
+        assert_eq!(kinds(&json!({"conditions": one("New"), "deprecated": deprecated})), ["New"]);
+        assert_eq!(kinds(&json!({"conditions": [], "deprecated": deprecated})), ["Old"]);
+        assert_eq!(kinds(&json!({"conditions": one("Old"), "v1beta2": {}})), ["Old"]);
+        assert_eq!(kinds(&json!({"conditions": "none"})), [""; 0]);
+    }
+
+    #[test]
+    fn an_odd_condition_does_not_hide_the_others() {
+        let list = json!([{"type": "A"}, 7, {"status": "True"}, {"type": "B", "status": "Maybe"},
+            {"type": "C", "status": "False", "reason": null, "message": "m", "lastTransitionTime": ""}]);
+        let expected = Condition {
+            kind: "C".into(),
+            status: "False".into(),
+            reason: NO_REASON.into(),
+            message: "m".into(),
+            last_transition_time: None,
+        };
+        assert_eq!(conditions(&json!({"status": {"conditions": list}})), [expected]);
+    }
+
+    #[test]
+    fn what_is_good_depends_on_the_type() {
+        let of = |kind: &str, status: &str, message: &str| {
+            let list = json!([{"type": kind, "status": status, "message": message}]);
+            let all = conditions(&json!({"status": {"conditions": list}}));
+            (all[0].tone(), all[0].is_notable())
+        };
+        assert_eq!(of("InfrastructureReady", "True", ""), (Tone::Good, false));
+        assert_eq!(of("InfrastructureReady", "False", ""), (Tone::Bad, true));
+        assert_eq!(of("InfrastructureReady", "Unknown", ""), (Tone::Unsure, true));
+        assert_eq!(of("InfrastructureReady", "True", "but"), (Tone::Good, true));
+        assert_eq!(of("ScalingUp", "False", ""), (Tone::Good, false));
+        assert_eq!(of("ScalingUp", "True", ""), (Tone::Bad, true));
+        assert_eq!(of("Paused", "Unknown", ""), (Tone::Unsure, true));
+        assert_eq!(of("Ready", "True", ""), (Tone::Good, true));
+        assert_eq!(of("Available", "True", ""), (Tone::Good, true));
+    }
+}

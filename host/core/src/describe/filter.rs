@@ -1,0 +1,90 @@
+//! Whose conditions are shown, and which of them.
+
+use super::conditions::Condition;
+use crate::Key;
+use crate::usable::odd_name;
+
+/// Selects objects: all, those of a kind, or one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// As it was typed.
+    typed: String,
+    /// None: all.
+    kind: Option<String>,
+    /// None: all of the kind.
+    name: Option<String>,
+    /// Only conditions that are worth a look.
+    only_notable: bool,
+}
+
+impl Filter {
+    /// Reads one: `all`, `Kind` or `Kind/name`, in any case, each with a `+` to leave out what is well. None if it is neither.
+    pub fn parse(typed: &str) -> Option<Self> {
+        let (selected, only_notable) = typed.strip_suffix('+').map_or((typed, false), |rest| (rest, true));
+        let (kind, name) =
+            selected.split_once('/').map_or((selected, None), |(kind, name)| (kind, Some(name)));
+        let is_kind = !kind.is_empty() && kind.chars().all(|c| c.is_ascii_alphanumeric());
+        if !is_kind || name.is_some_and(|name| odd_name(name).is_some() || name.contains('+')) {
+            return None;
+        }
+        let all = name.is_none() && kind.eq_ignore_ascii_case("all");
+        Some(Self {
+            typed: typed.to_owned(),
+            kind: (!all).then(|| kind.to_owned()),
+            name: name.map(str::to_owned),
+            only_notable,
+        })
+    }
+
+    /// As it was typed.
+    pub fn typed(&self) -> &str {
+        &self.typed
+    }
+
+    /// Whether it selects whatever there is.
+    pub(super) fn is_all(&self) -> bool {
+        self.kind.is_none()
+    }
+
+    pub(super) fn selects(&self, key: &Key) -> bool {
+        let same = |typed: &Option<String>, is: &str| {
+            typed.as_ref().is_none_or(|typed| typed.eq_ignore_ascii_case(is))
+        };
+        same(&self.kind, &key.group_kind.kind) && same(&self.name, &key.name)
+    }
+
+    /// Those of an object's conditions that it shows.
+    pub(super) fn shown(&self, conditions: &[Condition]) -> Vec<Condition> {
+        let shown = |condition: &&Condition| !self.only_notable || condition.is_notable();
+        conditions.iter().filter(shown).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::GroupKind;
+
+    #[test]
+    fn a_filter_selects_all_a_kind_or_one_object() {
+        let key = |kind: &str, name: &str| Key::new(GroupKind::new("g", kind), Some("ns"), name);
+        let selected = |typed: &str| {
+            let filter = Filter::parse(typed).unwrap();
+            let keys = [key("Machine", "m1"), key("Machine", "m2"), key("MachineSet", "m1")];
+            let names = keys.iter().filter(|key| filter.selects(key));
+            let names: Vec<String> =
+                names.map(|key| format!("{}/{}", key.group_kind.kind, key.name)).collect();
+            format!("{} {}", names.join(" "), filter.only_notable)
+        };
+        assert_eq!(selected("all"), "Machine/m1 Machine/m2 MachineSet/m1 false");
+        assert_eq!(selected("ALL+"), "Machine/m1 Machine/m2 MachineSet/m1 true");
+        assert_eq!(selected("machine"), "Machine/m1 Machine/m2 false");
+        assert_eq!(selected("Machine/M1+"), "Machine/m1 true");
+        assert_eq!(selected("all/m1"), " false");
+        for odd in
+            ["", "+", " all", "Machine ", "Machine/", "/m1", "a/b/c", "all++", "Machine+/m1", "\u{1b}[1m"]
+        {
+            assert_eq!(Filter::parse(odd), None, "{odd:?}");
+        }
+    }
+}

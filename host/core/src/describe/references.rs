@@ -1,0 +1,58 @@
+//! What a Cluster and its machines refer to, and so what has to be read to show them.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::body::Body;
+use super::members::Members;
+use crate::names::{GROUP_ADDONS, GROUP_CLUSTER};
+use crate::{GroupKind, Key, Object};
+
+/// The kinds that the tree begins with.
+pub fn needed_kinds(resource_sets: bool) -> Vec<GroupKind> {
+    let own = ["Cluster", "Machine", "MachineDeployment", "MachinePool", "MachineSet"];
+    let own = own.map(|kind| GroupKind::new(GROUP_CLUSTER, kind)).into_iter();
+    own.chain(resource_sets.then(|| GroupKind::new(GROUP_ADDONS, "ClusterResourceSetBinding"))).collect()
+}
+
+/// What a Cluster, its machines and its binding of resource sets refer to.
+pub fn referenced(objects: &[Object], cluster: &Key) -> BTreeSet<Key> {
+    let members = Members::of(objects, cluster);
+    let mut found = BTreeSet::new();
+    for body in members.cluster.iter().chain(members.all()) {
+        found.extend(
+            [INFRASTRUCTURE, CONTROL_PLANE, BOOTSTRAP].iter().filter_map(|path| reference(body, path)),
+        );
+        found.extend([POOL_INFRASTRUCTURE, POOL_BOOTSTRAP].iter().filter_map(|path| {
+            // Those of a deployment and a set are templates, of which only the names are shown.
+            body.object.kind.group_kind.is(GROUP_CLUSTER, "MachinePool").then(|| reference(body, path))?
+        }));
+    }
+    found.extend(members.resource_sets().map(|(key, _)| key));
+    found
+}
+
+/// Where references are: of Clusters and Machines,
+pub(super) const INFRASTRUCTURE: &str = "/spec/infrastructureRef";
+/// of Clusters,
+pub(super) const CONTROL_PLANE: &str = "/spec/controlPlaneRef";
+/// of Machines,
+pub(super) const BOOTSTRAP: &str = "/spec/bootstrap/configRef";
+/// and of what makes Machines.
+pub(super) const POOL_INFRASTRUCTURE: &str = "/spec/template/spec/infrastructureRef";
+/// See above.
+pub(super) const POOL_BOOTSTRAP: &str = "/spec/template/spec/bootstrap/configRef";
+/// Of control planes: in v1beta2, and before.
+pub(super) const CONTROL_PLANE_MACHINES: [&str; 2] =
+    ["/spec/machineTemplate/spec/infrastructureRef", "/spec/machineTemplate/infrastructureRef"];
+
+/// The object that a field refers to, in the namespace of the one that has it; before v1beta2 with a version.
+pub(super) fn reference(body: &Body<'_>, path: &str) -> Option<Key> {
+    let field = body.at(path)?;
+    let text = |name: &str| field.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let (kind, name) = (text("kind")?, text("name")?);
+    let of_version = || text("apiVersion").and_then(|version| Some(version.split_once('/')?.0));
+    let group = text("apiGroup").or_else(of_version).unwrap_or_default();
+    Some(Key::new(GroupKind::new(group, kind), body.object.meta.namespace.as_deref(), name))
+}
