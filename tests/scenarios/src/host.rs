@@ -125,14 +125,23 @@ impl Host {
         self.start(words).await?.end().await
     }
 
+    /// Runs a command to its end; results are text for people.
+    pub async fn run_as_text(&self, words: &[&str]) -> Result<Ended> {
+        self.start_with(words, &[]).await?.end().await
+    }
+
     /// Starts a command; results are JSON.
     pub async fn start(&self, words: &[&str]) -> Result<Run> {
+        self.start_with(words, &["-o", "json"]).await
+    }
+
+    async fn start_with(&self, words: &[&str], format: &[&str]) -> Result<Run> {
         let dir = tempfile::Builder::new().prefix("pivot-scenario-").tempdir()?;
         // The shell only separates stdout and stderr, then the program replaces it.
         let mut command = Command::new("sh");
         command.args(["-c", r#"out=$1; shift; exec "$@" >"$out""#, "sh"]);
         command.arg(dir.path().join("stdout")).arg(binary()?);
-        command.args(words).args(&self.connection).args(["-o", "json"]);
+        command.args(words).args(&self.connection).args(format);
         command.current_dir(dir.path()).env("HOME", dir.path()).env_remove("KUBECONFIG");
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("PIVOT_HOST_") {

@@ -7,6 +7,8 @@ mod budget;
 #[cfg(test)]
 mod clusters;
 #[cfg(test)]
+mod describe;
+#[cfg(test)]
 mod differential;
 #[cfg(test)]
 mod directories;

@@ -101,7 +101,12 @@ impl Assets {
 
     /// The peer that moves are compared with.
     pub async fn clusterctl(&self) -> Result<PathBuf> {
-        self.cache.get(recipes::cluster_api("clusterctl", CLUSTER_API, "./cmd/clusterctl")).await
+        self.clusterctl_of(CLUSTER_API).await
+    }
+
+    /// The same of another release.
+    pub async fn clusterctl_of(&self, version: &str) -> Result<PathBuf> {
+        self.cache.get(recipes::cluster_api("clusterctl", version, "./cmd/clusterctl")).await
     }
 
     /// The tool whose format encrypted directories have.

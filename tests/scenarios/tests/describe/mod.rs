@@ -1,0 +1,117 @@
+//! The same Clusters on the same server, described by clusterctl and by pivot-host with the same flags: every cell of every row.
+//!
+//! Both must show the same, but for the differences in one table (`differences`), each of which has to occur.
+
+mod clusters;
+mod differences;
+mod table;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use futures::{StreamExt, stream};
+use pivot_lab::{Server, say};
+use pivot_scenarios::clusterctl::describe;
+use pivot_scenarios::host::Host;
+
+use clusters::clusters;
+use differences::{DIFFERENCES, Difference, found};
+use table::{Row, rows};
+
+/// Programs at the same time.
+const CONCURRENT: usize = 4;
+
+/// Every flag, alone and with others.
+const FLAGS: [&str; 11] = [
+    "",
+    "--grouping=false",
+    "--echo",
+    "--show-machinesets",
+    "--show-templates",
+    "--show-resourcesets",
+    "--show-conditions all",
+    "--show-conditions all+ --show-resourcesets",
+    "--show-conditions Machine,cluster/C+,LabMachine/w-2 --grouping=false --echo",
+    "--show-conditions MachineDeployment+,LabCluster --show-machinesets --show-templates",
+    "--show-conditions all --grouping=false --echo=true --show-machinesets --show-templates --show-resourcesets",
+];
+
+/// What both print about one Cluster.
+async fn both(server: &Server, namespace: &str, flags: &str) -> [String; 2] {
+    let words: Vec<&str> = ["c", "-n", namespace].into_iter().chain(flags.split_whitespace()).collect();
+    let host = Host::out_of(server.kubeconfig());
+    let ours = [&["describe", "cluster"], &words[..]].concat();
+    let (theirs, ours) = tokio::join!(describe(server.kubeconfig(), &words), host.run_as_text(&ours));
+    [theirs.unwrap(), ours.unwrap().ends_with(0).unwrap().stdout]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clusterctl_and_pivot_host_describe_the_same_but_for_the_differences_that_have_a_name() {
+    let start = Instant::now();
+    let server = Server::start("described").await.unwrap();
+    server.install_cluster_api().await.unwrap();
+    server.install_crds(&clusters::crds().iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+    let clusters = clusters();
+    for (_, cluster) in &clusters {
+        server.apply_values(cluster.objects.clone()).await.unwrap();
+    }
+    say(format_args!("{} Clusters after {:?}", clusters.len(), start.elapsed()));
+    // Builds it, if it is not there yet.
+    both(&server, clusters[0].0, "").await;
+
+    let cases = clusters.iter().flat_map(|(of, _)| FLAGS.map(|flags| (*of, flags)));
+    let printed = cases.map(|(of, flags)| {
+        let server = &server;
+        async move { (of, flags, both(server, of, flags).await) }
+    });
+    let printed: Vec<_> = stream::iter(printed).buffered(CONCURRENT).collect().await;
+    let (mut seen, mut wrong, mut cells) = (BTreeSet::new(), Vec::new(), 0);
+    for (of, flags, texts) in &printed {
+        let [theirs, ours] = texts.each_ref().map(|text| rows(text));
+        cells += theirs.len() * table::COLUMNS.len();
+        let differences = found(of, flags, &theirs, &ours);
+        for found in &differences {
+            match DIFFERENCES.iter().find(|difference| (difference.explains)(found)) {
+                Some(difference) => drop(seen.insert(difference.name)),
+                None => wrong.push(found.to_string()),
+            }
+        }
+        // Where both have the same rows, in the same order, drawn in the same way.
+        let drawn = |rows: &[Row]| -> Vec<String> {
+            let name = |row: &Row| {
+                row.name().split("... See ").next().unwrap_or_default().trim_end_matches(',').to_owned()
+            };
+            rows.iter().map(|row| format!("{}{}", row.drawn, name(row))).collect()
+        };
+        let same_rows = differences.iter().all(|found| matches!(found.what, differences::What::Cell(..)));
+        if same_rows && drawn(&theirs) != drawn(&ours) {
+            wrong.push(format!("{of} {flags}: drawn differently:\n{theirs:#?}\n{ours:#?}"));
+        }
+    }
+    let texts =
+        || printed.iter().map(|(of, flags, [theirs, ours])| format!("{of} {flags}\n{theirs}\n{ours}"));
+    if let Some(path) = std::env::var_os("PIVOT_DESCRIBED") {
+        std::fs::write(path, texts().collect::<Vec<_>>().join("\n")).unwrap();
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    for Difference { name, why, .. } in &DIFFERENCES {
+        say(format_args!("{name}: {why}"));
+    }
+    let unseen: Vec<_> =
+        DIFFERENCES.iter().map(|difference| difference.name).filter(|name| !seen.contains(name)).collect();
+    assert_eq!(unseen, [""; 0], "no Cluster shows these");
+    assert!(cells > 5_000, "{cells}");
+    say(format_args!("{cells} cells of {} tables compared after {:?}", printed.len(), start.elapsed()));
+}
+
+/// The page lists the same differences as the code.
+#[test]
+fn the_page_about_describe_lists_each_difference() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/describe.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once("\n## Differences from `clusterctl describe cluster`\n").unwrap();
+    let names =
+        section.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned()));
+    let listed: BTreeSet<String> = names.collect();
+    assert_eq!(listed, DIFFERENCES.iter().map(|difference| difference.name.to_owned()).collect());
+}
