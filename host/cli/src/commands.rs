@@ -1,10 +1,11 @@
 //! Runs a command: opens both sides, calls the engine, prints the result.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
+use pivot_core::saved_plan::SavedPlan;
 use pivot_core::{Key, Side};
 use pivot_engine::run;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
@@ -19,7 +20,9 @@ use crate::output::{
     StatusDocument, Text,
 };
 use crate::plugins::Loading;
+use crate::private_file::PrivateFile;
 use crate::reporting::Reporting;
+use crate::saved;
 use crate::signals;
 use crate::workload;
 
@@ -82,6 +85,11 @@ impl<'a> Command<'a> {
     }
 
     pub(crate) async fn plan(&self) -> u8 {
+        let out = self.choices.out.as_deref().map(|file| PrivateFile::reserve(file, "the plan")).transpose();
+        let out = match out {
+            Ok(out) => Mutex::new(out),
+            Err(why) => return self.failed(Exit::Refused, &why.into(), UNTOUCHED),
+        };
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
             Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends).await?))
@@ -96,7 +104,8 @@ impl<'a> Command<'a> {
             );
         }
         let options = self.options(&opened).adding(added);
-        let scope = options.scope.clone();
+        let (scope, decisions, operator) =
+            (options.scope.clone(), options.decisions(), options.operator.clone());
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), true);
         let result = run::plan(self.setup(&opened, options, &progress, &plugins)).await;
@@ -129,13 +138,30 @@ impl<'a> Command<'a> {
             };
             self.output.result(text, &document);
         };
+        let save = async |plan: &Plan| {
+            let file = out.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+            let has_target = !matches!(self.choices.ends.target, TargetEnd::None);
+            let (decisions, operator) = (decisions.clone(), operator.clone());
+            let with = saved::With { decisions, operator, opened: &opened, has_target, plugins: &plugins };
+            let saved = saved::save(file, plan, with).await;
+            saved.err().map(|error| self.failed(Exit::Refused, &error, UNTOUCHED))
+        };
         let stop = match result {
             Ok(plan) => {
+                if let Some(code) = save(&plan).await {
+                    return code;
+                }
                 show(&plan);
                 return exit::DONE;
             }
             Err(stop) => stop,
         };
+        // A plan with problems can be looked at and compared, too.
+        if let (Some(plan), Failure::Refused(refusals)) = (progress.plan(), &stop.failure)
+            && let Some(code) = save(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }).await
+        {
+            return code;
+        }
         let text = format == OutputFormat::Text;
         // The results so far are shown, with every problem; a document has either them or the failure.
         let shown = match (progress.plan(), &stop.failure) {
@@ -183,12 +209,17 @@ impl<'a> Command<'a> {
 
     pub(crate) async fn move_or_resume(&self, command: MoveOrResume) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
-        let opening = async { Ok((self.added(&plugins).await?, self.opened(&plugins).await?)) };
-        let (added, opened) = match self.unless_halted(opening).await {
+        let opening =
+            async { Ok((self.approved()?, self.added(&plugins).await?, self.opened(&plugins).await?)) };
+        let (approved, added, opened) = match self.unless_halted(opening).await {
             Ok(opened) => opened,
             Err(code) => return code,
         };
         let options = self.options(&opened).adding(added);
+        let options = match approved {
+            Some(plan) => options.approved(plan),
+            None => options,
+        };
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let setup = self.setup(&opened, options, &progress, &plugins);
@@ -307,6 +338,12 @@ impl<'a> Command<'a> {
         let cluster = opened.workload.as_ref()?;
         self.commands.found_workload(&workload::named(cluster));
         Some(cluster)
+    }
+
+    /// Reads the plan to carry out, if there is one; otherwise returns the exit code.
+    fn approved(&self) -> Result<Option<SavedPlan>, u8> {
+        let read = self.choices.plan.as_deref().map(saved::read).transpose();
+        read.map_err(|error| self.failed(Exit::Refused, &error, UNTOUCHED))
     }
 
     /// Reads the files of objects to add; otherwise returns the exit code.

@@ -52,8 +52,12 @@ impl<'a> About<'a> {
 impl Commands {
     /// `again` is what the user typed after the program's name.
     pub(crate) fn new(program: &str, choices: &Choices, again: &[String]) -> Self {
-        let Choices { connection, ends, add, with, .. } = choices;
+        let Choices { connection, ends, add, plan, with, .. } = choices;
         let mut going_on = Vec::new();
+        // It has what was decided about waiting, too.
+        if let Some(file) = plan {
+            going_on.extend(flag("--plan", &file.display().to_string()));
+        }
         if let Some(directory) = &with.plugins {
             going_on.extend(flag("--plugins", &directory.display().to_string()));
         }
@@ -286,7 +290,7 @@ pub(crate) mod tests {
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
         &["plan", "--from-directory", "d"],
         &["move", "--to-kubeconfig", "b", "--add", "b o'm.yaml", "--add=-a.json"],
-        &["resume", "--to-kubeconfig", "b", "--add", "a.yaml", "--plugins", "p"],
+        &["resume", "--to-kubeconfig", "b", "--add", "a.yaml", "--plan", "p o.json", "--plugins", "p"],
         &["plan", "--to-kubeconfig", "b", "-A", "--plugins", "p", "--unlocked"],
         &["plan", "--to-directory=-d", "--kubeconfig-context", "x"],
         &["move", "--kubeconfig", "a", "--to-kubeconfig", "b", "-n", "ns"],

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::args::Choices;
 use crate::exit;
 use crate::output::{self, Document, Ending, ErrorDocument, Output, Progress, Recorder, Text};
-use crate::report_file::ReportFile;
+use crate::private_file::PrivateFile;
 
 pub(crate) struct Reporting {
     command: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Reporting {
     output: Arc<Output>,
     recorder: Arc<Recorder>,
     /// None once it is written.
-    file: Mutex<Option<ReportFile>>,
+    file: Mutex<Option<PrivateFile>>,
 }
 
 impl Reporting {
@@ -30,7 +30,7 @@ impl Reporting {
         output: &Arc<Output>,
     ) -> Result<Option<Self>, String> {
         let Some(path) = &choices.report else { return Ok(None) };
-        let file = Mutex::new(Some(ReportFile::reserve(path)?));
+        let file = Mutex::new(Some(PrivateFile::reserve(path, "the report")?));
         let (by, files) = (choices.options(None).operator, choices.ends.of_files());
         Ok(Some(Self { command, by, files, output: output.clone(), recorder: Recorder::begin(), file }))
     }

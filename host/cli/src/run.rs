@@ -16,7 +16,7 @@ use crate::commands::{Command, MoveOrResume};
 use crate::next::Commands;
 use crate::output::{Document, Output, OutputSettings};
 use crate::signals::{self, Interrupted};
-use crate::{describe, exit, logging, plugins, verify};
+use crate::{describe, exit, logging, plugins, saved, verify};
 
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
@@ -106,6 +106,7 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
             return runtime.block_on(verify::run(directory, output));
         }
+        Task::SavedPlan(verb) => return saved::run(verb, output),
         Task::Plan(choices)
         | Task::Move(choices)
         | Task::Status(choices)
@@ -168,9 +169,12 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             Task::Resume(_) => command.move_or_resume(MoveOrResume::Resume).await,
             Task::Rollback(_) => command.roll_back().await,
             Task::Status(_) => command.status().await,
-            Task::Describe(_) | Task::Verify(_) | Task::Plugin(_) | Task::Version | Task::Completion(_) => {
-                exit::DONE
-            }
+            Task::SavedPlan(_)
+            | Task::Describe(_)
+            | Task::Verify(_)
+            | Task::Plugin(_)
+            | Task::Version
+            | Task::Completion(_) => exit::DONE,
         }
     };
     tokio::select! {

@@ -64,6 +64,9 @@ fn step(object: &Object, addition: &Addition) -> Step {
         fate: Fate::Add,
         why: Why::Added { file: addition.file.clone() },
         cluster: None,
+        in_target: None,
+        changes: Vec::new(),
+        content: None,
     }
 }
 

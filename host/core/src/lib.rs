@@ -26,6 +26,7 @@
 //! | [`release`] | which source objects are deleted at the end, in which state, in which order |
 //! | [`readiness`] | what must be observed in the target before anything is deleted |
 //! | [`record`], [`mod@format`] | the state that outlives a run, and the version of its format |
+//! | [`saved_plan`] | a plan in a file, and how it differs from what a move finds |
 //! | [`hooks`] | what plugins return |
 //! | [`side`] | the two sides of a move, and a pair with one value for each |
 //! | [`refusal`], [`remedy`] | a reason to refuse a move, and what the user can do about it |
@@ -60,6 +61,7 @@ pub mod refusal;
 pub mod relations;
 pub mod release;
 pub mod remedy;
+pub mod saved_plan;
 pub mod scope;
 pub mod select;
 pub mod served;

@@ -65,6 +65,13 @@ pub fn undo(meta: &Meta, move_id: &str) -> Option<Value> {
     Some(patch)
 }
 
+/// Makes of an object what it was before a move paused or held it, whichever did.
+pub(crate) fn undone(meta: &Meta, value: &mut Value) {
+    if let Some(undo) = written(meta) {
+        merge::apply(value, &undo.patch);
+    }
+}
+
 fn entry<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     let map = value.as_object_mut()?;
     let child = map.entry(key).or_insert_with(|| json!({}));

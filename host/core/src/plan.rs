@@ -13,8 +13,10 @@ use crate::refusal::Refusal;
 use crate::{GroupKind, Key, OwnerReference, Uid};
 
 mod clusters;
+mod foreseen;
 mod make;
 
+pub use foreseen::{ChangingHook, Content, InTarget, PluginChange};
 pub use make::plan;
 
 /// What a move would do.
@@ -59,6 +61,15 @@ pub struct Step {
     /// The Cluster that it belongs to, or is labelled with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Key>,
+    /// What the target has under its name, once it was asked; none if that has to be created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_target: Option<InTarget>,
+    /// What plugins change, once they were asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<PluginChange>,
+    /// What identifies its content; only a plan that is made to be looked at has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
 }
 
 /// What happens to a source object once its copy is live.

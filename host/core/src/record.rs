@@ -126,6 +126,9 @@ pub struct Record {
     pub kinds: BTreeSet<GroupKind>,
     /// The namespaces of the objects that are copied.
     pub touched: BTreeSet<String>,
+    /// The saved plan that it carries out, by its checksum: until the commit it goes on only with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
     /// In how many chunks the release list is stored beside the record.
     pub release_chunks: usize,
     /// That the source is handed over in files: it stays paused until they are imported elsewhere.

@@ -31,7 +31,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::under_way::MoveStatus;
 
-pub(crate) use accepted::{accepted, accepted_in_words};
+pub(crate) use accepted::accepted;
+pub use accepted::accepted_in_words;
 pub use awaited::Awaited;
 pub use summary::Summary;
 pub use words::{Danger, LeaseState, Verb};

@@ -37,7 +37,7 @@ mod snapshot;
 mod state;
 mod status;
 
-pub use events::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher};
+pub use events::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher, accepted_in_words};
 pub use leftover::Leftover;
 pub use options::{DryRun, Options};
 pub use outcome::change_counts::Counts;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::addition::Addition;
+use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Key};
 
@@ -26,6 +27,8 @@ pub struct Options {
     pub scope: Scope,
     /// What is added beside it; the scope lists it. From the commit on nobody needs it any more.
     pub added: Arc<[Addition]>,
+    /// The saved plan to carry out, and nothing else.
+    pub approved: Option<Arc<SavedPlan>>,
     /// Which move the command is about, if several are under way.
     pub which: Option<String>,
     /// Who runs this, for the record.
@@ -77,6 +80,7 @@ impl Options {
         Self {
             scope,
             added: Arc::default(),
+            approved: None,
             which: None,
             operator: String::new(),
             record_namespace: "kube-system".into(),
@@ -98,6 +102,33 @@ impl Options {
             imported: false,
             accept_changed: BTreeSet::new(),
             not_imported: false,
+        }
+    }
+
+    /// The same, as an approved plan has it.
+    pub fn approved(mut self, plan: SavedPlan) -> Self {
+        let Decisions { scope, use_existing, assume_paused, no_wait, accept_unverified, handover } =
+            plan.decisions.clone();
+        self.scope = Scope { added: self.scope.added, ..scope };
+        // A run that resumes the move may have decided more.
+        self.use_existing |= use_existing;
+        self.assume_paused |= assume_paused;
+        self.no_wait |= no_wait;
+        self.accept_unverified.extend(accept_unverified);
+        self.handover |= handover;
+        self.approved = Some(Arc::new(plan));
+        self
+    }
+
+    /// What of these is stored in a plan.
+    pub fn decisions(&self) -> Decisions {
+        Decisions {
+            scope: self.scope.clone(),
+            use_existing: self.use_existing,
+            assume_paused: self.assume_paused,
+            no_wait: self.no_wait,
+            accept_unverified: self.accept_unverified.clone(),
+            handover: self.handover,
         }
     }
 

@@ -13,7 +13,8 @@ use pivot_core::remedy::Remedy;
 use pivot_core::{Both, Side};
 use tracing::{Instrument, Span, field, info_span};
 
-use crate::checks::{added, before_pause};
+use crate::checks::before_pause::{self, TargetState};
+use crate::checks::{added, approved};
 use crate::discovery::first_reading::FirstReading;
 use crate::discovery::{nothing, planning};
 use crate::events::Event;
@@ -46,11 +47,16 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         let plugins = setup.loaded().await?;
         let active = begin(setup, &plugins, opened, found, id, None)?;
         active.job.report_accepted();
-        let (snapshot, providers) = match readings::first(&active.job, Some(first?)).await {
+        let (mut snapshot, providers) = match readings::first(&active.job, Some(first?)).await {
             Ok(seen) => seen,
             Err(failure) => return Err(nothing::explained(&active.job, failure).await),
         };
-        before_pause::all(&active.job, &snapshot, &providers).await?;
+        let TargetState { mut in_target, mut changes, .. } =
+            before_pause::all(&active.job, &snapshot, &providers).await?;
+        for step in &mut snapshot.plan.steps {
+            step.in_target = in_target.remove(&step.key);
+            step.changes = changes.remove(&step.key).unwrap_or_default();
+        }
         Ok(snapshot.plan)
     };
     result.await.map_err(unknown)
@@ -246,6 +252,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     // What was handed over has them in its files.
     let in_files = record.handed_over().is_some() && active.job.target.can().has_controllers;
     if !(record.phase.committed() || in_files) {
+        approved::same(record, active.job.options.approved.as_deref())?;
         added::same(record, &active.job.options.added)?;
     }
     same_plugins(active)

@@ -14,7 +14,7 @@ const LIMIT: u64 = 64 << 20;
 pub(crate) const NOT_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
 /// The content of the file at a path.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     read_at_most(path, LIMIT)
 }
 

@@ -3,6 +3,8 @@
 //! One binary, a file per topic. The program is built beforehand: `cargo build -p pivot-host`.
 
 #[cfg(test)]
+mod approved;
+#[cfg(test)]
 mod budget;
 #[cfg(test)]
 mod clusters;

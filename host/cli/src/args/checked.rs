@@ -12,19 +12,20 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters};
 use super::describe::{Description, description};
 use super::flags::{
-    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, Planned, PluginVerb, Resume,
-    Rollback, Shell, Taking, Verb, Waits, Which, With,
+    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned,
+    PluginVerb, Resume, Rollback, Shell, Taking, Verb, Waits, Which, With,
 };
 use super::parts::parts;
 use super::usage::{Result, usage};
 use super::values::{duration, kinds, namespace_map};
 use super::workload::Within;
-use crate::report_file::has_form;
+use crate::private_file::has_form;
 
 /// What to do.
 #[derive(Debug)]
 pub(crate) enum Task {
     Plan(Choices),
+    SavedPlan(PlanVerb),
     Move(Choices),
     Status(Choices),
     Resume(Choices),
@@ -47,6 +48,10 @@ pub(crate) struct Choices {
     pub(crate) tree: bool,
     /// Where the report of the run goes.
     pub(crate) report: Option<PathBuf>,
+    /// Where a plan is saved.
+    pub(crate) out: Option<PathBuf>,
+    /// The saved plan to carry out.
+    pub(crate) plan: Option<PathBuf>,
     pub(crate) namespace: Namespace,
     /// The named Clusters; if none is, everything moves.
     clusters: Vec<Cluster>,
@@ -130,11 +135,14 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
 fn task(verb: Verb) -> Result<Task> {
     Ok(match verb {
         Verb::Plan(typed) => {
-            let Planned { what, tree } = *typed;
-            Task::Plan(Choices { tree, ..moving(what, DryRun::Plan)? })
+            let Planned { what, tree, out, saved } = *typed;
+            match saved {
+                Some(verb) => Task::SavedPlan(verb),
+                None => Task::Plan(Choices { tree, out, ..moving(what, DryRun::Plan)? }),
+            }
         }
         Verb::Move(typed) => {
-            let MoveOrAsk { what, dry_run, kept } = *typed;
+            let MoveOrAsk { what, dry_run, plan, kept } = *typed;
             let report = reported(kept)?;
             if dry_run.is_some() && report.is_some() {
                 return usage("--report is about a move; a dry run has a page of its own: -o html");
@@ -142,7 +150,7 @@ fn task(verb: Verb) -> Result<Task> {
             match dry_run {
                 Some(Dry::Plan) => Task::Plan(moving(what, DryRun::Plan)?),
                 Some(Dry::Server) => Task::Plan(moving(what, DryRun::Server)?),
-                None => Task::Move(Choices { report, ..moving(what, DryRun::Off)? }),
+                None => Task::Move(Choices { plan, report, ..moving(what, DryRun::Off)? }),
             }
         }
         Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
@@ -279,8 +287,21 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         ..Options::new(scope)
     };
     let options = waiting(options, &waits)?;
-    let (tree, report) = (false, None);
-    Ok(Choices { connection, ends, allow_empty, tree, report, namespace, clusters, add, with, options })
+    let (tree, report, out, plan) = (false, None, None, None);
+    Ok(Choices {
+        connection,
+        ends,
+        allow_empty,
+        tree,
+        report,
+        out,
+        plan,
+        namespace,
+        clusters,
+        add,
+        with,
+        options,
+    })
 }
 
 fn resuming(typed: Resume) -> Result<Choices> {
@@ -289,6 +310,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
         which,
         imported,
         add,
+        plan,
         accept_changed,
         use_existing,
         waits,
@@ -317,7 +339,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
         ..choices.options
     };
     let report = reported(kept)?;
-    Ok(Choices { options: waiting(options, &waits)?, add, with, report, ..choices })
+    Ok(Choices { options: waiting(options, &waits)?, add, plan, with, report, ..choices })
 }
 
 /// The choices for commands about a move under way: its record has the rest.
@@ -348,8 +370,21 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
     };
     let with = With::default();
     let (allow_empty, tree, namespace) = (false, false, Namespace::All);
-    let (clusters, add, report) = (Vec::new(), Vec::new(), None);
-    Ok(Choices { connection, ends, allow_empty, tree, report, namespace, clusters, add, with, options })
+    let (clusters, add, report, out, plan) = (Vec::new(), Vec::new(), None, None, None);
+    Ok(Choices {
+        connection,
+        ends,
+        allow_empty,
+        tree,
+        report,
+        out,
+        plan,
+        namespace,
+        clusters,
+        add,
+        with,
+        options,
+    })
 }
 
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {

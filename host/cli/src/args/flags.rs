@@ -180,12 +180,35 @@ pub(crate) struct Move {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Planned {
     #[command(flatten)]
     pub(crate) what: Move,
     /// Show each object in the order of creation, below what it belongs to
     #[arg(long, help_heading = "Output")]
     pub(crate) tree: bool,
+    /// Save the plan in this file too: to be approved, and carried out with move --plan
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) saved: Option<PlanVerb>,
+}
+
+/// What can be done with saved plans.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum PlanVerb {
+    /// Show a saved plan; needs no cluster
+    Show {
+        /// The file
+        file: PathBuf,
+    },
+    /// Show how a saved plan differs from an older one; exit 3 if it does
+    Diff {
+        /// The older one
+        old: PathBuf,
+        /// The newer one
+        new: PathBuf,
+    },
 }
 
 #[derive(Clone, Debug, Args)]
@@ -195,6 +218,18 @@ pub(crate) struct MoveOrAsk {
     /// Change nothing: `plan` only reads, `server` also dry-runs each create on the target
     #[arg(long, help_heading = "What moves", value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "plan")]
     pub(crate) dry_run: Option<Dry>,
+    /// Carry out this saved plan, and nothing else: it says what moves, and which dangers are accepted
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "What moves",
+        conflicts_with_all = [
+            "dry_run", "namespace", "all_namespaces", "handover", "cluster", "map_namespace", "exclude", "carry", "drop_owner",
+            "accept_loss", "without_plugin_for", "accept_shared", "accept_old_namespace", "move_paused", "accept_unprovisioned",
+            "source_is_off", "use_existing", "assume_paused", "accept_unverified", "no_wait",
+        ]
+    )]
+    pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) kept: Kept,
 }
@@ -433,6 +468,9 @@ pub(crate) struct Resume {
     /// Before the point of no return: the same files of objects to add as the move began with; can be repeated
     #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Which move")]
     pub(crate) add: Vec<PathBuf>,
+    /// The saved plan that the move was begun with; needed before the point of no return, and what it decides counts after it, too
+    #[arg(long, value_name = "FILE", help_heading = "Which move")]
+    pub(crate) plan: Option<PathBuf>,
     /// Of a handover: copies of this kind may have changed, or gone, in the target since they were imported; can be repeated
     #[arg(long, value_name = "KIND.group", action = ArgAction::Append, help_heading = "Dangers accepted by name")]
     pub(crate) accept_changed: Vec<String>,

@@ -22,7 +22,7 @@ pub(crate) use checked::{Choices, Task, check};
 pub(crate) use command::{command, parse};
 pub(crate) use describe::Description;
 pub(crate) use flags::{
-    Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PluginVerb, Trial, With,
+    Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb, PluginVerb, Trial, With,
 };
 pub(crate) use usage::UsageError;
 pub(crate) use workload::{Within, Workload};

@@ -19,6 +19,7 @@ mod progress;
 mod remedies;
 mod report;
 mod result;
+mod saved;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -39,8 +40,10 @@ pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument,
 pub(crate) use page::PlanPage;
 pub(crate) use pictures::drawn;
 pub(crate) use progress::Progress;
+pub(crate) use remedies::sentence as remedy;
 pub(crate) use report::{Ending, Recorder};
 pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
+pub(crate) use saved::{differences, saved_plan};
 pub(crate) use stop::{AlreadyShown, failure_lines, refusals};
 pub(crate) use text::Text;
 pub(crate) use verification::{altered, exposed, verified};

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::lines::count;
 use super::move_report::MoveReport;
+use super::saved::foreseen;
 use super::{remedies, result, text};
 
 const PAGE: &str = include_str!("page/page.html");
@@ -165,9 +166,22 @@ struct Content<'a> {
     moves: Vec<UnderWay<'a>>,
 }
 
-/// Kind, namespace, name, fate, why it moves, why it is kept, Cluster, what must exist first, UID, owners that the copy will lack.
+/// Kind, namespace, name, fate, why it moves, why it is kept, Cluster, what must exist first, UID, owners that the copy will lack,
+/// what the target has already and what plugins change.
 #[derive(Serialize)]
-struct StepRow<'a>(Word, Word, &'a str, &'static str, Word, Word, Word, &'a [usize], &'a str, Vec<Word>);
+struct StepRow<'a>(
+    Word,
+    Word,
+    &'a str,
+    &'static str,
+    Word,
+    Word,
+    Word,
+    &'a [usize],
+    &'a str,
+    Vec<Word>,
+    Vec<Word>,
+);
 
 /// Kind, namespace, name, why it stays.
 #[derive(Serialize)]
@@ -222,7 +236,7 @@ impl Words {
     }
 
     fn step<'a>(&mut self, step: &'a Step) -> StepRow<'a> {
-        let Step { object: _, key, uid, after, dropped_owners, fate, why, cluster } = step;
+        let Step { key, uid, after, dropped_owners, fate, why, cluster, in_target, changes, .. } = step;
         let (fate, keep) = match fate {
             Fate::Move => ("move", -1),
             Fate::Keep(reason) => ("keep", self.of(reason)),
@@ -233,7 +247,8 @@ impl Words {
             dropped_owners.iter().map(|owner| self.of(format!("{} {}", owner.kind, owner.name))).collect();
         let (kind, namespace) = (self.of(group_kind), self.maybe(namespace.as_ref()));
         let (why, cluster) = (self.of(why), self.maybe(cluster.as_ref()));
-        StepRow(kind, namespace, name, fate, why, keep, cluster, after, &uid.0, dropped)
+        let foreseen = foreseen(in_target.as_ref(), changes).map(|one| self.of(one)).collect();
+        StepRow(kind, namespace, name, fate, why, keep, cluster, after, &uid.0, dropped, foreseen)
     }
 
     fn stay<'a>(&mut self, Stay { key, reason }: &'a Stay) -> StayRow<'a> {

@@ -10,6 +10,7 @@ use pivot_core::refusal::Refusal;
 
 use super::clusters::clusters;
 use super::document::PlanDocument;
+use super::saved::foreseen;
 use super::stop::refusal_lines;
 use super::text::Text;
 use super::{Document, events};
@@ -175,6 +176,7 @@ fn remarks(step: &Step) -> String {
     for owner in &step.dropped_owners {
         remarks.push(format!("without its owner {} {}", owner.kind, owner.name));
     }
+    remarks.extend(foreseen(step.in_target.as_ref(), &step.changes));
     if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
 }
 

@@ -18,7 +18,7 @@ use super::events::accepted;
 const EXCLUDED: usize = 3;
 
 /// All remedies in one sentence. They are separated by semicolons if one other than the last contains commas.
-pub(super) fn sentence(remedies: &[Remedy]) -> String {
+pub(crate) fn sentence(remedies: &[Remedy]) -> String {
     let ways: Vec<String> = remedies.iter().map(text).collect();
     let commas = ways.split_last().is_some_and(|(_, before)| before.iter().any(|way| way.contains(',')));
     ways.join(if commas { "; or " } else { ", or " })

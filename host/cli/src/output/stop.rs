@@ -64,8 +64,8 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
             let flag = if *into_directory { "--to-directory" } else { "--to-kubeconfig" };
             Text::from(format!("{stop}: name that with {flag}, or roll it back first"))
         }
-        Failure::Additions(why) => Text::from(format!(
-            "{why}; resume with the files that it was begun with (--add), or roll back, which needs none"
+        Failure::Inputs(why) => Text::from(format!(
+            "{why}; resume with the files that it was begun with (--add, --plan), or roll back, which needs none"
         )),
         Failure::Plugins { remedy, .. } => Text::from(format!("{stop}; {}", remedies::text(remedy))),
         failure => text(failure.lines(all)),

@@ -41,6 +41,9 @@ fn step(key: Key, after: &[usize]) -> Step {
         fate: Fate::Move,
         why: Why::Root,
         cluster: None,
+        in_target: None,
+        changes: Vec::new(),
+        content: None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{self, BoxFuture, Shared};
+use pivot_core::record::Pin;
 use pivot_engine::{Hooks, Plugins};
 
 use super::{read, switched_off};
@@ -49,6 +50,12 @@ impl Loading {
             report_disabled(&found.disabled);
             Some(found.called.clone())
         })
+    }
+
+    /// The plugins that take part, for a plan that is saved.
+    pub(crate) async fn pins(&self) -> Vec<Pin> {
+        let loaded = self.0.clone().await;
+        loaded.iter().flat_map(|loaded| &loaded.called).map(|plugin| Pin::from(plugin.describe())).collect()
     }
 
     /// The plugins that are installed but take no part, each with its version, as far as known yet.

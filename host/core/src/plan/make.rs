@@ -76,6 +76,9 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
             fate: fate(&kept, index),
             why,
             cluster: None,
+            in_target: None,
+            changes: Vec::new(),
+            content: None,
         });
     }
     clusters::name(&mut plan.steps, inventory);

@@ -46,7 +46,7 @@ pub(crate) fn same(record: &Record, given: &[Addition]) -> Result<(), Failure> {
             format!("{} in the files changed since move {move_id} was begun", some_of(&other, SHOWN))
         }
     };
-    Err(Failure::Additions(why))
+    Err(Failure::Inputs(why))
 }
 
 /// Refuses what is added to a namespace that neither side has, and that is not added itself: its name may be mistyped. `missing`

@@ -2,12 +2,12 @@
 //!
 //! The checks run side by side and all refusals are reported together, so that a user fixes everything in one go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::collateral::{Bystander, collateral};
 use pivot_core::hooks::Point;
-use pivot_core::plan::{Fate, KeepReason};
+use pivot_core::plan::{Fate, InTarget, KeepReason};
 use pivot_core::preflight::preflight;
 use pivot_core::providers::{Provider, check_providers};
 use pivot_core::reach::is_read;
@@ -21,8 +21,8 @@ use pivot_places::PlaceError;
 use serde::Deserialize;
 
 use crate::checks::added;
-use crate::checks::dry_run;
-use crate::checks::existing::{self, Used};
+use crate::checks::dry_run::{self, Changes};
+use crate::checks::existing::{self, Existing, Used};
 use crate::checks::rights;
 use crate::discovery::kinds::Kinds;
 use crate::discovery::planning;
@@ -41,6 +41,10 @@ use crate::snapshot::Snapshot;
 pub(crate) struct TargetState {
     /// Objects that need not be created.
     pub(crate) used: Used,
+    /// The same, by how they compare with the source's.
+    pub(crate) in_target: BTreeMap<Key, InTarget>,
+    /// What plugins change.
+    pub(crate) changes: Changes,
     pub(crate) namespaces: Namespaces,
     /// What the namespaces to create take over from the source.
     pub(crate) carried: Carried,
@@ -88,7 +92,7 @@ pub(crate) async fn all(
         )?;
         Ok((namespaces, carried, [rights, homeless].concat(), unfit))
     };
-    let (providers, bystanders, (namespaces, carried, refused, unfit), (used, foreign), node) = tokio::try_join!(
+    let (providers, bystanders, (namespaces, carried, refused, (unfit, changes)), existing, node) = tokio::try_join!(
         target_providers(job, snapshot, &first_reads.providers),
         bystanders(job, snapshot),
         target,
@@ -98,6 +102,7 @@ pub(crate) async fn all(
     refusals.extend(providers);
     refusals.extend(bystanders);
     refusals.extend(refused);
+    let Existing { used, in_target, refusals: foreign } = existing;
     refusals.extend(foreign.into_iter().map(|refusal| or_mapped(job, refusal)));
     if let Some(warning) = node {
         job.report(warning);
@@ -108,13 +113,13 @@ pub(crate) async fn all(
     } else if refusals.is_empty() {
         // Objects used unchanged are not created: the dry run asks about others of their kind.
         let known = used.keys().cloned().collect();
-        refusals.extend(dry_run::ask(job, snapshot, &known, &namespaces.missing()).await?);
+        refusals.extend(dry_run::ask(job, snapshot, &known, &namespaces.missing()).await?.0);
     }
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
     }
     calls::gate(job, &snapshot.plugin_view(), Point::BeforePause).await?;
-    Ok(TargetState { used, namespaces, carried })
+    Ok(TargetState { used, in_target, changes, namespaces, carried })
 }
 
 /// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays, nor be kept for another
@@ -227,8 +232,8 @@ pub(crate) async fn check_new_objects(
             let missing = Namespaces::of(job, snapshot).await?.missing();
             dry_run::ask(job, snapshot, known, &missing).await
         };
-        let ((_, foreign), unfit) = tokio::try_join!(existing::find(job, snapshot), unfit)?;
-        refusals.extend(foreign);
+        let (existing, (unfit, _)) = tokio::try_join!(existing::find(job, snapshot), unfit)?;
+        refusals.extend(existing.refusals);
         refusals.extend(unfit);
     }
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }

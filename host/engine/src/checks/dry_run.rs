@@ -4,11 +4,11 @@
 //! schema, unknown fields and admission. If an object's namespace doesn't exist yet, the server is asked in one that does, so that
 //! the check creates nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 use pivot_core::hooks::Hook;
-use pivot_core::plan::Step;
+use pivot_core::plan::{ChangingHook, PluginChange, Step};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::{Key, Side, body};
 use pivot_places::{Change, PlaceError};
@@ -24,49 +24,56 @@ use crate::snapshot::Snapshot;
 /// The namespace to ask in for objects whose own doesn't exist yet.
 const STAND_IN_NAMESPACE: &str = "default";
 
-/// Asks about the plan's objects except those in `known`; `missing` are the namespaces that the target lacks.
+/// What plugins change, by object.
+pub(crate) type Changes = BTreeMap<Key, Vec<PluginChange>>;
+
+/// Asks about the plan's objects except those in `known`; `missing` are the namespaces that the target lacks. Returns what the
+/// target would refuse, and what plugins change.
 pub(crate) async fn ask(
     job: &Job,
     snapshot: &Snapshot,
     known: &BTreeSet<Key>,
     missing: &BTreeSet<String>,
-) -> Result<Vec<Refusal>, Failure> {
+) -> Result<(Vec<Refusal>, Changes), Failure> {
     let new = || snapshot.plan.steps.iter().filter(|step| !known.contains(&step.key));
-    let adapted = call_pure_hooks(job, snapshot, new()).await?;
+    let changes = call_pure_hooks(job, snapshot, new()).await?;
+    let adapted =
+        |key: &Key| changes.get(key).is_some_and(|all| all.iter().any(|one| one.hook == ChangingHook::Adapt));
     if !job.target.can().judges {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), changes));
     }
     let mut kinds = BTreeSet::new();
     let every = job.options.dry_run == DryRun::Server;
     let asked: Vec<&Step> = new()
         .filter(|step| {
             let first = kinds.insert(&step.key.group_kind);
-            first || every || step.added_from().is_some() || adapted.contains(&step.key)
+            first || every || step.added_from().is_some() || adapted(&step.key)
         })
         .collect();
     let answers = asked.into_iter().map(|step| ask_one(job, snapshot, step, missing).boxed());
     let refusals = side_by_side::all(DRY_RUNS, answers.collect()).await?;
     let mut refusals: Vec<Refusal> = refusals.into_iter().flatten().collect();
     refusals.sort_by(|a, b| a.object.cmp(&b.object));
-    Ok(refusals)
+    Ok((refusals, changes))
 }
 
-/// Calls plugins' pure hooks once for every object, so that a conflict or a patch out of bounds shows before the pause. Returns
-/// the objects that some plugin changes; for a plugin that sees every object, any object may be one.
+/// Calls plugins' pure hooks once for every object, so that a conflict or a patch out of bounds shows before the pause.
 async fn call_pure_hooks<'a>(
     job: &Job,
     snapshot: &Snapshot,
     steps: impl Iterator<Item = &'a Step>,
-) -> Result<BTreeSet<&'a Key>, Failure> {
-    let mut adapted = BTreeSet::new();
+) -> Result<Changes, Failure> {
+    let mut changes = Changes::new();
     for step in steps.filter(|step| !step.is_carried()) {
         let object = snapshot.object(step)?;
-        calls::patch(&job.plugins, Hook::Hold, object, None).await?;
-        if calls::patch(&job.plugins, Hook::Adapt, object, None).await?.is_some() {
-            adapted.insert(&step.key);
+        for (called, hook) in [(Hook::Hold, ChangingHook::Hold), (Hook::Adapt, ChangingHook::Adapt)] {
+            if let Some(wanted) = calls::patch(&job.plugins, called, object, None).await? {
+                let change = PluginChange { hook, by: wanted.by.to_string(), fields: wanted.fields(object) };
+                changes.entry(step.key.clone()).or_default().push(change);
+            }
         }
     }
-    Ok(adapted)
+    Ok(changes)
 }
 
 /// The remedy for an object that its users write themselves is to write it otherwise.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use futures::FutureExt;
 
 use pivot_core::names::{self, MARK};
-use pivot_core::plan::{Fate, Step};
+use pivot_core::plan::{Fate, InTarget, Step};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
@@ -31,11 +31,21 @@ pub(crate) const EXISTS: &str = "exists";
 /// Objects that need not be created: they exist and stay unchanged.
 pub(crate) type Used = BTreeMap<Key, Uid>;
 
+/// What the target has under the names of a plan.
+#[derive(Default)]
+pub(crate) struct Existing {
+    pub(crate) used: Used,
+    /// The same objects, by how they compare with the source's.
+    pub(crate) in_target: BTreeMap<Key, InTarget>,
+    /// The objects that are in the way.
+    pub(crate) refusals: Vec<Refusal>,
+}
+
 /// Looks up every name that is to be created.
-pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<(Used, Vec<Refusal>), Failure> {
+pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Failure> {
     let wanted = places(job, snapshot, Side::Target)?;
     let there = by_key(listing::metas(&job.target, LISTS, wanted).await?)?;
-    let (mut used, mut refusals) = (Used::new(), Vec::new());
+    let mut existing = Existing::default();
     let taken = snapshot.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
     let theirs = taken.filter(|(_, meta)| !meta.marked(&job.move_id));
     let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, Verdict)> {
@@ -45,7 +55,7 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<(Used, Vec<Re
             } else {
                 Verdict::Foreign(foreign(job, &step.key, meta))
             };
-            if let Verdict::Use(_) = verdict {
+            if let Verdict::Use(..) = verdict {
                 report_missing_owners(job, snapshot, step, meta)?;
             }
             Ok((&step.key, verdict))
@@ -57,18 +67,19 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<(Used, Vec<Re
     let mut makers: BTreeMap<String, Vec<Key>> = BTreeMap::new();
     for (key, verdict) in verdicts {
         match verdict {
-            Verdict::Use(uid) => {
+            Verdict::Use(uid, compared) => {
                 if let Some(maker) = there.get(key).and_then(|meta| meta.annotations.get(MARK)) {
                     makers.entry(maker.clone()).or_default().push(job.target.own_name(key));
                 }
-                used.insert(key.clone(), uid);
+                existing.used.insert(key.clone(), uid);
+                existing.in_target.insert(key.clone(), compared);
             }
             Verdict::Gone => {}
-            Verdict::Foreign(refusal) => refusals.push(refusal),
+            Verdict::Foreign(refusal) => existing.refusals.push(refusal),
         }
     }
     report_revocable(job, makers).await?;
-    Ok((used, refusals))
+    Ok(existing)
 }
 
 /// Reports what is used although the move that created it may still be rolled back. Such a move may be under way from another
@@ -121,8 +132,8 @@ fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Me
 }
 
 pub(crate) enum Verdict {
-    /// Its content matches: its UID is used.
-    Use(Uid),
+    /// Its UID is used.
+    Use(Uid, InTarget),
     /// It was deleted in the meantime.
     Gone,
     /// It is not ours.
@@ -137,8 +148,11 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
         let differs = differences(snapshot.object(step)?, &there)?;
         // What an earlier move copied is deleted from the source in the end: a copy that differs must not be all that is left.
         let replaceable = is_for_all(snapshot, step);
-        if differs.is_empty() || (job.options.use_existing && replaceable) {
-            return Ok(Verdict::Use(there.meta.uid));
+        if differs.is_empty() {
+            return Ok(Verdict::Use(there.meta.uid, InTarget::Same));
+        }
+        if job.options.use_existing && replaceable {
+            return Ok(Verdict::Use(there.meta.uid, InTarget::Differs { fields: differs }));
         }
         let own = job.target.own_name(&step.key);
         return Ok(Verdict::Foreign(Refusal {
@@ -221,7 +235,8 @@ pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
     }
 }
 
-/// The paths in which the target's object lacks content of the source's, apart from irrelevant metadata.
+/// The paths in which the target's object lacks content of the source's, apart from irrelevant metadata. Of Secrets they are not
+/// named: which of several passwords differs is nobody's business.
 fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
     let mut wanted = source.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Status belongs to each side's controllers; so do labels and annotations of cluster-wide objects.
@@ -230,7 +245,11 @@ fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> 
         map.remove("metadata");
     }
     let there = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
-    Ok(body::lost(&wanted, &there))
+    let lost = body::lost(&wanted, &there);
+    Ok(match source.kind.group_kind.is_secret() && !lost.is_empty() {
+        true => vec!["its content".to_owned()],
+        false => lost,
+    })
 }
 
 /// What every object on a side with a kind and namespace of the plan is, and whose.

@@ -62,7 +62,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
 }
 
 /// The same in words, for the summary that a move leaves behind: `dependents-lost Machine.cluster.x-k8s.io`.
-pub(crate) fn accepted_in_words(options: &Options) -> Vec<String> {
+pub fn accepted_in_words(options: &Options) -> Vec<String> {
     let words = |event| {
         let Event::Accepted { danger, kinds } = event else { return None };
         let danger = serde_json::to_value(danger).ok()?.as_str()?.to_owned();

@@ -126,8 +126,8 @@ pub enum Failure {
         /// Whether that move copies into a directory.
         into_directory: bool,
     },
-    /// The files whose objects the move adds are not those that it began with, or are not there; nothing was done.
-    Additions(String),
+    /// The files of what the move adds, or of the plan that it carries out, are not those that it began with; nothing was done.
+    Inputs(String),
     /// The source was handed over in files, which the target imported; nothing was done.
     Imported(String),
     /// The source was handed over in files, and nothing says that nobody imported them; nothing was done.
@@ -307,7 +307,7 @@ impl fmt::Display for Failure {
                 "the target has a record of move {move_id}, of which its source has none: it was rolled back while this target \
                  could not be reached; to roll it back again removes what is left of it here"
             ),
-            Self::Declined(why) | Self::Additions(why) | Self::Imported(why) | Self::Record(why) => {
+            Self::Declined(why) | Self::Inputs(why) | Self::Imported(why) | Self::Record(why) => {
                 f.write_str(why)
             }
             Self::OtherEnd { move_id, into_directory: true } => {

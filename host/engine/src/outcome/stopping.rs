@@ -3,6 +3,7 @@
 use pivot_core::record::Phase;
 use pivot_places::PlaceError;
 
+use crate::options::Options;
 use crate::outcome::failure::{Exit, Failure};
 use crate::outcome::stop::{Next, Stop};
 use crate::phases::handover::NOT_FOUND;
@@ -48,7 +49,7 @@ fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     let next = match (phase.committed(), without_files) {
         _ if active.journal.record.handed_over().is_some() => after_handover(active, &failure),
         // A resume needs files, and this run can't name them.
-        (false, _) if matches!(failure, Failure::Additions(_)) && active.job.options.added.is_empty() => {
+        (false, _) if matches!(failure, Failure::Inputs(_)) && without_inputs(&active.job.options) => {
             vec![Next::Rollback]
         }
         (true, false) => vec![Next::Resume],
@@ -60,6 +61,11 @@ fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     let (move_id, state) = (&active.journal.record.move_id, state_of_sides(active, phase));
     let state = format!("this command changed nothing; move {move_id} is in phase {phase}: {state}");
     stop_with(failure, Some(phase), exit, state, next)
+}
+
+/// Whether a run was given no files at all.
+fn without_inputs(options: &Options) -> bool {
+    options.added.is_empty() && options.approved.is_none()
 }
 
 /// What to type about a source that was handed over in files.
@@ -202,7 +208,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     if matches!(
         failure,
         Failure::Declined(_)
-            | Failure::Additions(_)
+            | Failure::Inputs(_)
             | Failure::Imported(_)
             | Failure::MayBeImported { .. }
             | Failure::OtherEnd { .. }

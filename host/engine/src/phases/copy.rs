@@ -227,7 +227,7 @@ async fn over_existing(
         };
         if !there.meta.marked(&job.move_id) && !below_ours() {
             return match existing::judge(job, &copies.snapshot, step).await? {
-                Verdict::Use(uid) => Ok(Existing::Used(uid)),
+                Verdict::Use(uid, _) => Ok(Existing::Used(uid)),
                 Verdict::Gone => continue,
                 Verdict::Foreign(refusal) => Err(Failure::refused(refusal)),
             };

@@ -10,6 +10,7 @@ use pivot_core::plan::{Note, Plan, StayReason, Step};
 use pivot_core::reach::{Reach, Wishes};
 use pivot_core::record::{Phase, Record};
 use pivot_core::release::ReleaseList;
+use pivot_core::saved_plan::content_of;
 use pivot_core::scope::Namespaces;
 use pivot_core::{Both, Side};
 
@@ -19,6 +20,7 @@ use crate::discovery::objects::discover;
 use crate::discovery::planning;
 use crate::events::{Event, Summary};
 use crate::job::Job;
+use crate::options::DryRun;
 use crate::outcome::failure::Failure;
 use crate::phases::live::Known;
 use crate::snapshot::Snapshot;
@@ -40,6 +42,9 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
     }
     let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
     let inventory = with_added(job, &mut plan, source_objects.inventory);
+    if job.options.dry_run != DryRun::Off {
+        name_contents(&mut plan, &inventory)?;
+    }
     job.report(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });
     for Note { code, object, message } in plan.notes.clone() {
         job.report(Event::Note { code: code.into(), object, text: message });
@@ -65,6 +70,17 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
     }
     let first_reads = FirstReads { providers: source_objects.providers, namespaces };
     Ok((Snapshot { inventory, plan, relations }, first_reads))
+}
+
+/// Gives each step what identifies its object's content.
+fn name_contents(plan: &mut Plan, inventory: &Inventory) -> Result<(), Failure> {
+    for step in &mut plan.steps {
+        if let Some(object) = inventory.get(step.object) {
+            let content = content_of(object).map_err(|error| Failure::Object(Side::Source, error))?;
+            step.content = Some(content);
+        }
+    }
+    Ok(())
 }
 
 /// Reads the source as it is now, and makes a plan from that.

@@ -12,6 +12,7 @@ use pivot_core::{GroupKind, Key, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;
 
+use crate::checks::approved;
 use crate::checks::before_pause::{self, TargetState};
 use crate::clock::now;
 use crate::discovery::first_reading::FirstReading;
@@ -140,6 +141,8 @@ impl ActiveMove {
         let (snapshot, first_reads) = readings::first(&job, first).await?;
         job.report(Event::PhaseBegun { phase: Phase::Checked, objects: snapshot.plan.steps.len() });
         let target_state = before_pause::all(&job, &snapshot, &first_reads).await?;
+        let begun = self.journal.phase() >= Some(Phase::Paused);
+        approved::before_pause(&job, &snapshot, &target_state, (&self.journal.record, begun))?;
         job.safe_point()?;
         self.record_time(Phase::Checked);
         let keys = snapshot.plan.steps.iter().map(|step| step.key.clone()).collect();
@@ -155,6 +158,7 @@ impl ActiveMove {
         }
         job.report(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
         let snapshot = self.pause_until_stable(first).await?;
+        approved::still(&job, &snapshot)?;
         before_pause::check_new_objects(&job, &snapshot, &known).await?;
         calls::gate(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
         job.safe_point()?;
@@ -210,7 +214,7 @@ impl ActiveMove {
         target_state: TargetState,
     ) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
-        let TargetState { used, mut namespaces, mut carried } = target_state;
+        let TargetState { used, mut namespaces, mut carried, .. } = target_state;
         namespaces.look_up(&job, snapshot).await?;
         let missing = namespaces.missing();
         // Namespaces that the record already names can be created while the phase is recorded.
@@ -277,6 +281,7 @@ impl ActiveMove {
                 return Ok(copies);
             }
             let now = Arc::new(self.pause_until_stable(readings::again(&job).await?).await?);
+            approved::still(&job, &now)?;
             namespaces::create_late(&job, &mut self.journal, &now).await?;
             let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
             copies = brought;

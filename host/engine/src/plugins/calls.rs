@@ -34,6 +34,17 @@ pub(crate) struct Wanted {
     pub(crate) by: Authors,
 }
 
+impl Wanted {
+    /// The fields that it changes, as printed: of a Secret none is named.
+    pub(crate) fn fields(&self, object: &Object) -> Vec<String> {
+        let paths = pivot_bounds::leaves(&self.patch).into_iter().map(|(path, _)| path);
+        match object.kind.group_kind.is_secret() {
+            true => Vec::new(),
+            false => self.by.fields(paths.map(|path| bounds::told(&path, false)).collect()),
+        }
+    }
+}
+
 /// The plugins whose patches are in an object: if a server refuses it, they are the ones to fix.
 pub(crate) struct Authors {
     names: String,

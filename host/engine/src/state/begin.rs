@@ -74,6 +74,7 @@ pub(crate) fn begin(
             plugins: plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect(),
             kinds: Default::default(),
             touched: Default::default(),
+            plan: options.approved.as_ref().map(|plan| plan.checksum().to_owned()),
             release_chunks: 0,
             handover: (options.handover && into_directory).then(Handover::default),
         },

@@ -381,7 +381,7 @@ async fn a_move_that_is_not_committed_needs_the_files_that_it_began_with() {
         (more, "was begun without ConfigMap ns/more to add", &[Next::Resume, Next::Rollback]),
     ] {
         let stop = run::resume(setup).await.unwrap_err();
-        assert!(matches!(stop.failure, Failure::Additions(_)) && stop.to_string().contains(says), "{stop}");
+        assert!(matches!(stop.failure, Failure::Inputs(_)) && stop.to_string().contains(says), "{stop}");
         assert_eq!((stop.exit, stop.next.as_slice()), (Exit::Refused, next), "{stop}");
         assert_eq!((picture(&stage.source), picture(&stage.target)), before);
     }

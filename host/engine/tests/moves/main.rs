@@ -7,6 +7,8 @@ mod added;
 #[cfg(test)]
 mod added_beside_others;
 #[cfg(test)]
+mod approved;
+#[cfg(test)]
 mod asked;
 #[cfg(test)]
 mod bounds;

@@ -249,6 +249,7 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
                 -1,
                 [],
                 "uid-of-standard",
+                [],
                 []
               ],
               [
@@ -263,6 +264,7 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
                   0
                 ],
                 "uid-of-edge",
+                [],
                 []
               ],
               [
@@ -277,6 +279,7 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
                   1
                 ],
                 "uid-of-edge-1",
+                [],
                 []
               ],
               [
@@ -294,7 +297,8 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
                 "uid-of-edge-1",
                 [
                   7
-                ]
+                ],
+                []
               ],
               [
                 9,
@@ -306,6 +310,7 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
                 -1,
                 [],
                 "uid-of-global",
+                [],
                 []
               ]
             ],

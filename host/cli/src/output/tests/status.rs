@@ -24,6 +24,7 @@ fn record(phase: Phase) -> Record {
         touched: Default::default(),
         into_directory: false,
         handover: None,
+        plan: None,
         release_chunks: 0,
     }
 }

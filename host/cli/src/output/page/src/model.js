@@ -19,9 +19,9 @@ export function read(plan) {
     const path = namespace < 0 ? name : `${word(namespace)}/${name}`;
     return { kind: short, fullKind: full, namespace: word(namespace), name, path, problems: [], notes: [] };
   };
-  const steps = plan.steps.map(([kind, namespace, name, fate, why, keep, cluster, after, uid, dropped], index) => ({
+  const steps = plan.steps.map(([kind, namespace, name, fate, why, keep, cluster, after, uid, dropped, foreseen], index) => ({
     ...thing(kind, namespace, name),
-    index, fate, why: word(why), reason: word(keep), cluster: word(cluster), after, uid, dropped: dropped.map(word), needed: [],
+    index, fate, why: word(why), reason: word(keep), cluster: word(cluster), after, uid, dropped: dropped.map(word), foreseen: foreseen.map(word), needed: [],
   }));
   for (const step of steps) for (const before of step.after) steps[before].needed.push(step.index);
   const stays = plan.stays.map(([kind, namespace, name, reason]) => ({

@@ -1,5 +1,5 @@
-//! The file of a report: reserved before anything is changed, so that a move never ends without a place for it, and written at
-//! once at the end.
+//! A file that only its owner may read, as a report or a saved plan is: reserved before anything begins, so that a run never ends
+//! without a place for it, and written at once at the end.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -7,19 +7,19 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A place that can be written, and a file beside it that becomes the report.
+/// A place that can be written, and a file beside it that becomes the one there.
 #[derive(Debug)]
-pub(crate) struct ReportFile {
+pub(crate) struct PrivateFile {
     path: PathBuf,
     temporary: PathBuf,
     file: File,
 }
 
-impl ReportFile {
-    /// Reserves it. An older report is replaced only when this one is complete.
-    pub(crate) fn reserve(path: &Path) -> Result<Self, String> {
+impl PrivateFile {
+    /// Reserves it for `what`. An older file is replaced only when this one is complete.
+    pub(crate) fn reserve(path: &Path, what: &str) -> Result<Self, String> {
         let because =
-            |why: &dyn std::fmt::Display| format!("the report can't be written to {}: {why}", path.display());
+            |why: &dyn std::fmt::Display| format!("{what} can't be written to {}: {why}", path.display());
         match fs::symlink_metadata(path) {
             Ok(there) if there.is_dir() => return Err(because(&"it is a directory")),
             Ok(there) if !there.is_file() => return Err(because(&"it is not a regular file")),
@@ -42,7 +42,7 @@ impl ReportFile {
         &self.path
     }
 
-    /// Whether it is a page for people; otherwise it is a document for programs.
+    /// Whether its name says that it is a page for people; otherwise it is a document for programs.
     pub(crate) fn is_page(&self) -> bool {
         is(&self.path, "html")
     }
@@ -55,14 +55,14 @@ impl ReportFile {
     }
 }
 
-impl Drop for ReportFile {
+impl Drop for PrivateFile {
     fn drop(&mut self) {
         // Once it is renamed there is none.
         let _ = fs::remove_file(&self.temporary);
     }
 }
 
-/// Whether a name says what the report should be.
+/// Whether a name says what a report should be.
 pub(crate) fn has_form(path: &Path) -> bool {
     is(path, "html") || is(path, "json")
 }
@@ -82,10 +82,10 @@ mod tests {
         let dir = tempfile::TempDir::new().unwrap();
         let path = dir.path().join("report.html");
         fs::write(&path, "before").unwrap();
-        let left = |begun: ReportFile| drop(begun);
-        left(ReportFile::reserve(&path).unwrap());
+        let left = |begun: PrivateFile| drop(begun);
+        left(PrivateFile::reserve(&path, "the report").unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "before");
-        ReportFile::reserve(&path).unwrap().write("after").unwrap();
+        PrivateFile::reserve(&path, "the report").unwrap().write("after").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "after");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
@@ -103,7 +103,7 @@ mod tests {
             (&missing, "No such file or directory"),
             (Path::new("/"), "it is a directory"),
         ] {
-            let said = ReportFile::reserve(path).unwrap_err();
+            let said = PrivateFile::reserve(path, "the report").unwrap_err();
             let begin = format!("the report can't be written to {}: {why}", path.display());
             assert!(said.starts_with(&begin), "{said}");
         }

@@ -1,0 +1,168 @@
+//! Saved plans for people: one, and how two differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_core::grouped::{NAMES, counted, groups, thousands};
+use pivot_core::plan::InTarget;
+use pivot_core::refusal::some_of;
+use pivot_core::saved_plan::{Aspect, Difference, SavedFate, SavedPlan, SavedStep};
+use pivot_core::{GroupKind, Key};
+use pivot_engine::Options;
+
+use super::text::Text;
+
+/// How many fields are named beside an object.
+const FIELDS: usize = 4;
+
+/// A saved plan, with each object in the order of creation. With `all`, what stays is named, too.
+pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
+    let SavedPlan { by, made, source, target, decisions, plugins, steps, stays, notes, refusals, .. } = plan;
+    let mut text = Text::default();
+    let to = target.as_ref().map_or("(no target)", |target| &target.label);
+    text.strong("Plan:", format!("{}, from {} to {to}", decisions.scope, source.label));
+    text.line(format!("  made {made} by {by}, with pivot-host {}", plan.written_by));
+    let pins: Vec<String> = plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
+    text.line(format!("  plugins: {}", if pins.is_empty() { "none".to_owned() } else { pins.join(", ") }));
+    let accepted =
+        pivot_engine::accepted_in_words(&Options::new(decisions.scope.clone()).approved(plan.clone()));
+    text.line(format!(
+        "  dangers accepted: {}",
+        if accepted.is_empty() { "none".to_owned() } else { accepted.join(", ") }
+    ));
+    text.line(format!("  checksum {}", plan.checksum()));
+    if !steps.is_empty() {
+        text.gap();
+        text.line(format!("Copied, in the order of creation ({}):", counts(steps)));
+        steps.iter().for_each(|step| text.line(format!("  {}{}", step.object, remarks(step))));
+    }
+    if !stays.is_empty() {
+        text.gap();
+        text.line(format!("Stays in the source ({}):", thousands(stays.len())));
+        if all {
+            stays.iter().for_each(|stay| text.line(format!("  {}: {}", stay.object, stay.why)));
+        } else {
+            let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+            stays.iter().for_each(|stay| *reasons.entry(&stay.why).or_default() += 1);
+            reasons.iter().for_each(|(why, count)| text.line(format!("  {:>5}  {why}", thousands(*count))));
+            text.line("  (-v names them)");
+        }
+    }
+    if !notes.is_empty() {
+        text.gap();
+        text.line("Worth knowing:");
+        for group in
+            groups(notes, |note| (note.object.as_ref(), vec![note.code.clone(), note.message.clone()]))
+        {
+            text.line(format!("  - {}", group.line(&group.first.message, NAMES)));
+        }
+    }
+    if !refusals.is_empty() {
+        text.gap();
+        text.line(format!("Problems ({}): this plan can't be carried out", refusals.len()));
+        for refusal in refusals {
+            text.line(format!("  - {}: {}", refusal.side, refusal.message));
+            text.line(format!("    fix: {}", refusal.remedy));
+        }
+    }
+    text
+}
+
+/// `43 objects: 40 moved, 2 kept in the source too, 1 added`
+fn counts(steps: &[SavedStep]) -> String {
+    let of = |fate| steps.iter().filter(|step| step.fate == fate).count();
+    format!(
+        "{} objects: {} moved, {} kept in the source too, {} added",
+        thousands(steps.len()),
+        thousands(of(SavedFate::Move)),
+        thousands(of(SavedFate::Keep)),
+        thousands(of(SavedFate::Add))
+    )
+}
+
+fn remarks(step: &SavedStep) -> String {
+    let mut remarks = Vec::new();
+    if step.fate != SavedFate::Move {
+        remarks.push(step.why.clone());
+    }
+    remarks.extend(step.dropped_owners.iter().map(|owner| format!("without its owner {owner}")));
+    remarks.extend(foreseen(step.in_target.as_ref(), &step.changes));
+    if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
+}
+
+/// What the target has of an object already, and what plugins change of it.
+pub(super) fn foreseen(
+    in_target: Option<&InTarget>,
+    changes: &[pivot_core::plan::PluginChange],
+) -> impl Iterator<Item = String> {
+    let there = in_target.map(|in_target| match in_target {
+        InTarget::Same => "the target has it".to_owned(),
+        InTarget::Differs { fields } if fields.is_empty() => {
+            "the target has it, with other content".to_owned()
+        }
+        InTarget::Differs { fields } => {
+            format!("the target has it, with another {}", some_of(fields, FIELDS))
+        }
+    });
+    let changes: Vec<String> = changes
+        .iter()
+        .map(|change| match change.fields.is_empty() {
+            true => format!("{} changes it", change.by),
+            false => format!("{} changes {}", change.by, some_of(&change.fields, FIELDS)),
+        })
+        .collect();
+    there.into_iter().chain(changes)
+}
+
+/// How a plan differs from an older one.
+pub(crate) fn differences(
+    old: &SavedPlan,
+    new: &SavedPlan,
+    differences: &[Difference],
+    otherwise: &[Aspect],
+) -> Text {
+    let mut text = Text::default();
+    if differences.is_empty() && otherwise.is_empty() {
+        text.line(format!(
+            "Same: both plans, made {} and {}, copy the same {} objects in the same way.",
+            old.made,
+            new.made,
+            thousands(new.steps.len())
+        ));
+    } else {
+        text.line(format!("The plan made {} differs from that made {}:", new.made, old.made));
+    }
+    let mut kinds: BTreeMap<(u8, &str, &GroupKind), BTreeSet<&Key>> = BTreeMap::new();
+    for difference in differences {
+        let (place, what) = words(difference);
+        kinds.entry((place, what, &difference.object().group_kind)).or_default().insert(difference.object());
+    }
+    for ((_, what, _), objects) in kinds {
+        let objects: Vec<&Key> = objects.into_iter().collect();
+        text.line(format!("  {what:<18} {}", counted(&objects, usize::MAX)));
+    }
+    for aspect in otherwise {
+        text.line(match aspect {
+            Aspect::Source => "  another source",
+            Aspect::Target => "  another target",
+            Aspect::Decisions => "  something else was asked for, or other dangers accepted",
+            Aspect::Plugins => "  other plugins, or with another configuration",
+        });
+    }
+    text
+}
+
+/// In which order differences are shown, and as what.
+fn words(difference: &Difference) -> (u8, &'static str) {
+    match difference {
+        Difference::New(_) => (0, "only in the newer"),
+        Difference::Gone(_) => (1, "only in the older"),
+        Difference::Replaced(_) => (2, "created again"),
+        Difference::Content(_) => (3, "changed"),
+        Difference::Fate { is: SavedFate::Keep, .. } => (4, "now kept, too"),
+        Difference::Fate { is: SavedFate::Move, .. } => (5, "now moved"),
+        Difference::Fate { is: SavedFate::Add, .. } => (6, "now added"),
+        Difference::Owners(_) => (7, "other owners"),
+        Difference::InTarget(_) => (8, "in the target"),
+        Difference::Changes(_) => (9, "other patches"),
+    }
+}

@@ -1,0 +1,101 @@
+//! Saved plans: writing one, reading one, and what `plan show` and `plan diff` do with them.
+
+use std::path::Path;
+
+use pivot_core::plan::Plan;
+use pivot_core::saved_plan::{Decisions, End, Made, SavedPlan, between, otherwise};
+use pivot_engine::Exit;
+use pivot_places::{Identity, Place, read_regular_file};
+use serde_json::json;
+
+use crate::args::PlanVerb;
+use crate::ends::Opened;
+use crate::exit;
+use crate::output::{self, Document, ErrorDocument, Output, Text};
+use crate::plugins::Loading;
+use crate::private_file::PrivateFile;
+
+const UNTOUCHED: &str = "nothing is changed";
+
+/// What a plan was made with.
+pub(crate) struct With<'a> {
+    pub(crate) decisions: Decisions,
+    pub(crate) operator: String,
+    pub(crate) opened: &'a Opened,
+    pub(crate) has_target: bool,
+    pub(crate) plugins: &'a Loading,
+}
+
+/// Saves a plan in a file.
+pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Result<(), Text> {
+    let With { decisions, operator, opened, has_target, plugins } = with;
+    let target = match has_target {
+        true => Some(end(&*opened.target).await?),
+        false => None,
+    };
+    let made = Made {
+        by: operator,
+        at: output::now(),
+        source: end(&*opened.source).await?,
+        target,
+        plugins: plugins.pins().await,
+    };
+    let remedies = plan.refusals.iter().map(|refusal| output::remedy(&refusal.remedies)).collect();
+    let text = SavedPlan::new(plan, made, decisions, remedies).text();
+    let shown = file.path().display().to_string();
+    file.write(&text).map_err(|error| format!("the plan can't be written to {shown}: {error}").into())
+}
+
+async fn end(place: &dyn Place) -> Result<End, Text> {
+    let identity = match place.identify().await {
+        Ok(Identity::Cluster(uid)) => Some(uid),
+        Ok(Identity::Directory { contents, .. }) => contents,
+        Ok(Identity::Unknown) => None,
+        Err(error) => return Err(format!("{} can't be identified: {error}", place.label()).into()),
+    };
+    Ok(End { label: place.label().to_owned(), identity })
+}
+
+/// Reads a saved plan.
+pub(crate) fn read(file: &Path) -> Result<SavedPlan, Text> {
+    let shown = file.display();
+    let bytes = read_regular_file(file)
+        .map_err(|error| Text::from(format!("the plan {shown} can't be read: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Text::from(format!("{shown} is no saved plan: it is not text")))?;
+    SavedPlan::parse(&text)
+        .map_err(|error| format!("{shown} can't be used: {error}; save a new one with plan --out").into())
+}
+
+/// Shows a saved plan, or how two differ.
+pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
+    let done = match verb {
+        PlanVerb::Show { file } => read(file).map(|plan| {
+            let all = output.settings().verbose > 0;
+            output.result(|| output::saved_plan(&plan, all), &plan);
+            exit::DONE
+        }),
+        PlanVerb::Diff { old, new } => read(old).and_then(|older| {
+            let newer = read(new)?;
+            let (differences, otherwise) = (between(&older, &newer), otherwise(&older, &newer));
+            let content = json!({
+                "old": older.checksum(),
+                "new": newer.checksum(),
+                "differences": differences,
+                "otherwise": otherwise,
+            });
+            let text = || output::differences(&older, &newer, &differences, &otherwise);
+            output.result(text, &Document::new("PlanDiff", content));
+            let same = differences.is_empty() && otherwise.is_empty();
+            Ok(if same { exit::DONE } else { exit::code(Exit::Refused) })
+        }),
+    };
+    done.unwrap_or_else(|message| {
+        if output.settings().format.is_document() {
+            output
+                .result(Text::default, &ErrorDocument::other(Exit::Refused, &message, UNTOUCHED, Vec::new()));
+        }
+        output.fail(message);
+        exit::code(Exit::Refused)
+    })
+}

@@ -1,0 +1,48 @@
+//! What counts as an object's content when a plan is compared with what a move finds.
+
+use serde_json::Value;
+
+use crate::names::BLOCK_MOVE;
+use crate::object::{Object, ObjectError};
+use crate::plan::Content;
+use crate::{GroupKind, pause, release};
+
+/// The content of a source object, whether a move has paused it or not. Status, finalizers and server-set metadata don't count,
+/// and neither do annotations by which its provider's controllers take notes: they react to the pause with some of them, as those
+/// of Metal3 do with a host's status.
+pub fn content_of(object: &Object) -> Result<Content, ObjectError> {
+    let kind = &object.kind.group_kind;
+    if kind.is_secret() {
+        return Ok(Content::Version(object.meta.resource_version.clone()));
+    }
+    let mut value = object.value()?;
+    pause::undone(&object.meta, &mut value);
+    forget_notes(&mut value, kind);
+    Ok(Content::Digest(release::digest(kind, &value, false).unwrap_or_default()))
+}
+
+fn forget_notes(value: &mut Value, kind: &GroupKind) {
+    let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let emptied = metadata.get_mut("annotations").and_then(Value::as_object_mut).is_some_and(|annotations| {
+        annotations.retain(|name, _| name != BLOCK_MOVE && !is_of_provider(name, kind));
+        annotations.is_empty()
+    });
+    if emptied {
+        metadata.remove("annotations");
+    }
+}
+
+/// Whether an annotation is in the domain of those who define the kind: `baremetalhost.metal3.io/…` on kinds of `metal3.io`,
+/// `serviceoperator.azure.com/…` on those of `network.azure.com`.
+fn is_of_provider(annotation: &str, kind: &GroupKind) -> bool {
+    let Some((domain, _)) = annotation.split_once('/') else { return false };
+    let (theirs, ours) = (registered(domain), registered(&kind.group));
+    theirs.is_some() && theirs == ours
+}
+
+/// The last two labels of a domain.
+fn registered(domain: &str) -> Option<&str> {
+    let mut dots = domain.rmatch_indices('.').map(|(at, _)| at);
+    dots.next()?;
+    Some(dots.next().and_then(|at| domain.get(at + 1..)).unwrap_or(domain))
+}
