@@ -1,0 +1,115 @@
+//! The pages for operators: each command on them can be typed as it stands, and the runbook leaves out no exit code and no phase.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pivot_core::record::Phase;
+use pivot_engine::Exit;
+
+use crate::next::tests::{by_a_shell, typed};
+
+/// What a line could make a shell do beside splitting it: such a line is not split by one.
+const MORE_THAN_WORDS: [char; 9] = ['|', '&', ';', '<', '>', '$', '`', '(', ')'];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn page(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The README, and the pages that are read at a terminal: the guides are all that are there, so that a new one is looked at, too.
+fn pages() -> Vec<PathBuf> {
+    let root = root();
+    let guides = fs::read_dir(root.join("docs/guides")).unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<_> = ["README.md", "docs/from-clusterctl.md", "docs/runbook.md"]
+        .iter()
+        .map(|page| root.join(page))
+        .chain(guides.filter(|path| path.extension().is_some_and(|extension| extension == "md")))
+        .collect();
+    pages.sort();
+    pages
+}
+
+/// The lines in fenced blocks that begin with `pivot-host`; one that ends with a backslash goes on in the next.
+fn commands(page: &str) -> Vec<String> {
+    let (mut found, mut fenced, mut begun) = (Vec::new(), false, None::<String>);
+    for line in page.lines().map(str::trim) {
+        if line.starts_with("```") {
+            fenced = !fenced;
+            continue;
+        }
+        let whole = match begun.take() {
+            Some(before) => format!("{before} {line}"),
+            None if fenced && line.starts_with("pivot-host ") => line.to_owned(),
+            None => continue,
+        };
+        match whole.strip_suffix('\\') {
+            Some(first) => begun = Some(first.trim_end().to_owned()),
+            None => found.push(whole),
+        }
+    }
+    assert!(!fenced && begun.is_none(), "a fenced block or a command has no end: {begun:?}");
+    found
+}
+
+#[test]
+fn commands_of_a_page_are_those_in_its_blocks_with_their_further_lines() {
+    let page = "pivot-host no\n`pivot-host no`\n```\npivot-host a \\\n  -b c   # d; e\n$ pivot-host no\n  pivot-host f\n```\n\
+                pivot-host no\n```sh\nerror: no\npivot-host g\n```\n";
+    assert_eq!(commands(page), ["pivot-host a -b c   # d; e", "pivot-host f", "pivot-host g"]);
+}
+
+#[test]
+fn every_command_on_the_pages_for_operators_can_be_typed() {
+    let pages = pages();
+    assert!(pages.len() >= 7, "{pages:?}");
+    for path in pages {
+        let commands = commands(&page(&path));
+        assert!(!commands.is_empty(), "{} has no command", path.display());
+        for line in commands {
+            let command = line.split(" #").next().unwrap_or_default();
+            assert!(!command.contains(MORE_THAN_WORDS), "{}: more than words: {line}", path.display());
+            // Names the line if it can't be typed.
+            drop(typed(&by_a_shell(command)));
+        }
+    }
+}
+
+#[test]
+fn the_runbook_has_a_section_for_each_exit_code_and_phase() {
+    let codes = [
+        Exit::Unexpected,
+        Exit::Usage,
+        Exit::Refused,
+        Exit::PartWay,
+        Exit::PastCommit,
+        Exit::Plugin,
+        Exit::Empty,
+        Exit::Timeout,
+        Exit::Interrupted,
+        Exit::Terminated,
+    ];
+    let phases = [
+        Phase::Checked,
+        Phase::Paused,
+        Phase::Copied,
+        Phase::Committed,
+        Phase::Live,
+        Phase::Released,
+        Phase::Settled,
+    ];
+    let codes = codes.iter().map(|code| format!("### Exit {}", *code as u8));
+    let phases = phases.iter().map(|phase| format!("### {phase}"));
+    let runbook = page(&root().join("docs/runbook.md"));
+    let missing: Vec<String> = ["### Exit 0".to_owned()]
+        .into_iter()
+        .chain(codes)
+        .chain(phases)
+        .filter(|heading| {
+            !runbook.lines().any(|line| line == heading || line.starts_with(&format!("{heading}:")))
+        })
+        .collect();
+    assert_eq!(missing, Vec::<String>::new());
+}
