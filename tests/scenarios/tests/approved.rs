@@ -78,9 +78,8 @@ async fn a_saved_plan_is_carried_out_as_it_is_or_not_at_all() {
     assert!(version.is_string(), "{secret}");
 
     // Before the pause: what people change is refused, and nothing is touched.
-    let owner = json!([{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "c" }]);
-    let late = json!({ "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": { "name": "late", "namespace": NAMESPACE, "ownerReferences": owner }, "data": { "a": "b" } });
+    let late = json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "a": "b" },
+        "metadata": { "name": "late", "namespace": NAMESPACE, "labels": { "clusterctl.cluster.x-k8s.io/move": "" } } });
     patch(&stage, MACHINE, "c-0", label()).await;
     source.apply_values(vec![late]).await.unwrap();
     patch(&stage, "Secret", &name, json!({ "data": { "value": "bmV3" } })).await;

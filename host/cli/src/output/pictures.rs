@@ -93,9 +93,12 @@ fn mermaid(plan: &Plan, (source, target): (&str, &str)) -> String {
     out
 }
 
+/// A Cluster, or none, and the steps of its objects with their numbers.
+type Frame<'a> = (Option<&'a Key>, Vec<(usize, &'a Step)>);
+
 /// What is drawn, in the order of a reader: frames by the Cluster's name, in each the order of creation.
 struct Drawing<'a> {
-    frames: Vec<(Option<&'a Key>, Vec<(usize, &'a Step)>)>,
+    frames: Vec<Frame<'a>>,
     /// How many problems an object has.
     problems: BTreeMap<&'a Key, usize>,
     /// How many objects stay, by reason.

@@ -110,7 +110,7 @@ const CHANGES: [Change; 7] = [
                     drop(body["metadata"].as_object_mut().unwrap().remove("finalizers"))
                 })
                 .unwrap();
-            drop(stage.source.remove(&key(INFRA, "InfraMachine", "m1")).unwrap());
+            stage.source.remove(&key(INFRA, "InfraMachine", "m1")).unwrap();
         },
         Some("InfraMachine ns/m1 is in the plan, and would not be moved any more"),
     ),
