@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use super::stages::Stage;
 use crate::shell::{say, works};
 
-/// Fails unless the chosen stages have what they need. Installs what rustup can install.
+/// Fails unless the chosen stages have what they need. Installs what rustup and apt-get can install.
 pub(super) fn check(chosen: &[Stage]) -> Result<()> {
     let mut missing = Vec::new();
     if !works("cargo", &["--version"]) {
@@ -16,11 +16,11 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
             missing.extend(component_of_rust(command, component));
         }
     }
-    if chosen.contains(&Stage::Unit) && !works("dot", &["-V"]) {
-        missing.push("dot: the pictures of plans are read by it; `apt-get install graphviz`".to_owned());
+    if chosen.contains(&Stage::Unit) {
+        missing.extend(of_debian("dot", "-V", "graphviz", "the pictures of plans are read by it"));
     }
     if chosen.contains(&Stage::Page) {
-        missing.extend(browser());
+        missing.extend(of_debian("/usr/bin/chromium", "--version", "chromium", "pages are opened in it"));
         if !works("npm", &["--version"]) {
             missing.push(
                 "npm: the page of plans is built with it; `apt-get install npm`, or see its web site"
@@ -53,12 +53,17 @@ fn component_of_rust(command: &str, component: &str) -> Option<String> {
     Some(format!("{component}: `rustup component add {component}`, or the package of your distribution"))
 }
 
-/// Installs Debian's browser if it is missing and that is possible.
-fn browser() -> Option<String> {
-    let there = || works("/usr/bin/chromium", &["--version"]);
+/// Installs a package of Debian's if its program is missing and that is possible.
+fn of_debian(program: &str, version: &str, package: &str, why: &str) -> Option<String> {
+    let there = || works(program, &[version]);
     if !there() {
-        say("Installing chromium with apt-get: /usr/bin/chromium is not there yet");
-        works("apt-get", &["install", "--yes", "--quiet", "chromium"]);
+        say(&format!("Installing {package} with apt-get: {program} is not there yet"));
+        let install =
+            || works("apt-get", &["install", "--yes", "--quiet", "--no-install-recommends", package]);
+        // On a new machine the lists of packages may be missing, or old.
+        if !install() && works("apt-get", &["update", "--quiet"]) {
+            install();
+        }
     }
-    (!there()).then(|| "/usr/bin/chromium: pages are opened in it; `apt-get install chromium`".to_owned())
+    (!there()).then(|| format!("{program}: {why}; `apt-get install {package}`"))
 }
