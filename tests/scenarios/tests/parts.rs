@@ -234,7 +234,7 @@ async fn what_is_added_is_in_the_target_and_a_rollback_removes_it() {
     for flags in [&[][..], &["--add", &other]] {
         let words = [&["resume"][..], flags].concat();
         let refused = wired.host.run(&words).await.unwrap().ends_with(3).unwrap();
-        assert!(refused.stderr.contains("(--add)"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("(--add, --plan)"), "{}", refused.stderr);
     }
     wired.host.run(&["rollback"]).await.unwrap().done().unwrap();
     state::until_gone(target, "extra").await.unwrap();
