@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{cargo, must, pivot_host, root, say, target};
+use crate::shell::{AS_TESTED, cargo, must, root, say, target, tested_pivot_host};
 
 const SOURCES: &str = "host/cli/src/output/page";
 /// What is built, and committed.
@@ -61,7 +61,9 @@ fn build() -> Result<PathBuf> {
 
 /// Pages that the program writes about generated management clusters: plans, and reports of moves that ended or stopped.
 fn pages(within: &Path) -> Result<Vec<PathBuf>> {
-    let program = pivot_host()?;
+    let program = tested_pivot_host()?;
+    must(cargo(&AS_TESTED)?.args(["--no-run", "--example", "directory"]))?;
+    let worlds = target()?.join("debug/examples").join(format!("directory{}", std::env::consts::EXE_SUFFIX));
     let mut pages = Vec::new();
     for size in SIZES {
         let at = |what: &str| within.join(format!("{what}-{size}"));
@@ -71,10 +73,7 @@ fn pages(within: &Path) -> Result<Vec<PathBuf>> {
                 fs::remove_dir_all(at(what))?;
             }
         }
-        must(
-            cargo(&["run", "--quiet", "--package", "pivot-worlds", "--example", "directory", "--", size])?
-                .arg(at("world")),
-        )?;
+        must(Command::new(&worlds).arg(size).arg(at("world")))?;
         let host = |verb: &str| {
             let mut command = Command::new(&program);
             command.args([verb, "--quiet", "--from-directory"]).arg(at("world"));

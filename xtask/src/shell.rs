@@ -57,9 +57,23 @@ pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Builds the program under test, and returns its path.
+/// Builds the program as `cargo build` does, and returns its path.
 pub(crate) fn pivot_host() -> Result<PathBuf> {
     must(&mut cargo(&["build", "--package", "pivot-host"])?)?;
+    built()
+}
+
+/// Selects all packages, so that a test that is then named is built with the features that all tests are built with: for any other
+/// selection cargo compiles half of the dependencies once more.
+pub(crate) const AS_TESTED: [&str; 2] = ["test", "--workspace"];
+
+/// The program that its own tests run: it has the features of [`AS_TESTED`].
+pub(crate) fn tested_pivot_host() -> Result<PathBuf> {
+    must(cargo(&AS_TESTED)?.args(["--no-run", "--test", "binary"]))?;
+    built()
+}
+
+fn built() -> Result<PathBuf> {
     let binary = target()?.join("debug").join(format!("pivot-host{}", std::env::consts::EXE_SUFFIX));
     if !binary.is_file() {
         bail!("cargo built pivot-host, but it is not at {}", binary.display());
