@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::shell::{AS_TESTED, cargo, must, say, tested_pivot_host};
+use crate::shell::{built_test, must, say, tested_pivot_host};
 
 const CLUSTER_API: [&str; 5] = ["1.8.4", "1.10.10", "1.12.8", "1.13.5", "1.14.2"];
 const KUBERNETES: [&str; 3] = ["1.30.14", "1.33.13", "1.36.3"];
@@ -30,9 +30,8 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     for (cluster_api, kubernetes) in chosen {
         say(&format!("\n== Cluster API {cluster_api} on Kubernetes {kubernetes}"));
         let begun = Instant::now();
-        let mut test = cargo(&AS_TESTED)?;
-        test.args(["--test", "managers", "--", "controllers_continue_where_they_stopped_there_and_back"])
-            .env("PIVOT_HOST_BIN", &program);
+        let mut test = built_test("managers")?;
+        test.arg("controllers_continue_where_they_stopped_there_and_back").env("PIVOT_HOST_BIN", &program);
         let result = must(test.env("PIVOT_CLUSTER_API", cluster_api).env("PIVOT_KUBERNETES", kubernetes));
         results.push((cluster_api, kubernetes, result.is_ok(), begun.elapsed()));
     }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{AS_TESTED, cargo, must, root, say, target, tested_pivot_host};
+use crate::shell::{must, root, say, target, tested_example, tested_pivot_host};
 
 const SOURCES: &str = "host/cli/src/output/page";
 /// What is built, and committed.
@@ -62,8 +62,7 @@ fn build() -> Result<PathBuf> {
 /// Pages that the program writes about generated management clusters: plans, and reports of moves that ended or stopped.
 fn pages(within: &Path) -> Result<Vec<PathBuf>> {
     let program = tested_pivot_host()?;
-    must(cargo(&AS_TESTED)?.args(["--no-run", "--example", "directory"]))?;
-    let worlds = target()?.join("debug/examples").join(format!("directory{}", std::env::consts::EXE_SUFFIX));
+    let worlds = tested_example("directory")?;
     let mut pages = Vec::new();
     for size in SIZES {
         let at = |what: &str| within.join(format!("{what}-{size}"));

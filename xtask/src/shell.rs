@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 /// One or more lines to stdout. If the reader is gone, that is no reason to stop.
 pub(crate) fn say(text: &str) {
@@ -63,14 +64,43 @@ pub(crate) fn pivot_host() -> Result<PathBuf> {
     built()
 }
 
-/// Selects all packages, so that a test that is then named is built with the features that all tests are built with: for any other
-/// selection cargo compiles half of the dependencies once more.
-pub(crate) const AS_TESTED: [&str; 2] = ["test", "--workspace"];
+/// Builds without running anything, whatever is named after it. It selects the libraries of all packages, because cargo gives each
+/// selection of packages features of its own, and for another one would compile half of the dependencies once more.
+const AS_TESTED: [&str; 4] = ["test", "--workspace", "--lib", "--no-run"];
 
-/// The program that its own tests run: it has the features of [`AS_TESTED`].
+/// The program that its own tests run.
 pub(crate) fn tested_pivot_host() -> Result<PathBuf> {
-    must(cargo(&AS_TESTED)?.args(["--no-run", "--test", "binary"]))?;
+    must(cargo(&AS_TESTED)?.args(["--test", "binary"]))?;
     built()
+}
+
+/// An example that the tests build, too.
+pub(crate) fn tested_example(name: &str) -> Result<PathBuf> {
+    must(cargo(&AS_TESTED)?.args(["--example", name]))?;
+    Ok(target()?.join("debug/examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// A test that is asked for by name, ready to run.
+pub(crate) fn built_test(name: &str) -> Result<Command> {
+    let mut build = cargo(&AS_TESTED)?;
+    build.args(["--test", name, "--message-format", "json-render-diagnostics"]);
+    let said = build.stderr(Stdio::inherit()).output().context("start cargo")?;
+    if !said.status.success() {
+        bail!("`{}` failed ({})", shown(&build), said.status);
+    }
+    for line in String::from_utf8_lossy(&said.stdout).lines() {
+        let built: Value = serde_json::from_str(line).context("read what cargo has built")?;
+        let is_it = built["target"]["name"] == name && built["target"]["kind"][0] == "test";
+        if let (true, Some(executable), Some(manifest)) =
+            (is_it, built["executable"].as_str(), built["manifest_path"].as_str())
+        {
+            let mut command = Command::new(executable);
+            // As cargo runs it.
+            command.current_dir(Path::new(manifest).parent().context("a manifest is in a folder")?);
+            return Ok(command);
+        }
+    }
+    bail!("cargo built no test {name}")
 }
 
 fn built() -> Result<PathBuf> {

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::tally::{Tally, counted};
-use crate::shell::{AS_TESTED, cargo, must, root, target, tested_pivot_host};
+use crate::shell::{built_test, cargo, must, root, target, tested_pivot_host};
 use crate::{page, structure};
 
 /// One stage.
@@ -92,20 +92,20 @@ impl Stage {
             Self::Clippy => {
                 // Those that start servers don't count as targets of the tests, unless they are named.
                 let named = [LAB, PROVIDERS, METAL3].into_iter().chain(SCENARIOS);
-                let lint = ["clippy", "--workspace"];
-                let deny = ["--", "--deny", "warnings"];
-                must(cargo(&lint)?.args(named.flat_map(|name| ["--test", name])).args(deny))?;
-                everywhere(&[&lint[..], &["--all-targets"], &deny].concat())
+                let (lint, deny) = (["clippy", "--workspace"], ["--", "--deny", "warnings"]);
+                everywhere(&[&lint[..], &["--all-targets"], &deny].concat())?;
+                // With the libraries, for the features that everything was just checked with.
+                must(cargo(&lint)?.arg("--lib").args(named.flat_map(|name| ["--test", name])).args(deny))
             }
             Self::Docs => {
                 must(cargo(&["doc", "--workspace", "--no-deps"])?.env("RUSTDOCFLAGS", "--deny warnings"))
             }
-            Self::Unit => counted(cargo(&AS_TESTED)?.arg("--no-fail-fast"), tally, out),
+            Self::Unit => counted(&mut cargo(&["test", "--workspace", "--no-fail-fast"])?, tally, out),
             Self::Plugins => {
                 counted(&mut beside("plugins", &["test", "--workspace", "--no-fail-fast"])?, tally, out)
             }
             Self::Page => page::check(),
-            Self::Lab => counted(cargo(&AS_TESTED)?.args(["--no-fail-fast", "--test", LAB]), tally, out),
+            Self::Lab => counted(&mut built_test(LAB)?, tally, out),
             Self::Scenarios => scenarios(&SCENARIOS, tally, out),
             Self::Providers => scenarios(&[PROVIDERS], tally, out),
             Self::Metal3 => scenarios(&[METAL3], tally, out),
@@ -133,9 +133,13 @@ fn beside(workspace: &str, arguments: &[&str]) -> Result<Command> {
 /// Runs some of the test binaries that move with the real program.
 fn scenarios(binaries: &[&str], tally: &mut Tally, out: &mut dyn FnMut(&str)) -> Result<()> {
     let program = tested_pivot_host()?;
-    let mut command = cargo(&AS_TESTED)?;
-    command.arg("--no-fail-fast").args(binaries.iter().flat_map(|binary| ["--test", binary]));
-    counted(command.env("PIVOT_HOST_BIN", program), tally, out)
+    let tests = binaries.iter().map(|name| built_test(name)).collect::<Result<Vec<_>>>()?;
+    let mut ended = Ok(());
+    for mut test in tests {
+        // All run, whichever fails.
+        ended = ended.and(counted(test.env("PIVOT_HOST_BIN", &program), tally, out));
+    }
+    ended
 }
 
 impl fmt::Display for Stage {
