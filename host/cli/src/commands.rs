@@ -8,10 +8,11 @@ use pivot_core::plan::{Note, Plan};
 use pivot_core::saved_plan::SavedPlan;
 use pivot_core::{Key, Side};
 use pivot_engine::run;
+use pivot_core::scope::Namespaces;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
 use serde::Serialize;
 
-use crate::args::{Choices, Connection, OutputFormat, Picture, TargetEnd};
+use crate::args::{Choices, Connection, OutputFormat, Picture, TargetEnd, Within};
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
@@ -85,7 +86,12 @@ impl<'a> Command<'a> {
     }
 
     pub(crate) async fn plan(&self) -> u8 {
-        let out = self.choices.out.as_deref().map(|file| PrivateFile::reserve(file, "the plan")).transpose();
+        let out = self
+            .choices
+            .out
+            .as_deref()
+            .map(|file| PrivateFile::reserve(file, "the plan", self.choices.inputs()));
+        let out = out.transpose();
         let out = match out {
             Ok(out) => Mutex::new(out),
             Err(why) => return self.failed(Exit::Refused, &why.into(), UNTOUCHED),
@@ -142,9 +148,22 @@ impl<'a> Command<'a> {
             let file = out.lock().unwrap_or_else(PoisonError::into_inner).take()?;
             let has_target = !matches!(self.choices.ends.target, TargetEnd::None);
             let (decisions, operator) = (decisions.clone(), operator.clone());
+            // What its plugins hold already, and what it has copied, would be in no plan of a move that begins.
+            if let Some(begun) = moves.iter().find(|one| one.record.scope == scope) {
+                let id = &begun.record.move_id;
+                let why = format!(
+                    "move {id} of this is under way: finish it or roll it back, and plan then; no plan is saved"
+                );
+                return Some(self.failed(Exit::Refused, &why.into(), UNTOUCHED));
+            }
             let with = saved::With { decisions, operator, opened: &opened, has_target, plugins: &plugins };
-            let saved = saved::save(file, plan, with).await;
-            saved.err().map(|error| self.failed(Exit::Refused, &error, UNTOUCHED))
+            match saved::save(file, plan, with).await {
+                Ok(saved) => {
+                    self.output.note(saved);
+                    None
+                }
+                Err(error) => Some(self.failed(Exit::Refused, &error, UNTOUCHED)),
+            }
         };
         let stop = match result {
             Ok(plan) => {
@@ -164,6 +183,11 @@ impl<'a> Command<'a> {
         }
         let text = format == OutputFormat::Text;
         // The results so far are shown, with every problem; a document has either them or the failure.
+        // An older plan of this name must not pass for this one.
+        if let (Failure::Empty(_), Some(file)) = (&stop.failure, &self.choices.out) {
+            let why = format!("{stop}, so that no plan is saved; {} is as it was", file.display());
+            return self.failed(Exit::Empty, &why.into(), UNTOUCHED);
+        }
         let shown = match (progress.plan(), &stop.failure) {
             (Some(plan), Failure::Refused(refusals)) => {
                 show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) });
@@ -209,9 +233,12 @@ impl<'a> Command<'a> {
 
     pub(crate) async fn move_or_resume(&self, command: MoveOrResume) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
-        let opening =
-            async { Ok((self.approved()?, self.added(&plugins).await?, self.opened(&plugins).await?)) };
-        let (approved, added, opened) = match self.unless_halted(opening).await {
+        let opening = async {
+            let approved = self.approved()?;
+            let within = approved.as_ref().map(|plan| &plan.decisions.scope.namespaces);
+            Ok((self.added(&plugins).await?, self.opened(&plugins, within).await?, approved))
+        };
+        let (added, opened, approved) = match self.unless_halted(opening).await {
             Ok(opened) => opened,
             Err(code) => return code,
         };
@@ -265,7 +292,7 @@ impl<'a> Command<'a> {
     pub(crate) async fn roll_back(&self) -> u8 {
         let options = self.choices.options(None);
         let plugins = Loading::none();
-        let opened = match self.unless_halted(self.opened(&plugins)).await {
+        let opened = match self.unless_halted(self.opened(&plugins, None)).await {
             Ok(opened) => opened,
             Err(code) => return code,
         };
@@ -354,15 +381,22 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Opens both sides to work on; otherwise returns the exit code.
-    async fn opened(&self, plugins: &Loading) -> Result<Opened, u8> {
+    /// Opens both sides to work on; otherwise returns the exit code. `within` is what moves, according to a saved plan.
+    async fn opened(&self, plugins: &Loading, within: Option<&Namespaces>) -> Result<Opened, u8> {
         // Don't create a directory for a move that is refused because of its plugins.
         if matches!(self.choices.ends.target, TargetEnd::Directory(_))
             && let Some(errors) = plugins.refused().await
         {
             return Err(self.failed(Exit::Plugin, &errors, UNTOUCHED));
         }
-        match ends::to_write(&self.choices.ends).await {
+        let mut ends = self.choices.ends.clone();
+        // Unless its own namespace was typed, the target is looked for where the objects are that move.
+        if let (TargetEnd::Workload(workload), Some(Namespaces::One(name))) = (&mut ends.target, within)
+            && workload.within == Within::OfContext
+        {
+            workload.within = Within::Namespace(name.clone());
+        }
+        match ends::to_write(&ends).await {
             Ok(opened) => Ok(opened),
             Err(error) => Err(self.not_opened(&error, plugins).await),
         }
@@ -491,6 +525,8 @@ fn ways(silent: Option<Side>, one: &MoveStatus, into_directory: bool) -> &'stati
         (None, true) => &[Next::Resume],
         (None, false) => &[Next::Resume, Next::Rollback],
         (Some(Side::Source), _) => &[Next::ResumeWithoutSource],
+        // Until then a resume needs a file that only its user can name.
+        (None, false) if one.record.plan.is_some() => &[Next::Rollback],
         (Some(Side::Target), false) => &[Next::RollbackWithoutTarget],
         // The target's record decides, and the target is missing.
         (Some(Side::Target), true) => &[],
@@ -530,6 +566,14 @@ mod tests {
         assert_eq!(of(Phase::Live, Some(Side::Source)), [Next::ResumeWithoutSource]);
         let one = |elsewhere, orphaned| MoveStatus {
             decides: Side::Target,
+        let planned = |phase| {
+            let record = Record { plan: Some("checksum".into()), ..record(phase) };
+            let (elsewhere, orphaned, missing) = (false, false, None);
+            let one = MoveStatus { decides: Side::Source, record, elsewhere, orphaned, missing };
+            ways(None, &one, false)
+        };
+        assert_eq!(planned(Phase::Copied), [Next::Rollback], "a resume needs the plan's file");
+        assert_eq!(planned(Phase::Live), [Next::Resume]);
             record: record(Phase::Live),
             elsewhere,
             orphaned,

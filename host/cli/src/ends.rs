@@ -119,10 +119,10 @@ async fn with_target(
             Arc::new(place)
         }
         TargetEnd::Kube(options) => Arc::new(connect(Side::Target, options).await?),
-        TargetEnd::Directory(DirectoryEnd { path, .. }) => {
-            Arc::new(MissingSide::target(format!("directory {}", path.display())))
+        TargetEnd::Directory(DirectoryEnd { path, keys }) => {
+            Arc::new(MissingSide::directory(path, keys.is_some()))
         }
-        TargetEnd::None => Arc::new(MissingSide::target("an unnamed target")),
+        TargetEnd::None => Arc::new(MissingSide::target()),
         TargetEnd::Gone => Arc::new(MissingSide::gone(Side::Target)),
     };
     Ok(Opened { source, target, namespace, workload: cluster })

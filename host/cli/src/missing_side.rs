@@ -3,6 +3,7 @@
 //! A plan can be made without a target, and a move can finish without its source. The engine still needs two places; this one is
 //! empty, and refuses every change.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -24,14 +25,31 @@ pub(crate) struct MissingSide {
 
 impl MissingSide {
     /// In place of a target: like a directory, it accepts everything.
-    pub(crate) fn target(label: impl Into<String>) -> Self {
-        Self { label: label.into(), can: Capabilities::FILES }
+    pub(crate) fn target() -> Self {
+        Self { label: "an unnamed target".to_owned(), can: Capabilities::FILES }
+    }
+
+    /// In place of a directory that is not written to yet.
+    pub(crate) fn directory(path: &Path, encrypts: bool) -> Self {
+        let label = format!("directory {}", canonical(path).display());
+        Self { label, can: Capabilities { encrypts, ..Capabilities::FILES } }
     }
 
     /// In place of a cluster that is gone.
     pub(crate) fn gone(side: Side) -> Self {
         Self { label: format!("a {side} that is gone"), can: Capabilities::API_SERVER }
     }
+}
+
+/// The path under which a directory will be known once it exists.
+fn canonical(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let whole = absolute.ancestors().find_map(|there| {
+        let rest = absolute.strip_prefix(there).ok()?;
+        Some(there.canonicalize().ok()?.join(rest))
+    });
+    // Joining nothing would leave a slash at the end.
+    whole.map_or(absolute, |whole| whole.components().collect())
 }
 
 #[async_trait]

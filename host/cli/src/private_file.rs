@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -16,13 +17,19 @@ pub(crate) struct PrivateFile {
 }
 
 impl PrivateFile {
-    /// Reserves it for `what`. An older file is replaced only when this one is complete.
-    pub(crate) fn reserve(path: &Path, what: &str) -> Result<Self, String> {
+    /// Reserves it for `what`. An older file is replaced only when this one is complete, and never one that the same command `reads`:
+    /// the next one may need that, too.
+    pub(crate) fn reserve<'a>(
+        path: &Path,
+        what: &str,
+        mut reads: impl Iterator<Item = &'a PathBuf>,
+    ) -> Result<Self, String> {
         let because =
             |why: &dyn std::fmt::Display| format!("{what} can't be written to {}: {why}", path.display());
         match fs::symlink_metadata(path) {
             Ok(there) if there.is_dir() => return Err(because(&"it is a directory")),
             Ok(there) if !there.is_file() => return Err(because(&"it is not a regular file")),
+            Ok(_) if reads.any(|read| is_same(read, path)) => return Err(because(&"this command reads it")),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(because(&error)),
@@ -30,7 +37,8 @@ impl PrivateFile {
         let Some(name) = path.file_name() else { return Err(because(&"it is a directory")) };
         let mut hidden = OsString::from(".");
         hidden.push(name);
-        hidden.push(format!(".{}.part", std::process::id()));
+        // In a container every process has the same id: what a killed run left must not be in the way of the next.
+        hidden.push(format!(".{:016x}.part", RandomState::new().hash_one(std::process::id())));
         let temporary = path.with_file_name(hidden);
         // Names of objects and messages of servers are not for everyone.
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
@@ -62,6 +70,10 @@ impl Drop for PrivateFile {
     }
 }
 
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
 /// Whether a name says what a report should be.
 pub(crate) fn has_form(path: &Path) -> bool {
     is(path, "html") || is(path, "json")
@@ -83,9 +95,23 @@ mod tests {
         let path = dir.path().join("report.html");
         fs::write(&path, "before").unwrap();
         let left = |begun: PrivateFile| drop(begun);
-        left(PrivateFile::reserve(&path, "the report").unwrap());
+        let reserve = |reads: &[PathBuf]| PrivateFile::reserve(&path, "the report", reads.iter());
+        left(reserve(&[]).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "before");
-        PrivateFile::reserve(&path, "the report").unwrap().write("after").unwrap();
+        // What a killed run left is in nobody's way, although in a container all have the same process id.
+        std::mem::forget(reserve(&[]).unwrap());
+        let killed = reserve(&[]).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+        drop(killed);
+        for entry in fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry != path {
+                fs::remove_file(entry).unwrap();
+            }
+        }
+        let read = dir.path().join("../").join(dir.path().file_name().unwrap()).join("report.html");
+        let said = reserve(&[dir.path().join("other"), read]).unwrap_err();
+        assert!(said.ends_with("report.html: this command reads it"), "{said}");
+        reserve(&[]).unwrap().write("after").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "after");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
@@ -103,7 +129,7 @@ mod tests {
             (&missing, "No such file or directory"),
             (Path::new("/"), "it is a directory"),
         ] {
-            let said = PrivateFile::reserve(path, "the report").unwrap_err();
+            let said = PrivateFile::reserve(path, "the report", [].iter()).unwrap_err();
             let begin = format!("the report can't be written to {}: {why}", path.display());
             assert!(said.starts_with(&begin), "{said}");
         }

@@ -30,7 +30,7 @@ impl Reporting {
         output: &Arc<Output>,
     ) -> Result<Option<Self>, String> {
         let Some(path) = &choices.report else { return Ok(None) };
-        let file = Mutex::new(Some(PrivateFile::reserve(path, "the report")?));
+        let file = Mutex::new(Some(PrivateFile::reserve(path, "the report", choices.inputs())?));
         let (by, files) = (choices.options(None).operator, choices.ends.of_files());
         Ok(Some(Self { command, by, files, output: output.clone(), recorder: Recorder::begin(), file }))
     }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use pivot_core::plan::Plan;
-use pivot_core::saved_plan::{Decisions, End, Made, SavedPlan, between, otherwise};
-use pivot_engine::Exit;
-use pivot_places::{Identity, Place, read_regular_file};
+use pivot_core::saved_plan::{Decisions, End, Made, SavedPlan, aspects_between, differences_between};
+use pivot_engine::{Exit, end_of};
+use pivot_places::{Place, read_regular_file};
 use serde_json::json;
 
 use crate::args::PlanVerb;
@@ -26,8 +26,8 @@ pub(crate) struct With<'a> {
     pub(crate) plugins: &'a Loading,
 }
 
-/// Saves a plan in a file.
-pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Result<(), Text> {
+/// Saves a plan in a file, and returns what to say about it.
+pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Result<Text, Text> {
     let With { decisions, operator, opened, has_target, plugins } = with;
     let target = match has_target {
         true => Some(end(&*opened.target).await?),
@@ -41,19 +41,19 @@ pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Resu
         plugins: plugins.pins().await,
     };
     let remedies = plan.refusals.iter().map(|refusal| output::remedy(&refusal.remedies)).collect();
-    let text = SavedPlan::new(plan, made, decisions, remedies).text();
+    let saved = SavedPlan::new(plan, made, decisions, remedies);
     let shown = file.path().display().to_string();
-    file.write(&text).map_err(|error| format!("the plan can't be written to {shown}: {error}").into())
+    file.write(&saved.text()).map_err(|error| format!("the plan can't be written to {shown}: {error}"))?;
+    let why = match (has_target, saved.refusals.len()) {
+        (false, _) => "; without a target it can be looked at, and not carried out",
+        (true, 0) => "",
+        (true, _) => "; it has problems, and can be looked at, and not carried out",
+    };
+    Ok(format!("the plan is saved in {shown}, with checksum {}{why}", saved.checksum()).into())
 }
 
 async fn end(place: &dyn Place) -> Result<End, Text> {
-    let identity = match place.identify().await {
-        Ok(Identity::Cluster(uid)) => Some(uid),
-        Ok(Identity::Directory { contents, .. }) => contents,
-        Ok(Identity::Unknown) => None,
-        Err(error) => return Err(format!("{} can't be identified: {error}", place.label()).into()),
-    };
-    Ok(End { label: place.label().to_owned(), identity })
+    end_of(place).await.map_err(|error| format!("{} can't be identified: {error}", place.label()).into())
 }
 
 /// Reads a saved plan.
@@ -77,7 +77,8 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
         }),
         PlanVerb::Diff { old, new } => read(old).and_then(|older| {
             let newer = read(new)?;
-            let (differences, otherwise) = (between(&older, &newer), otherwise(&older, &newer));
+            let (differences, otherwise) =
+                (differences_between(&older, &newer), aspects_between(&older, &newer));
             let content = json!({
                 "old": older.checksum(),
                 "new": newer.checksum(),
@@ -90,12 +91,13 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
             Ok(if same { exit::DONE } else { exit::code(Exit::Refused) })
         }),
     };
+    // Not the code that says that two plans differ.
     done.unwrap_or_else(|message| {
         if output.settings().format.is_document() {
-            output
-                .result(Text::default, &ErrorDocument::other(Exit::Refused, &message, UNTOUCHED, Vec::new()));
+            let document = ErrorDocument::other(Exit::Usage, &message, UNTOUCHED, Vec::new());
+            output.result(Text::default, &document);
         }
         output.fail(message);
-        exit::code(Exit::Refused)
+        exit::code(Exit::Usage)
     })
 }

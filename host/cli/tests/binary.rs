@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod reports;
 #[cfg(test)]
+mod saved;
+#[cfg(test)]
 mod schemas;
 
 #[cfg(test)]

@@ -65,9 +65,10 @@ pub fn undo(meta: &Meta, move_id: &str) -> Option<Value> {
     Some(patch)
 }
 
-/// Makes of an object what it was before a move paused or held it, whichever did.
-pub(crate) fn undone(meta: &Meta, value: &mut Value) {
-    if let Some(undo) = written(meta) {
+/// Makes of an object what it was before this move paused or held it. What others wrote as if they were another move counts as any
+/// change does.
+pub(crate) fn undone(meta: &Meta, move_id: &str, value: &mut Value) {
+    if let Some(undo) = written(meta).filter(|undo| undo.move_id == move_id) {
         merge::apply(value, &undo.patch);
     }
 }

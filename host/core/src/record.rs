@@ -228,8 +228,8 @@ impl Record {
     }
 
     /// Anyone with permission to write ConfigMaps can write nonsense: everything that becomes a name, a path or a count is
-    /// bounded before it is used.
-    fn believable(&self) -> Result<(), &'static str> {
+    /// bounded before it is used, and before it is written.
+    pub fn believable(&self) -> Result<(), &'static str> {
         let Self { scope, source, target, namespaces, plugins, kinds, touched, handover, .. } = self;
         let files = |contents: &Uid| contents.0.starts_with(names::FILES) && odd_id(&contents.0).is_none();
         let handover_fits = handover.as_ref().is_none_or(|handover| {

@@ -5,6 +5,7 @@
 //! a file is read by people and compared by what is to be done, not by why.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,7 +21,7 @@ use crate::{GroupKind, Key, Side, Uid};
 mod compare;
 mod content;
 
-pub use compare::{Aspect, Difference, Found, between, differences, otherwise};
+pub use compare::{Aspect, Difference, Found, aspects_between, differences, differences_between};
 pub use content::content_of;
 
 /// The version of the file's format.
@@ -74,6 +75,28 @@ pub struct End {
     pub label: String,
     /// What identifies it, if anything does.
     pub identity: Option<Uid>,
+    /// If it is no cluster but a directory: what can be told from its files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Files>,
+}
+
+/// How files are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Files {
+    /// Anyone who may read them can.
+    Plain,
+    /// Only those can whose keys are named.
+    Encrypted,
+}
+
+impl fmt::Display for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "not encrypted",
+            Self::Encrypted => "encrypted",
+        })
+    }
 }
 
 /// What the user decided, as far as it changes what a move does.

@@ -251,7 +251,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     let record = &active.journal.record;
     // What was handed over has them in its files.
     let in_files = record.handed_over().is_some() && active.job.target.can().has_controllers;
-    if !(record.phase.committed() || in_files) {
+    if !in_files {
         approved::same(record, active.job.options.approved.as_deref())?;
         added::same(record, &active.job.options.added)?;
     }
@@ -270,6 +270,8 @@ fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
         return Ok(());
     }
     let names: Vec<String> =
+    }
+    if !(record.phase.committed() || in_files) {
         record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
     let begun = if names.is_empty() { "no plugins".to_owned() } else { names.join(", ") };
     let remedy = if record.phase.committed() {

@@ -1,6 +1,7 @@
 //! The verbs of every place, and their errors.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -33,6 +34,8 @@ pub struct Capabilities {
     pub may_live_on: bool,
     /// It can judge requests before they are made: which kinds it serves, what a user may do, what a create would result in.
     pub judges: bool,
+    /// What is written to it can be read only by those whose keys were named.
+    pub encrypts: bool,
 }
 
 impl Capabilities {
@@ -45,6 +48,7 @@ impl Capabilities {
         deletes: true,
         may_live_on: false,
         judges: true,
+        encrypts: false,
     };
     /// The capabilities of files, on which nothing acts.
     pub const FILES: Self = Self {
@@ -55,6 +59,7 @@ impl Capabilities {
         deletes: false,
         may_live_on: false,
         judges: false,
+        encrypts: false,
     };
 }
 

@@ -85,6 +85,18 @@ impl Choices {
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
     pub(crate) fn decided(&self) -> Vec<String> {
         let Options { use_existing, assume_paused, no_wait, accept_plugin_change, source_gone, .. } =
+    /// The files that the command reads: none of them may be written to.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        let Connection { kubeconfig, to_kubeconfig, identity, encrypt_to, .. } = &self.connection;
+        self.plan
+            .iter()
+            .chain(&self.add)
+            .chain(kubeconfig)
+            .chain(to_kubeconfig)
+            .chain(identity)
+            .chain(encrypt_to)
+    }
+
             self.options;
         let plain = [
             (use_existing, "--use-existing"),

@@ -51,6 +51,14 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             (
                 "Change nothing, but ask the target's server about each object",
+            (
+                "What was planned and approved, and nothing else",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig --plan plan.json",
+            ),
+            (
+                "With a report, also if it stops",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --report report.html",
+            ),
                 "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --dry-run=server",
             ),
             (

@@ -255,6 +255,10 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
         }
         text.line(format!("  {name:8} {value}"));
     }
+    if let Some(plan) = &record.plan {
+        let needs = if record.phase.committed() { "" } else { "; resume needs its file, with --plan" };
+        text.line(format!("  {:8} the saved one with checksum {plan}{needs}", "plan"));
+    }
     if let Some(note) = note(status, one) {
         text.line(format!("  {:8} {note}", "note"));
     }

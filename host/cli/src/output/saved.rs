@@ -146,6 +146,7 @@ pub(crate) fn differences(
             Aspect::Target => "  another target",
             Aspect::Decisions => "  something else was asked for, or other dangers accepted",
             Aspect::Plugins => "  other plugins, or with another configuration",
+            Aspect::Problems => "  other problems, which prevent that it is carried out",
         });
     }
     text

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{SavedFate, SavedPlan, SavedStep};
+use super::{End, SavedFate, SavedPlan, SavedStep};
 use crate::Key;
 use crate::plan::{Content, InTarget, PluginChange, Step};
 
@@ -53,47 +53,51 @@ impl Difference {
     }
 }
 
-/// A step as it is found. The target, and what plugins change, are asked about only before anything is paused.
+/// A step as it is found. What is `None` was not asked about, and is not compared.
 #[derive(Clone, Debug)]
 pub struct Found<'a> {
     /// The step.
     pub step: &'a Step,
     /// The object's content.
     pub content: Option<Content>,
-    /// What the target has, and what plugins change, if they were asked.
-    pub asked: Option<(Option<InTarget>, Vec<PluginChange>)>,
+    /// What the target has under its name.
+    pub in_target: Option<Option<InTarget>>,
+    /// What plugins change.
+    pub changes: Option<Vec<PluginChange>>,
 }
 
-/// How what is found differs from a saved plan, in the order of its names.
+/// How what is found differs from a saved plan.
 pub fn differences<'a>(plan: &SavedPlan, found: impl IntoIterator<Item = Found<'a>>) -> Vec<Difference> {
-    let mut approved: BTreeMap<&Key, &SavedStep> =
-        plan.steps.iter().map(|step| (&step.object, step)).collect();
-    let mut differences = Vec::new();
-    for Found { step, content, asked } in found {
-        let Some(was) = approved.remove(&step.key) else {
-            differences.push(Difference::New(step.key.clone()));
-            continue;
-        };
-        let (in_target, changes) = asked.unwrap_or_else(|| (was.in_target.clone(), was.changes.clone()));
-        let now = SavedStep { content, in_target, changes, ..SavedStep::from(step) };
-        differences.extend(of_one(was, &now));
-    }
-    differences.extend(approved.into_keys().cloned().map(Difference::Gone));
-    differences.sort_unstable();
-    differences
+    let found = found.into_iter().map(|Found { step, content, in_target, changes }| {
+        (&step.key, move |was: &SavedStep| {
+            let content = content.or_else(|| was.content.clone());
+            let in_target = in_target.unwrap_or_else(|| was.in_target.clone());
+            let changes = changes.unwrap_or_else(|| was.changes.clone());
+            of_one(was, &SavedStep { content, in_target, changes, ..SavedStep::from(step) })
+        })
+    });
+    compared(plan, found)
 }
 
 /// How one saved plan differs from an older one.
-pub fn between(old: &SavedPlan, new: &SavedPlan) -> Vec<Difference> {
-    let mut was: BTreeMap<&Key, &SavedStep> = old.steps.iter().map(|step| (&step.object, step)).collect();
+pub fn differences_between(old: &SavedPlan, new: &SavedPlan) -> Vec<Difference> {
+    compared(old, new.steps.iter().map(|step| (&step.object, |was: &SavedStep| of_one(was, step))))
+}
+
+/// In order: by what differs, then by name.
+fn compared<'a>(
+    old: &SavedPlan,
+    new: impl Iterator<Item = (&'a Key, impl FnOnce(&SavedStep) -> Option<Difference>)>,
+) -> Vec<Difference> {
+    let mut before: BTreeMap<&Key, &SavedStep> = old.steps.iter().map(|step| (&step.object, step)).collect();
     let mut differences = Vec::new();
-    for step in &new.steps {
-        match was.remove(&step.object) {
-            None => differences.push(Difference::New(step.object.clone())),
-            Some(was) => differences.extend(of_one(was, step)),
+    for (object, differs_from) in new {
+        match before.remove(object) {
+            None => differences.push(Difference::New(object.clone())),
+            Some(was) => differences.extend(differs_from(was)),
         }
     }
-    differences.extend(was.into_keys().cloned().map(Difference::Gone));
+    differences.extend(before.into_keys().cloned().map(Difference::Gone));
     differences.sort_unstable();
     differences
 }
@@ -110,16 +114,23 @@ pub enum Aspect {
     Decisions,
     /// Other plugins took part.
     Plugins,
+    /// Other reasons prevent that it is carried out.
+    Problems,
 }
 
 /// In what else one saved plan differs from an older one.
-pub fn otherwise(old: &SavedPlan, new: &SavedPlan) -> Vec<Aspect> {
-    let identity = |plan: &SavedPlan| plan.target.as_ref().map(|target| target.identity.clone());
+pub fn aspects_between(old: &SavedPlan, new: &SavedPlan) -> Vec<Aspect> {
+    // Where files lie says nothing about a source, and everything about a target.
+    let target = |plan: &SavedPlan| {
+        let label = |end: &End| end.files.map(|_| end.label.clone());
+        plan.target.as_ref().map(|end| (end.identity.clone(), end.files, label(end)))
+    };
     let aspects = [
         (Aspect::Source, old.source.identity != new.source.identity),
-        (Aspect::Target, identity(old) != identity(new)),
+        (Aspect::Target, target(old) != target(new)),
         (Aspect::Decisions, old.decisions != new.decisions),
         (Aspect::Plugins, old.plugins != new.plugins),
+        (Aspect::Problems, old.refusals != new.refusals),
     ];
     aspects.into_iter().filter(|(_, differs)| *differs).map(|(aspect, _)| aspect).collect()
 }

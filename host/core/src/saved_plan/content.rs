@@ -7,16 +7,24 @@ use crate::object::{Object, ObjectError};
 use crate::plan::Content;
 use crate::{GroupKind, pause, release};
 
-/// The content of a source object, whether a move has paused it or not. Status, finalizers and server-set metadata don't count,
+/// Annotations that users write, although they are in the domain of those who define the kind.
+const OF_USERS: [&str; 1] = ["baremetalhost.metal3.io/detached"];
+/// In this domain nearly all are: a pause, the bounds of an autoscaler, machines that are not to be replaced.
+const DOMAIN_OF_USERS: &str = "cluster.x-k8s.io/";
+
+/// The content of a source object, whether this move has paused it or not. Status, finalizers and server-set metadata don't count,
 /// and neither do annotations by which its provider's controllers take notes: they react to the pause with some of them, as those
 /// of Metal3 do with a host's status.
-pub fn content_of(object: &Object) -> Result<Content, ObjectError> {
+///
+/// A Secret counts by the version that its server gave it. In files that is whatever they say: a digest would let anyone who reads
+/// a plan guess at data, so that what is edited in files after their plan goes unnoticed, and the pages say so.
+pub fn content_of(object: &Object, move_id: &str) -> Result<Content, ObjectError> {
     let kind = &object.kind.group_kind;
     if kind.is_secret() {
         return Ok(Content::Version(object.meta.resource_version.clone()));
     }
     let mut value = object.value()?;
-    pause::undone(&object.meta, &mut value);
+    pause::undone(&object.meta, move_id, &mut value);
     forget_notes(&mut value, kind);
     Ok(Content::Digest(release::digest(kind, &value, false).unwrap_or_default()))
 }
@@ -24,12 +32,17 @@ pub fn content_of(object: &Object) -> Result<Content, ObjectError> {
 fn forget_notes(value: &mut Value, kind: &GroupKind) {
     let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     let emptied = metadata.get_mut("annotations").and_then(Value::as_object_mut).is_some_and(|annotations| {
-        annotations.retain(|name, _| name != BLOCK_MOVE && !is_of_provider(name, kind));
+        annotations
+            .retain(|name, _| name != BLOCK_MOVE && (is_of_users(name) || !is_of_provider(name, kind)));
         annotations.is_empty()
     });
     if emptied {
         metadata.remove("annotations");
     }
+}
+
+fn is_of_users(annotation: &str) -> bool {
+    annotation.starts_with(DOMAIN_OF_USERS) || OF_USERS.contains(&annotation)
 }
 
 /// Whether an annotation is in the domain of those who define the kind: `baremetalhost.metal3.io/…` on kinds of `metal3.io`,

@@ -34,7 +34,11 @@ fn decisions() -> Decisions {
 }
 
 fn saved(plan: &Plan) -> SavedPlan {
-    let end = |label: &str| End { label: label.to_owned(), identity: Some(Uid(format!("uid of {label}"))) };
+    let end = |label: &str| End {
+        label: label.to_owned(),
+        identity: Some(Uid(format!("uid of {label}"))),
+        files: None,
+    };
     let made = Made {
         by: "jane@laptop".to_owned(),
         at: "2026-11-21T22:00:00Z".to_owned(),
@@ -45,8 +49,12 @@ fn saved(plan: &Plan) -> SavedPlan {
     SavedPlan::new(plan, made, decisions(), vec!["wait".to_owned(); plan.refusals.len()])
 }
 
+fn content_of(object: &Object) -> Result<Content, crate::object::ObjectError> {
+    super::content_of(object, "m")
+}
+
 fn found(plan: &Plan) -> Vec<Found<'_>> {
-    let found = |step| Found { step, content: step.content.clone(), asked: None };
+    let found = |step| Found { step, content: step.content.clone(), in_target: None, changes: None };
     plan.steps.iter().map(found).collect()
 }
 
@@ -61,7 +69,7 @@ fn a_plan_is_read_back_as_it_was_saved() {
     assert_eq!(SavedPlan::parse(&saved.text()), Ok(saved.clone()));
     assert_eq!((saved.steps.len(), saved.stays.len()), (4, 1));
     assert_eq!(differences(&saved, found(&plan)), []);
-    assert_eq!(between(&saved, &saved), []);
+    assert_eq!((differences_between(&saved, &saved), aspects_between(&saved, &saved)), (vec![], vec![]));
     // Formatting is nobody's change.
     let compact = serde_json::to_string(&saved).unwrap();
     assert_eq!(SavedPlan::parse(&compact), Ok(saved));
@@ -161,7 +169,10 @@ fn each_kind_of_difference_is_named_with_its_object() {
     let asked = |in_target: Option<InTarget>, changes: Vec<PluginChange>| {
         let asked = found(&plan).into_iter().enumerate().map(|(index, one)| {
             let asked = if index == at { (in_target.clone(), changes.clone()) } else { (None, Vec::new()) };
-            Found { asked: Some(asked), ..one }
+            {
+                let (in_target, changes) = asked;
+                Found { in_target: Some(in_target), changes: Some(changes), ..one }
+            }
         });
         differences(&saved, asked)
     };
@@ -199,6 +210,8 @@ fn what_a_pause_and_controllers_change_is_no_difference_and_what_people_change_i
         json!({"metadata": {"labels": {"rack": "2"}}}),
         json!({"metadata": {"annotations": {"site.example.com/owner": "joe"}}}),
         json!({"metadata": {"annotations": {"plain": "1"}}}),
+        json!({"metadata": {"annotations": {"baremetalhost.metal3.io/detached": ""}}}),
+        json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}}),
         json!({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "n", "uid": "x"}]}}),
         json!({"spec": {"online": false}}),
     ];
@@ -209,7 +222,9 @@ fn what_a_pause_and_controllers_change_is_no_difference_and_what_people_change_i
     let hold =
         json!({"metadata": {"annotations": {"held.example.com/by": "move"}, "labels": {"rack": null}}});
     let held = pause::with_undo(&host(json!({})).value().unwrap(), hold, "m");
-    assert_eq!(content_of(&host(held)).unwrap(), before);
+    assert_eq!(content_of(&host(held.clone())).unwrap(), before);
+    // Who writes what undoes a change beside it hides nothing.
+    assert_ne!(super::content_of(&host(held), "another").unwrap(), before);
 }
 
 #[test]
@@ -244,4 +259,75 @@ fn a_secret_is_known_by_its_version_alone() {
     };
     assert_eq!(secret("YQ=="), Content::Version("7".into()));
     assert_eq!(secret("YQ=="), secret("Yg=="));
+}
+
+/// What differs between two plans, beside what a move finds: each way by its name.
+#[test]
+fn two_plans_differ_in_objects_and_in_what_they_were_made_with() {
+    let plan = plan_of(WORLD);
+    let old = saved(&plan);
+    let object = |at: usize| old.steps[at].object.clone();
+    type Edit = fn(&mut SavedPlan);
+    let differing: [(Edit, Vec<Difference>); 8] = [
+        (|new| drop(new.steps.remove(1)), vec![Difference::Gone(object(1))]),
+        (|new| new.steps[1].uid = Uid("another".into()), vec![Difference::Replaced(object(1))]),
+        (|new| new.steps[1].content = None, vec![Difference::Content(object(1))]),
+        (
+            |new| new.steps[1].fate = SavedFate::Keep,
+            vec![Difference::Fate { object: object(1), was: SavedFate::Move, is: SavedFate::Keep }],
+        ),
+        (|new| new.steps[1].dropped_owners.push("Cluster foo".into()), vec![Difference::Owners(object(1))]),
+        (|new| new.steps[1].in_target = Some(InTarget::Same), vec![Difference::InTarget(object(1))]),
+        (
+            |new| {
+                let by = "plugin hosts".into();
+                new.steps[1].changes.push(PluginChange { hook: ChangingHook::Hold, by, fields: vec![] });
+            },
+            vec![Difference::Changes(object(1))],
+        ),
+        (
+            // What was created again has another content, too: that explains nothing more.
+            |new| {
+                new.steps[1].uid = Uid("another".into());
+                new.steps[1].content = None;
+            },
+            vec![Difference::Replaced(object(1))],
+        ),
+    ];
+    for (edit, expected) in differing {
+        let mut new = old.clone();
+        edit(&mut new);
+        assert_eq!(differences_between(&old, &new), expected);
+    }
+    let mut more = old.clone();
+    let late = SavedStep {
+        object: Key::new(GroupKind::new("", "Secret"), Some("ns"), "late"),
+        ..old.steps[1].clone()
+    };
+    more.steps.push(late.clone());
+    assert_eq!(differences_between(&old, &more), [Difference::New(late.object)]);
+
+    let aspects: [(Edit, Vec<Aspect>); 8] = [
+        (
+            |new| {
+                let (code, message) = ("foreign".to_owned(), "exists".to_owned());
+                let remedy = "delete it".to_owned();
+                new.refusals.push(SavedRefusal { code, side: Side::Target, message, remedy });
+            },
+            vec![Aspect::Problems],
+        ),
+        (|new| new.source.identity = None, vec![Aspect::Source]),
+        (|new| new.target = None, vec![Aspect::Target]),
+        (|new| new.target.as_mut().unwrap().files = Some(Files::Encrypted), vec![Aspect::Target]),
+        (|new| new.decisions.handover = true, vec![Aspect::Decisions]),
+        (|new| new.plugins.clear(), vec![Aspect::Plugins]),
+        (|new| new.by = "joe".into(), vec![]),
+        // The name in a kubeconfig identifies no cluster.
+        (|new| new.target.as_mut().unwrap().label = "production".into(), vec![]),
+    ];
+    for (edit, expected) in aspects {
+        let mut new = old.clone();
+        edit(&mut new);
+        assert_eq!(aspects_between(&old, &new), expected);
+    }
 }

@@ -5,45 +5,56 @@
 
 use pivot_core::record::{Pin, Record};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::saved_plan::{Difference, Found, SavedFate, SavedPlan, content_of, differences};
+use pivot_core::saved_plan::{Difference, End, Files, Found, SavedFate, SavedPlan, content_of, differences};
 use pivot_core::{Side, Uid};
+use pivot_places::{Capabilities, Identity, Place, PlaceError};
 
 use crate::checks::before_pause::TargetState;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::phases::pausing;
 use crate::snapshot::Snapshot;
 
 /// What to do about a plan that doesn't hold any more.
 const AGAIN: &str = "make a new plan, and have that one approved";
+/// The same once the move is under way.
+const ROLL_BACK: &str = "roll the move back, make a new plan, and have that one approved";
 
-/// Whether a run that continues a move was given the plan that the move was begun with.
+/// Whether a run that continues a move was given the plan that the move was begun with. From the commit on it needs none; but
+/// another one would bring other decisions.
 pub(crate) fn same(record: &Record, given: Option<&SavedPlan>) -> Result<(), Failure> {
     let id = &record.move_id;
     let why = match (&record.plan, given.map(SavedPlan::checksum)) {
         (None, None) => return Ok(()),
+        (Some(_), None) if record.phase.committed() => return Ok(()),
         (Some(begun), Some(given)) if begun == given => return Ok(()),
         (Some(_), None) => {
             format!("move {id} carries out a saved plan, and needs its file until it is committed")
         }
         (Some(_), Some(_)) => format!("move {id} was begun to carry out another plan"),
-        (None, Some(_)) => format!("move {id} was begun without a saved plan"),
+        (None, Some(_)) => format!("move {id} was begun without a saved plan, and continues without"),
     };
     Err(Failure::Inputs(why))
 }
 
+/// Refuses other sides than the plan's, before they are read: another cluster may have nothing to move, which some accept.
+pub(crate) fn sides(job: &Job, record: &Record) -> Result<(), Failure> {
+    let refusal = job.options.approved.as_deref().and_then(|plan| of_sides(job, plan, record));
+    refusal.map_or(Ok(()), |refusal| Err(Failure::refused(refusal)))
+}
+
 /// Refuses what differs from the approved plan before anything is paused. `begun` says that an earlier run of the move has paused
-/// the source already: then plugins have made their changes there, and are not compared.
+/// the source already: then plugins have made their changes there, and those are not compared.
 pub(crate) fn before_pause(
     job: &Job,
     snapshot: &Snapshot,
     target: &TargetState,
-    (record, begun): (&Record, bool),
+    begun: bool,
 ) -> Result<(), Failure> {
     let Some(plan) = &job.options.approved else { return Ok(()) };
-    let mut refusals: Vec<Refusal> = of_sides(job, plan, record).into_iter().collect();
-    refusals.extend(of_inputs(job, plan));
+    let mut refusals = of_inputs(job, plan);
     if refusals.is_empty() {
-        refusals = of_objects(job, plan, snapshot, (!begun).then_some(target))?;
+        refusals = of_objects(job, plan, snapshot, (Some(target), begun))?;
     }
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
@@ -51,7 +62,7 @@ pub(crate) fn before_pause(
 /// The same for a later reading of the source.
 pub(crate) fn still(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     let Some(plan) = &job.options.approved else { return Ok(()) };
-    let refusals = of_objects(job, plan, snapshot, None)?;
+    let refusals = of_objects(job, plan, snapshot, (None, true))?;
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
@@ -62,15 +73,48 @@ fn refused(side: Side, message: impl Into<String>) -> Refusal {
 
 /// Whether the plan was made for these two sides.
 fn of_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal> {
-    let other = |planned: &Option<Uid>, is: &Option<Uid>| planned.is_some() && planned != is;
     let Some(target) = &plan.target else {
         return Some(refused(Side::Target, "the plan was made without a target"));
     };
     let ends = [(Side::Source, &plan.source, &record.source), (Side::Target, target, &record.target)];
-    ends.into_iter().find(|(_, planned, is)| other(&planned.identity, is)).map(|(side, planned, _)| {
-        let is = job.handle(side).place.label();
-        refused(side, format!("the plan was made for another {side}, {}: this one is {is}", planned.label))
-    })
+    let other = |(side, planned, is): &(Side, &End, &Option<Uid>)| {
+        let place = &job.handle(*side).place;
+        match (planned.files, files_of(place.can()), side) {
+            (None, None, _) => planned.identity.is_some() && planned.identity != **is,
+            // Files may have come here from elsewhere: they are compared object by object.
+            (Some(_), Some(_), Side::Source) => false,
+            (Some(planned_as), Some(written_as), Side::Target) => {
+                planned_as != written_as || planned.label != place.label()
+            }
+            _ => true,
+        }
+    };
+    let (side, planned, _) = ends.into_iter().find(other)?;
+    let place = &job.handle(side).place;
+    let how = |files: Option<Files>| files.map(|files| format!(", {files}")).unwrap_or_default();
+    let (was, is) = (how(planned.files), how(files_of(place.can())));
+    let message = format!(
+        "the plan was made for another {side}, {}{was}: this one is {}{is}",
+        planned.label,
+        place.label()
+    );
+    let remedies = vec![format!("name the {side} that the plan was made for, or {AGAIN}").into()];
+    Some(Refusal { remedies, ..refused(side, message) })
+}
+
+/// One side as a plan names it.
+pub async fn end_of(place: &dyn Place) -> Result<End, PlaceError> {
+    let identity = match place.identify().await? {
+        Identity::Cluster(uid) => Some(uid),
+        Identity::Directory { contents, .. } => contents,
+        Identity::Unknown => None,
+    };
+    Ok(End { label: place.label().to_owned(), identity, files: files_of(place.can()) })
+}
+
+fn files_of(can: Capabilities) -> Option<Files> {
+    let files = if can.encrypts { Files::Encrypted } else { Files::Plain };
+    (!can.has_controllers).then_some(files)
 }
 
 /// Whether plugins and files are those of the plan, and whether it can be carried out at all.
@@ -109,22 +153,25 @@ fn of_objects(
     job: &Job,
     plan: &SavedPlan,
     snapshot: &Snapshot,
-    target: Option<&TargetState>,
+    (target, begun): (Option<&TargetState>, bool),
 ) -> Result<Vec<Refusal>, Failure> {
     let mut found = Vec::with_capacity(snapshot.plan.steps.len());
     for step in &snapshot.plan.steps {
-        let content = content_of(snapshot.object(step)?);
-        let content = Some(content.map_err(|error| Failure::Object(Side::Source, error))?);
-        let asked = target.map(|state| {
-            let changes = state.changes.get(&step.key).cloned().unwrap_or_default();
-            (state.in_target.get(&step.key).cloned(), changes)
-        });
-        found.push(Found { step, content, asked });
+        let kind = &step.key.group_kind;
+        // A Secret that a plugin holds has another version from then on, whether or not somebody else changed it.
+        let held = (begun || target.is_none()) && kind.is_secret() && pausing::holds(job, kind);
+        let content = content_of(snapshot.object(step)?, &job.move_id);
+        let content = (!held).then_some(content.map_err(|error| Failure::Object(Side::Source, error))?);
+        let in_target = target.map(|state| state.in_target.get(&step.key).cloned());
+        // What plugins hold already is not held again.
+        let changes = target.filter(|_| !begun).map(|state| state.changes.get(&step.key).cloned());
+        let changes = changes.map(Option::unwrap_or_default);
+        found.push(Found { step, content, in_target, changes });
     }
-    Ok(differences(plan, found).into_iter().map(|difference| in_words(job, difference)).collect())
+    Ok(differences(plan, found).into_iter().map(|difference| in_words(job, difference, begun)).collect())
 }
 
-fn in_words(job: &Job, difference: Difference) -> Refusal {
+fn in_words(job: &Job, difference: Difference, begun: bool) -> Refusal {
     let object = difference.object().clone();
     let (side, message) = match &difference {
         Difference::Gone(_) => {
@@ -149,7 +196,15 @@ fn in_words(job: &Job, difference: Difference) -> Refusal {
             (Side::Source, format!("plugins would change {object} otherwise than the plan says"))
         }
     };
-    Refusal { object: Some(object), ..refused(side, message) }
+    let mut refusal = Refusal { object: Some(object.clone()), ..refused(side, message) };
+    // A version never comes back, as other content does.
+    let for_good = matches!(difference, Difference::Content(_)) && object.group_kind.is_secret();
+    if begun {
+        let again =
+            if for_good { ROLL_BACK.to_owned() } else { format!("put that back and resume; or {ROLL_BACK}") };
+        refusal.remedies = vec![again.into()];
+    }
+    refusal
 }
 
 fn fate(fate: SavedFate) -> &'static str {

@@ -151,8 +151,11 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
         if differs.is_empty() {
             return Ok(Verdict::Use(there.meta.uid, InTarget::Same));
         }
+        // Which of several passwords differs is nobody's business.
+        let secret = step.key.group_kind.is_secret();
         if job.options.use_existing && replaceable {
-            return Ok(Verdict::Use(there.meta.uid, InTarget::Differs { fields: differs }));
+            let fields = if secret { Vec::new() } else { differs };
+            return Ok(Verdict::Use(there.meta.uid, InTarget::Differs { fields }));
         }
         let own = job.target.own_name(&step.key);
         return Ok(Verdict::Foreign(Refusal {
@@ -161,7 +164,7 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
             message: format!(
                 "{own} exists and differs from {} in {}",
                 step.added_from().map_or("the source's".to_owned(), |file| format!("what {file} has")),
-                some_of(&differs, 8)
+                if secret { "its content".to_owned() } else { some_of(&differs, 8) }
             ),
             object: Some(own),
             others: Vec::new(),
@@ -235,8 +238,7 @@ pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
     }
 }
 
-/// The paths in which the target's object lacks content of the source's, apart from irrelevant metadata. Of Secrets they are not
-/// named: which of several passwords differs is nobody's business.
+/// The paths in which the target's object lacks content of the source's, apart from irrelevant metadata.
 fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
     let mut wanted = source.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Status belongs to each side's controllers; so do labels and annotations of cluster-wide objects.
@@ -245,11 +247,7 @@ fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> 
         map.remove("metadata");
     }
     let there = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
-    let lost = body::lost(&wanted, &there);
-    Ok(match source.kind.group_kind.is_secret() && !lost.is_empty() {
-        true => vec!["its content".to_owned()],
-        false => lost,
-    })
+    Ok(body::lost(&wanted, &there))
 }
 
 /// What every object on a side with a kind and namespace of the plan is, and whose.

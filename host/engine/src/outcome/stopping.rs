@@ -3,7 +3,6 @@
 use pivot_core::record::Phase;
 use pivot_places::PlaceError;
 
-use crate::options::Options;
 use crate::outcome::failure::{Exit, Failure};
 use crate::outcome::stop::{Next, Stop};
 use crate::phases::handover::NOT_FOUND;
@@ -49,7 +48,7 @@ fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     let next = match (phase.committed(), without_files) {
         _ if active.journal.record.handed_over().is_some() => after_handover(active, &failure),
         // A resume needs files, and this run can't name them.
-        (false, _) if matches!(failure, Failure::Inputs(_)) && without_inputs(&active.job.options) => {
+        (false, _) if matches!(failure, Failure::Inputs(_)) && without_inputs(active) => {
             vec![Next::Rollback]
         }
         (true, false) => vec![Next::Resume],
@@ -63,9 +62,11 @@ fn declined(active: &ActiveMove, failure: Failure, phase: Phase) -> Stop {
     stop_with(failure, Some(phase), exit, state, next)
 }
 
-/// Whether a run was given no files at all.
-fn without_inputs(options: &Options) -> bool {
-    options.added.is_empty() && options.approved.is_none()
+/// Whether a run was given no files at all, or another plan: what it was given would be refused again.
+fn without_inputs(active: &ActiveMove) -> bool {
+    let options = &active.job.options;
+    let given = options.approved.as_ref().map(|plan| plan.checksum());
+    (options.added.is_empty() && given.is_none()) || given != active.journal.record.plan.as_deref()
 }
 
 /// What to type about a source that was handed over in files.

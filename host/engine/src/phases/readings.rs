@@ -43,7 +43,7 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
     let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
     let inventory = with_added(job, &mut plan, source_objects.inventory);
     if job.options.dry_run != DryRun::Off {
-        name_contents(&mut plan, &inventory)?;
+        name_contents(job, &mut plan, &inventory)?;
     }
     job.report(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });
     for Note { code, object, message } in plan.notes.clone() {
@@ -73,10 +73,11 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
 }
 
 /// Gives each step what identifies its object's content.
-fn name_contents(plan: &mut Plan, inventory: &Inventory) -> Result<(), Failure> {
+fn name_contents(job: &Job, plan: &mut Plan, inventory: &Inventory) -> Result<(), Failure> {
     for step in &mut plan.steps {
         if let Some(object) = inventory.get(step.object) {
-            let content = content_of(object).map_err(|error| Failure::Object(Side::Source, error))?;
+            let content =
+                content_of(object, &job.move_id).map_err(|error| Failure::Object(Side::Source, error))?;
             step.content = Some(content);
         }
     }

@@ -137,12 +137,13 @@ impl ActiveMove {
 
     async fn check(&mut self) -> Result<(Snapshot, TargetState, BTreeSet<Key>), Failure> {
         let job = self.job.clone();
+        approved::sides(&job, &self.journal.record)?;
         let first = self.first.take().transpose()?;
         let (snapshot, first_reads) = readings::first(&job, first).await?;
         job.report(Event::PhaseBegun { phase: Phase::Checked, objects: snapshot.plan.steps.len() });
         let target_state = before_pause::all(&job, &snapshot, &first_reads).await?;
         let begun = self.journal.phase() >= Some(Phase::Paused);
-        approved::before_pause(&job, &snapshot, &target_state, (&self.journal.record, begun))?;
+        approved::before_pause(&job, &snapshot, &target_state, begun)?;
         job.safe_point()?;
         self.record_time(Phase::Checked);
         let keys = snapshot.plan.steps.iter().map(|step| step.key.clone()).collect();

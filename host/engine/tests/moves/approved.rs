@@ -7,37 +7,34 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Hook};
 use pivot_core::plan::{ChangingHook, InTarget};
 use pivot_core::record::{Phase, Pin};
-use pivot_core::saved_plan::{End, Made, SavedFate, SavedPlan};
+use pivot_core::saved_plan::{Made, SavedFate, SavedPlan};
 use pivot_core::{GroupKind, Key, Object, Uid};
 use pivot_engine::hooks::{HookError, Hooks};
-use pivot_engine::{DryRun, Exit, Failure, Next, Setup, Stop, run};
+use pivot_engine::{DryRun, Exit, Failure, Next, Setup, Stop, end_of, run};
 use pivot_places::memory::Fault;
-use pivot_places::{Identity, Place, PlaceError};
+use pivot_places::{DirectoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::added::{addition, configuration};
 use crate::crash::{die_at, nothing_of_ours, revive};
+use crate::directories::keys;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture, under_way};
-
-async fn end(place: &dyn Place) -> End {
-    let identity = match place.identify().await.unwrap() {
-        Identity::Cluster(uid) => Some(uid),
-        other => panic!("{other:?}"),
-    };
-    End { label: place.label().to_owned(), identity }
-}
 
 /// The plan as the program would save it.
 pub(crate) async fn saved(stage: &Stage) -> SavedPlan {
-    let mut setup = stage.setup();
+    saved_of(stage, stage.setup()).await
+}
+
+async fn saved_of(stage: &Stage, mut setup: Setup) -> SavedPlan {
     setup.options.dry_run = DryRun::Plan;
     let decisions = setup.options.decisions();
+    let sides = setup.sides.clone();
     let plan = run::plan(setup).await.unwrap();
     let made = Made {
         by: "jane".into(),
         at: "2026-11-21T22:00:00Z".into(),
-        source: end(&stage.source).await,
-        target: Some(end(&stage.target).await),
+        source: end_of(&*sides.source).await.unwrap(),
+        target: Some(end_of(&*sides.target).await.unwrap()),
         plugins: stage.plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect(),
     };
     let saved = SavedPlan::new(&plan, made, decisions, Vec::new());
@@ -273,13 +270,13 @@ async fn another_plan_does_not_continue_a_move() {
     run::start(approved(&stage, &plan)).await.unwrap_err();
     revive(&stage);
     assert!(under_way(stage.setup()).await.is_some());
-    let mut made_again = plan.clone();
-    made_again.by = "joe".into();
     let other = Stage::new();
     let of_other = saved(&other).await;
     assert_ne!(of_other.checksum(), plan.checksum());
     let stop = run::resume(approved(&stage, &of_other)).await.unwrap_err();
     assert!(stop.to_string().contains("was begun to carry out another plan"), "{stop}");
+    // What this run was given would be refused once more.
+    assert_eq!((stop.exit, &stop.next[..]), (Exit::Refused, &[Next::Rollback][..]));
     // Nor does one that was begun without take a plan.
     let plain = Stage::new();
     let late = saved(&plain).await;
@@ -287,7 +284,50 @@ async fn another_plan_does_not_continue_a_move() {
     run::start(plain.setup()).await.unwrap_err();
     revive(&plain);
     let stop = run::start(approved(&plain, &late)).await.unwrap_err();
-    assert!(stop.to_string().contains("was begun without a saved plan"), "{stop}");
+    assert!(stop.to_string().contains("was begun without a saved plan, and continues without"), "{stop}");
+    assert_eq!((stop.exit, &stop.next[..]), (Exit::Refused, &[Next::Rollback][..]));
+}
+
+/// Its decisions would be taken over: not to wait for the target, for one.
+#[tokio::test(start_paused = true)]
+async fn another_plan_is_not_taken_after_the_commit_either() {
+    let mut stage = Stage::new();
+    stage.options.no_wait = false;
+    let plan = saved(&stage).await;
+    let other = {
+        let mut setup = stage.setup();
+        setup.options.no_wait = true;
+        saved_of(&stage, setup).await
+    };
+    for n in 1.. {
+        stage = Stage::new();
+        die_at(&stage, n, true);
+        let _ = run::start(approved(&stage, &saved(&stage).await)).await;
+        revive(&stage);
+        match under_way(stage.setup()).await {
+            Some(one) if one.record.phase == Phase::Live => break,
+            _ => assert!(n < 100, "no death in Live"),
+        }
+    }
+    for plan in [&plan, &other] {
+        let stop = run::resume(approved(&stage, plan)).await.unwrap_err();
+        assert!(stop.to_string().contains("was begun to carry out another plan"), "{stop}");
+    }
+    run::resume(stage.setup()).await.unwrap();
+    assert!(nothing_of_ours(&stage.source));
+}
+
+/// A record that can't be read again would leave a source paused that nobody resumes.
+#[tokio::test(start_paused = true)]
+async fn a_plan_with_more_than_a_record_may_have_is_refused_before_anything_is_written() {
+    let mut stage = Stage::new();
+    stage.options.scope.accept_shared =
+        (0..20_000).map(|n| GroupKind::new("example.org", format!("K{n}"))).collect();
+    let before = picture(&stage.source);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(stop.to_string().contains("the number of kinds of this move can't be right"), "{stop}");
+    assert_eq!(picture(&stage.source), before);
+    assert!(under_way(stage.setup()).await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,6 +346,10 @@ async fn a_plan_is_for_its_two_sides_its_plugins_and_its_files() {
     let mut of_other = approved(&Stage::new(), &plan);
     of_other.sides.target = Arc::new(stage.target.clone());
     refused(of_other, "made for another source").await;
+    // A cluster that has nothing to move is another one all the same.
+    let mut empty = approved(&stage, &plan);
+    empty.sides.source = Arc::new(Stage::empty().source);
+    refused(empty, "made for another source").await;
     let mut without_target = plan.clone();
     without_target.target = None;
     refused(approved(&stage, &without_target), "made without a target").await;
@@ -315,6 +359,108 @@ async fn a_plan_is_for_its_two_sides_its_plugins_and_its_files() {
     let mut with_plugin = approved(&stage, &plan);
     with_plugin.plugins = vec![adapter("a")].into();
     refused(with_plugin, "take part than in the plan: adapter, and in the plan none").await;
+}
+
+/// A plan for files is no plan for a cluster, which would delete the source; nor for files that others can read.
+#[tokio::test(start_paused = true)]
+async fn a_plan_for_a_directory_is_carried_out_into_that_directory_in_that_form() {
+    let stage = Stage::new();
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let into = |setup: Setup, directory: DirectoryPlace| {
+        let mut setup = setup;
+        setup.sides.target = Arc::new(directory);
+        setup
+    };
+    let plain = |dir: &tempfile::TempDir| DirectoryPlace::to_write(dir.path()).unwrap();
+    let closed = |dir: &tempfile::TempDir| DirectoryPlace::to_encrypt(dir.path(), keys().1).unwrap();
+    let of_cluster = saved(&stage).await;
+    let of_files = saved_of(&stage, into(stage.setup(), plain(&first))).await;
+    let of_closed = saved_of(&stage, into(stage.setup(), closed(&first))).await;
+    let before = picture(&stage.source);
+    for (setup, is) in [
+        (approved(&stage, &of_files), "target"),
+        (into(approved(&stage, &of_cluster), plain(&first)), "not encrypted"),
+        (into(approved(&stage, &of_files), plain(&second)), "not encrypted"),
+        (into(approved(&stage, &of_files), closed(&first)), "encrypted"),
+        (into(approved(&stage, &of_closed), plain(&first)), "not encrypted"),
+    ] {
+        let stop = run::start(setup).await.unwrap_err();
+        let [message] = &messages(&stop)[..] else { panic!("{stop}") };
+        assert!(
+            message.starts_with("the plan was made for another target, ") && message.ends_with(is),
+            "{message}"
+        );
+        assert_eq!(picture(&stage.source), before);
+        assert!(picture(&stage.target).is_empty());
+    }
+    run::start(into(approved(&stage, &of_files), plain(&first))).await.unwrap();
+    assert!(DirectoryPlace::to_read(first.path()).is_ok());
+}
+
+/// Files whose contents changed are not another source: what changed in them is named.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_changed_in_the_files_of_a_source_is_named() {
+    let stage = Stage::new();
+    let dir = tempfile::tempdir().unwrap();
+    let mut out = stage.setup();
+    out.sides.target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
+    run::start(out).await.unwrap();
+    let from_files = || {
+        let mut setup = stage.setup();
+        setup.sides.source = Arc::new(DirectoryPlace::to_read(dir.path()).unwrap());
+        setup.options.scope.source_is_off = true;
+        setup
+    };
+    let plan = saved_of(&stage, from_files()).await;
+    let mut edited = 0;
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let mut object: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        if object["kind"] == "Machine" && object["metadata"]["name"] == "m0" {
+            label(&mut object);
+            std::fs::write(&path, object.to_string()).unwrap();
+            edited += 1;
+        }
+    }
+    assert_eq!(edited, 1);
+    let mut setup = from_files();
+    setup.options = setup.options.approved(plan);
+    let stop = run::start(setup).await.unwrap_err();
+    assert_eq!(messages(&stop), ["Machine ns/m0 has changed since the plan was made"]);
+}
+
+/// Marks what it holds: Secrets among it, whose versions change with that.
+struct Holder(Description);
+
+#[async_trait]
+impl Hooks for Holder {
+    fn describe(&self) -> &Description {
+        &self.0
+    }
+
+    async fn hold(&self, _object: &Object) -> Result<Option<Value>, HookError> {
+        Ok(Some(json!({"metadata": {"annotations": {"holder.example.org/held": "yes"}}})))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_plugins_hold_is_not_changed_by_others() {
+    let mut stage = Stage::new();
+    let description = Description {
+        name: "holder".into(),
+        kinds: vec![key(INFRA, "InfraMachine", "m0").group_kind, bootstrap_data().group_kind],
+        hooks: vec![Hook::Hold],
+        ..Description::default()
+    };
+    stage.plugins = vec![Arc::new(Holder(description))];
+    let plan = saved(&stage).await;
+    let held = |kind: &str| {
+        let steps = plan.steps.iter().filter(|step| step.object.group_kind.kind == kind);
+        steps.filter(|step| step.changes.iter().any(|change| change.hook == ChangingHook::Hold)).count()
+    };
+    assert!(held("InfraMachine") > 0 && held("Secret") > 0, "{plan:?}");
+    run::start(approved(&stage, &plan)).await.unwrap();
+    assert!(nothing_of_ours(&stage.source));
 }
 
 /// Changes one field of each InfraMachine.

@@ -33,7 +33,7 @@ impl Place for DirectoryPlace {
 
     fn can(&self) -> Capabilities {
         let may_live_on = matches!(&*self.shared.mode(), Mode::Read) && !self.shared.handed_over;
-        Capabilities { may_live_on, ..Capabilities::FILES }
+        Capabilities { may_live_on, encrypts: self.shared.recipients.is_some(), ..Capabilities::FILES }
     }
 
     async fn open(&self, opening: &Opening) -> Result<()> {

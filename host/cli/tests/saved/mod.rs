@@ -1,0 +1,151 @@
+//! Saved plans, as the program writes, shows, compares and carries them out.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::example::{code, err, host, json, of_example, out, paused};
+use crate::schemas;
+
+/// A directory, and names in it.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Saves a plan of the example's copy into a directory.
+    fn save(&self, name: &str, flags: &[&str]) -> Value {
+        let (file, copy) = (self.at(name), self.at("copy"));
+        let saved = of_example("plan", &[&["--to-directory", &copy, "--out", &file][..], flags].concat());
+        assert_eq!(code(&saved), 0, "{}", err(&saved));
+        let plan: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        schemas::check(&plan);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let said =
+            format!("the plan is saved in {file}, with checksum {}\n", plan["checksum"].as_str().unwrap());
+        assert!(err(&saved).contains(&said), "{}", err(&saved));
+        plan
+    }
+}
+
+#[test]
+fn a_plan_is_saved_shown_compared_and_carried_out() {
+    let desk = Desk::new();
+    let plan = desk.save("plan.json", &["-n", "classy"]);
+    let file = desk.at("plan.json");
+    let shown = host(&["plan", "show", &file]);
+    assert_eq!(code(&shown), 0, "{}", err(&shown));
+    let text = out(&shown);
+    assert!(text.contains(&format!("checksum {}", plan["checksum"].as_str().unwrap())), "{text}");
+    for step in plan["steps"].as_array().unwrap() {
+        assert!(text.contains(step["object"]["name"].as_str().unwrap()), "{step}");
+    }
+    assert_eq!(json(&host(&["plan", "show", &file, "-o", "json"])), plan);
+
+    // Made again it is the same, but for when.
+    desk.save("again.json", &["-n", "classy"]);
+    let same = host(&["plan", "diff", &file, &desk.at("again.json"), "-o", "json"]);
+    let document = json(&same);
+    assert_eq!((code(&same), &document["differences"], &document["otherwise"]), (0, &json!([]), &json!([])));
+    assert!(out(&host(&["plan", "diff", &file, &desk.at("again.json")])).starts_with("Same: "));
+    let all = desk.save("all.json", &[]);
+    let more = host(&["plan", "diff", &file, &desk.at("all.json"), "-o", "json"]);
+    let document = json(&more);
+    let count = |plan: &Value| plan["steps"].as_array().unwrap().len();
+    assert_eq!(code(&more), 3);
+    assert_eq!(document["differences"].as_array().unwrap().len(), count(&all) - count(&plan));
+    assert_eq!(document["otherwise"], json!(["decisions"]));
+    let text = out(&host(&["plan", "diff", &file, &desk.at("all.json")]));
+    assert!(text.contains("only in the newer") && text.contains("something else was asked for"), "{text}");
+
+    // Elsewhere, or readable by others or not: that is another plan.
+    let elsewhere = of_example("move", &["--plan", &file, "--to-directory", &desk.at("other")]);
+    assert_eq!(code(&elsewhere), 3);
+    assert!(
+        err(&elsewhere).contains("the plan was made for another target, directory "),
+        "{}",
+        err(&elsewhere)
+    );
+    let moved = of_example("move", &["--plan", &file, "--to-directory", &desk.at("copy")]);
+    assert_eq!(code(&moved), 0, "{}", err(&moved));
+}
+
+#[test]
+fn what_is_no_plan_is_told_from_plans_that_differ() {
+    let desk = Desk::new();
+    desk.save("plan.json", &["-n", "classy"]);
+    let good = fs::read_to_string(desk.at("plan.json")).unwrap();
+    for (name, content, why) in [
+        (
+            "edited.json",
+            good.replace("\"noWait\": false", "\"noWait\": true").into_bytes(),
+            "it was changed since",
+        ),
+        ("cut.json", good.as_bytes()[..good.len() / 2].to_vec(), "not all of one"),
+        ("newer.json", good.replacen("\"format\": 1", "\"format\": 2", 1).into_bytes(), "in format 2"),
+        ("binary.json", vec![0xff, 0xfe, 0], "it is not text"),
+    ] {
+        assert_ne!(content, good.as_bytes(), "{name}");
+        fs::write(desk.at(name), content).unwrap();
+        let (file, other) = (desk.at(name), desk.at("plan.json"));
+        for (words, expected) in [
+            (&["plan", "show", &file][..], 2),
+            (&["plan", "diff", &other, &file], 2),
+            (&["move", "--from-directory", ".", "--to-directory", &desk.at("copy"), "--plan", &file], 3),
+        ] {
+            let refused = host(words);
+            assert_eq!(code(&refused), expected, "{words:?}: {}", err(&refused));
+            assert!(err(&refused).contains(why), "{words:?}: {}", err(&refused));
+        }
+    }
+    let missing = host(&["plan", "diff", &desk.at("plan.json"), &desk.at("missing.json")]);
+    assert_eq!(code(&missing), 2);
+    assert!(err(&missing).contains("can't be read"), "{}", err(&missing));
+}
+
+/// A pipeline that finds the file must not carry out yesterday's plan.
+#[test]
+fn a_file_is_written_only_for_a_plan_and_over_none_that_is_read() {
+    let desk = Desk::new();
+    let file = desk.at("plan.json");
+    fs::write(&file, "yesterday's").unwrap();
+    let copy = desk.at("copy");
+    let empty = ["--to-directory", &copy, "-n", "nowhere", "--allow-empty", "--out", &file];
+    let refused = of_example("plan", &empty);
+    assert_eq!(code(&refused), 7, "{}", err(&refused));
+    assert!(err(&refused).contains("no plan is saved"), "{}", err(&refused));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "yesterday's");
+
+    desk.save("plan.json", &["-n", "classy"]);
+    let before = fs::read_to_string(&file).unwrap();
+    let over = ["--to-directory", &copy, "--plan", &file, "--report", &file];
+    let refused = of_example("move", &over);
+    assert_eq!(code(&refused), 3);
+    assert!(err(&refused).contains("this command reads it"), "{}", err(&refused));
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+}
+
+#[test]
+fn a_plan_that_can_not_be_carried_out_says_so_when_it_is_saved() {
+    let desk = Desk::new();
+    let file = desk.at("plan.json");
+    let alone = of_example("plan", &["--out", &file]);
+    assert_eq!(code(&alone), 0, "{}", err(&alone));
+    assert!(err(&alone).contains("; without a target it can be looked at"), "{}", err(&alone));
+    let paused = paused();
+    let from = paused.path().to_str().unwrap();
+    let refused =
+        host(&["plan", "--from-directory", from, "--to-directory", &desk.at("copy"), "--out", &file]);
+    assert_eq!(code(&refused), 3);
+    assert!(err(&refused).contains("; it has problems, and can be looked at"), "{}", err(&refused));
+    let shown = out(&host(&["plan", "show", &file]));
+    assert!(shown.contains("this plan can't be carried out"), "{shown}");
+}
