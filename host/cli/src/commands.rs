@@ -1,14 +1,16 @@
 //! Runs a command: opens both sides, calls the engine, prints the result.
 
+mod rbac;
+
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
 use pivot_core::saved_plan::SavedPlan;
+use pivot_core::scope::Namespaces;
 use pivot_core::{Key, Side};
 use pivot_engine::run;
-use pivot_core::scope::Namespaces;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
 use serde::Serialize;
 
@@ -146,8 +148,6 @@ impl<'a> Command<'a> {
         };
         let save = async |plan: &Plan| {
             let file = out.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-            let has_target = !matches!(self.choices.ends.target, TargetEnd::None);
-            let (decisions, operator) = (decisions.clone(), operator.clone());
             // What its plugins hold already, and what it has copied, would be in no plan of a move that begins.
             if let Some(begun) = moves.iter().find(|one| one.record.scope == scope) {
                 let id = &begun.record.move_id;
@@ -156,6 +156,8 @@ impl<'a> Command<'a> {
                 );
                 return Some(self.failed(Exit::Refused, &why.into(), UNTOUCHED));
             }
+            let has_target = !matches!(self.choices.ends.target, TargetEnd::None);
+            let (decisions, operator) = (decisions.clone(), operator.clone());
             let with = saved::With { decisions, operator, opened: &opened, has_target, plugins: &plugins };
             match saved::save(file, plan, with).await {
                 Ok(saved) => {
@@ -181,13 +183,13 @@ impl<'a> Command<'a> {
         {
             return code;
         }
-        let text = format == OutputFormat::Text;
-        // The results so far are shown, with every problem; a document has either them or the failure.
         // An older plan of this name must not pass for this one.
         if let (Failure::Empty(_), Some(file)) = (&stop.failure, &self.choices.out) {
             let why = format!("{stop}, so that no plan is saved; {} is as it was", file.display());
             return self.failed(Exit::Empty, &why.into(), UNTOUCHED);
         }
+        let text = format == OutputFormat::Text;
+        // The results so far are shown, with every problem; a document has either them or the failure.
         let shown = match (progress.plan(), &stop.failure) {
             (Some(plan), Failure::Refused(refusals)) => {
                 show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) });
@@ -523,10 +525,10 @@ fn ways(silent: Option<Side>, one: &MoveStatus, into_directory: bool) -> &'stati
         _ if one.elsewhere || one.missing.is_some() => &[],
         _ if one.orphaned => &[Next::Rollback],
         (None, true) => &[Next::Resume],
-        (None, false) => &[Next::Resume, Next::Rollback],
-        (Some(Side::Source), _) => &[Next::ResumeWithoutSource],
         // Until then a resume needs a file that only its user can name.
         (None, false) if one.record.plan.is_some() => &[Next::Rollback],
+        (None, false) => &[Next::Resume, Next::Rollback],
+        (Some(Side::Source), _) => &[Next::ResumeWithoutSource],
         (Some(Side::Target), false) => &[Next::RollbackWithoutTarget],
         // The target's record decides, and the target is missing.
         (Some(Side::Target), true) => &[],
@@ -564,8 +566,6 @@ mod tests {
         assert_eq!(of(Phase::Copied, Some(Side::Target)), [Next::RollbackWithoutTarget]);
         assert_eq!(of(Phase::Committed, Some(Side::Target)), []);
         assert_eq!(of(Phase::Live, Some(Side::Source)), [Next::ResumeWithoutSource]);
-        let one = |elsewhere, orphaned| MoveStatus {
-            decides: Side::Target,
         let planned = |phase| {
             let record = Record { plan: Some("checksum".into()), ..record(phase) };
             let (elsewhere, orphaned, missing) = (false, false, None);
@@ -574,6 +574,8 @@ mod tests {
         };
         assert_eq!(planned(Phase::Copied), [Next::Rollback], "a resume needs the plan's file");
         assert_eq!(planned(Phase::Live), [Next::Resume]);
+        let one = |elsewhere, orphaned| MoveStatus {
+            decides: Side::Target,
             record: record(Phase::Live),
             elsewhere,
             orphaned,

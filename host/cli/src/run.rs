@@ -111,7 +111,8 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
         | Task::Move(choices)
         | Task::Status(choices)
         | Task::Resume(choices)
-        | Task::Rollback(choices) => choices,
+        | Task::Rollback(choices)
+        | Task::Rbac(choices, _) => choices,
     };
     let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
     let again: Vec<String> = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -169,6 +170,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             Task::Resume(_) => command.move_or_resume(MoveOrResume::Resume).await,
             Task::Rollback(_) => command.roll_back().await,
             Task::Status(_) => command.status().await,
+            Task::Rbac(_, roles) => command.rbac(roles).await,
             Task::SavedPlan(_)
             | Task::Describe(_)
             | Task::Verify(_)

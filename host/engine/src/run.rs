@@ -14,6 +14,7 @@ use pivot_core::{Both, Side};
 use tracing::{Instrument, Span, field, info_span};
 
 use crate::checks::before_pause::{self, TargetState};
+use crate::checks::rights::Rights;
 use crate::checks::{added, approved};
 use crate::discovery::first_reading::FirstReading;
 use crate::discovery::{nothing, planning};
@@ -26,6 +27,7 @@ use crate::phases::rollback::RolledBack;
 use crate::phases::sequence::{ActiveMove, Done};
 use crate::phases::{handover, readings};
 use crate::setup::Setup;
+use crate::snapshot::Snapshot;
 use crate::state::begin::{begin, new_id};
 use crate::state::locks::{Lock, LockRequest, Locks, MoveLeft};
 use crate::state::moves::{FoundMove, Moves, in_the_way};
@@ -35,24 +37,8 @@ use crate::status;
 /// What would move, and any problems that prevent it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
-        let opened = open(&setup).await?;
-        let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_reading(&setup, &opened));
-        let moves = moves?;
-        for under_way in status::moves_of(&moves, None) {
-            setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
-        }
-        // A move that was begun from other files is a different move, with different copies.
-        let found = moves.of_scope(&setup.options.scope).filter(|found| !found.other_files).cloned();
-        let id = new_id(&setup, &opened);
-        let plugins = setup.loaded().await?;
-        let active = begin(setup, &plugins, opened, found, id, None)?;
-        active.job.report_accepted();
-        let (mut snapshot, providers) = match readings::first(&active.job, Some(first?)).await {
-            Ok(seen) => seen,
-            Err(failure) => return Err(nothing::explained(&active.job, failure).await),
-        };
-        let TargetState { mut in_target, mut changes, .. } =
-            before_pause::all(&active.job, &snapshot, &providers).await?;
+        let (_, mut snapshot, target) = look(setup).await?;
+        let TargetState { mut in_target, mut changes, .. } = target;
         for step in &mut snapshot.plan.steps {
             step.in_target = in_target.remove(&step.key);
             step.changes = changes.remove(&step.key).unwrap_or_default();
@@ -60,6 +46,37 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         Ok(snapshot.plan)
     };
     result.await.map_err(unknown)
+}
+
+/// The permissions that the move needs on one side. Changes nothing.
+pub async fn rights(setup: Setup, side: Side) -> Result<Rights, Stop> {
+    let result = async {
+        let (active, snapshot, target) = look(setup).await?;
+        Rights::of(&active.job, &snapshot, &target.carried, side)
+    };
+    result.await.map_err(unknown)
+}
+
+/// Reads both sides, and makes and checks a plan.
+async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failure> {
+    let opened = open(&setup).await?;
+    let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_reading(&setup, &opened));
+    let moves = moves?;
+    for under_way in status::moves_of(&moves, None) {
+        setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
+    }
+    // A move that was begun from other files is a different move, with different copies.
+    let found = moves.of_scope(&setup.options.scope).filter(|found| !found.other_files).cloned();
+    let id = new_id(&setup, &opened);
+    let plugins = setup.loaded().await?;
+    let active = begin(setup, &plugins, opened, found, id, None)?;
+    active.job.report_accepted();
+    let (snapshot, providers) = match readings::first(&active.job, Some(first?)).await {
+        Ok(seen) => seen,
+        Err(failure) => return Err(nothing::explained(&active.job, failure).await),
+    };
+    let target = before_pause::all(&active.job, &snapshot, &providers).await?;
+    Ok((active, snapshot, target))
 }
 
 /// Moves. If a move with the same scope between the same clusters was begun, it is resumed where it stopped.
@@ -253,6 +270,8 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     let in_files = record.handed_over().is_some() && active.job.target.can().has_controllers;
     if !in_files {
         approved::same(record, active.job.options.approved.as_deref())?;
+    }
+    if !(record.phase.committed() || in_files) {
         added::same(record, &active.job.options.added)?;
     }
     same_plugins(active)
@@ -270,8 +289,6 @@ fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
         return Ok(());
     }
     let names: Vec<String> =
-    }
-    if !(record.phase.committed() || in_files) {
         record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
     let begun = if names.is_empty() { "no plugins".to_owned() } else { names.join(", ") };
     let remedy = if record.phase.committed() {

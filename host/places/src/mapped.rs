@@ -3,6 +3,7 @@
 //! The engine names objects as the source does. What it sends is renamed on the way in, what it gets is renamed on the way out;
 //! records are in a namespace that no map may name.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -152,6 +153,10 @@ impl Place for MappedPlace {
     async fn proxy_get(&self, service: &ServicePath, limit: usize) -> Result<(u16, Vec<u8>)> {
         let namespace = self.map.in_target(&service.namespace).to_owned();
         self.place.proxy_get(&ServicePath { namespace, ..service.clone() }, limit).await
+    }
+
+    fn used(&self) -> BTreeSet<Access> {
+        self.place.used()
     }
 
     /// The answer keeps the target's own names: people have to grant what it says.

@@ -371,4 +371,9 @@ pub trait Place: Send + Sync + 'static {
 
     /// Which of these permissions the user lacks.
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>>;
+
+    /// The permissions that requests so far needed, in the place's own names; none where nobody judges.
+    fn used(&self) -> BTreeSet<Access> {
+        BTreeSet::new()
+    }
 }

@@ -28,6 +28,8 @@ mod refusals;
 #[cfg(test)]
 mod rights;
 #[cfg(test)]
+mod roles;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod there_and_back;

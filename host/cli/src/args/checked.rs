@@ -12,8 +12,8 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters};
 use super::describe::{Description, description};
 use super::flags::{
-    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned,
-    PluginVerb, Resume, Rollback, Shell, Taking, Verb, Waits, Which, With,
+    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OneSide, OutputFormat, PlanVerb, Planned,
+    PluginVerb, Rbac, Resume, Rollback, Shell, Taking, Verb, Waits, Which, With,
 };
 use super::parts::parts;
 use super::usage::{Result, usage};
@@ -31,10 +31,18 @@ pub(crate) enum Task {
     Resume(Choices),
     Rollback(Choices),
     Describe(Description),
+    Rbac(Choices, Roles),
     Verify(DirectoryEnd),
     Plugin(PluginVerb),
     Version,
     Completion(Shell),
+}
+
+/// The roles to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Roles {
+    pub(crate) side: Side,
+    pub(crate) bind_to: Option<String>,
 }
 
 /// The choices for a task that concerns a move.
@@ -77,14 +85,6 @@ impl Choices {
         options
     }
 
-    /// Whether the user declared that the files of a handover were imported nowhere.
-    pub(crate) fn not_imported(&self) -> bool {
-        self.options.not_imported
-    }
-
-    /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
-    pub(crate) fn decided(&self) -> Vec<String> {
-        let Options { use_existing, assume_paused, no_wait, accept_plugin_change, source_gone, .. } =
     /// The files that the command reads: none of them may be written to.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
         let Connection { kubeconfig, to_kubeconfig, identity, encrypt_to, .. } = &self.connection;
@@ -97,6 +97,14 @@ impl Choices {
             .chain(encrypt_to)
     }
 
+    /// Whether the user declared that the files of a handover were imported nowhere.
+    pub(crate) fn not_imported(&self) -> bool {
+        self.options.not_imported
+    }
+
+    /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
+    pub(crate) fn decided(&self) -> Vec<String> {
+        let Options { use_existing, assume_paused, no_wait, accept_plugin_change, source_gone, .. } =
             self.options;
         let plain = [
             (use_existing, "--use-existing"),
@@ -179,6 +187,7 @@ fn task(verb: Verb) -> Result<Task> {
             Task::Rollback(Choices { options, report: reported(kept)?, ..choices })
         }
         Verb::Describe(Describe::Cluster(typed)) => Task::Describe(description(*typed)?),
+        Verb::Rbac(typed) => rbac(*typed)?,
         Verb::Verify { directory, identity } => {
             Task::Verify(DirectoryEnd { path: directory, keys: identity })
         }
@@ -186,6 +195,23 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),
     })
+}
+
+/// The permissions of one side of a move; only a server has any.
+fn rbac(typed: Rbac) -> Result<Task> {
+    let Rbac { what, side, bind_to } = typed;
+    let choices = moving(what, DryRun::Plan)?;
+    let (side, judged) = match (side, &choices.ends) {
+        (OneSide::Source, ends) => (Side::Source, matches!(ends.source, SourceEnd::Kube(_))),
+        (OneSide::Target, ends) => {
+            (Side::Target, matches!(ends.target, TargetEnd::Kube(_) | TargetEnd::Workload(_)))
+        }
+    };
+    if !judged {
+        let flags = if side == Side::Source { "--kubeconfig" } else { "--to-kubeconfig or --to-workload" };
+        return usage(format!("--side {side}: only a cluster has roles; name it with {flags}"));
+    }
+    Ok(Task::Rbac(choices, Roles { side, bind_to }))
 }
 
 /// The file of a report, whose name says in which form.

@@ -13,8 +13,8 @@ const MORE: &str = "Use --help for every flag and examples.";
 const ENVIRONMENT: &str =
     "Every flag can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
-const LONG: [&str; 5] = ["plan", "move", "status", "resume", "rollback"];
-const USUAL: [&str; 13] = [
+const LONG: [&str; 6] = ["plan", "move", "status", "resume", "rollback", "rbac"];
+const USUAL: [&str; 18] = [
     "kubeconfig",
     "kubeconfig-context",
     "to-kubeconfig",
@@ -25,6 +25,11 @@ const USUAL: [&str; 13] = [
     "namespace",
     "all-namespaces",
     "dry-run",
+    "plan",
+    "out",
+    "report",
+    "side",
+    "bind-to",
     "tree",
     "move",
     "plugins",

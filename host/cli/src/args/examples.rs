@@ -27,11 +27,37 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             ("Of everything, as a document", "pivot-host plan --kubeconfig boot.kubeconfig -A -o json"),
             ("Of a directory of manifests", "pivot-host plan --from-directory backup -v"),
+            (
+                "As a page, for a browser or a ticket",
+                "pivot-host plan --kubeconfig boot.kubeconfig -A -o html",
+            ),
+            (
+                "Saved, to be approved",
+                "pivot-host plan --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --out plan.json",
+            ),
+        ],
+        Some("rbac") => &[
+            (
+                "For the user who moves a namespace out of a cluster",
+                "pivot-host rbac --side source --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3",
+            ),
+            (
+                "For the target, bound to its user there",
+                "pivot-host rbac --side target --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --bind-to jane",
+            ),
         ],
         Some("move") => &[
             (
                 "One namespace from one cluster to another",
                 "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --plugins plugins",
+            ),
+            (
+                "What was planned and approved, and nothing else",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig --plan plan.json",
+            ),
+            (
+                "With a report, also if it stops",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --report report.html",
             ),
             (
                 "Two of its Clusters, with what they need",
@@ -51,14 +77,6 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             (
                 "Change nothing, but ask the target's server about each object",
-            (
-                "What was planned and approved, and nothing else",
-                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig --plan plan.json",
-            ),
-            (
-                "With a report, also if it stops",
-                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --report report.html",
-            ),
                 "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --dry-run=server",
             ),
             (

@@ -31,6 +31,8 @@ pub(crate) enum Verb {
     /// Show a Cluster with all that belongs to it; change nothing
     #[command(subcommand)]
     Describe(Describe),
+    /// Print the roles that a move needs on one side; change nothing
+    Rbac(Box<Rbac>),
     /// Check a directory that a move wrote; needs no cluster
     Verify {
         /// The directory
@@ -192,6 +194,19 @@ pub(crate) struct Planned {
     pub(crate) out: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) saved: Option<PlanVerb>,
+}
+
+/// A move, and for whom its roles are.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Rbac {
+    #[command(flatten)]
+    pub(crate) what: Move,
+    /// The side
+    #[arg(long, value_enum, value_name = "SIDE", help_heading = "Output")]
+    pub(crate) side: OneSide,
+    /// Bind the roles to this user too; a service account is system:serviceaccount:NAMESPACE:NAME
+    #[arg(long, value_name = "USER", help_heading = "Output")]
+    pub(crate) bind_to: Option<String>,
 }
 
 /// What can be done with saved plans.
@@ -512,6 +527,12 @@ pub(crate) struct Rollback {
     pub(crate) source_gone: bool,
     #[command(flatten)]
     pub(crate) kept: Kept,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OneSide {
+    Source,
+    Target,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -18,7 +18,7 @@ mod values;
 mod workload;
 
 pub(crate) use between::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
-pub(crate) use checked::{Choices, Task, check};
+pub(crate) use checked::{Choices, Roles, Task, check};
 pub(crate) use command::{command, parse};
 pub(crate) use describe::Description;
 pub(crate) use flags::{

@@ -19,6 +19,7 @@ mod progress;
 mod remedies;
 mod report;
 mod result;
+mod roles;
 mod saved;
 mod stop;
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub(crate) use progress::Progress;
 pub(crate) use remedies::sentence as remedy;
 pub(crate) use report::{Ending, Recorder};
 pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
+pub(crate) use roles::{role_list, role_manifests, roles};
 pub(crate) use saved::{differences, saved_plan};
 pub(crate) use stop::{AlreadyShown, failure_lines, refusals};
 pub(crate) use text::Text;

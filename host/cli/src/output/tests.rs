@@ -4,6 +4,7 @@ mod describe;
 mod documents;
 mod pictures;
 mod results;
+mod roles;
 #[path = "../../tests/schemas/mod.rs"]
 mod schemas;
 mod size;

@@ -11,7 +11,7 @@ use pivot_core::record::Phase;
 use pivot_core::scope::{Namespaces as Scoped, Scope};
 use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
 use pivot_places::{Change, PlaceError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::discovery::kinds::Kinds;
 use crate::events::Event;
@@ -128,6 +128,16 @@ pub(crate) struct Marks {
     annotations: BTreeMap<String, String>,
 }
 
+impl Marks {
+    /// A namespace of this name.
+    pub(crate) fn manifest(&self, name: &str) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": name, "labels": self.labels, "annotations": self.annotations},
+        })
+    }
+}
+
 /// Reads what the namespaces have in the source.
 pub(crate) async fn carried(job: &Job, names: &BTreeSet<String>) -> Carried {
     let each = names.iter().map(|name| -> Work<'_, (String, Marks)> {
@@ -158,15 +168,11 @@ async fn marks_of(job: &Job, name: &str) -> Marks {
 
 /// Creates them, side by side.
 pub(crate) async fn create(job: &Job, carried: Carried) -> Result<(), Failure> {
-    let work = carried.into_iter().map(|(name, Marks { labels, mut annotations })| -> Work<'_, ()> {
+    let work = carried.into_iter().map(|(name, mut marks)| -> Work<'_, ()> {
         async move {
-            annotations.insert(names::MARK.to_owned(), job.move_id.clone());
+            marks.annotations.insert(names::MARK.to_owned(), job.move_id.clone());
             let kind = job.core_kind(Side::Target, "", "Namespace")?;
-            let body = json!({
-                "apiVersion": "v1", "kind": "Namespace",
-                "metadata": {"name": name, "labels": labels, "annotations": annotations},
-            });
-            match job.target.create(kind, &body, Change::Real).await {
+            match job.target.create(kind, &marks.manifest(&name), Change::Real).await {
                 Ok(_) | Err(PlaceError::AlreadyExists(_)) => Ok(()),
                 Err(error) => {
                     let key = Key::new(kind.group_kind.clone(), None, &name);

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement};
 use pivot_core::{GroupKind, Object};
 use pivot_runtime::CallError;
-pub use pivot_runtime::{MoveContext, Services};
+pub use pivot_runtime::{MoveContext, Read, Services};
 use serde_json::Value;
 
 /// Why a hook failed to answer.
@@ -37,6 +37,11 @@ pub trait Hooks: Send + Sync + 'static {
     /// Whether it changes objects of a kind in a hook. A plugin may want to see more kinds than it changes.
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.describe().wants(hook, kind)
+    }
+
+    /// What it may read of the two sides.
+    fn reads(&self) -> &[Read] {
+        &[]
     }
 
     /// How one object relates to others.
@@ -95,6 +100,10 @@ impl Hooks for pivot_runtime::Plugin {
 
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.description().hooks.contains(&hook) && self.declaration().changes(hook, kind)
+    }
+
+    fn reads(&self) -> &[Read] {
+        &self.declaration().reads
     }
 
     async fn relate(&self, object: &Object) -> Result<Vec<Relation>, HookError> {

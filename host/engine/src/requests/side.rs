@@ -96,6 +96,17 @@ impl Handle {
         self.map.into_target().key(key)
     }
 
+    /// What a namespace is called on this side.
+    pub(crate) fn own_namespace<'a>(&'a self, name: &'a str) -> &'a str {
+        self.map.in_target(name)
+    }
+
+    /// A permission, with the namespace's name on this side.
+    pub(crate) fn own_access(&self, access: Access) -> Access {
+        let namespace = access.namespace.map(|name| self.own_namespace(&name).to_owned());
+        Access { namespace, ..access }
+    }
+
     /// Whether these are files in which a source was handed over that waits for their import.
     pub(crate) fn is_handover(&self) -> bool {
         !self.can().has_controllers && !self.can().may_live_on

@@ -3,6 +3,7 @@
 //! Requests are raw: a body that is read stays the bytes the server sent, and a body that is written is sent unchanged. There is
 //! one connection pool and no client-side rate limit: the engine finds out from a server's answers how much it can take.
 
+mod access;
 mod caught;
 mod certificate;
 mod connect;
@@ -16,6 +17,7 @@ mod transport;
 mod url;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -224,6 +226,10 @@ impl Place for KubePlace {
         let path = url::service(service)?;
         let (code, body) = self.transport.pass_through(path, limit, &about).await?;
         Ok((code, body.to_vec()))
+    }
+
+    fn used(&self) -> BTreeSet<Access> {
+        self.transport.used()
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {

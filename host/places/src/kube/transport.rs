@@ -15,8 +15,9 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use pivot_core::words::line;
 
+use super::access;
 use super::status::{self, Quote, Status};
-use crate::place::{PlaceError, Result};
+use crate::place::{Access, PlaceError, Result};
 
 /// How long a server may be silent: before it answers, and between two pieces of an answer. A large list as a whole may take
 /// longer.
@@ -116,11 +117,24 @@ pub(super) struct Transport {
     credentials: String,
     /// The server's warnings so far.
     warnings: Arc<Mutex<BTreeSet<String>>>,
+    /// The permissions that requests so far needed.
+    used: Arc<Mutex<BTreeSet<Access>>>,
 }
 
 impl Transport {
     pub(super) fn new(client: ::kube::Client, credentials: String) -> Self {
-        Self { client, credentials, warnings: Arc::default() }
+        Self { client, credentials, warnings: Arc::default(), used: Arc::default() }
+    }
+
+    /// The permissions that requests so far needed.
+    pub(super) fn used(&self) -> BTreeSet<Access> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, method: &Method, path: &str) {
+        if let Some(access) = access::needed(method, path) {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(access);
+        }
     }
 
     /// Sends a request and reads the whole answer.
@@ -133,6 +147,7 @@ impl Transport {
     /// Sends a request and leaves the answer's body to be read.
     pub(super) async fn open(&self, ask: Ask<'_>) -> Result<Response<Body>, Refusal> {
         let Ask { method, path, accept, content_type, body, quote, limit: _, about } = ask;
+        self.note(&method, &path);
         let mut builder = Request::builder().method(method).uri(path).header(ACCEPT, accept);
         if !content_type.is_empty() {
             builder = builder.header(CONTENT_TYPE, content_type);
@@ -167,6 +182,7 @@ impl Transport {
 
     /// A GET that another program answers: returns its code and body unchanged, up to a limit.
     pub(super) async fn pass_through(&self, path: String, limit: usize, about: &str) -> Result<(u16, Bytes)> {
+        self.note(&Method::GET, &path);
         let request = Request::get(path)
             .body(Body::empty())
             .map_err(|error| PlaceError::Invalid(format!("{about}: not a request: {error}")))?;

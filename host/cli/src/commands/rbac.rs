@@ -1,0 +1,41 @@
+//! Prints the roles that a move needs on one side.
+
+use pivot_core::Side;
+use pivot_engine::run;
+
+use super::Command;
+use crate::args::Roles;
+use crate::ends;
+use crate::exit;
+use crate::output::{self, AlreadyShown, Progress};
+use crate::plugins::Loading;
+
+impl Command<'_> {
+    pub(crate) async fn rbac(&self, Roles { side, bind_to }: &Roles) -> u8 {
+        let plugins = Loading::begin(&self.choices.with);
+        let read = async {
+            Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends).await?))
+        };
+        let (added, opened) = match read.await {
+            Ok(read) => read,
+            Err(error) => return self.not_opened(&error, &plugins).await,
+        };
+        let options = self.options(&opened).adding(added);
+        let (of, about) = (options.scope.to_string(), opened.labels());
+        let progress = Progress::new(self.output.clone(), about, true);
+        let result = run::rights(self.setup(&opened, options, &progress, &plugins), *side).await;
+        progress.end();
+        if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
+            return code;
+        }
+        match result {
+            Ok(rights) => {
+                let end = if *side == Side::Source { about.0 } else { about.1 };
+                let roles = output::roles(&rights, *side, bind_to.as_deref());
+                self.output.result(|| output::role_manifests(&roles, (&of, end)), &output::role_list(&roles));
+                exit::DONE
+            }
+            Err(stop) => self.stopped(&stop, AlreadyShown::Nothing, &plugins.disabled()),
+        }
+    }
+}

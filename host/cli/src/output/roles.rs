@@ -1,0 +1,117 @@
+//! Permissions as the roles that give them: manifests for `kubectl apply`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_core::Side;
+use pivot_engine::Rights;
+use pivot_places::Access;
+use serde_json::{Value, json};
+
+use super::text::{self, Text};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+/// Verbs in the order in which people write them.
+const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+/// Manifests, and what to know about them.
+pub(crate) struct Manifests {
+    about: &'static str,
+    objects: Vec<Value>,
+}
+
+/// The roles that give these permissions, and their bindings to a user, if one is named.
+pub(crate) fn roles(rights: &Rights, side: Side, user: Option<&str>) -> Vec<Manifests> {
+    let Rights { needed, checks, namespaces } = rights;
+    let name = format!("pivot-host-{side}");
+    let of = |accesses: &BTreeSet<Access>, name: &str| -> Vec<Value> {
+        let mut places: BTreeMap<Option<&str>, Vec<&Access>> = BTreeMap::new();
+        for access in accesses {
+            places.entry(access.namespace.as_deref()).or_default().push(access);
+        }
+        places
+            .iter()
+            .flat_map(|(namespace, accesses)| {
+                let role = role(name, *namespace, accesses);
+                std::iter::once(role).chain(user.map(|user| binding(name, *namespace, user)))
+            })
+            .collect()
+    };
+    let all = [
+        Manifests {
+            about: "The move would create these namespaces. Nobody can be given permissions in what does not exist.",
+            objects: namespaces.clone(),
+        },
+        Manifests { about: "Without any of these the move is refused.", objects: of(needed, &name) },
+        Manifests {
+            about: "Without these the move goes on, and says what it could not check. Plugins are told that they may not read.",
+            objects: of(checks, &format!("{name}-checks")),
+        },
+    ];
+    all.into_iter().filter(|manifests| !manifests.objects.is_empty()).collect()
+}
+
+/// What `kubectl apply` takes, as one document.
+pub(crate) fn role_list(all: &[Manifests]) -> Value {
+    let items: Vec<&Value> = all.iter().flat_map(|manifests| &manifests.objects).collect();
+    json!({ "apiVersion": "v1", "kind": "List", "items": items })
+}
+
+/// The same for people, with comments.
+pub(crate) fn role_manifests(all: &[Manifests], (scope, side): (&str, &str)) -> Text {
+    let mut out = Text::default();
+    out.line(format!("# What a move of {scope} needs of {side}, as it is now."));
+    out.line("# Every authenticated user may discover the API and ask for their own permissions; that is not repeated here.");
+    for Manifests { about, objects } in all {
+        for (at, object) in objects.iter().enumerate() {
+            out.line("---");
+            if at == 0 {
+                out.line(format!("# {about}"));
+            }
+            // Strings, lists and maps with strings as keys: that can't fail.
+            text::yaml(object).unwrap_or_default().lines().for_each(|line| out.line(line.to_owned()));
+        }
+    }
+    out
+}
+
+fn role(name: &str, namespace: Option<&str>, accesses: &[&Access]) -> Value {
+    let mut verbs: BTreeMap<(&str, String), BTreeSet<usize>> = BTreeMap::new();
+    for access in accesses {
+        let slash = if access.subresource.is_empty() { "" } else { "/" };
+        let resource = format!("{}{slash}{}", access.resource, access.subresource);
+        let verb = VERBS.iter().position(|verb| *verb == access.verb);
+        verbs.entry((&access.group, resource)).or_default().extend(verb);
+    }
+    let mut rules: BTreeMap<(&str, BTreeSet<usize>), Vec<String>> = BTreeMap::new();
+    for ((group, resource), verbs) in verbs {
+        rules.entry((group, verbs)).or_default().push(resource);
+    }
+    let rules: Vec<Value> = rules
+        .into_iter()
+        .map(|((group, verbs), resources)| {
+            let verbs: Vec<&str> = verbs.into_iter().filter_map(|verb| VERBS.get(verb).copied()).collect();
+            json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
+        })
+        .collect();
+    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+    json!({ "apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": metadata(name, namespace), "rules": rules })
+}
+
+fn binding(name: &str, namespace: Option<&str>, user: &str) -> Value {
+    let (kind, role) = match namespace {
+        Some(_) => ("RoleBinding", "Role"),
+        None => ("ClusterRoleBinding", "ClusterRole"),
+    };
+    json!({
+        "apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": metadata(name, namespace),
+        "roleRef": { "apiGroup": RBAC, "kind": role, "name": name },
+        "subjects": [{ "apiGroup": RBAC, "kind": "User", "name": user }],
+    })
+}
+
+fn metadata(name: &str, namespace: Option<&str>) -> Value {
+    match namespace {
+        Some(namespace) => json!({ "name": name, "namespace": namespace }),
+        None => json!({ "name": name }),
+    }
+}
