@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { counted } from "./src/dom.js";
 
 const [out, ...pages] = process.argv.slice(2);
 const FLAGS = [
@@ -20,6 +21,11 @@ const BOUNDS = { "first picture": 20000, "search result": 3000, "scrolling to th
 const wrong = [];
 const check = (good, what) => { if (!good) wrong.push(what); };
 mkdirSync(out, { recursive: true });
+
+// Kinds read as they do on a terminal.
+const kinds = ["Machine", "ClusterClass", "Policy", "Proxy", "HardwareData", "Gateway"].map((kind) => counted(2, kind));
+const read = ["2 Machines", "2 ClusterClasses", "2 Policies", "2 Proxies", "2 HardwareData", "2 Gateways"];
+check(String(kinds) === String(read), `several of a kind read ${kinds}`);
 
 for (const page of pages) {
   for (const colorScheme of ["light", "dark"]) {
