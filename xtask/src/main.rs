@@ -25,7 +25,8 @@ The project's own commands
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  demo                  Move the example management cluster into a directory; needs no cluster
+  demo                  Plan and move the example management cluster into a directory, with the
+                        bundled plugins; needs no cluster
   plugins               Build the bundled plugins into plugins/dist, granted and locked
   test [--only STAGE]   Check everything: fmt, structure, clippy, docs, unit, plugins,
                         page, lab, providers, scenarios, metal3

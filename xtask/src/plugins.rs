@@ -13,26 +13,34 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{must, pivot_host, root, say, shown};
 
 const PLUGINS: &str = "plugins";
-const DIST: &str = "plugins/dist";
-const GRANTS: &str = "plugins.toml";
+/// Where they are built.
+pub(crate) const DIST: &str = "plugins/dist";
+/// What each is granted.
+pub(crate) const GRANTS: &str = "plugins.toml";
 const LOCK: &str = "plugins.lock";
 
 pub(crate) fn run() -> Result<()> {
     say("== Building pivot-host, which admits the plugins");
     let binary = pivot_host()?;
+    granted(&binary)?;
+    say("\n== What a move takes from there; one that is not enabled is locked and left out");
+    let mut list = Command::new(&binary);
+    list.args(["plugin", "list", "--plugins", DIST]).current_dir(root()?);
+    must(&mut list)?;
+    say(&format!("\nNext: pivot-host move --plugins {DIST} …"));
+    Ok(())
+}
+
+/// Builds them, and lets the program admit them with the grants of the repository.
+pub(crate) fn granted(binary: &Path) -> Result<()> {
     say(&format!("== Building the bundled plugins (a minute the first time) into {DIST}"));
     let (dist, components) = build()?;
     clear(&dist, &components)?;
     let grants = root()?.join(PLUGINS).join(GRANTS);
     fs::copy(&grants, dist.join(GRANTS)).with_context(|| format!("copy {}", grants.display()))?;
     for component in &components {
-        admit(&binary, component)?;
+        admit(binary, component)?;
     }
-    say("\n== What a move takes from there; one that is not enabled is locked and left out");
-    let mut list = Command::new(&binary);
-    list.args(["plugin", "list", "--plugins", DIST]).current_dir(root()?);
-    must(&mut list)?;
-    say(&format!("\nNext: pivot-host move --plugins {DIST} …"));
     Ok(())
 }
 
