@@ -1,5 +1,6 @@
 //! Command lines, and the tasks they turn into.
 
+mod kubectl;
 mod pages;
 
 use std::path::PathBuf;

@@ -9,18 +9,18 @@ use pivot_engine::Exit;
 use crate::next::tests::{by_a_shell, typed};
 
 /// What a line could make a shell do beside splitting it: such a line is not split by one.
-const MORE_THAN_WORDS: [char; 9] = ['|', '&', ';', '<', '>', '$', '`', '(', ')'];
+pub(super) const MORE_THAN_WORDS: [char; 9] = ['|', '&', ';', '<', '>', '$', '`', '(', ')'];
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn page(path: &Path) -> String {
+pub(super) fn page(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The README, and the pages that are read at a terminal: the guides are all that are there, so that a new one is looked at, too.
-fn pages() -> Vec<PathBuf> {
+pub(super) fn pages() -> Vec<PathBuf> {
     let root = root();
     let guides = fs::read_dir(root.join("docs/guides")).unwrap().map(|entry| entry.unwrap().path());
     let mut pages: Vec<_> = ["README.md", "docs/from-clusterctl.md", "docs/runbook.md"]
@@ -32,8 +32,8 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The lines in fenced blocks that begin with `pivot-host`; one that ends with a backslash goes on in the next.
-fn commands(page: &str) -> Vec<String> {
+/// The lines in fenced blocks that begin with a program's name; one that ends with a backslash goes on in the next.
+pub(super) fn commands(page: &str, program: &str) -> Vec<String> {
     let (mut found, mut fenced, mut begun) = (Vec::new(), false, None::<String>);
     for line in page.lines().map(str::trim) {
         if line.starts_with("```") {
@@ -42,7 +42,7 @@ fn commands(page: &str) -> Vec<String> {
         }
         let whole = match begun.take() {
             Some(before) => format!("{before} {line}"),
-            None if fenced && line.starts_with("pivot-host ") => line.to_owned(),
+            None if fenced && line.split(' ').next() == Some(program) => line.to_owned(),
             None => continue,
         };
         match whole.strip_suffix('\\') {
@@ -66,7 +66,7 @@ fn every_command_on_the_pages_for_operators_can_be_typed() {
     let pages = pages();
     assert!(pages.len() >= 7, "{pages:?}");
     for path in pages {
-        let commands = commands(&page(&path));
+        let commands = commands(&page(&path), "pivot-host");
         assert!(!commands.is_empty(), "{} has no command", path.display());
         for line in commands {
             let command = line.split(" #").next().unwrap_or_default();

@@ -1,0 +1,102 @@
+//! The lines for kubectl on the pages for operators. Nothing runs them, but what they name has to be there: each names its side, and
+//! resources as a server with the example's definitions knows them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::pages::{MORE_THAN_WORDS, commands, page, pages, root};
+use crate::next::tests::by_a_shell;
+
+/// What every server knows.
+const NAMESPACED: [&str; 4] = ["configmaps", "deployments", "leases", "pods"];
+const GLOBAL: [&str; 2] = ["nodes", "crd"];
+
+/// The resources of the example's definitions, as `machines.cluster.x-k8s.io`.
+fn defined() -> BTreeSet<String> {
+    let files = fs::read_dir(root().join("examples/metal3/crds")).unwrap();
+    let texts = files.map(|file| page(&file.unwrap().path()));
+    let names = |text: &String| -> Vec<String> {
+        text.lines().filter_map(|line| line.strip_prefix("  name: ")).map(str::to_owned).collect()
+    };
+    texts.flat_map(|text| names(&text)).collect()
+}
+
+/// What is wrong with a line, if anything is.
+fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
+    let (mut plain, mut side, mut placed) = (Vec::new(), None, false);
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word {
+            "--kubeconfig" => side = words.next(),
+            "-n" => placed = words.next().is_some(),
+            "-A" => placed = true,
+            "-l" | "-o" | "-p" | "--type" if words.next().is_some() => {}
+            word if word.starts_with('-') => {
+                return Some(format!("{word} is not known here, or has no value"));
+            }
+            word => plain.push(word),
+        }
+    }
+    if !side.is_some_and(|file| file.ends_with(".kubeconfig")) {
+        return Some("it doesn't say which side it is about".to_owned());
+    }
+    let [verb @ ("get" | "label" | "patch"), resources, names @ ..] = plain.as_slice() else {
+        return Some(format!("{plain:?} is not what kubectl is used for here"));
+    };
+    if *verb == "get" && !names.is_empty() {
+        return Some(format!("{names:?} is too much"));
+    }
+    // Names of definitions are those of resources.
+    let definitions = names.iter().take(1).filter(|_| *resources == "crd");
+    let namespaced = |name: &&str| NAMESPACED.contains(name) || defined.contains(*name);
+    let unknown: Vec<&str> = resources
+        .split(',')
+        .filter(|name| !namespaced(name) && !GLOBAL.contains(name))
+        .chain(definitions.copied().filter(|name| !defined.contains(*name)))
+        .collect();
+    match resources.split(',').any(|name| namespaced(&name)) {
+        _ if !unknown.is_empty() => Some(format!("{unknown:?}: no server has that")),
+        true if !placed => Some("it looks in the namespace of whatever context there is".to_owned()),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_line_for_kubectl_with_something_wrong_is_found() {
+    let defined = BTreeSet::from(["machines.cluster.x-k8s.io".to_owned()]);
+    let wrong = |line: &str| wrong(&by_a_shell(line), &defined);
+    for good in [
+        "kubectl --kubeconfig a.kubeconfig get machines.cluster.x-k8s.io,pods -A -l x -o 'a b'",
+        "kubectl --kubeconfig a.kubeconfig get nodes",
+        "kubectl --kubeconfig a.kubeconfig -n ns patch machines.cluster.x-k8s.io m --type merge -p '{}'",
+        "kubectl --kubeconfig a.kubeconfig label crd machines.cluster.x-k8s.io a=",
+    ] {
+        assert_eq!(wrong(good), None, "{good}");
+    }
+    for bad in [
+        "kubectl get machines.cluster.x-k8s.io -A",
+        "kubectl --kubeconfig a.kubeconfig get machines.cluster.x-k8s.io",
+        "kubectl --kubeconfig a.kubeconfig get machine.cluster.x-k8s.io -A",
+        "kubectl --kubeconfig a.kubeconfig get machines.cluster.x-k8s.io,machine -A",
+        "kubectl --kubeconfig a.kubeconfig gte nodes",
+        "kubectl --kubeconfig a.kubeconfig get nodes, pods -A",
+        "kubectl --kubeconfig a.kubeconfig get pods --al",
+        "kubectl --kubeconfig a.kubeconfig label crd machine a=",
+    ] {
+        assert!(wrong(bad).is_some(), "{bad}");
+    }
+}
+
+#[test]
+fn every_line_for_kubectl_names_its_side_and_resources_that_there_are() {
+    let defined = defined();
+    let mut lines = 0;
+    for path in pages() {
+        for line in commands(&page(&path), "kubectl") {
+            assert!(!line.contains(MORE_THAN_WORDS), "{}: more than words: {line}", path.display());
+            assert_eq!(wrong(&by_a_shell(&line), &defined), None, "{}: {line}", path.display());
+            lines += 1;
+        }
+    }
+    assert!(lines > 20, "{lines}");
+}
