@@ -58,7 +58,27 @@ pub(super) fn commands(page: &str, program: &str) -> Vec<String> {
 fn commands_of_a_page_are_those_in_its_blocks_with_their_further_lines() {
     let page = "pivot-host no\n`pivot-host no`\n```\npivot-host a \\\n  -b c   # d; e\n$ pivot-host no\n  pivot-host f\n```\n\
                 pivot-host no\n```sh\nerror: no\npivot-host g\n```\n";
-    assert_eq!(commands(page), ["pivot-host a -b c   # d; e", "pivot-host f", "pivot-host g"]);
+    assert_eq!(commands(page, "pivot-host"), ["pivot-host a -b c   # d; e", "pivot-host f", "pivot-host g"]);
+}
+
+/// A command without `> FILE` at its end: where a page goes.
+fn without_file(command: &str) -> &str {
+    match command.rsplit_once(" > ") {
+        Some((command, file))
+            if file.trim().bytes().all(|c| c.is_ascii_alphanumeric() || b"-./".contains(&c)) =>
+        {
+            command
+        }
+        _ => command,
+    }
+}
+
+#[test]
+fn the_file_that_output_goes_to_is_no_part_of_a_command() {
+    assert_eq!(without_file("pivot-host a > b/c-1.html"), "pivot-host a");
+    for whole in ["pivot-host a", "pivot-host a > b c", "pivot-host a > b; d", "pivot-host a > $b"] {
+        assert_eq!(without_file(whole), whole);
+    }
 }
 
 #[test]
@@ -69,7 +89,7 @@ fn every_command_on_the_pages_for_operators_can_be_typed() {
         let commands = commands(&page(&path), "pivot-host");
         assert!(!commands.is_empty(), "{} has no command", path.display());
         for line in commands {
-            let command = line.split(" #").next().unwrap_or_default();
+            let command = without_file(line.split(" #").next().unwrap_or_default());
             assert!(!command.contains(MORE_THAN_WORDS), "{}: more than words: {line}", path.display());
             // Names the line if it can't be typed.
             drop(typed(&by_a_shell(command)));
