@@ -22,7 +22,7 @@ pub(crate) struct Commands {
     /// The files of what is added: once it is in the target, and the move committed, nobody needs them.
     added: Vec<String>,
     /// Flags that only a command that continues the move takes: a rollback needs no plugins and no files and doesn't wait, and
-    /// neither does a status.
+    /// neither does a status. Not the file of a report: the next run would replace what is written about this one.
     going_on: Vec<String>,
     /// A source directory keeps no records: only repeating the same command continues the move.
     no_records: bool,
@@ -285,7 +285,7 @@ pub(crate) mod tests {
     }
 
     /// Runs of every verb, between all sorts of ends.
-    const RUNS: [&[&str]; 39] = [
+    const RUNS: [&[&str]; 40] = [
         &["plan"],
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
         &["plan", "--from-directory", "d"],
@@ -347,6 +347,7 @@ pub(crate) mod tests {
         &["resume", "--kubeconfig", "a", "--to-kubeconfig", "b", "--imported", "--plugins", "p"],
         &["rollback", "--kubeconfig", "a", "--not-imported"],
         &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b", "--not-imported"],
+        &["move", "--kubeconfig", "a", "--to-kubeconfig", "b", "--report", "r.html"],
     ];
 
     #[test]
@@ -448,6 +449,18 @@ pub(crate) mod tests {
             commands(&run).0.line(Next::Resume, About::default()).unwrap(),
             r"pivot-host resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
         );
+    }
+
+    #[test]
+    fn the_report_of_a_run_that_stopped_is_not_replaced_by_the_next() {
+        for verb in ["move", "resume", "rollback"] {
+            let (next, before) = commands(&[verb, "--to-kubeconfig", "b", "--report", "r.html"]);
+            assert_eq!(before.report.as_deref(), Some(std::path::Path::new("r.html")), "{verb}");
+            for command in [Next::Resume, Next::Rollback] {
+                let line = next.line(command, OF_ONE).unwrap();
+                assert!(line.ends_with("--to-kubeconfig b --move 1234"), "{line}");
+            }
+        }
     }
 
     #[test]
