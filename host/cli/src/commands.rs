@@ -126,7 +126,8 @@ impl<'a> Command<'a> {
         let moves = self.under_way(&progress);
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let format = self.output.settings().format;
-        let show = |plan: &Plan| {
+        let findings = progress.findings();
+        let show = |plan: &Plan, failed: &[String]| {
             let notes = switched_off.iter().chain(&plan.notes).cloned().collect();
             let plan = &Plan { notes, ..plan.clone() };
             let all = self.output.settings().verbose > 0;
@@ -135,7 +136,9 @@ impl<'a> Command<'a> {
                 let target_given = !matches!(self.choices.ends.target, TargetEnd::None);
                 let (sides, scope, moves, next) = ((source, target), &scope, &moves[..], &next[..]);
                 let (now, files) = (output::now(), self.choices.ends.of_files());
-                let page = PlanPage { plan, sides, scope, files, target_given, moves, next, now };
+                let findings = &findings[..];
+                let page =
+                    PlanPage { plan, sides, scope, files, target_given, moves, next, findings, failed, now };
                 return self.output.own(&output::drawn(picture, &page));
             }
             let document = PlanDocument::new(plan, source, target, &scope, (&moves, &next));
@@ -172,7 +175,7 @@ impl<'a> Command<'a> {
                 if let Some(code) = save(&plan).await {
                     return code;
                 }
-                show(&plan);
+                show(&plan, &[]);
                 return exit::DONE;
             }
             Err(stop) => stop,
@@ -188,19 +191,21 @@ impl<'a> Command<'a> {
             let why = format!("{stop}, so that no plan is saved; {} is as it was", file.display());
             return self.failed(Exit::Empty, &why.into(), UNTOUCHED);
         }
-        let text = format == OutputFormat::Text;
         // The results so far are shown, with every problem; a document has either them or the failure.
         let shown = match (progress.plan(), &stop.failure) {
             (Some(plan), Failure::Refused(refusals)) => {
-                show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) });
+                show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }, &[]);
                 // A graph shows which objects have problems, and no words about them.
                 match format {
                     OutputFormat::Picture(Picture::Dot | Picture::Mermaid) => AlreadyShown::Plan,
                     _ => AlreadyShown::Refusals,
                 }
             }
-            (Some(plan), failure) if text || matches!(failure, Failure::Empty(_)) => {
-                show(&plan);
+            (Some(plan), failure) if !format.is_document() || matches!(failure, Failure::Empty(_)) => {
+                // A page has findings of their own, and says by itself that there is nothing.
+                let said = matches!(failure, Failure::Gate(_) | Failure::Empty(_));
+                let failed = if said { Vec::new() } else { output::failure_lines(&stop) };
+                show(&plan, &failed);
                 AlreadyShown::Plan
             }
             _ => {

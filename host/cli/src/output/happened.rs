@@ -83,17 +83,29 @@ pub(super) struct Retry {
     error: String,
 }
 
+/// What a plugin found.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Found {
+pub(crate) struct Found {
     at: u64,
     plugin: String,
     code: String,
-    severity: Severity,
+    pub(super) severity: Severity,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<String>,
     text: String,
     remedy: String,
+}
+
+impl Found {
+    /// If that is what an event is about.
+    pub(super) fn of(at: u64, event: &Event) -> Option<Self> {
+        let Event::Finding { plugin, code, severity, object, text, remedy } = event.clone() else {
+            return None;
+        };
+        let object = object.as_ref().map(Key::to_string);
+        Some(Self { at, plugin, code, severity, object, text, remedy })
+    }
 }
 
 #[derive(Serialize)]
@@ -170,10 +182,7 @@ impl Seen {
                 }
             }
             Event::Object { verb, phase, .. } => self.object(at, verb, phase),
-            Event::Finding { plugin, code, severity, object, text, remedy } => {
-                let object = object.as_ref().map(Key::to_string);
-                self.findings.push(Found { at, plugin, code, severity, object, text, remedy });
-            }
+            Event::Finding { .. } => self.findings.extend(Found::of(at, event)),
             Event::Waiting { awaited, more, .. } => {
                 self.wait(at, Awaiting::Objects, Awaited::lines(&awaited, NAMES), more);
             }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use pivot_core::Key;
+use pivot_core::hooks::Severity;
 use pivot_core::plan::{Fate, Note, Plan, Stay, Step};
 use pivot_core::refusal::Refusal;
 use pivot_core::scope::Scope;
@@ -15,6 +16,7 @@ use pivot_engine::{MoveStatus, Summary};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::happened::Found;
 use super::lines::count;
 use super::move_report::MoveReport;
 use super::saved::foreseen;
@@ -35,6 +37,10 @@ pub(crate) struct PlanPage<'a> {
     /// The moves under way, and the commands that can be typed next about each.
     pub(crate) moves: &'a [MoveStatus],
     pub(crate) next: &'a [Vec<String>],
+    /// What plugins found.
+    pub(crate) findings: &'a [Found],
+    /// Why planning ended before all was looked at, line by line.
+    pub(crate) failed: &'a [String],
     /// When the plan was made.
     pub(crate) now: String,
 }
@@ -50,6 +56,10 @@ impl PlanPage<'_> {
                 sign: "bad",
                 text: format!("{} in the way: a move would be refused", count(problems, "problem")),
             }
+        } else if !self.failed.is_empty() {
+            Verdict { sign: "bad", text: "Planning stopped before everything was checked".into() }
+        } else if self.findings.iter().any(|found| found.severity == Severity::Stop) {
+            Verdict { sign: "bad", text: "A plugin's check says stop: a move would be refused".into() }
         } else if self.target_given {
             Verdict { sign: "good", text: "No problem found".into() }
         } else {
@@ -66,7 +76,8 @@ impl PlanPage<'_> {
         let moves = self.moves.iter().zip(self.next);
         let moves = moves.map(|(one, next)| UnderWay { lines: result::one_under_way(one), next }).collect();
         let plan = Some(Content::of(self.plan, moves));
-        filled(&Shown { head, files: self.files, plan, report: None, message: &[] })
+        let (findings, message) = (self.findings, self.failed);
+        filled(&Shown { head, files: self.files, plan, findings, report: None, message })
     }
 }
 
@@ -87,6 +98,8 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
         head,
         files: report.files,
         plan: plan.map(|plan| Content::of(plan, Vec::new())),
+        // The report has them.
+        findings: &[],
         report: Some(report),
         message,
     })
@@ -130,6 +143,9 @@ struct Shown<'a> {
     files: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Content<'a>>,
+    /// What plugins found while a plan was made.
+    #[serde(skip_serializing_if = "<[Found]>::is_empty")]
+    findings: &'a [Found],
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'a MoveReport<'a>>,
     /// What failed, line by line.

@@ -12,6 +12,7 @@ use pivot_core::record::Phase;
 use pivot_engine::{Event, LeaseState, MoveStatus, Verb, Watcher};
 
 use super::events::Level;
+use super::happened::Found;
 use super::messages::Messages;
 use super::phase_progress::{self, PhaseProgress};
 use super::{Output, events, lock, plan, text};
@@ -27,6 +28,8 @@ pub(crate) struct Progress {
     plan: Mutex<Option<Arc<Plan>>>,
     /// Moves that are under way while a plan is made.
     under_way: Mutex<Vec<MoveStatus>>,
+    /// What plugins found while a plan is made.
+    findings: Mutex<Vec<Found>>,
     /// The phase under way.
     phase: Mutex<Option<PhaseProgress>>,
     bar: Mutex<Option<ProgressBar>>,
@@ -44,6 +47,7 @@ impl Progress {
             planning,
             plan: Mutex::default(),
             under_way: Mutex::default(),
+            findings: Mutex::default(),
             phase: Mutex::default(),
             bar: Mutex::default(),
             undone: Mutex::default(),
@@ -59,6 +63,11 @@ impl Progress {
     /// The moves under way found so far.
     pub(crate) fn under_way(&self) -> Vec<MoveStatus> {
         lock(&self.under_way).clone()
+    }
+
+    /// Hands over what plugins found while the plan was made.
+    pub(crate) fn findings(&self) -> Vec<Found> {
+        std::mem::take(&mut *lock(&self.findings))
     }
 
     /// No more events come: removes the bar, and reports how far an unfinished phase got.
@@ -225,6 +234,7 @@ impl Watcher for Progress {
             // A move has its own, and this one would stay as long as the move.
             Event::Planned { plan, .. } if self.planning => *lock(&self.plan) = Some(plan.clone()),
             Event::UnderWay { status } => lock(&self.under_way).push(MoveStatus::clone(status)),
+            Event::Finding { .. } if self.planning => lock(&self.findings).extend(Found::of(0, &event)),
             _ => {}
         }
         match self.output.settings().log {

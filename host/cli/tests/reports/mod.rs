@@ -54,6 +54,39 @@ fn a_refused_plan_is_drawn_with_its_problems() {
 }
 
 #[test]
+fn a_plan_that_a_plugin_stops_is_drawn_with_what_it_said() {
+    let dir = TempDir::new().unwrap();
+    let plugin = dir.path().join("hostile.wasm");
+    fs::copy(pivot_guests::guest("hostile").unwrap(), &plugin).unwrap();
+    assert_eq!(code(&host(&["plugin", "lock", "--grant", plugin.to_str().unwrap()])), 0);
+    let grants = fs::read_to_string(dir.path().join("plugins.toml")).unwrap();
+    let plan = |does: &str, form: &str| {
+        let config = format!("{grants}\n[plugins.hostile.config]\ncheck = 'before-pause/{does}'\n");
+        fs::write(dir.path().join("plugins.toml"), config).unwrap();
+        of_example("plan", &["--plugins", dir.path().to_str().unwrap(), "-o", form])
+    };
+    let page = |does: &str| {
+        let page = plan(does, "html");
+        assert_eq!(code(&page), 3, "{}", err(&page));
+        fs::write(dir.path().join("plan.html"), &page.stdout).unwrap();
+        (data(&dir.path().join("plan.html")), err(&page))
+    };
+    let (stops, said) = page("stop");
+    assert_eq!(stops["head"]["verdict"]["text"], "A plugin's check says stop: a move would be refused");
+    let found = &stops["findings"][0];
+    assert_eq!((&found["plugin"], &found["text"]), (&"hostile".into(), &"no more of this".into()));
+    assert!(said.contains("hostile: no more of this") && stops.get("message").is_none(), "{said}");
+    let (fails, said) = page("trap");
+    assert_eq!(fails["head"]["verdict"]["text"], "Planning stopped before everything was checked");
+    let why = fails["message"][0].as_str().unwrap();
+    assert!(why.contains("plugin hostile") && said.contains(why), "{why}: {said}");
+    assert!(!fails["plan"]["steps"].as_array().unwrap().is_empty());
+    let graph = plan("stop", "mermaid");
+    assert_eq!(code(&graph), 3);
+    assert!(out(&graph).starts_with("flowchart LR\n") && err(&graph).contains("no more of this"));
+}
+
+#[test]
 fn a_move_leaves_a_report_whether_it_ends_or_stops() {
     let dir = TempDir::new().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

@@ -6,20 +6,29 @@ use std::process::{Command, Stdio};
 use expect_test::expect;
 use pivot_core::scope::{Namespaces, Scope};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::super::happened::Found;
 use super::*;
 use crate::args::Picture;
 
 fn of(picture: Picture, plan: &Plan, sides: (&str, &str)) -> String {
-    let scope = Scope::new(Namespaces::All);
+    ended(picture, plan, sides, &[], &[])
+}
+
+fn ended(
+    picture: Picture,
+    plan: &Plan,
+    sides: (&str, &str),
+    findings: &[Found],
+    failed: &[String],
+) -> String {
+    let scope = &Scope::new(Namespaces::All);
     let now = "2026-08-21T03:00:00Z".to_owned();
-    let (moves, next) = (&[], &[]);
-    drawn(
-        picture,
-        &PlanPage { plan, sides, scope: &scope, files: false, target_given: true, moves, next, now },
-    )
+    let (files, target_given, moves, next) = (false, true, &[], &[]);
+    let page = PlanPage { plan, sides, scope, files, target_given, moves, next, findings, failed, now };
+    drawn(picture, &page)
 }
 
 fn plan_with_problems() -> Plan {
@@ -342,6 +351,35 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
           }
         }"#]];
     expected.assert_eq(&serde_json::to_string_pretty(&data).unwrap());
+}
+
+#[test]
+fn a_page_has_what_plugins_found_and_why_planning_stopped() {
+    let found = |severity: &str| {
+        let event = json!({
+            "event": "finding", "plugin": "my-hosts", "code": "full", "severity": severity, "text": "no room",
+            "object": {"group": "", "kind": "Host", "namespace": "ns", "name": "h"}, "remedy": "make some",
+        });
+        Found::of(0, &serde_json::from_value(event).unwrap()).unwrap()
+    };
+    let page = |findings: &[Found], failed: &[String]| {
+        data(&ended(Picture::Html, &small_plan(), SIDES, findings, failed)).0
+    };
+    let verdict = |page: &Value| page["head"]["verdict"]["text"].as_str().unwrap().to_owned();
+
+    let warned = page(&[found("warn")], &[]);
+    assert_eq!(verdict(&warned), "No problem found");
+    let said = json!({
+        "at": 0, "plugin": "my-hosts", "code": "full", "severity": "warn", "object": "Host ns/h", "text": "no room",
+        "remedy": "make some",
+    });
+    assert_eq!(warned["findings"], json!([said]));
+    assert_eq!(warned.get("message"), None);
+    let stops = page(&[found("warn"), found("stop")], &[]);
+    assert_eq!(verdict(&stops), "A plugin's check says stop: a move would be refused");
+    let stopped = page(&[], &["the source does not answer".to_owned()]);
+    assert_eq!(verdict(&stopped), "Planning stopped before everything was checked");
+    assert_eq!(stopped["message"], json!(["the source does not answer"]));
 }
 
 fn whole_around() -> String {

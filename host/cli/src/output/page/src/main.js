@@ -5,7 +5,7 @@ import { Tree } from "./tree.js";
 import { Picture } from "./map.js";
 import { timeline } from "./timeline.js";
 
-const { head: about, files, plan, report, message } = JSON.parse(document.getElementById("data").textContent);
+const { head: about, files, plan, report, message, findings } = JSON.parse(document.getElementById("data").textContent);
 const page = document.getElementById("page");
 let reveal = () => {};
 
@@ -52,6 +52,15 @@ function problems(found) {
     objectsOf(one.objects),
     one.remedy ? el("p", { class: "remedy" }, el("strong", {}, "To fix it: "), one.remedy) : null)));
 }
+
+function found(by) {
+  if (!by?.length) return null;
+  return section("findings", "Findings of plugins", by.length, list(by, (one) => el("li", { class: `card ${one.severity === "stop" ? "bad" : one.severity === "note" ? "" : "warn"}` },
+    el("p", { class: "what" }, one.severity === "stop" ? el("span", { class: "sign", "aria-hidden": "true" }, SIGNS.bad) : "", el("span", { class: "side" }, one.plugin), one.text), objectsOf(one.object ? [one.object] : []),
+    one.remedy ? el("p", { class: "remedy" }, el("strong", {}, "To fix it: "), one.remedy) : null)));
+}
+
+const failed = (...more) => section("stop", "Why it stopped", null, el("div", { class: "card bad" }, (message ?? []).map((line) => el("p", { class: "what" }, line)), ...more));
 
 function notes(found) {
   if (!found.length) return null;
@@ -184,22 +193,19 @@ const rows = (heads, lines) => el("div", { class: "wide" }, el("table", {}, el("
   el("tbody", {}, lines.map((cells) => el("tr", {}, cells.map((cell, index) => el("td", { "data-head": heads[index] }, cell)))))));
 
 function story() {
-  const { phases, waits, retries, throttled, findings, notes: warnings, accepted, result, milliseconds } = report;
+  const { phases, waits, retries, throttled, notes: warnings, accepted, result, milliseconds } = report;
   const failure = result.kind === "Error" ? result : null;
   const at = (one) => `+${lasting(one.at)}`;
   const part = (id, title, items, made) => (items.length ? section(id, title, items.length, made(items)) : null);
   return [
-    failure ? section("stop", "Why it stopped", null, el("div", { class: "card bad" },
-      (message ?? []).map((line) => el("p", { class: "what" }, line)),
+    failure ? failed(
       failure.state ? el("p", {}, el("strong", {}, "State: "), failure.state) : null,
       (failure.remedies ?? []).map((remedy) => el("p", { class: "remedy" }, el("strong", {}, "To fix it: "), remedy.text)),
-      commands("Next", failure.next))) : null,
+      commands("Next", failure.next)) : null,
     failure?.refusals?.length && !plan ? problems(failure.refusals.map((one) => ({ ...one, objects: [] }))) : null,
     failure && plan ? problems(plan.problems) : null,
     phases.length ? section("timeline", "Phases", null, el("p", { class: "hint" }, `${lasting(milliseconds)} in all, with the time before the first phase and after the last.`), timeline(report)) : null,
-    part("findings", "Findings of plugins", findings, (all) => list(all, (one) => el("li", { class: `card ${one.severity === "stop" ? "bad" : one.severity === "warn" ? "warn" : ""}` },
-      el("p", { class: "what" }, el("span", { class: "side" }, one.plugin), one.text), objectsOf(one.object ? [one.object] : []),
-      one.remedy ? el("p", { class: "remedy" }, el("strong", {}, "To fix it: "), one.remedy) : null))),
+    found(report.findings),
     part("accepted", "Accepted by the user", accepted, (all) => el("ul", { class: "plain" }, all.map((one) => el("li", {}, one.text)))),
     part("waits", "Waits", waits, (all) => rows(["From", "For", "What"], all.map((one) => [at(one), lasting(one.milliseconds), one.awaited.join("; ") + (one.more ? ` and ${one.more} more` : "")]))),
     part("retries", "Requests sent again", retries, (all) => rows(["When", "Side", "Times", "Last error"], all.map((one) => [at(one), one.side, one.attempt, one.error]))),
@@ -212,7 +218,9 @@ const parts = [
   head(about),
   plan ? tiles(plan) : null,
   ...(report ? story() : []),
+  !report && message ? failed() : null,
   plan && !report ? problems(plan.problems) : null,
+  report ? null : found(findings),
   plan ? moves(plan.moves) : null,
   plan ? objects() : null,
   plan ? notes(plan.notes) : null,
