@@ -1,6 +1,7 @@
 //! From a command line to an exit code.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,7 +26,14 @@ pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
     exit::to_system(code)
 }
 
+/// kubectl asks a program of this name what could be typed next.
+const COMPLETING: &str = "kubectl_complete-pivot";
+
 fn run_typed(typed: &[OsString]) -> u8 {
+    if args::called(typed) == Some(COMPLETING) {
+        output_for(Color::Never, plain()).own(&args::candidates(typed.get(1..).unwrap_or_default()));
+        return exit::DONE;
+    }
     let cli = match args::parse(typed) {
         Ok(cli) => cli,
         Err(error) => {
@@ -74,8 +82,7 @@ fn output_for(color: Color, settings: OutputSettings) -> Arc<Output> {
 
 /// The name we were called by, for lines that suggest a command.
 fn program(typed: &[OsString]) -> String {
-    let called = typed.first().and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str());
-    match called {
+    match args::called(typed) {
         Some("kubectl-pivot") => "kubectl pivot".into(),
         Some("clusterctl-pivot") => "clusterctl pivot".into(),
         _ => "pivot-host".into(),
@@ -92,10 +99,17 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             return exit::DONE;
         }
         Task::Completion(shell) => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut args::command(None), "pivot-host", &mut script);
-            output.own(&String::from_utf8_lossy(&script));
+            output.own(&args::script(*shell));
             return exit::DONE;
+        }
+        Task::Manual(directory) => {
+            return match manual(directory) {
+                Ok(()) => exit::DONE,
+                Err(error) => {
+                    output.fail(format!("can't write the manual to {}: {error}", directory.display()));
+                    exit::code(Exit::Unexpected)
+                }
+            };
         }
         Task::Plugin(verb) => return plugin(verb, program, output),
         Task::Describe(description) => {
@@ -121,6 +135,16 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
     // An aborted run must not wait for a request that hangs.
     runtime.shutdown_background();
     code
+}
+
+/// Each of its pages is a file for everyone.
+fn manual(directory: &Path) -> std::io::Result<()> {
+    for (path, text) in args::pages()? {
+        let path = directory.join(path);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(path, text)?;
+    }
+    Ok(())
 }
 
 fn plugin(verb: &PluginVerb, program: &str, output: &Arc<Output>) -> u8 {
@@ -176,7 +200,8 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             | Task::Verify(_)
             | Task::Plugin(_)
             | Task::Version
-            | Task::Completion(_) => exit::DONE,
+            | Task::Completion(_)
+            | Task::Manual(_) => exit::DONE,
         }
     };
     tokio::select! {

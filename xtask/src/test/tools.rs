@@ -18,6 +18,12 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
     }
     if chosen.contains(&Stage::Unit) {
         missing.extend(of_debian("dot", "-V", "graphviz", "the pictures of plans are read by it"));
+        missing.extend(of_debian(
+            "groff",
+            "--version",
+            "groff-base",
+            "the pages of the manual are read by it",
+        ));
     }
     if chosen.contains(&Stage::Page) {
         missing.extend(of_debian("/usr/bin/chromium", "--version", "chromium", "pages are opened in it"));

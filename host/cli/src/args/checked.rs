@@ -36,6 +36,7 @@ pub(crate) enum Task {
     Plugin(PluginVerb),
     Version,
     Completion(Shell),
+    Manual(PathBuf),
 }
 
 /// The roles to print.
@@ -194,6 +195,7 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Plugin(verb) => Task::Plugin(verb),
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),
+        Verb::Man { directory } => Task::Manual(directory),
     })
 }
 

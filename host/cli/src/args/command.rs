@@ -10,7 +10,7 @@ use super::examples;
 use super::flags::Cli;
 
 const MORE: &str = "Use --help for every flag and examples.";
-const ENVIRONMENT: &str =
+pub(super) const ENVIRONMENT: &str =
     "Every flag can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
 const LONG: [&str; 6] = ["plan", "move", "status", "resume", "rollback", "rbac"];
@@ -45,15 +45,24 @@ const MOST_VERBOSE: usize = 9;
 pub(crate) fn command(called: Option<&str>) -> Command {
     let host = called.and_then(host_of);
     let name = host.map_or("pivot-host".to_owned(), |host| format!("{host} pivot"));
-    let command = with_help(with_environment(Cli::command()), None, &name);
+    let command = with_help(bare(), None, &name);
     if host.is_some() { command.bin_name(name) } else { command }
 }
 
-/// `-h` is at most a page; `--help` has all flags, and examples.
-fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
-    let mut more = String::new();
+/// The flags alone, each with its environment variable.
+pub(super) fn bare() -> Command {
+    with_environment(Cli::command())
+}
+
+/// The name we were called by.
+pub(crate) fn called(typed: &[OsString]) -> Option<&str> {
+    typed.first().and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str())
+}
+
+/// The examples of a command, each below what it does; empty if there are none.
+pub(super) fn examples_of(of: Option<&str>, name: &str) -> String {
+    let mut text = String::new();
     for (what, line) in examples::of(of) {
-        let head = if more.is_empty() { "Examples:\n" } else { "\n" };
         let line = line.replacen("pivot-host", name, 1);
         // A line that the terminal wraps could not be pasted.
         let line = if line.len() > WIDTH {
@@ -61,9 +70,19 @@ fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
         } else {
             line
         };
-        more.push_str(&format!("{head}  # {what}\n  {line}\n"));
+        let before = if text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{before}  # {what}\n  {line}\n"));
     }
-    let more = if more.is_empty() { ENVIRONMENT.to_owned() } else { format!("{more}\n{ENVIRONMENT}") };
+    text
+}
+
+/// `-h` is at most a page; `--help` has all flags, and examples.
+fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
+    let examples = examples_of(of, name);
+    let more = match examples.as_str() {
+        "" => ENVIRONMENT.to_owned(),
+        examples => format!("Examples:\n{examples}\n{ENVIRONMENT}"),
+    };
     let long = LONG.contains(&of.unwrap_or_default());
     let command = command.mut_args(|arg| {
         let usual = |flag| if long { USUAL.contains(&flag) } else { !RARE.contains(&flag) };
@@ -80,8 +99,7 @@ fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
 
 /// Parses a command line.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
-    let called = typed.first().and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str());
-    let mut command = command(called);
+    let mut command = command(called(typed));
     let matches = command.try_get_matches_from_mut(levels_as_flags(typed))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }

@@ -48,9 +48,20 @@ pub(crate) enum Verb {
     /// Print the version
     Version,
     /// Print a completion script for a shell
+    ///
+    /// It is for pivot-host and for links to it named kubectl-pivot and clusterctl-pivot. For bash, zsh and fish it completes
+    /// `clusterctl pivot` too, if it is loaded after clusterctl's own. For `kubectl pivot`, put one more link on the PATH, named
+    /// kubectl_complete-pivot: kubectl's own completion calls it.
     Completion {
         /// Which shell
         shell: Shell,
+    },
+    /// Write the manual's pages into a directory that `man -M` reads
+    #[command(hide = true)]
+    Man {
+        /// The directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
     },
 }
 

@@ -4,13 +4,16 @@
 //! that a line in a script keeps working when only its first word is replaced.
 
 mod between;
+mod candidates;
 mod checked;
 mod clusters;
 mod command;
 mod describe;
 mod examples;
 mod flags;
+mod manual;
 mod parts;
+mod scripts;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -18,11 +21,16 @@ mod values;
 mod workload;
 
 pub(crate) use between::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
+pub(crate) use candidates::candidates;
 pub(crate) use checked::{Choices, Roles, Task, check};
-pub(crate) use command::{command, parse};
+#[cfg(test)]
+pub(crate) use command::command;
+pub(crate) use command::{called, parse};
 pub(crate) use describe::Description;
 pub(crate) use flags::{
     Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb, PluginVerb, Trial, With,
 };
+pub(crate) use manual::pages;
+pub(crate) use scripts::script;
 pub(crate) use usage::UsageError;
 pub(crate) use workload::{Within, Workload};

@@ -1,6 +1,7 @@
 //! Command lines, and the tasks they turn into.
 
 mod kubectl;
+mod manual;
 mod pages;
 
 use std::path::PathBuf;
