@@ -1,5 +1,7 @@
 //! This program's plugin runtime, which starts this same program to compile components that nobody vetted.
 
+use std::path::PathBuf;
+
 use pivot_engine::Exit;
 use pivot_runtime::{Runtime, TrialProgram};
 
@@ -9,8 +11,13 @@ use crate::exit::Result;
 const TRY_COMPILE: &str = "try-compile";
 
 pub(super) fn runtime() -> Result<Runtime> {
-    let path = std::env::current_exe().map_err(|error| {
+    let path = std::env::current_exe().or_else(|error| called_by().ok_or(error)).map_err(|error| {
         (Exit::Unexpected, format!("where this program lies is not known: {error}").into())
     })?;
     Ok(Runtime::with_trials(TrialProgram { path, arguments: vec!["plugin".into(), TRY_COMPILE.into()] }))
+}
+
+/// Without /proc, as in a bare root directory, the system doesn't say which program this is; a whole path that it was called by does.
+fn called_by() -> Option<PathBuf> {
+    std::env::args_os().next().map(PathBuf::from).filter(|path| path.is_absolute())
 }
