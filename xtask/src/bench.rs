@@ -1,7 +1,7 @@
 //! Measures pivot-host against clusterctl, and its plugins against bare wasmtime, with the binary that users get.
 //!
-//! `tests/bench` defines what is measured and how; this builds it. Everything is a release build: the comparison must not favour
-//! pivot-host.
+//! `tests/bench` defines what is measured and how; this builds it. Everything is built as a release is: the comparison must not
+//! favour pivot-host.
 
 use std::process::Command;
 
@@ -14,8 +14,17 @@ use crate::shell::{cargo, must, root, target};
 /// `cargo xtask bench planning` writes `docs/benchmarks-planning.md`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
     if typed == ["planning"] {
-        let mut planning =
-            cargo(&["bench", "--package", "pivot-core", "--bench", "planning", "--", "--write"])?;
+        let mut planning = cargo(&[
+            "bench",
+            "--profile",
+            "dist",
+            "--package",
+            "pivot-core",
+            "--bench",
+            "planning",
+            "--",
+            "--write",
+        ])?;
         return must(planning.arg(root()?.join("docs/benchmarks-planning.md")));
     }
     let (plugins, part) = match typed {
@@ -25,8 +34,9 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
         ["plugins", "--quick"] => (true, typed.last()),
         other => bail!("bench takes planning, --large, or plugins and --quick, not {:?}", other.join(" ")),
     };
-    must(&mut cargo(&["build", "--release", "--package", "pivot-host", "--package", "pivot-bench"])?)?;
-    let release = target()?.join("release");
+    let build = ["build", "--profile", "dist", "--package", "pivot-host", "--package", "pivot-bench"];
+    must(&mut cargo(&build)?)?;
+    let release = target()?.join("dist");
     let suffix = std::env::consts::EXE_SUFFIX;
     let mut command = Command::new(release.join(format!("pivot-bench{suffix}")));
     let page = if plugins {
