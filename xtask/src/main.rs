@@ -1,14 +1,16 @@
-//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `page`, `pictures`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `page`, `pictures`, `release`. One file per command.
 //!
 //! Not a Makefile, because the tools that build the project are already there.
 
 mod bench;
+mod debian;
 mod demo;
 mod fuzz;
 mod matrix;
 mod page;
 mod pictures;
 mod plugins;
+mod release;
 mod shell;
 mod structure;
 mod test;
@@ -29,10 +31,10 @@ Commands:
                         bundled plugins; needs no cluster
   plugins               Build the bundled plugins into plugins/dist, granted and locked
   test [--only STAGE]   Check everything: fmt, structure, clippy, docs, unit, plugins,
-                        page, lab, providers, scenarios, metal3
-       --without-metal3, --without-providers
+                        page, release, lab, providers, scenarios, metal3
+       --without-metal3, --without-providers, --without-release
                         But for these, where Metal3's operators or the providers' CRDs
-                        can't be had
+                        can't be had, or the tests don't run as root
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   bench --large         Print what moving 20,000 objects takes, memory included
   bench planning        Measure how long planning takes, and write docs/benchmarks-planning.md
@@ -46,6 +48,9 @@ Commands:
                         Kubernetes (half an hour, once they are built), or these
   page                  Build the page of `plan -o html` and of reports, with npm
   pictures              Draw docs/pictures: what plan, move and status print
+  release [--out DIR]   Build what is released: an archive with the static program, completions,
+                        manual, plugins, licences and a list of its parts, and checksums.
+                        Then try it in an empty root directory (needs root)
   help                  Print this
 ";
 
@@ -71,6 +76,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["matrix", rest @ ..] => matrix::run(rest),
         ["page"] => page::run(),
         ["pictures"] => pictures::run(),
+        ["release", rest @ ..] => release::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             say(USAGE);
             Ok(())

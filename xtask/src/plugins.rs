@@ -34,23 +34,19 @@ pub(crate) fn run() -> Result<()> {
 /// Builds them, and lets the program admit them with the grants of the repository.
 pub(crate) fn granted(binary: &Path) -> Result<()> {
     say(&format!("== Building the bundled plugins (a minute the first time) into {DIST}"));
-    let (dist, components) = build()?;
-    clear(&dist, &components)?;
-    let grants = root()?.join(PLUGINS).join(GRANTS);
-    fs::copy(&grants, dist.join(GRANTS)).with_context(|| format!("copy {}", grants.display()))?;
-    for component in &components {
-        admit(binary, component)?;
-    }
-    Ok(())
+    bundle(binary, &root()?.join(DIST))
 }
 
-fn build() -> Result<(PathBuf, Vec<PathBuf>)> {
+/// Builds the plugins into a directory, granted, and locked by the program that is to run them.
+pub(crate) fn bundle(binary: &Path, dist: &Path) -> Result<()> {
     let root = root()?;
-    let dist = root.join(DIST);
     let inputs = [root.join("wit"), root.join("sdk")];
     let components =
-        pivot_guests::build_guests(&root.join(PLUGINS), &inputs.each_ref().map(PathBuf::as_path), &dist)?;
-    Ok((dist, components))
+        pivot_guests::build_guests(&root.join(PLUGINS), &inputs.each_ref().map(PathBuf::as_path), dist)?;
+    clear(dist, &components)?;
+    let grants = root.join(PLUGINS).join(GRANTS);
+    fs::copy(&grants, dist.join(GRANTS)).with_context(|| format!("copy {}", grants.display()))?;
+    components.iter().try_for_each(|component| admit(binary, component))
 }
 
 /// Removes an earlier build: a removed plugin would be missed, an old digest would stay admitted.

@@ -51,6 +51,15 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// What a program prints.
+pub(crate) fn said(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Whether a program starts and succeeds.
 pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);

@@ -88,8 +88,11 @@ fn run_one(stage: Stage, out: &mut dyn FnMut(&str)) -> Ended {
 }
 
 /// The stages that need what can't be had everywhere.
-const OPTIONAL: [(&str, Stage); 2] =
-    [("--without-metal3", Stage::Metal3), ("--without-providers", Stage::Providers)];
+const OPTIONAL: [(&str, Stage); 3] = [
+    ("--without-metal3", Stage::Metal3),
+    ("--without-providers", Stage::Providers),
+    ("--without-release", Stage::Release),
+];
 
 /// The stages to run, and those that were excluded.
 fn choose(typed: &[&str]) -> Result<(Vec<Stage>, Vec<Stage>)> {
@@ -105,7 +108,9 @@ fn choose(typed: &[&str]) -> Result<(Vec<Stage>, Vec<Stage>)> {
     for flag in typed {
         match OPTIONAL.iter().find(|(known, _)| known == flag) {
             Some((_, stage)) => without.push(*stage),
-            None => bail!("cargo xtask test [--only STAGE | --without-metal3 --without-providers]"),
+            None => bail!(
+                "cargo xtask test [--only STAGE | --without-metal3 --without-providers --without-release]"
+            ),
         }
     }
     Ok(Stage::ALL.into_iter().partition(|stage| !without.contains(stage)))

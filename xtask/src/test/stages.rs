@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::tally::{Tally, counted};
 use crate::shell::{built_test, cargo, must, root, target, tested_pivot_host};
-use crate::{page, structure};
+use crate::{page, release, structure};
 
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,7 @@ pub(super) enum Stage {
     Unit,
     Plugins,
     Page,
+    Release,
     Lab,
     Scenarios,
     Providers,
@@ -32,7 +33,7 @@ const METAL3: &str = "metal3";
 const LAB: &str = "lab";
 
 impl Stage {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Fmt,
         Self::Structure,
         Self::Clippy,
@@ -40,6 +41,7 @@ impl Stage {
         Self::Unit,
         Self::Plugins,
         Self::Page,
+        Self::Release,
         Self::Lab,
         Self::Providers,
         Self::Scenarios,
@@ -58,6 +60,9 @@ impl Stage {
             Self::Unit => "tests that need no server",
             Self::Plugins => "the bundled plugins' own tests, natively",
             Self::Page => "is the page of plans what its sources give, and does it work in a browser?",
+            Self::Release => {
+                "does what a release has work where there is nothing else? (with the program that the tests run)"
+            }
             Self::Lab => {
                 "tests of the lab: real API servers. The first time it builds etcd, kube-apiserver, controllers and \
                  clusterctl from Go modules (about 10 minutes) into ~/.cache/pivot-host, and reuses them from then on"
@@ -105,6 +110,7 @@ impl Stage {
                 counted(&mut beside("plugins", &["test", "--workspace", "--no-fail-fast"])?, tally, out)
             }
             Self::Page => page::check(),
+            Self::Release => release::of_tested(),
             Self::Lab => counted(&mut built_test(LAB)?, tally, out),
             Self::Scenarios => scenarios(&SCENARIOS, tally, out),
             Self::Providers => scenarios(&[PROVIDERS], tally, out),
@@ -152,6 +158,7 @@ impl fmt::Display for Stage {
             Self::Unit => "unit",
             Self::Plugins => "plugins",
             Self::Page => "page",
+            Self::Release => "release",
             Self::Lab => "lab",
             Self::Scenarios => "scenarios",
             Self::Providers => "providers",

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::stages::Stage;
+use crate::debian::of_debian;
 use crate::shell::{say, works};
 
 /// Fails unless the chosen stages have what they need. Installs what rustup and apt-get can install.
@@ -57,19 +58,4 @@ fn component_of_rust(command: &str, component: &str) -> Option<String> {
         }
     }
     Some(format!("{component}: `rustup component add {component}`, or the package of your distribution"))
-}
-
-/// Installs a package of Debian's if its program is missing and that is possible.
-fn of_debian(program: &str, version: &str, package: &str, why: &str) -> Option<String> {
-    let there = || works(program, &[version]);
-    if !there() {
-        say(&format!("Installing {package} with apt-get: {program} is not there yet"));
-        let install =
-            || works("apt-get", &["install", "--yes", "--quiet", "--no-install-recommends", package]);
-        // On a new machine the lists of packages may be missing, or old.
-        if !install() && works("apt-get", &["update", "--quiet"]) {
-            install();
-        }
-    }
-    (!there()).then(|| format!("{program}: {why}; `apt-get install {package}`"))
 }

@@ -1,0 +1,148 @@
+//! Tries the archive as a user has it: unpacked where there is nothing else, no shell and no library; then as a container has it, with
+//! a root directory that can't be written and a user who is nobody.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::archive::{
+    COMPLETIONS, CONTAINERFILE, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PLUGINS, SUMS, VERSION,
+};
+use super::image::Image;
+use super::place::{Place, copy_folder};
+use crate::shell::{must, said, say, target};
+
+/// Where the archive is unpacked, below the empty root directory.
+const PREFIX: &str = "usr/local";
+
+/// Fails on the first thing that is not as a user needs it.
+pub(super) fn run(archive: &Path, libraries: &[PathBuf]) -> Result<()> {
+    if said(Command::new("id").arg("-u"))?.trim() != "0" {
+        bail!(
+            "only root can change the root directory, so {} was not tried: run this as root",
+            archive.display()
+        );
+    }
+    say("== Trying it in an empty root directory");
+    let folder = archive.parent().context("an archive lies in a folder")?;
+    said(Command::new("sha256sum").args(["--check", "--strict", SUMS]).current_dir(folder))?;
+    let trials = target()?.join("release-trial");
+    if trials.exists() {
+        fs::remove_dir_all(&trials).with_context(|| format!("remove {}", trials.display()))?;
+    }
+    let empty = Place::new(trials.join("empty"), &format!("/{PREFIX}/bin/pivot-host"), libraries)?;
+    let prefix = empty.root.join(PREFIX);
+    fs::create_dir_all(&prefix)?;
+    let mut tar = Command::new("tar");
+    tar.args(["--extract", "--strip-components=1", "--file"]).arg(archive).arg("--directory").arg(&prefix);
+    must(&mut tar)?;
+    is_complete(&prefix, &empty)?;
+    moves(&empty, &format!("/{PREFIX}/{PLUGINS}"))?;
+    finds_servers_by_name(&empty)?;
+    say("== Trying it as a container has it: nothing can be written, and the user is nobody");
+    let image = Image::read(&prefix.join(CONTAINERFILE))?;
+    let container = Place::new(trials.join("container"), &image.program, libraries)?;
+    image.copy(&prefix, &container.root)?;
+    let container = container.read_only(&image.user)?;
+    moves(&container, "/plugins")?;
+    container.fails(&["man", "/manual"], 1, "Read-only file system")?;
+    say("== It works there");
+    Ok(())
+}
+
+/// The libraries that a program needs, and the one that loads them.
+pub(super) fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
+    let needed = said(Command::new("ldd").arg(program))?;
+    let path = |line: &str| line.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from);
+    Ok(needed.lines().filter_map(path).collect())
+}
+
+/// The program starts under each of its names, and all that belongs to it is there and was made by it.
+fn is_complete(prefix: &Path, empty: &Place) -> Result<()> {
+    same("version", &empty.says(&["version"])?, &format!("pivot-host {VERSION}\n"))?;
+    for (shell, file) in COMPLETIONS {
+        same(file, &read(&prefix.join(file))?, &empty.says(&["completion", shell])?)?;
+    }
+    for name in LINKS {
+        let link = format!("/{PREFIX}/bin/{name}");
+        let (words, part) = match name {
+            "kubectl_complete-pivot" => (["verif"], "verify\t"),
+            _ => (["--help"], &*format!("\nUsage: {} ", name.replace('-', " "))),
+        };
+        has(&link, &empty.runs_as(&link, &words)?, part)?;
+    }
+    for page in ["pivot-host", "pivot-host-move", "pivot-host-plan-show", "kubectl-pivot"] {
+        let page = prefix.join(MANUAL).join(format!("man1/{page}.1"));
+        has(
+            &page.to_string_lossy(),
+            &read(&page)?,
+            if page.ends_with("kubectl-pivot.1") { ".so " } else { ".SH NAME" },
+        )?;
+    }
+    let documents = prefix.join(DOCUMENTS);
+    has("the README", &read(&documents.join("README.md"))?, "# pivot-host")?;
+    has("the changes", &read(&documents.join("CHANGELOG.md"))?, "# Changelog")?;
+    has("the licence", &read(&documents.join("LICENSE"))?, "Apache License")?;
+    has("the licences of others", &read(&documents.join(LICENCES))?, "\n  wasmtime ")?;
+    let parts: serde_json::Value = serde_json::from_str(&read(&documents.join(PARTS))?)?;
+    let listed = parts["metadata"]["component"]["hashes"][0]["content"].as_str().unwrap_or_default();
+    let program = said(Command::new("sha256sum").arg(prefix.join("bin/pivot-host")))?;
+    has("the program's digest", &program, &format!("{listed} "))
+}
+
+/// Plans and moves the example with the bundled plugins, into a directory.
+fn moves(place: &Place, plugins: &str) -> Result<()> {
+    let list = place.says(&["plugin", "list", "--plugins", plugins])?;
+    for plugin in ["metal3-endpoints", "metal3-hosts", "patches", "readiness", "secrets"] {
+        has("the list of plugins", &list, plugin)?;
+    }
+    site(place, plugins)?;
+    let example = ["--from-directory", "/example", "--all-namespaces", "--plugins", "/site"];
+    has("the plan", &place.says(&[&["plan"], &example[..]].concat())?, "Plan: ")?;
+    let moved = place.says(&[&["move"], &example[..], &["--to-directory", "/out/copy"]].concat())?;
+    has("the result of the move", &moved, "Copied")?;
+    place.says(&["verify", "/out/copy"])?;
+    has("the manifest", &read(&place.root.join("out/copy/manifest.json"))?, "BareMetalHost.metal3.io_")
+}
+
+/// Copies the plugins as a site does that adapts their grants, without the one that asks the target for its Ironic: a directory has
+/// none.
+fn site(place: &Place, plugins: &str) -> Result<()> {
+    const SECTION: &str = "[plugins.metal3-endpoints]\n";
+    let (from, to) = (place.root.join(plugins.trim_start_matches('/')), place.root.join("site"));
+    copy_folder(&from, &to)?;
+    let grants = to.join("plugins.toml");
+    let text = read(&grants)?;
+    has("plugins.toml", &text, SECTION)?;
+    Ok(fs::write(grants, text.replacen(SECTION, &format!("{SECTION}enabled = false\n"), 1))?)
+}
+
+/// A server whose name is in the root's list of names, and where nobody listens: it is the connection that is refused.
+fn finds_servers_by_name(empty: &Place) -> Result<()> {
+    fs::create_dir_all(empty.root.join("etc"))?;
+    fs::write(empty.root.join("etc/hosts"), "127.0.0.1 management.test\n")?;
+    fs::write(empty.root.join("kubeconfig"), KUBECONFIG)?;
+    fs::write(empty.root.join("authority.pem"), AUTHORITY)?;
+    empty.fails(&["plan", "--kubeconfig", "/kubeconfig", "-n", "metal3"], 3, "Connection refused")
+}
+
+/// A certificate that nobody has the key of: without one, those of the system are asked for.
+const AUTHORITY: &str = include_str!("authority.pem");
+const KUBECONFIG: &str = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "a",
+"contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}], "users": [{"name": "a", "user": {"token": "x"}}],
+"clusters": [{"name": "a", "cluster": {"server": "https://management.test:1", "certificate-authority": "/authority.pem"}}]}
+"#;
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
+}
+
+fn same(what: &str, found: &str, expected: &str) -> Result<()> {
+    if found == expected { Ok(()) } else { bail!("{what} is not as expected:\n{found}") }
+}
+
+fn has(what: &str, text: &str, part: &str) -> Result<()> {
+    if text.contains(part) { Ok(()) } else { bail!("{what} has no {part:?}:\n{text}") }
+}
