@@ -99,9 +99,9 @@ pub(crate) fn built_test(name: &str) -> Result<Command> {
     }
     for line in String::from_utf8_lossy(&said.stdout).lines() {
         let built: Value = serde_json::from_str(line).context("read what cargo has built")?;
-        let is_it = built["target"]["name"] == name && built["target"]["kind"][0] == "test";
-        if let (true, Some(executable), Some(manifest)) =
-            (is_it, built["executable"].as_str(), built["manifest_path"].as_str())
+        let word = |path| built.pointer(path).and_then(Value::as_str);
+        let is_it = word("/target/name") == Some(name) && word("/target/kind/0") == Some("test");
+        if let (true, Some(executable), Some(manifest)) = (is_it, word("/executable"), word("/manifest_path"))
         {
             let mut command = Command::new(executable);
             // As cargo runs it.

@@ -54,7 +54,7 @@ async fn plans(host: &Host, code: i32) -> String {
     for _ in 0..TRIES {
         let ended = host.run(&of_shop(&["plan"])).await.unwrap();
         if ended.code == Some(code) {
-            return ended.stderr;
+            return ended.stdout + &ended.stderr;
         }
         said = ended.stderr;
         tokio::time::sleep(Duration::from_millis(100)).await;

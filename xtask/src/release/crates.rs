@@ -100,8 +100,11 @@ fn digests(workspace: &Path) -> Result<BTreeMap<Key, String>> {
 fn sources(workspace: &Path) -> Result<BTreeMap<Key, PathBuf>> {
     let text = said(cargo(&["metadata", "--locked", "--format-version", "1"])?.current_dir(workspace))?;
     let metadata: serde_json::Value = serde_json::from_str(&text).context("read cargo's metadata")?;
-    let packages = metadata["packages"].as_array().context("cargo's metadata has no packages")?;
-    let word = |package: &serde_json::Value, key: &str| Some(package[key].as_str()?.to_owned());
+    let packages = metadata
+        .get("packages")
+        .and_then(serde_json::Value::as_array)
+        .context("cargo's metadata has no packages")?;
+    let word = |package: &serde_json::Value, key: &str| Some(package.get(key)?.as_str()?.to_owned());
     let source = |one| {
         let manifest = PathBuf::from(word(one, "manifest_path")?);
         Some(((word(one, "name")?, word(one, "version")?), manifest.parent()?.to_owned()))

@@ -37,8 +37,9 @@ fn of_page(page: &Path) -> Result<Parts> {
     let lock: serde_json::Value = serde_json::from_str(&lock).context("read package-lock.json")?;
     let mut parts = Parts::new();
     for (name, version, licence) in text.lines().filter_map(heading) {
-        let package = &lock["packages"][format!("node_modules/{name}")];
-        let (locked, digest) = (package["version"].as_str(), package["integrity"].as_str());
+        let package = lock.get("packages").and_then(|all| all.get(format!("node_modules/{name}")));
+        let word = |field| package?.get(field)?.as_str();
+        let (locked, digest) = (word("version"), word("integrity"));
         let digest = digest.and_then(|digest| digest.strip_prefix("sha512-"));
         let (Some(digest), true) = (digest, locked == Some(version)) else {
             bail!("{name} {version} of {} is not what package-lock.json has", licences.display())

@@ -87,7 +87,8 @@ fn is_complete(prefix: &Path, empty: &Place) -> Result<()> {
     has("the licence", &read(&documents.join("LICENSE"))?, "Apache License")?;
     has("the licences of others", &read(&documents.join(LICENCES))?, "\n  wasmtime ")?;
     let parts: serde_json::Value = serde_json::from_str(&read(&documents.join(PARTS))?)?;
-    let listed = parts["metadata"]["component"]["hashes"][0]["content"].as_str().unwrap_or_default();
+    let listed = parts.pointer("/metadata/component/hashes/0/content").and_then(serde_json::Value::as_str);
+    let listed = listed.context("the list of what is linked in has no digest of the program")?;
     let program = said(Command::new("sha256sum").arg(prefix.join("bin/pivot-host")))?;
     has("the program's digest", &program, &format!("{listed} "))
 }

@@ -350,6 +350,9 @@ async fn a_plan_is_for_its_two_sides_its_plugins_and_its_files() {
     let mut empty = approved(&stage, &plan);
     empty.sides.source = Arc::new(Stage::empty().source);
     refused(empty, "made for another source").await;
+    let mut of_any = plan.clone();
+    of_any.target.as_mut().unwrap().identity = None;
+    refused(approved(&stage, &of_any), "made for another target").await;
     let mut without_target = plan.clone();
     without_target.target = None;
     refused(approved(&stage, &without_target), "made without a target").await;
