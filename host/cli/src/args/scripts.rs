@@ -1,6 +1,6 @@
 //! Completion scripts for shells: clap's for `pivot-host`, and the other names by which the program is called.
 //!
-//! `kubectl pivot` needs no script: kubectl's own asks for [`candidates`](super::candidates). clusterctl's asks nobody about plugins,
+//! `kubectl pivot` needs no script: kubectl's own asks for [`candidates`](super::candidates()). clusterctl's asks nobody about plugins,
 //! so words behind `clusterctl pivot` are completed here, and all others are left to its own script.
 
 use clap_complete::Shell;
