@@ -140,6 +140,9 @@ impl ActiveMove {
         approved::sides(&job, &self.journal.record)?;
         let first = self.first.take().transpose()?;
         let (snapshot, first_reads) = readings::first(&job, first).await?;
+        // A record that nobody can read again would leave a source paused that no command knows of.
+        let believable = self.journal.record.believable();
+        believable.map_err(|what| Failure::Declined(format!("the {what} of this move can't be right")))?;
         job.report(Event::PhaseBegun { phase: Phase::Checked, objects: snapshot.plan.steps.len() });
         let target_state = before_pause::all(&job, &snapshot, &first_reads).await?;
         let begun = self.journal.phase() >= Some(Phase::Paused);

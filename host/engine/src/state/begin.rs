@@ -80,10 +80,6 @@ pub(crate) fn begin(
         },
     };
     env!("CARGO_PKG_VERSION").clone_into(&mut record.written_by);
-    // A record that nobody can read again would leave a source paused that no command knows of.
-    record
-        .believable()
-        .map_err(|what| Failure::Declined(format!("the {what} of this move can't be right")))?;
     let (move_id, handover) = (record.move_id.clone(), record.handover.is_some());
     let kinds: Arc<Kinds> = Arc::new(kinds);
     let sides = Both::new(sides.source, sides.target.mapped(&record.scope.namespace_map));
