@@ -55,9 +55,10 @@ pub(crate) struct Cluster {
     pub(crate) objects: Vec<Value>,
 }
 
-/// So long ago that two programs, one after the other, give it the same age.
+/// So long ago that every program gives it the same age for the next half hour: from eight hours on, ages have no minutes.
 fn ago(hours: i64) -> String {
-    let then = Timestamp::now() - SignedDuration::from_hours(hours) - SignedDuration::from_secs(10 * 60 + 20);
+    assert!(hours >= 8, "{hours}");
+    let then = Timestamp::now() - SignedDuration::from_hours(hours) - SignedDuration::from_mins(30);
     then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
@@ -192,7 +193,7 @@ fn troubled() -> Cluster {
     let message = "* MachineDeployment md:\n  * 1 available Machine of 2, because the host of the other one is powered off and nobody who \
                    may power it on has seen that yet\n* Control plane: fine";
     let conditions = [
-        condition("Available", "False", "NotAvailable", message, 5),
+        condition("Available", "False", "NotAvailable", message, 15),
         condition("RollingOut", "True", "RollingOut", "v1.36.2 => v1.36.3", 2000),
         condition("Paused", "False", "NotPaused", "", 20_000),
         condition("TopologyReconciled", "Unknown", "Why", "", 90_000),
@@ -207,16 +208,16 @@ fn troubled() -> Cluster {
         [condition("Available", "False", "NotReady", "", hours), ready, well("UpToDate")]
     };
     let owner = Some((CAPI, "MachineSet", "ms"));
-    all.machine("w-3", owner, &off(4));
+    all.machine("w-3", owner, &off(14));
     all.machine("w-4", owner, &off(30));
-    all.machine("w-5", owner, &[well("Available"), condition("Ready", "Unknown", "Silent", "one\ntwo", 1)]);
+    all.machine("w-5", owner, &[well("Available"), condition("Ready", "Unknown", "Silent", "one\ntwo", 11)]);
     let mut part = all.objects.iter_mut().rev().find(|object| object["kind"] == "LabConfig");
     part.as_mut().unwrap()["status"]["conditions"] =
-        json!([condition("Ready", "False", "Waits", "for data", 1)]);
-    all.machine("w-6", owner, &[well("Ready"), condition("Deleting", "True", "Draining", "", 1)]);
+        json!([condition("Ready", "False", "Waits", "for data", 11)]);
+    all.machine("w-6", owner, &[well("Ready"), condition("Deleting", "True", "Draining", "", 11)]);
     all.latest(|machine| {
         machine["metadata"]["finalizers"] = json!(["lab.io/stay"]);
-        machine["metadata"]["deletionTimestamp"] = ago(1).into();
+        machine["metadata"]["deletionTimestamp"] = ago(11).into();
     });
     all
 }
@@ -230,12 +231,12 @@ fn pooled() -> Cluster {
         "bootstrap": {"configRef": refers(BOOT, "LabConfig", "mp")}}});
     let status = with(
         counters(1),
-        json!({"conditions": [condition("Available", "False", "NotAvailable", "1 of 2", 6)]}),
+        json!({"conditions": [condition("Available", "False", "NotAvailable", "1 of 2", 16)]}),
     );
     let content =
         json!({"spec": {"clusterName": "c", "replicas": 2, "template": template}, "status": status});
     all.add(CAPI, "MachinePool", "mp", None, content);
-    let scaling = [condition("Ready", "False", "Scaling", "1 of 2", 6)];
+    let scaling = [condition("Ready", "False", "Scaling", "1 of 2", 16)];
     all.add(INFRA, "LabMachinePool", "mp", None, json!({"status": {"conditions": scaling}}));
     all.add(BOOT, "LabConfig", "mp", None, json!({"status": {"conditions": [well("Ready")]}}));
     for name in ["p-1", "p-2"] {
@@ -288,9 +289,9 @@ fn young() -> Cluster {
     all.cluster(
         "LabCluster",
         Some("LabControlPlane"),
-        &[condition("Available", "False", "NotAvailable", "", 3)],
+        &[condition("Available", "False", "NotAvailable", "", 13)],
     );
-    all.deployment("md", &[condition("Available", "False", "Waiting", "", 3)]);
+    all.deployment("md", &[condition("Available", "False", "Waiting", "", 13)]);
     all.latest(|deployment| {
         drop(deployment["spec"]["template"]["spec"].as_object_mut().unwrap().remove("version"))
     });
@@ -309,7 +310,7 @@ fn sloppy() -> Cluster {
             }
             "LabMachine" if object["metadata"]["name"] == "w-2" => {
                 let odd = json!({"type": "Odd", "status": "Perhaps"});
-                let ready = condition("Ready", "False", "Off", "", 4);
+                let ready = condition("Ready", "False", "Off", "", 14);
                 object["status"]["conditions"] = json!([odd, ready]);
             }
             "MachineSet" => {

@@ -36,28 +36,13 @@ const FLAGS: [&str; 11] = [
     "--show-conditions all --grouping=false --echo=true --show-machinesets --show-templates --show-resourcesets",
 ];
 
-/// How often the two are compared before a difference of ages is one.
-const TRIES: usize = 3;
-
 /// What both print about one Cluster.
 async fn both(server: &Server, namespace: &str, flags: &str) -> [String; 2] {
     let words: Vec<&str> = ["c", "-n", namespace].into_iter().chain(flags.split_whitespace()).collect();
     let host = Host::out_of(server.kubeconfig());
     let ours = [&["describe", "cluster"], &words[..]].concat();
-    let mut texts = [String::new(), String::new()];
-    for _ in 0..TRIES {
-        let (theirs, ours) = tokio::join!(describe(server.kubeconfig(), &words), host.run_as_text(&ours));
-        texts = [theirs.unwrap(), ours.unwrap().ends_with(0).unwrap().stdout];
-        let [theirs, ours] = texts.each_ref().map(|text| rows(text));
-        // A minute may end between the two.
-        let ticked = found(namespace, flags, &theirs, &ours).iter().any(
-            |found| matches!(&found.what, differences::What::Cell(_, "SINCE", _, ours) if !ours.is_empty()),
-        );
-        if !ticked {
-            break;
-        }
-    }
-    texts
+    let (theirs, ours) = tokio::join!(describe(server.kubeconfig(), &words), host.run_as_text(&ours));
+    [theirs.unwrap(), ours.unwrap().ends_with(0).unwrap().stdout]
 }
 
 #[tokio::test(flavor = "multi_thread")]
