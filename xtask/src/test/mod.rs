@@ -1,10 +1,12 @@
 //! Checks everything, cheapest first, and stops at the first stage that fails.
+//!
+//! One stage after another, though Metal3's operators mostly wait: beside another stage's servers on two processors, they and
+//! the limits of what waits for them took turns at being late.
 
 mod stages;
 mod tally;
 mod tools;
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -18,19 +20,23 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     tools::check(&chosen)?;
     let mut tally = Tally::default();
     let mut times = Vec::new();
-    for side_by_side in chosen.chunk_by(|one, next| one.beside(*next)) {
-        let ended = run_all(side_by_side);
-        let failed = ended.iter().any(|one| one.result.is_err());
-        for Ended { stage, found, took, result } in ended {
-            tally.add(&found);
-            times.push((stage, took));
-            match result {
-                Ok(()) => say(&format!("== {stage} passed in {}", seconds(took))),
-                Err(error) => say(&format!("== {stage} FAILED after {}: {error:#}", seconds(took))),
-            }
+    for stage in chosen {
+        say(&format!("\n== {stage}: {}", stage.what()));
+        let begun = Instant::now();
+        let mut found = Tally::default();
+        let result = stage.run(&mut found);
+        if result.is_err() && found.failed == 0 {
+            // A compile error counts as a failure, too.
+            found.failed = 1;
         }
-        if failed {
-            break;
+        tally.add(&found);
+        times.push((stage, begun.elapsed()));
+        match result {
+            Ok(()) => say(&format!("== {stage} passed in {}", seconds(begun.elapsed()))),
+            Err(error) => {
+                say(&format!("== {stage} FAILED after {}: {error:#}", seconds(begun.elapsed())));
+                break;
+            }
         }
     }
     say("");
@@ -39,52 +45,6 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     say("");
     say(&tally.to_string());
     if tally.failed > 0 { bail!("not everything passed") } else { Ok(()) }
-}
-
-struct Ended {
-    stage: Stage,
-    found: Tally,
-    took: Duration,
-    result: Result<()>,
-}
-
-/// Runs stages concurrently. The first prints its output live, the others when they have ended.
-fn run_all(stages: &[Stage]) -> Vec<Ended> {
-    let Some((first, others)) = stages.split_first() else { return Vec::new() };
-    thread::scope(|scope| {
-        let others: Vec<_> = others
-            .iter()
-            .map(|stage| {
-                scope.spawn(|| {
-                    let mut said = Vec::new();
-                    (run_one(*stage, &mut |line| said.push(line.to_owned())), said)
-                })
-            })
-            .collect();
-        let mut ended = vec![run_one(*first, &mut say)];
-        for other in others {
-            match other.join() {
-                Ok((one, said)) => {
-                    said.iter().for_each(|line| say(line));
-                    ended.push(one);
-                }
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        ended
-    })
-}
-
-fn run_one(stage: Stage, out: &mut dyn FnMut(&str)) -> Ended {
-    out(&format!("\n== {stage}: {}", stage.what()));
-    let begun = Instant::now();
-    let mut found = Tally::default();
-    let result = stage.run(&mut found, out);
-    if result.is_err() && found.failed == 0 {
-        // A compile error counts as a failure, too.
-        found.failed = 1;
-    }
-    Ended { stage, found, took: begun.elapsed(), result }
 }
 
 /// The stages that need what can't be had everywhere.
@@ -135,12 +95,5 @@ mod tests {
         );
         assert_eq!(choose(&["--only", "metal3"]).unwrap().0, [Stage::Metal3]);
         assert!(choose(&["--only", "metal4"]).is_err());
-    }
-
-    #[test]
-    fn what_mostly_waits_runs_beside_what_mostly_works() {
-        let groups: Vec<&[Stage]> = Stage::ALL.chunk_by(|one, next| one.beside(*next)).collect();
-        assert_eq!(groups.len(), Stage::ALL.len() - 1);
-        assert_eq!(groups.last().copied(), Some([Stage::Scenarios, Stage::Metal3].as_slice()));
     }
 }

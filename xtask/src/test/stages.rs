@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::tally::{Tally, counted};
-use crate::shell::{built_test, cargo, must, root, target, tested_pivot_host};
+use crate::shell::{built_test, cargo, must, root, say, target, tested_pivot_host};
 use crate::{page, release, structure};
 
 /// One stage.
@@ -84,16 +84,10 @@ impl Stage {
         matches!(self, Self::Lab | Self::Scenarios | Self::Providers | Self::Metal3)
     }
 
-    /// Whether two stages run concurrently: Metal3's operators wait for their own clocks more than they compute, and leave the
-    /// processors to other moves.
-    pub(super) fn beside(self, next: Self) -> bool {
-        (self, next) == (Self::Scenarios, Self::Metal3)
-    }
-
-    pub(super) fn run(self, tally: &mut Tally, out: &mut dyn FnMut(&str)) -> Result<()> {
+    pub(super) fn run(self, tally: &mut Tally) -> Result<()> {
         match self {
             Self::Fmt => everywhere(&["fmt", "--all", "--check"]),
-            Self::Structure => structure::run(&root()?, out),
+            Self::Structure => structure::run(&root()?, &mut say),
             Self::Clippy => {
                 // Those that start servers don't count as targets of the tests, unless they are named.
                 let named = [LAB, PROVIDERS, METAL3].into_iter().chain(SCENARIOS);
@@ -105,16 +99,16 @@ impl Stage {
             Self::Docs => {
                 must(cargo(&["doc", "--workspace", "--no-deps"])?.env("RUSTDOCFLAGS", "--deny warnings"))
             }
-            Self::Unit => counted(&mut cargo(&["test", "--workspace", "--no-fail-fast"])?, tally, out),
+            Self::Unit => counted(&mut cargo(&["test", "--workspace", "--no-fail-fast"])?, tally),
             Self::Plugins => {
-                counted(&mut beside("plugins", &["test", "--workspace", "--no-fail-fast"])?, tally, out)
+                counted(&mut beside("plugins", &["test", "--workspace", "--no-fail-fast"])?, tally)
             }
             Self::Page => page::check(),
             Self::Release => release::of_tested(),
-            Self::Lab => counted(&mut built_test(LAB)?, tally, out),
-            Self::Scenarios => scenarios(&SCENARIOS, tally, out),
-            Self::Providers => scenarios(&[PROVIDERS], tally, out),
-            Self::Metal3 => scenarios(&[METAL3], tally, out),
+            Self::Lab => counted(&mut built_test(LAB)?, tally),
+            Self::Scenarios => scenarios(&SCENARIOS, tally),
+            Self::Providers => scenarios(&[PROVIDERS], tally),
+            Self::Metal3 => scenarios(&[METAL3], tally),
         }
     }
 }
@@ -137,13 +131,13 @@ fn beside(workspace: &str, arguments: &[&str]) -> Result<Command> {
 }
 
 /// Runs some of the test binaries that move with the real program.
-fn scenarios(binaries: &[&str], tally: &mut Tally, out: &mut dyn FnMut(&str)) -> Result<()> {
+fn scenarios(binaries: &[&str], tally: &mut Tally) -> Result<()> {
     let program = tested_pivot_host()?;
     let tests = binaries.iter().map(|name| built_test(name)).collect::<Result<Vec<_>>>()?;
     let mut ended = Ok(());
     for mut test in tests {
         // All run, whichever fails.
-        ended = ended.and(counted(test.env("PIVOT_HOST_BIN", &program), tally, out));
+        ended = ended.and(counted(test.env("PIVOT_HOST_BIN", &program), tally));
     }
     ended
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::shown;
+use crate::shell::{say, shown};
 
 /// Counts of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,14 +44,14 @@ impl fmt::Display for Tally {
 }
 
 /// Runs tests, passes on their output and counts them.
-pub(super) fn counted(command: &mut Command, tally: &mut Tally, out: &mut dyn FnMut(&str)) -> Result<()> {
+pub(super) fn counted(command: &mut Command, tally: &mut Tally) -> Result<()> {
     let shown = shown(command);
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("start `{shown}`"))?;
     let output = child.stdout.take().context("the output of cargo is a pipe")?;
     for line in BufReader::new(output).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
         tally.read(&line);
-        out(&line);
+        say(&line);
     }
     let status = child.wait()?;
     if !status.success() {
