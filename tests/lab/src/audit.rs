@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::Server;
 use crate::kinds::group_kind;
 
-const WRITE_LIMIT: Duration = Duration::from_secs(10);
+const WRITE_LIMIT: Duration = Duration::from_mins(1);
 const MUTATING: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 
 /// A moment in a server's life, see [`Server::audit_mark`].

@@ -21,7 +21,7 @@ use crate::ports::free_ports;
 use crate::process::Process;
 use crate::server::Server;
 
-const START_LIMIT: Duration = Duration::from_secs(90);
+const START_LIMIT: Duration = Duration::from_mins(5);
 
 /// One of Cluster API's managers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

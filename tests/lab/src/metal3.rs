@@ -18,7 +18,7 @@ use crate::pki;
 use crate::ports::free_ports;
 use crate::process::Process;
 
-const START_LIMIT: Duration = Duration::from_secs(90);
+const START_LIMIT: Duration = Duration::from_mins(5);
 
 /// One of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

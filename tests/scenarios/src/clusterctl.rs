@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use pivot_lab::assets::{self, CLUSTER_API_NEWEST};
 use pivot_lab::process::Process;
 
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_mins(5);
 
 /// Runs `clusterctl move` with these flags; an error unless it exits 0.
 pub async fn clusterctl(flags: &[&str]) -> Result<()> {

@@ -116,7 +116,7 @@ pub async fn namespaces(server: &Server) -> Result<BTreeSet<String>> {
 pub async fn until_gone(server: &Server, namespace: &str) -> Result<()> {
     let start = Instant::now();
     while namespaces(server).await?.contains(namespace) {
-        if start.elapsed() > Duration::from_secs(30) {
+        if start.elapsed() > Duration::from_mins(2) {
             bail!("namespace {namespace} is still there");
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

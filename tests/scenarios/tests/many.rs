@@ -18,7 +18,7 @@ use crate::stage::{Stage, Wired, all, clean, same};
 
 const SEED: u64 = 9;
 /// How long a test waits until all moves are at their first copy, including the leases of dead runs.
-const GATHERED: Duration = Duration::from_secs(80);
+const GATHERED: Duration = Duration::from_mins(3);
 
 /// Pseudo-random numbers from a seed.
 struct Dice(u64);

@@ -15,7 +15,7 @@ use crate::stage::{Stage, all, same};
 
 const USER: &str = "mover";
 /// How often a plan is made until the server has taken notice of a role.
-const TRIES: u32 = 20;
+const TRIES: u32 = 100;
 
 fn of_shop(words: &[&'static str]) -> Vec<&'static str> {
     [words, &["-n", "shop"], &shape::WITHOUT_PLUGIN].concat()

@@ -31,7 +31,7 @@ pub use log::{Event, Log, Side};
 pub use rules::Rules;
 
 /// How long the watches may lag behind the servers at the end.
-const CATCH_UP_LIMIT: Duration = Duration::from_secs(30);
+const CATCH_UP_LIMIT: Duration = Duration::from_mins(3);
 
 /// Running watches on two servers.
 pub struct Observer {

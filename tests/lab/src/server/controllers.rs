@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Server, commands};
 use crate::process::Process;
 
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_mins(5);
 
 /// A ConfigMap whose owner does not exist: it disappears as soon as the garbage collector works.
 const PROBE: &str = "lab-garbage-collector-probe";

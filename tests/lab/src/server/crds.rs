@@ -17,7 +17,7 @@ use super::{Pair, Server};
 use crate::assets::{CLUSTER_API, assets};
 use crate::kinds::text;
 
-const CRD_LIMIT: Duration = Duration::from_secs(30);
+const CRD_LIMIT: Duration = Duration::from_mins(3);
 
 /// What `clusterctl init` puts on the CRDs of a provider, and Cluster API's own build for its contract versions.
 const PROVIDER_LABELS: [(&str, &str); 3] = [

@@ -31,7 +31,7 @@ use crate::ports::free_ports;
 use crate::process::Process;
 
 /// How long a server may take; a busy machine needs a multiple of the usual three seconds.
-const START_LIMIT: Duration = Duration::from_secs(90);
+const START_LIMIT: Duration = Duration::from_mins(5);
 
 /// Ports are chosen before the server binds them: another process can take them in between.
 const START_ATTEMPTS: usize = 3;

@@ -17,7 +17,7 @@ use super::world::{CLUSTER_NAME, World};
 
 const CLUSTER: &str = "Cluster.cluster.x-k8s.io";
 const MARK: &str = "pivot-host.io/move";
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(5);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_with_a_class_is_not_rolled_out_and_its_topology_still_rules() {

@@ -22,7 +22,7 @@ use super::world::{NAMESPACE, World};
 
 const WORKERS: u32 = 2;
 /// Longer than it takes on a busy machine.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_mins(5);
 /// Later than any change is carried out on an idle machine.
 const LATEST: u64 = 4000;
 
@@ -139,7 +139,7 @@ async fn go(world: &mut World, from: Side) -> String {
         Side::Source => Host::out_of(source.kubeconfig()).with(&["--to-workload", "shop/plain"]),
         Side::Target => Host::between(source.kubeconfig(), target.kubeconfig()).with_controllers(),
     };
-    let flags = ["move", "-n", NAMESPACE, "--timeout", "60s", "--pause-timeout", "30s"];
+    let flags = ["move", "-n", NAMESPACE, "--timeout", "5m", "--pause-timeout", "3m"];
     let ended = host.run(&flags).await.unwrap();
     let outcome = match ended.code {
         Some(0) => "moved".to_owned(),

@@ -19,7 +19,7 @@ async fn a_lost_cluster_is_restored_from_a_directory_and_no_machine_is_replaced(
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().display().to_string();
     let host = Host::out_of(world.server(Side::Source).kubeconfig());
-    let copy = ["move", "-n", NAMESPACE, "--to-directory", &path, "--pause-timeout", "30s"];
+    let copy = ["move", "-n", NAMESPACE, "--to-directory", &path, "--pause-timeout", "3m"];
     host.run(&copy).await.unwrap().done().unwrap();
     // The source continues until it is lost: the backup leaves nothing paused.
     let after = world.until_quiet(Side::Source).await.unwrap();
@@ -27,7 +27,7 @@ async fn a_lost_cluster_is_restored_from_a_directory_and_no_machine_is_replaced(
     world.lose_source();
 
     let host = Host::into_server(world.server(Side::Target).kubeconfig()).with_controllers();
-    let restore = ["move", "--from-directory", &path, "--source-is-off", "--timeout", "60s"];
+    let restore = ["move", "--from-directory", &path, "--source-is-off", "--timeout", "5m"];
     host.run(&restore).await.unwrap().done().unwrap();
     let restored = world.until_quiet(Side::Target).await.unwrap();
     assert_eq!(restored.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());

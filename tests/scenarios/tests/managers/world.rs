@@ -20,9 +20,9 @@ pub(crate) const NAMESPACE: &str = "shop";
 pub(crate) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 const PAUSED: &str = "cluster.x-k8s.io/paused";
 /// A busy machine needs a multiple of the usual ten seconds.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_mins(5);
 /// Controllers that have written nothing for this long are idle.
-const QUIET: Duration = Duration::from_secs(2);
+const QUIET: Duration = Duration::from_secs(4);
 
 /// A dozen processes with clocks of their own don't share the machine with another dozen.
 static TURN: Mutex<()> = Mutex::const_new(());

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use pivot_lab::observer::{Log, Side};
-use pivot_lab::proxy::{Fault, Rule, Times};
+use pivot_lab::proxy::{Fault, Moment, Rule, Times};
 use pivot_lab::{Observer, say};
 use pivot_scenarios::state::{belongings, touched};
+use tokio::sync::oneshot;
 
 use super::hosts;
 use super::plugins::Plugins;
 use super::world::{HOST, NAMESPACE, World};
 
 const HOSTS: &str = "metal3-hosts";
-const MOVE: [&str; 5] = ["move", "-n", NAMESPACE, "--gate-timeout", "60s"];
+const MOVE: [&str; 5] = ["move", "-n", NAMESPACE, "--gate-timeout", "5m"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_paused_without_a_plugin_for_hosts_and_a_busy_host_is_waited_for() {
@@ -55,11 +56,15 @@ async fn refused(world: &mut World, plugins: Option<&Plugins>, reason: &str) {
 
 async fn a_host_that_is_inspected_is_waited_for(world: &mut World) {
     let plugins = Plugins::bundled().await.unwrap();
-    // Inspection results take long to arrive: the last step before the operator considers the inspection done.
-    let slow = Rule::new(Times::Always, Fault::Delay(Duration::from_secs(10)), |seen| {
-        seen.is_mutating() && seen.path.contains("/hardwaredata")
+    // The inspection's results, the last step before the operator considers it done, are answered once the move was seen to
+    // wait: a busy machine may need longer until then than any delay.
+    let (waits, waited) = oneshot::channel::<()>();
+    let held = Fault::action(Moment::After, async move {
+        let _ = waited.await;
     });
-    world.line.faults().add(slow);
+    world.line.faults().add(Rule::new(Times::Nth(1), held, |seen| {
+        seen.is_mutating() && seen.path.contains("/hardwaredata")
+    }));
     world.add_host("u21").await.unwrap();
     world.until_state("u21", "inspecting").await.unwrap();
     let observer = Observer::of(&world.pair, &[NAMESPACE]).await.unwrap();
@@ -69,6 +74,7 @@ async fn a_host_that_is_inspected_is_waited_for(world: &mut World) {
     run.until_it_says("host metal3/u21: it is inspecting").await.unwrap();
     let dump = world.pair.source.dump(&[NAMESPACE]).await.unwrap();
     assert_eq!(touched(&dump), Vec::<String>::new(), "it waits before it pauses");
+    waits.send(()).unwrap();
     run.end().await.unwrap().done().unwrap();
 
     let after = world.until_quiet(Side::Target).await.unwrap();

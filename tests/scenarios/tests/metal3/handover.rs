@@ -27,8 +27,7 @@ async fn go(world: &mut World, plugins: &Plugins, from: Side, delay: Duration) {
     let (source, target) = (world.server(from), world.server(from.other()));
     let observer = Observer::start(source, target, &[NAMESPACE]).await.unwrap();
     let directory = plugins.path();
-    let flags =
-        ["move", "-n", NAMESPACE, "--plugins", &directory, "--gate-timeout", "60s", "--timeout", "80s"];
+    let flags = ["move", "-n", NAMESPACE, "--plugins", &directory, "--gate-timeout", "5m", "--timeout", "6m"];
     let report = world.host(from, delay).run(&flags).await.unwrap().done().unwrap();
     // The operators get time for mistakes.
     let after = world.until_quiet(from.other()).await.unwrap();

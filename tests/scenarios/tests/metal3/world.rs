@@ -31,10 +31,10 @@ const EXTERNAL: &str = "u20";
 /// Hosts whose users want other firmware settings than the vendor's.
 const TUNED: [&str; 2] = ["u12", "u17"];
 
-/// A busy machine needs a multiple of the usual half minute.
-const LIMIT: Duration = Duration::from_secs(120);
+/// A busy machine needs many times the usual half minute, and a limit that is not reached costs nothing.
+const LIMIT: Duration = Duration::from_mins(5);
 /// Controllers that have written nothing for this long are idle.
-const QUIET: Duration = Duration::from_secs(3);
+const QUIET: Duration = Duration::from_secs(6);
 
 pub(crate) struct World {
     pub(crate) pair: Pair,

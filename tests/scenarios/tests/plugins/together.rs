@@ -37,7 +37,7 @@ async fn objects_that_all_link_to_each_other_still_move() {
     say(format_args!("relate/link-all: exit {:?} in {:.1}s", ended.code, begun.elapsed().as_secs_f64()));
     decent(&ended).and_then(|()| says(&ended, &["note: may be created before Host linked/h"])).unwrap();
     ended.done().unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_mins(3), "{:?}", begun.elapsed());
     let [source, target] = stage.picture("linked").await;
     assert!(source.is_empty());
     assert_eq!(target.len(), before.len());

@@ -29,7 +29,7 @@ fn granted(name: &str) -> String {
 
 /// A move that waits and reports what for, until the gate opens; then it finishes.
 async fn opened(stage: &Stage, host: &Host, words: &[&str], says: &str, open: impl AsyncFnOnce()) -> Run {
-    let words = [words, &["--gate-timeout", "60s"]].concat();
+    let words = [words, &["--gate-timeout", "5m"]].concat();
     let mut run = host.start(&words).await.unwrap();
     run.until_it_says(says).await.unwrap();
     assert!(run.said().contains("waiting, "), "{}", run.said());
