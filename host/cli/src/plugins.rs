@@ -1,5 +1,6 @@
 //! Plugins on the command line: loading them for a move, and the commands for them outside one.
 
+mod comparison;
 mod inspection;
 mod loading;
 mod refused;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use pivot_core::hooks::Description;
 use pivot_engine::Exit;
-use pivot_runtime::{Admission, Disabled, LoadOptions, Loaded, Plugin};
+use pivot_runtime::{Admission, Disabled, LoadOptions, Loaded, Locked, Plugin};
 use serde_json::{Value, json};
 
 use crate::args::{PluginVerb, With};
@@ -38,6 +39,10 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         PluginVerb::Inspect { file } => inspect(file, output).await,
         PluginVerb::List { with } => list(with, output).await,
         PluginVerb::Lock { file, grant } => lock(file, *grant, output).await,
+        PluginVerb::Diff { old, new } => match diff(old, new, output).await {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
         PluginVerb::Verify { directory } => verify(directory, output).await,
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.
@@ -95,14 +100,21 @@ async fn inspect(file: &Path, output: &Output) -> Result<()> {
     Ok(())
 }
 
+async fn diff(old: &Path, new: &Path, output: &Output) -> Result<u8> {
+    comparison::run(old, new, &runtime()?, output).await
+}
+
 async fn lock(file: &Path, grant: bool, output: &Output) -> Result<()> {
     let admitted = runtime()?.admit(file, grant).await;
     let admission = admitted.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
-    let Admission { inspection, added, enabled, missing, replaced } = &admission;
+    let Admission { inspection, added, enabled, missing, surplus, replaced } = &admission;
     let text = || {
         let mut text = facts(inspection);
         match replaced {
-            Some(digest) => text.line(format!("locked as it is now, in place of sha256 {}", short(digest))),
+            Some(Locked { version, sha256, size: _ }) => text.line(format!(
+                "locked as it is now, in place of version {version} (sha256 {})",
+                short(sha256)
+            )),
             None => text.line("locked as it is now"),
         }
         let switched_off = "it is not enabled there, and no move calls it until you write `enabled = true`";
@@ -122,6 +134,7 @@ async fn lock(file: &Path, grant: bool, output: &Output) -> Result<()> {
                 if !enabled {
                     text.line(switched_off);
                 }
+                text.append(comparison::unasked("the section", surplus));
                 return text;
             }
             None => {
@@ -133,6 +146,7 @@ async fn lock(file: &Path, grant: bool, output: &Output) -> Result<()> {
                 if !enabled {
                     text.line(switched_off);
                 }
+                text.append(comparison::unasked("the section", surplus));
                 text.gap();
                 text.line("a section that grants it all; review it:");
                 &inspection.section
@@ -145,8 +159,9 @@ async fn lock(file: &Path, grant: bool, output: &Output) -> Result<()> {
     let mut content = document(inspection);
     if let Some(fields) = content.as_object_mut() {
         fields.insert("missing".to_owned(), json!(missing));
+        fields.insert("surplus".to_owned(), json!(surplus));
         fields.insert("enabled".to_owned(), json!(enabled));
-        fields.insert("replaced".to_owned(), json!(replaced));
+        fields.insert("replaced".to_owned(), json!(replaced.as_ref().map(|locked| &locked.sha256)));
     }
     output.result(text, &Document::new("Plugin", content));
     Ok(())

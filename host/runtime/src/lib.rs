@@ -25,6 +25,7 @@
 //! | `scene` | answers outside a move, from lists of objects |
 //! | `probe` | probes endpoints from this machine |
 
+mod admission;
 mod answers;
 mod call;
 mod candidate;
@@ -53,11 +54,12 @@ mod trial_process;
 pub mod trust;
 mod worst;
 
+pub use admission::{Admission, Admitted, Locked};
 pub use describe::{Change, Declaration, Read};
 pub use engine::Runtime;
 pub use error::{CallError, LoadError, Refused, Who};
 pub use limits::Limits;
-pub use load::{Admission, Disabled, Inspection, Loaded};
+pub use load::{Disabled, Inspection, Loaded};
 pub use operator::LoadOptions;
 pub use plugin::{MoveContext, Plugin};
 pub use scene::Scene;

@@ -17,11 +17,10 @@ use crate::directory::{PluginDir, plain, sha256};
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused, Who};
 use crate::limits::Limits;
-use crate::operator::{LoadOptions, Operator, lock_command};
+use crate::operator::{LoadOptions, Operator};
 use crate::plugin::Plugin;
 use crate::tally::Tally;
-use crate::trial;
-use crate::trust::{self, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
+use crate::trust::{self, Entry, GRANTS_FILE, Grants, OperatorFile};
 use crate::worst::worst;
 
 /// What can be learned about a component without trusting it.
@@ -47,19 +46,11 @@ pub struct Inspection {
     pub as_granted: bool,
 }
 
-/// A plugin that was just admitted.
-#[derive(Clone, Debug)]
-pub struct Admission {
-    /// The plugin.
-    pub inspection: Inspection,
-    /// The section that was added to `plugins.toml`, if it had none: to be reviewed.
-    pub added: Option<String>,
-    /// Whether its section enables it.
-    pub enabled: bool,
-    /// What it asks for and the existing section doesn't grant; a move would refuse it.
-    pub missing: Vec<String>,
-    /// The digest that was locked under its name before, if it was another.
-    pub replaced: Option<String>,
+impl Inspection {
+    /// The worst it could do with all it asks for, whatever it is granted: what two versions are compared by.
+    pub fn worst_of_all_asked(&self) -> Vec<String> {
+        worst(&self.declaration, &self.hooks, &self.imports, None)
+    }
 }
 
 /// The plugins of a directory.
@@ -140,51 +131,6 @@ impl Runtime {
         let artifact = dir.read(&file)?;
         let operator = OperatorFile::read(&dir.text(GRANTS_FILE)?.unwrap_or_default())?;
         Ok(inspection(&self.candidate(artifact, false).await?, &operator))
-    }
-
-    /// Admits a file in its current state: writes its digest to the lock beside it and, if `plugins.toml` has no section for it,
-    /// adds one with what it asks for, to be reviewed. The section grants nothing until it is enabled; `grant` enables it at
-    /// once. A file can call itself anything, so one whose section is enabled for another file, or for none yet, is refused
-    /// without `grant`.
-    pub async fn admit(&self, path: &Path, grant: bool) -> Result<Admission, LoadError> {
-        let (dir, file) = split(path)?;
-        let dir = PluginDir::open(&dir)?;
-        let candidate = self.candidate(dir.read(&file)?, false).await?;
-        let Candidate { artifact, declaration, hooks, passed, .. } = &candidate;
-        let Declaration { name, version, .. } = declaration;
-        // Read before anything is written, so that an invalid file stays unchanged.
-        let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
-        let mut operator = OperatorFile::read(&text)?;
-        let mut lock = dir.text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::read(&text))?;
-        let before = lock.named(name).map(|entry| entry.sha256.clone());
-        let granted = operator.plugins.get(name).is_some_and(|grants| grants.enabled);
-        if granted && !grant && before.as_ref() != Some(&artifact.digest) {
-            let command = lock_command(&dir, &artifact.file, "--grant ");
-            let refused = Refused::NameGranted { name: name.clone(), locked: before, command };
-            return Err(refused.of(Who { version: Some(version.clone()), ..artifact.who(Some(name)) }));
-        }
-        let added = (!operator.plugins.contains_key(name)).then(|| trust::section(declaration, hooks, grant));
-        let gap = if text.is_empty() { "" } else { "\n" };
-        let text = added.as_ref().map(|section| format!("{text}{gap}{section}"));
-        if let Some(text) = &text {
-            operator = OperatorFile::read(text)?;
-        }
-        lock.admit(Entry {
-            name: name.clone(),
-            version: version.clone(),
-            sha256: artifact.digest.clone(),
-            size: artifact.bytes.len() as u64,
-            passed: passed.then(trial::terms),
-        });
-        dir.write(LOCK_FILE, &lock.text())?;
-        if let Some(text) = &text {
-            dir.write(GRANTS_FILE, text)?;
-        }
-        let grants = operator.plugins.get(name);
-        let missing = grants.map(|grants| trust::granted(declaration, hooks, grants)).unwrap_or_default();
-        let enabled = grants.is_some_and(|grants| grants.enabled);
-        let replaced = before.filter(|before| *before != artifact.digest);
-        Ok(Admission { inspection: inspection(&candidate, &operator), added, enabled, missing, replaced })
     }
 
     /// A plugin to try out, wherever its file is and whether or not it was admitted. It gets the grants in `grants` (a
@@ -274,7 +220,7 @@ impl Runtime {
     }
 }
 
-fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
+pub(crate) fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
     let Candidate { artifact, seen, declaration, hooks, .. } = candidate;
     // A plugin that is disabled or lacks a grant isn't called with its current grants; tomorrow it may have all it asks for.
     let called = |grants: &&Grants| grants.enabled && trust::granted(declaration, hooks, grants).is_empty();
@@ -310,7 +256,7 @@ fn taken(all: &[Found]) -> Vec<LoadError> {
 }
 
 /// A file and the directory that bounds what it may reach.
-fn split(path: &Path) -> Result<(PathBuf, String), LoadError> {
+pub(crate) fn split(path: &Path) -> Result<(PathBuf, String), LoadError> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let who = |path: &Path| Who { file: path.display().to_string(), ..Who::default() };
     let Some(file) = path.file_name() else {

@@ -11,7 +11,7 @@ pub(crate) use lock::{Entry, Lock};
 pub(crate) use pattern::reachable;
 pub use pattern::{Network, Pattern};
 
-pub(crate) use gates::{Extent, extent, granted, met, reached, shown, undeclared};
+pub(crate) use gates::{Extent, extent, granted, met, reached, shown, surplus, undeclared};
 pub(crate) use grants::section;
 
 /// More plugins than any directory has. Nobody could read the messages about more.

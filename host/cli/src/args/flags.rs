@@ -440,6 +440,13 @@ pub(crate) enum PluginVerb {
         #[arg(long)]
         grant: bool,
     },
+    /// Show how a component differs from an older one: what it could do, asks for and imports; exit 3 if it does
+    Diff {
+        /// The older one, or a directory of plugins: what is admitted there under the newer one's name
+        old: PathBuf,
+        /// The newer one
+        new: PathBuf,
+    },
     /// Check a directory as a move does before it begins, and report every problem at once
     Verify {
         /// The directory of plugins, with plugins.toml and plugins.lock

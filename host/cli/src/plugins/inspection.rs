@@ -2,24 +2,14 @@
 //! quoted as the vendor's.
 
 use pivot_core::reach::{EVERYWHERE, Reach};
-use pivot_runtime::{Inspection, Read};
+use pivot_runtime::{Change, Inspection, Read};
 use serde_json::{Value, json};
 
 use crate::output::Text;
 
 /// A few lines, with the worst among the first ten.
 pub(super) fn facts(inspection: &Inspection) -> Text {
-    let Inspection { digest, size, declaration, hooks, imports, inert, worst, as_granted, section: _ } =
-        inspection;
-    let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
-    let hooks: Vec<String> = hooks.iter().map(ToString::to_string).collect();
-    let kinds: Vec<String> = declaration.kinds.iter().map(ToString::to_string).collect();
-    let reach: Vec<String> = declaration.reach.iter().map(reached).collect();
-    let changes: Vec<String> =
-        declaration.changes.iter().map(|c| format!("{} {} ({})", c.hook, c.kind, c.side)).collect();
-    let reads: Vec<String> = declaration.reads.iter().map(read).collect();
-    let probes: Vec<String> = declaration.probes.iter().map(ToString::to_string).collect();
-    let secrets = if declaration.secret_data { "with their data" } else { "without data" };
+    let Inspection { digest, size, declaration, worst, as_granted, .. } = inspection;
     let counted = if *as_granted { "as plugins.toml grants it" } else { "if it is granted all it asks for" };
     let nothing = if worst.is_empty() { " do nothing: it has no hooks" } else { "" };
     let mut text = Text::from(format!(
@@ -29,22 +19,31 @@ pub(super) fn facts(inspection: &Inspection) -> Text {
     worst.iter().for_each(|one| text.line(format!("  - {one}")));
     text.gap();
     text.line(declaration.vendor_says());
-    for (name, value) in [
-        ("sha256", digest.clone()),
-        ("size", format!("{size} bytes")),
-        ("hooks", list(&hooks)),
-        ("sees", list(&kinds)),
-        ("reaches", list(&reach)),
-        ("changes", list(&changes)),
-        ("reads", list(&reads)),
-        ("probes", list(&probes)),
-        ("secrets", secrets.to_owned()),
-        ("imports", list(imports)),
-        ("inert", list(inert)),
-    ] {
-        text.line(format!("  {name:8} {value}"));
+    text.line(format!("  {:8} {digest}", "sha256"));
+    text.line(format!("  {:8} {size} bytes", "size"));
+    for (aspect, items) in asked_for(inspection) {
+        let items = if items.is_empty() { "none".to_owned() } else { items.join(", ") };
+        text.line(format!("  {aspect:8} {items}"));
     }
     text
+}
+
+/// All that it asks for and imports, by aspect.
+pub(super) fn asked_for(inspection: &Inspection) -> [(&'static str, Vec<String>); 9] {
+    let Inspection { declaration, hooks, imports, inert, .. } = inspection;
+    let change = |c: &Change| format!("{} {} ({})", c.hook, c.kind, c.side);
+    let secrets = if declaration.secret_data { "with their data" } else { "without data" };
+    [
+        ("hooks", hooks.iter().map(ToString::to_string).collect()),
+        ("sees", declaration.kinds.iter().map(ToString::to_string).collect()),
+        ("reaches", declaration.reach.iter().map(reached).collect()),
+        ("changes", declaration.changes.iter().map(change).collect()),
+        ("reads", declaration.reads.iter().map(read).collect()),
+        ("probes", declaration.probes.iter().map(ToString::to_string).collect()),
+        ("secrets", vec![secrets.to_owned()]),
+        ("imports", imports.clone()),
+        ("inert", inert.clone()),
+    ]
 }
 
 fn reached(reach: &Reach) -> String {

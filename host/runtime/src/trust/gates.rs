@@ -6,9 +6,9 @@ use pivot_core::hooks::Hook;
 use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
 
-use crate::describe::{Declaration, Read};
+use crate::describe::{Change, Declaration, Read};
 use crate::parse::Seen;
-use crate::trust::Grants;
+use crate::trust::{Grants, Pattern};
 
 /// What is asked for and not granted.
 ///
@@ -19,31 +19,21 @@ use crate::trust::Grants;
 pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
     let mut missing = Vec::new();
     for hook in hooks.iter().filter(|hook| !grants.hooks.contains(hook)) {
-        missing.push(format!("the hook {hook}"));
+        missing.push(called_in(*hook));
     }
     for kind in &declared.kinds {
         if !grants.kinds.iter().any(|grant| grant.meet(kind).is_some()) {
-            missing.push(format!("to see {kind} (kinds)"));
+            missing.push(seeing(kind));
         }
     }
     for reach in &declared.reach {
         if !grants.reach.iter().any(|grant| grant.meet(reach).is_some()) {
-            let Reach { kind, namespace, delete } = reach;
-            let place = if namespace == EVERYWHERE {
-                "in all namespaces and outside of any".to_owned()
-            } else {
-                format!("in namespace {namespace}")
-            };
-            let then = if *delete { "copy or delete" } else { "copy" };
-            missing.push(format!("to relate {kind} of the source {place}, and {then} it (reach)"));
+            missing.push(relating(reach));
         }
     }
     for change in &declared.changes {
-        let fits = grants.changes.iter().any(|grant| {
-            grant.hook == change.hook && grant.side == change.side && grant.kind.covers(&change.kind)
-        });
-        if !fits {
-            missing.push(format!("to change {} of the {} in {}", change.kind, change.side, change.hook));
+        if !grants.changes.iter().any(|grant| covers(grant, change)) {
+            missing.push(changing(change));
         }
         // Changed objects are also shown, so these kinds can't be granted narrower.
         let part = grants.kinds.iter().any(|grant| grant.meet(&change.kind).is_some());
@@ -54,18 +44,77 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
     }
     for read in &declared.reads {
         if !grants.reads.iter().any(|grant| met(grant, read).is_some()) {
-            missing.push(format!("to read {} of the {} {}", read.kind, read.side, place(read)));
+            missing.push(reading(read));
         }
     }
     for probe in &declared.probes {
         if !grants.probes.iter().any(|grant| grant.met(probe).is_some()) {
-            missing.push(format!("to probe any of {probe}"));
+            missing.push(probing(probe));
         }
     }
     if declared.secret_data && !grants.secret_data {
-        missing.push("the data of Secrets (secret-data)".into());
+        missing.push(SECRET_DATA.to_owned());
     }
     missing
+}
+
+/// What is granted and not asked for: it has no effect today, and the next version would have it unseen.
+pub(crate) fn surplus(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
+    let Grants { hooks: called, kinds, reach, changes, reads, probes, secret_data, .. } = grants;
+    let mut more: Vec<String> =
+        called.iter().filter(|hook| !hooks.contains(hook)).map(|hook| called_in(*hook)).collect();
+    let unseen = |grant: &&GroupKind| !declared.kinds.iter().any(|kind| grant.meet(kind).is_some());
+    more.extend(kinds.iter().filter(unseen).map(seeing));
+    let unreached = |grant: &&Reach| !declared.reach.iter().any(|reach| grant.meet(reach).is_some());
+    more.extend(reach.iter().filter(unreached).map(relating));
+    let unchanged = |grant: &&Change| !declared.changes.iter().any(|change| covers(grant, change));
+    more.extend(changes.iter().filter(unchanged).map(changing));
+    let unread = |grant: &&Read| !declared.reads.iter().any(|read| met(grant, read).is_some());
+    more.extend(reads.iter().filter(unread).map(reading));
+    let unprobed = |grant: &&Pattern| !declared.probes.iter().any(|probe| grant.met(probe).is_some());
+    more.extend(probes.iter().filter(unprobed).map(probing));
+    if *secret_data && !declared.secret_data {
+        more.push(SECRET_DATA.to_owned());
+    }
+    more
+}
+
+const SECRET_DATA: &str = "the data of Secrets (secret-data)";
+
+fn called_in(hook: Hook) -> String {
+    format!("the hook {hook}")
+}
+
+fn seeing(kind: &GroupKind) -> String {
+    format!("to see {kind} (kinds)")
+}
+
+fn relating(reach: &Reach) -> String {
+    let Reach { kind, namespace, delete } = reach;
+    let place = if namespace == EVERYWHERE {
+        "in all namespaces and outside of any".to_owned()
+    } else {
+        format!("in namespace {namespace}")
+    };
+    let then = if *delete { "copy or delete" } else { "copy" };
+    format!("to relate {kind} of the source {place}, and {then} it (reach)")
+}
+
+fn changing(change: &Change) -> String {
+    format!("to change {} of the {} in {}", change.kind, change.side, change.hook)
+}
+
+fn reading(read: &Read) -> String {
+    format!("to read {} of the {} {}", read.kind, read.side, place(read))
+}
+
+fn probing(probe: &Pattern) -> String {
+    format!("to probe any of {probe}")
+}
+
+/// Whether a grant lets a hook change all that it wants to.
+fn covers(grant: &Change, change: &Change) -> bool {
+    grant.hook == change.hook && grant.side == change.side && grant.kind.covers(&change.kind)
 }
 
 /// The kinds that a plugin is shown: declared and granted.
@@ -149,7 +198,6 @@ pub(crate) fn undeclared(declared: &Declaration, seen: &Seen) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::describe::Change;
     use crate::trust::OperatorFile;
     use crate::trust::section;
 
@@ -186,6 +234,38 @@ mod tests {
                 "to change BareMetalHost.metal3.io of the source in hold",
                 "to read BareMetalHost.metal3.io of the target in the namespaces that move",
                 "to probe any of *:6385",
+            ]
+        );
+    }
+
+    #[test]
+    fn grants_that_nothing_asks_for_are_named() {
+        let more = |grants: &str| {
+            let file = OperatorFile::read(&format!("[plugins.p]\n{grants}")).unwrap();
+            surplus(&declared(), &[Hook::Hold, Hook::Check], &file.plugins["p"])
+        };
+        let text = section(&declared(), &[Hook::Hold, Hook::Check], true);
+        assert_eq!(more(text.split_once("[plugins.p]").unwrap().1), [""; 0]);
+        // Wider or narrower than asked for is another matter.
+        assert_eq!(more("kinds = ['*.metal3.io']\nprobes = ['10.0.0.1:6385']"), [""; 0]);
+        assert_eq!(
+            more(
+                "hooks = ['hold', 'settle']
+                kinds = ['Secret']
+                reach = [{ side = 'source', kind = 'ConfigMap', namespace = 'x' }]
+                changes = [{ hook = 'adapt', kind = 'BareMetalHost.metal3.io', side = 'target' }]
+                reads = [{ side = 'source', kind = 'BareMetalHost.metal3.io' }]
+                probes = ['10.0.0.1:80']
+                secret-data = true"
+            ),
+            [
+                "the hook settle",
+                "to see Secret (kinds)",
+                "to relate ConfigMap of the source in namespace x, and copy it (reach)",
+                "to change BareMetalHost.metal3.io of the target in adapt",
+                "to read BareMetalHost.metal3.io of the source in the namespaces that move",
+                "to probe any of 10.0.0.1:80",
+                "the data of Secrets (secret-data)",
             ]
         );
     }

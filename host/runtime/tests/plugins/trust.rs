@@ -121,9 +121,9 @@ async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
     assert!(admit(false).await.unwrap().enabled);
     place.operator(&grants.replace("[plugins.older]", "[plugins.older]\nenabled = false"));
     let back = place.runtime.admit(&place.path("older.wasm"), false).await.unwrap();
-    assert!(!back.enabled && back.replaced.is_some_and(|digest| digest != locked));
+    assert!(!back.enabled && back.replaced.is_some_and(|there| there.sha256 != locked));
     place.operator(&grants);
-    assert_eq!(admit(true).await.unwrap().replaced.as_deref(), Some(locked));
+    assert_eq!(admit(true).await.unwrap().replaced.map(|there| there.sha256).as_deref(), Some(locked));
 }
 
 /// A lock that was edited by hand may have the digest under a name that sorts first.

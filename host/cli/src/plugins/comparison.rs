@@ -1,0 +1,187 @@
+//! `plugin diff`: how one version of a plugin differs from another, for the operator who decides about the newer one.
+
+use std::path::Path;
+
+use pivot_engine::Exit;
+use pivot_runtime::{Admitted, Inspection, Locked, Runtime};
+use semver::Version;
+use serde_json::{Value, json};
+
+use super::inspection::asked_for;
+use super::{refused, short};
+use crate::exit::{self, Result};
+use crate::output::{Document, Output, Text};
+
+/// One of the two that are compared.
+#[derive(Clone)]
+struct Subject {
+    name: String,
+    version: String,
+    sha256: String,
+    size: u64,
+    /// None: its file is gone, and only the lock knows of it.
+    inspection: Option<Inspection>,
+}
+
+/// What only one of the two has.
+#[derive(Default)]
+struct Change {
+    aspect: &'static str,
+    added: Vec<String>,
+    removed: Vec<String>,
+}
+
+impl Subject {
+    fn of(inspection: Inspection) -> Self {
+        Self {
+            name: inspection.declaration.name.clone(),
+            version: inspection.declaration.version.clone(),
+            sha256: inspection.digest.clone(),
+            size: inspection.size,
+            inspection: Some(inspection),
+        }
+    }
+
+    fn called(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+
+    fn content(&self) -> Value {
+        let Self { name, version, sha256, size, .. } = self;
+        json!({"name": name, "version": version, "sha256": sha256, "size": size})
+    }
+}
+
+/// Compares a component with another one, or with what a directory has under its name. Exit 3 if they differ.
+pub(super) async fn run(old: &Path, new: &Path, runtime: &Runtime, output: &Output) -> Result<u8> {
+    let no = |error: pivot_runtime::LoadError| (Exit::Plugin, Text::from(error.to_string()));
+    if !old.is_dir() {
+        let (older, newer) =
+            (runtime.inspect(old).await.map_err(no)?, runtime.inspect(new).await.map_err(no)?);
+        return Ok(tell(&Subject::of(older), &Subject::of(newer), None, output));
+    }
+    let (newer, admitted) = runtime.inspect_for(new, old).await.map_err(no)?;
+    let newer = Subject::of(newer);
+    let Some(Locked { version, sha256, size }) = admitted.locked.clone() else {
+        let (directory, name) = (old.display(), &newer.name);
+        let why =
+            format!("plugins.lock in {directory} has no plugin {name}, so there is nothing to compare with");
+        return Err((Exit::Plugin, why.into()));
+    };
+    let inspection = match &admitted.file {
+        Some(file) => Some(runtime.inspect(&old.join(file)).await.map_err(no)?),
+        None => None,
+    };
+    let older = Subject { name: newer.name.clone(), version, sha256, size, inspection };
+    Ok(tell(&older, &newer, Some((old, &admitted)), output))
+}
+
+fn tell(older: &Subject, newer: &Subject, beside: Option<(&Path, &Admitted)>, output: &Output) -> u8 {
+    let (changes, worst) = differences(older, newer);
+    let grants = beside.map(|(_, Admitted { has_section, missing, surplus, .. })| {
+        json!({"section": has_section, "missing": missing, "surplus": surplus})
+    });
+    let content = json!({
+        "old": older.content(),
+        "new": newer.content(),
+        "compared": older.inspection.is_some(),
+        "changes": changes.iter().map(|Change { aspect, added, removed }| {
+            json!({"aspect": aspect, "added": added, "removed": removed})
+        }).collect::<Vec<_>>(),
+        "atWorst": {"added": worst.added, "removed": worst.removed},
+        "grants": grants,
+    });
+    let text = || {
+        let mut text = words(older, newer, &changes, &worst);
+        if let Some((directory, admitted)) = beside {
+            text.append(by_grants(directory, newer, admitted));
+        }
+        text
+    };
+    output.result(text, &Document::new("PluginDiff", content));
+    if older.sha256 == newer.sha256 { exit::DONE } else { exit::code(Exit::Refused) }
+}
+
+/// What they ask for, each by its aspect; and what they could do at worst if they are granted that.
+fn differences(older: &Subject, newer: &Subject) -> (Vec<Change>, Change) {
+    let (Some(old), Some(new)) = (&older.inspection, &newer.inspection) else { return Default::default() };
+    let between = |aspect, old: &[String], new: &[String]| {
+        let only = |one: &[String], other: &[String]| -> Vec<String> {
+            one.iter().filter(|item| !other.contains(item)).cloned().collect()
+        };
+        Change { aspect, added: only(new, old), removed: only(old, new) }
+    };
+    let changes = asked_for(old).into_iter().zip(asked_for(new));
+    let changes = changes.map(|((aspect, old), (_, new))| between(aspect, &old, &new));
+    let changes = changes.filter(|change| !change.added.is_empty() || !change.removed.is_empty());
+    (changes.collect(), between("at worst", &old.worst_of_all_asked(), &new.worst_of_all_asked()))
+}
+
+fn words(older: &Subject, newer: &Subject, changes: &[Change], worst: &Change) -> Text {
+    if older.sha256 == newer.sha256 {
+        return Text::from(format!("{}: the same file, sha256 {}", newer.called(), short(&newer.sha256)));
+    }
+    let mut text = Text::from(format!("{} -> {}", older.called(), newer.called()));
+    if older.name != newer.name {
+        text.line("they are not two versions of one plugin: it has another name, and so other grants");
+    }
+    match (Version::parse(&older.version), Version::parse(&newer.version)) {
+        (Ok(old), Ok(new)) if new < old => text.line("the version is an older one than before"),
+        (Ok(old), Ok(new)) if new == old => text.line("the version is the same, and the file is not"),
+        _ => {}
+    }
+    text.line(format!("  sha256   {} -> {}", short(&older.sha256), short(&newer.sha256)));
+    text.line(format!("  size     {} -> {} bytes", older.size, newer.size));
+    if older.inspection.is_none() {
+        text.line("the file that was admitted is not there any more: what it asked for can't be compared");
+        return text;
+    }
+    for Change { aspect, added, removed } in changes {
+        added.iter().for_each(|item| text.line(format!("  {aspect:8} + {item}")));
+        removed.iter().for_each(|item| text.line(format!("  {aspect:8} - {item}")));
+    }
+    if changes.is_empty() {
+        text.line("it asks for the same, and imports the same");
+    }
+    for (items, head) in [
+        (&worst.added, "granted all it asks for, the newer one could at worst, and the older one could not:"),
+        (&worst.removed, "the older one could, and the newer one can not:"),
+    ] {
+        if !items.is_empty() {
+            text.line(head);
+            refused::lines(items).for_each(|line| text.line(line));
+        }
+    }
+    text
+}
+
+/// What the operator's grants make of the newer one.
+fn by_grants(directory: &Path, newer: &Subject, admitted: &Admitted) -> Text {
+    let Admitted { has_section, missing, surplus, .. } = admitted;
+    let place = format!("plugins.toml in {}, below [plugins.{}],", directory.display(), newer.name);
+    if !has_section {
+        return Text::from(format!("plugins.toml in {} has no section for it", directory.display()));
+    }
+    if missing.is_empty() && surplus.is_empty() {
+        return Text::from(format!("{place} grants what it asks for, and nothing else"));
+    }
+    let mut text = Text::default();
+    if !missing.is_empty() {
+        text.line(format!("{place} lacks what it asks for; a move refuses it until you grant it:"));
+        refused::lines(missing).for_each(|line| text.line(line));
+    }
+    text.append(unasked(&place, surplus));
+    text
+}
+
+/// Grants that nothing asks for any more. They have no effect now; a later version would have them at once.
+pub(super) fn unasked(place: &str, surplus: &[String]) -> Text {
+    let mut text = Text::default();
+    if !surplus.is_empty() {
+        text.line(format!(
+            "{place} grants what it doesn't ask for; remove it, or a later version has it unseen:"
+        ));
+        refused::lines(surplus).for_each(|line| text.line(line));
+    }
+    text
+}

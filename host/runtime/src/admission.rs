@@ -1,0 +1,151 @@
+//! Admits a plugin's file, and says how a file differs from the one that was admitted under its name.
+
+use std::path::Path;
+
+use crate::candidate::Candidate;
+use crate::describe::Declaration;
+use crate::directory::PluginDir;
+use crate::engine::Runtime;
+use crate::error::{LoadError, Refused, Who};
+use crate::load::{Inspection, inspection, split};
+use crate::operator::lock_command;
+use crate::trial;
+use crate::trust::{self, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
+
+/// A plugin that was just admitted.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    /// The plugin.
+    pub inspection: Inspection,
+    /// The section that was added to `plugins.toml`, if it had none: to be reviewed.
+    pub added: Option<String>,
+    /// Whether its section enables it.
+    pub enabled: bool,
+    /// What it asks for and the existing section doesn't grant; a move would refuse it.
+    pub missing: Vec<String>,
+    /// What the existing section grants and it doesn't ask for.
+    pub surplus: Vec<String>,
+    /// What was locked under its name before, if it was another file.
+    pub replaced: Option<Locked>,
+}
+
+/// A file as the lock has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Locked {
+    /// Its version.
+    pub version: String,
+    /// SHA-256, in hex.
+    pub sha256: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What a directory has under a plugin's name.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    /// The lock's entry.
+    pub locked: Option<Locked>,
+    /// The file with the lock's digest, if it is still in the directory.
+    pub file: Option<String>,
+    /// Whether `plugins.toml` has a section for it.
+    pub has_section: bool,
+    /// What the plugin asks for and the section doesn't grant.
+    pub missing: Vec<String>,
+    /// What the section grants and the plugin doesn't ask for.
+    pub surplus: Vec<String>,
+}
+
+impl Locked {
+    fn of(entry: &Entry) -> Self {
+        let Entry { version, sha256, size, .. } = entry;
+        Self { version: version.clone(), sha256: sha256.clone(), size: *size }
+    }
+}
+
+impl Runtime {
+    /// Admits a file in its current state: writes its digest to the lock beside it and, if `plugins.toml` has no section for it,
+    /// adds one with what it asks for, to be reviewed. The section grants nothing until it is enabled; `grant` enables it at
+    /// once. A file can call itself anything, so one whose section is enabled for another file, or for none yet, is refused
+    /// without `grant`.
+    pub async fn admit(&self, path: &Path, grant: bool) -> Result<Admission, LoadError> {
+        let (dir, file) = split(path)?;
+        let dir = PluginDir::open(&dir)?;
+        let candidate = self.candidate(dir.read(&file)?, false).await?;
+        let Candidate { artifact, declaration, hooks, passed, .. } = &candidate;
+        let Declaration { name, version, .. } = declaration;
+        // Read before anything is written, so that an invalid file stays unchanged.
+        let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
+        let mut operator = OperatorFile::read(&text)?;
+        let mut lock = read_lock(&dir)?;
+        let before = lock.named(name).filter(|entry| entry.sha256 != artifact.digest).map(Locked::of);
+        let same = lock.named(name).is_some() && before.is_none();
+        let granted = operator.plugins.get(name).is_some_and(|grants| grants.enabled);
+        if granted && !grant && !same {
+            let command = lock_command(&dir, &artifact.file, "--grant ");
+            let locked = before.map(|before| before.sha256);
+            let refused = Refused::NameGranted { name: name.clone(), locked, command };
+            return Err(refused.of(Who { version: Some(version.clone()), ..artifact.who(Some(name)) }));
+        }
+        let added = (!operator.plugins.contains_key(name)).then(|| trust::section(declaration, hooks, grant));
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let text = added.as_ref().map(|section| format!("{text}{gap}{section}"));
+        if let Some(text) = &text {
+            operator = OperatorFile::read(text)?;
+        }
+        lock.admit(Entry {
+            name: name.clone(),
+            version: version.clone(),
+            sha256: artifact.digest.clone(),
+            size: artifact.bytes.len() as u64,
+            passed: passed.then(trial::terms),
+        });
+        dir.write(LOCK_FILE, &lock.text())?;
+        if let Some(text) = &text {
+            dir.write(GRANTS_FILE, text)?;
+        }
+        let grants = operator.plugins.get(name);
+        let (missing, surplus) = grants.map(|grants| beside(&candidate, grants)).unwrap_or_default();
+        let enabled = grants.is_some_and(|grants| grants.enabled);
+        let inspection = inspection(&candidate, &operator);
+        Ok(Admission { inspection, added, enabled, missing, surplus, replaced: before })
+    }
+
+    /// Describes a file without admitting it, and compares it with what a directory has under its name.
+    pub async fn inspect_for(
+        &self,
+        path: &Path,
+        directory: &Path,
+    ) -> Result<(Inspection, Admitted), LoadError> {
+        let (dir, file) = split(path)?;
+        let candidate = self.candidate(PluginDir::open(&dir)?.read(&file)?, false).await?;
+        let dir = PluginDir::open(directory)?;
+        let operator = OperatorFile::read(&dir.text(GRANTS_FILE)?.unwrap_or_default())?;
+        let lock = read_lock(&dir)?;
+        let entry = lock.named(&candidate.declaration.name);
+        let file = match entry {
+            Some(entry) => of_digest(&dir, &entry.sha256)?,
+            None => None,
+        };
+        let grants = operator.plugins.get(&candidate.declaration.name);
+        let (missing, surplus) = grants.map(|grants| beside(&candidate, grants)).unwrap_or_default();
+        let locked = entry.map(Locked::of);
+        let admitted = Admitted { locked, file, has_section: grants.is_some(), missing, surplus };
+        Ok((inspection(&candidate, &operator), admitted))
+    }
+}
+
+fn read_lock(dir: &PluginDir) -> Result<Lock, LoadError> {
+    dir.text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::read(&text))
+}
+
+/// The file of a directory with a digest. What can't be read there is not it.
+fn of_digest(dir: &PluginDir, sha256: &str) -> Result<Option<String>, LoadError> {
+    let has = |file: &String| dir.read(file).is_ok_and(|artifact| artifact.digest == sha256);
+    Ok(dir.files()?.into_iter().find(has))
+}
+
+/// What a plugin asks for and its grants lack, and what they have that it doesn't ask for.
+fn beside(candidate: &Candidate, grants: &Grants) -> (Vec<String>, Vec<String>) {
+    let Candidate { declaration, hooks, .. } = candidate;
+    (trust::granted(declaration, hooks, grants), trust::surplus(declaration, hooks, grants))
+}
