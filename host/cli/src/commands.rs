@@ -122,13 +122,13 @@ impl<'a> Command<'a> {
             return code;
         }
         let disabled = plugins.disabled();
-        let switched_off: Vec<Note> = disabled.iter().map(|name| switched_off(name)).collect();
+        let of_plugins = plugins.notes();
         let moves = self.under_way(&progress);
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let format = self.output.settings().format;
         let findings = progress.findings();
         let show = |plan: &Plan, failed: &[String]| {
-            let notes = switched_off.iter().chain(&plan.notes).cloned().collect();
+            let notes = of_plugins.iter().chain(&plan.notes).cloned().collect();
             let plan = &Plan { notes, ..plan.clone() };
             let all = self.output.settings().verbose > 0;
             let tree = all || self.choices.tree;
@@ -438,15 +438,15 @@ impl<'a> Command<'a> {
             None => progress.clone(),
         };
         let told = watcher.clone();
-        let tell_disabled = move |disabled: &[String]| {
-            for Note { code, object, message } in disabled.iter().map(|name| switched_off(name)) {
+        let tell = move |notes: &[Note]| {
+            for Note { code, object, message } in notes.iter().cloned() {
                 told.event(Event::Note { code: code.to_owned(), object, text: message });
             }
         };
         Setup {
             sides: opened.sides(),
             options,
-            plugins: plugins.called(tell_disabled),
+            plugins: plugins.called(tell),
             watcher,
             halter: self.halter.clone(),
         }
@@ -508,12 +508,6 @@ impl<'a> Command<'a> {
         }
         code
     }
-}
-
-/// A plugin that is installed but takes no part.
-fn switched_off(name: &str) -> Note {
-    let message = format!("plugin {name} takes no part: plugins.toml doesn't enable it");
-    Note { code: "plugin-disabled", object: None, message }
 }
 
 /// The next commands that the user can run on a move.

@@ -64,6 +64,9 @@ impl Commands {
         if with.unlocked {
             going_on.push("--unlocked".to_owned());
         }
+        if with.strict {
+            going_on.push("--strict".to_owned());
+        }
         going_on.extend(choices.decided());
         let target_given = names_cluster(connection);
         let workload = match (&ends.target, &connection.to_workload) {
@@ -291,7 +294,7 @@ pub(crate) mod tests {
         &["plan", "--from-directory", "d"],
         &["move", "--to-kubeconfig", "b", "--add", "b o'm.yaml", "--add=-a.json"],
         &["resume", "--to-kubeconfig", "b", "--add", "a.yaml", "--plan", "p o.json", "--plugins", "p"],
-        &["plan", "--to-kubeconfig", "b", "-A", "--plugins", "p", "--unlocked"],
+        &["plan", "--to-kubeconfig", "b", "-A", "--plugins", "p", "--unlocked", "--strict"],
         &["plan", "--to-directory=-d", "--kubeconfig-context", "x"],
         &["move", "--kubeconfig", "a", "--to-kubeconfig", "b", "-n", "ns"],
         &["move", "--kubeconfig", "both", "--context", "x", "--to-kubeconfig-context", "y", "-A"],

@@ -26,8 +26,10 @@ fn switched_off(all: &[Disabled]) -> Vec<String> {
     all.iter().map(ToString::to_string).collect()
 }
 
-async fn read(directory: &Path, unlocked: bool) -> Result<Loaded, Text> {
-    let options = LoadOptions { unlocked };
+/// Loads the plugins of a directory as the flags say.
+async fn read(directory: &Path, with: &With) -> Result<Loaded, Text> {
+    let With { plugins: _, unlocked, strict } = *with;
+    let options = LoadOptions { unlocked, strict };
     let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::text(directory, &errors))
 }
@@ -43,7 +45,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
             Ok(code) => return code,
             Err(error) => Err(error),
         },
-        PluginVerb::Verify { directory } => verify(directory, output).await,
+        PluginVerb::Verify { directory, strict } => verify(directory, *strict, output).await,
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.
         PluginVerb::TryCompile { .. } => Ok(()),
@@ -176,8 +178,8 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     let Some(directory) = &with.plugins else {
         return Err((Exit::Usage, "name the directory: --plugins DIR".into()));
     };
-    let Loaded { plugins, disabled } =
-        read(directory, with.unlocked).await.map_err(|error| (Exit::Plugin, error))?;
+    let Loaded { plugins, disabled, open_to_others } =
+        read(directory, with).await.map_err(|error| (Exit::Plugin, error))?;
     let disabled = switched_off(&disabled);
     let line = |plugin: &Plugin| {
         let description = plugin.description();
@@ -188,19 +190,27 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     let text = || {
         let mut text: Text = plugins.iter().map(line).collect();
         text.append(not_called(&disabled));
+        text.append(written_by_others(&open_to_others));
         text
     };
     let items: Vec<Value> = plugins
         .iter()
         .map(|plugin| json!({"description": plugin.description(), "sha256": plugin.file_digest()}))
         .collect();
-    output.result(text, &Document::new("PluginList", json!({"items": items, "disabled": disabled})));
+    output.result(
+        text,
+        &Document::new(
+            "PluginList",
+            json!({"items": items, "disabled": disabled, "openToOthers": open_to_others}),
+        ),
+    );
     Ok(())
 }
 
 /// Loads plugins as a move does, and lists what was checked; each fault gets a line, and the exit code is 6.
-async fn verify(directory: &Path, output: &Output) -> Result<()> {
-    let Loaded { plugins, disabled } = match runtime()?.load(directory, LoadOptions::default()).await {
+async fn verify(directory: &Path, strict: bool, output: &Output) -> Result<()> {
+    let options = LoadOptions { strict, ..LoadOptions::default() };
+    let Loaded { plugins, disabled, open_to_others } = match runtime()?.load(directory, options).await {
         Ok(loaded) => loaded,
         Err(errors) => {
             let faults: Vec<Value> = errors.iter().map(refused::fault).collect();
@@ -225,12 +235,29 @@ async fn verify(directory: &Path, output: &Output) -> Result<()> {
             text.line("  none: no component is there, or none is enabled");
         }
         text.append(not_called(&disabled));
+        text.append(written_by_others(&open_to_others));
         text
     };
-    let content = json!({"admitted": true, "plugins": called, "disabled": disabled, "faults": []});
+    let content = json!({
+        "admitted": true, "plugins": called, "disabled": disabled, "openToOthers": open_to_others, "faults": [],
+    });
     let document = Document::new("PluginVerification", content);
     output.result(text, &document);
     Ok(())
+}
+
+/// What others may write, and who runs moves should not let them.
+fn written_by_others(open: &[String]) -> Text {
+    let mut text = Text::default();
+    if !open.is_empty() {
+        text.line(format!("warning: {}", by_others(open)));
+    }
+    text
+}
+
+fn by_others(open: &[String]) -> String {
+    let what = open.join(", ");
+    format!("others may write what decides which plugins run: {what}; `chmod go-w` takes it from them")
 }
 
 /// The plugins that are installed but not enabled.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
-#[cfg(unix)]
-use cap_std::fs::OpenOptionsExt as _;
 use cap_std::fs::{Dir, OpenOptions};
+#[cfg(unix)]
+use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
 use pivot_core::words::shown;
 use sha2::{Digest, Sha256};
 
@@ -126,6 +126,18 @@ impl PluginDir {
         let new = format!(".{file}.new");
         let written = self.dir.write(&new, text).and_then(|()| self.dir.rename(&new, &self.dir, file));
         written.map_err(|error| Refused::Unreadable(error).of(Who { file: file.into(), ..Who::default() }))
+    }
+
+    /// Whether a file there, or the directory itself (`.`), may be written by its group or by everybody.
+    #[cfg(unix)]
+    pub(crate) fn is_open_to_others(&self, file: &str) -> bool {
+        self.dir.metadata(file).is_ok_and(|metadata| metadata.mode() & 0o022 != 0)
+    }
+
+    /// Modes don't say who may write here.
+    #[cfg(not(unix))]
+    pub(crate) fn is_open_to_others(&self, _: &str) -> bool {
+        false
     }
 
     fn bytes(&self, file: &str, limit: u64) -> Result<Vec<u8>, LoadError> {

@@ -188,6 +188,12 @@ pub enum Refused {
         /// The other file.
         other: String,
     },
+    /// It is disabled, and the run is strict.
+    #[error("is there and not enabled; a strict run refuses that. Enable it in plugins.toml, or remove it")]
+    Disabled,
+    /// Others may write what decides about plugins, and the run is strict.
+    #[error("may be written by others: {}; a strict run refuses that. `chmod go-w` takes it from them", .0.join(", "))]
+    OpenToOthers(Vec<String>),
     /// The operator's file is invalid.
     #[error("can't be understood: {0}")]
     Operator(String),
@@ -222,6 +228,8 @@ impl Refused {
             Self::LockedAs { .. } => "locked-as",
             Self::Missing { .. } => "missing",
             Self::NameTaken { .. } => "name-taken",
+            Self::Disabled => "disabled",
+            Self::OpenToOthers(_) => "open-to-others",
             Self::Operator(_) => "operator-file",
             Self::Runtime(_) => "runtime",
         }

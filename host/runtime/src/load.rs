@@ -60,6 +60,8 @@ pub struct Loaded {
     pub plugins: Vec<Plugin>,
     /// The plugins that exist but are disabled.
     pub disabled: Vec<Disabled>,
+    /// What decides which plugins run, and others may write.
+    pub open_to_others: Vec<String>,
 }
 
 /// A disabled plugin, as listed in the lock: nothing of it was compiled.
@@ -87,6 +89,18 @@ struct Found {
     plugin: Option<Plugin>,
 }
 
+impl Found {
+    fn refused(&self, why: Refused) -> LoadError {
+        let Self { file, digest, name, version, plugin: _ } = self;
+        why.of(Who {
+            name: Some(name.clone()),
+            version: Some(version.clone()),
+            file: file.clone(),
+            digest: Some(digest.clone()),
+        })
+    }
+}
+
 impl Runtime {
     /// Loads all plugins of a directory.
     pub async fn load(&self, path: &Path, options: LoadOptions) -> Result<Loaded, Vec<LoadError>> {
@@ -111,10 +125,22 @@ impl Runtime {
         if errors.is_empty() {
             errors.extend(operator.missing(|name| all.iter().any(|found| found.name == name)));
         }
+        let open_to_others = operator.open_to_others(&files);
+        if options.strict {
+            errors.extend(
+                all.iter()
+                    .filter(|found| found.plugin.is_none())
+                    .map(|found| found.refused(Refused::Disabled)),
+            );
+            if !open_to_others.is_empty() {
+                let who = Who { file: operator.dir.path.display().to_string(), ..Who::default() };
+                errors.push(Refused::OpenToOthers(open_to_others.clone()).of(who));
+            }
+        }
         if !errors.is_empty() {
             return Err(errors);
         }
-        let mut loaded = Loaded::default();
+        let mut loaded = Loaded { open_to_others, ..Loaded::default() };
         for Found { name, version, plugin, .. } in all {
             match plugin {
                 Some(plugin) => loaded.plugins.push(plugin),
@@ -241,15 +267,9 @@ pub(crate) fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Insp
 /// The plugins whose name is used more than once.
 fn taken(all: &[Found]) -> Vec<LoadError> {
     let mut errors = Vec::new();
-    for (other, Found { file, digest, name, version, .. }) in all.iter().zip(all.iter().skip(1)) {
-        if other.name == *name {
-            let who = Who {
-                name: Some(name.clone()),
-                version: Some(version.clone()),
-                file: file.clone(),
-                digest: Some(digest.clone()),
-            };
-            errors.push(Refused::NameTaken { other: other.file.clone() }.of(who));
+    for (other, found) in all.iter().zip(all.iter().skip(1)) {
+        if other.name == found.name {
+            errors.push(found.refused(Refused::NameTaken { other: other.file.clone() }));
         }
     }
     errors

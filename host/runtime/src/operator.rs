@@ -13,6 +13,8 @@ use crate::trust::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 pub struct LoadOptions {
     /// Plugins need not be in the lock. For development: anyone with write access to the directory decides what runs.
     pub unlocked: bool,
+    /// Plugins that are there and disabled are refused, and so is what others may write: then nobody takes a gate away unseen.
+    pub strict: bool,
 }
 
 /// The operator's files.
@@ -65,6 +67,14 @@ impl Operator {
         let locked = self.lock.iter().flat_map(Lock::entries).map(|entry| entry.name.as_str());
         errors.extend(locked.filter(|name| !there(name)).map(|name| missing(name, LOCK_FILE)));
         errors
+    }
+
+    /// What decides which plugins run, and others than its owner may write: the directory itself, the operator's files, and the
+    /// plugins' files.
+    pub(crate) fn open_to_others(&self, files: &[String]) -> Vec<String> {
+        let beside = [GRANTS_FILE, LOCK_FILE].into_iter().chain(files.iter().map(String::as_str));
+        let open = beside.filter(|file| self.dir.is_open_to_others(file)).map(str::to_owned);
+        self.dir.is_open_to_others(".").then(|| "the directory".to_owned()).into_iter().chain(open).collect()
     }
 
     /// The command that admits a file.

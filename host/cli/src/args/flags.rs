@@ -355,6 +355,9 @@ pub(crate) struct With {
     /// Accept plugins that are not in plugins.lock, or have another digest there: for development
     #[arg(long, requires = "plugins")]
     pub(crate) unlocked: bool,
+    /// Refuse plugins that are there and not enabled, and a directory that others may write
+    #[arg(long, requires = "plugins")]
+    pub(crate) strict: bool,
 }
 
 /// What can be described.
@@ -451,6 +454,9 @@ pub(crate) enum PluginVerb {
     Verify {
         /// The directory of plugins, with plugins.toml and plugins.lock
         directory: PathBuf,
+        /// Refuse plugins that are there and not enabled, and a directory that others may write
+        #[arg(long)]
+        strict: bool,
     },
     /// Call one hook on objects from a file, with no cluster and without admitting the component
     Run(Trial),

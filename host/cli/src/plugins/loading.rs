@@ -1,14 +1,17 @@
 //! Loads the plugins of a move while its two sides are opened and read: compiling them takes longer than most of the requests to
 //! servers made meanwhile.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{self, BoxFuture, Shared};
+use pivot_core::plan::Note;
 use pivot_core::record::Pin;
 use pivot_engine::{Hooks, Plugins};
+use pivot_runtime::Loaded;
 
-use super::{read, switched_off};
+use super::{by_others, read, switched_off};
 use crate::args::With;
 use crate::output::Text;
 
@@ -19,6 +22,8 @@ struct LoadedPlugins {
     called: Vec<Arc<dyn Hooks>>,
     /// The plugins that are installed but not enabled, each with its version.
     disabled: Vec<String>,
+    /// What whoever runs them should know: which are not enabled, and what others may write.
+    notes: Vec<Note>,
 }
 
 /// Plugins that are still loading.
@@ -28,11 +33,14 @@ impl Loading {
     /// Starts loading the plugins of the given directory; without one there are none.
     pub(crate) fn begin(with: &With) -> Self {
         let Some(directory) = with.plugins.clone() else { return Self::none() };
-        let unlocked = with.unlocked;
+        let with = with.clone();
         let task = tokio::spawn(async move {
-            let loaded = read(&directory, unlocked).await?;
-            let called = loaded.plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>);
-            Ok(Arc::new(LoadedPlugins { called: called.collect(), disabled: switched_off(&loaded.disabled) }))
+            let Loaded { plugins, disabled, open_to_others } = read(&directory, &with).await?;
+            let called = plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>).collect();
+            let disabled = switched_off(&disabled);
+            let open = (!open_to_others.is_empty()).then(|| open_note(&directory, &open_to_others));
+            let notes = disabled.iter().map(|name| switched_off_note(name)).chain(open).collect();
+            Ok(Arc::new(LoadedPlugins { called, disabled, notes }))
         });
         let panicked = "the task that loads plugins panicked; this is a bug in pivot-host, please report it";
         Self(task.map(|ended| ended.unwrap_or_else(|_| Err(panicked.into()))).boxed().shared())
@@ -42,12 +50,13 @@ impl Loading {
         Self(future::ready(Ok(Arc::default())).boxed().shared())
     }
 
-    /// The plugins that take part, for the engine to wait for; the others are passed to `report_disabled` once they are known.
-    pub(crate) fn called(&self, report_disabled: impl FnOnce(&[String]) + Send + 'static) -> Plugins {
+    /// The plugins that take part, for the engine to wait for; what is to be known of the others, and of their directory, is
+    /// passed to `report` once they are loaded.
+    pub(crate) fn called(&self, report: impl FnOnce(&[Note]) + Send + 'static) -> Plugins {
         let loading = self.0.clone();
         Plugins::loading(async move {
             let found = loading.await.ok()?;
-            report_disabled(&found.disabled);
+            report(&found.notes);
             Some(found.called.clone())
         })
     }
@@ -64,8 +73,25 @@ impl Loading {
         found.map(|found| found.disabled.clone()).unwrap_or_default()
     }
 
+    /// What is to be known of those that take no part, and of their directory, as far as known yet.
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        let found = self.0.peek().and_then(|loaded| loaded.as_ref().ok());
+        found.map(|found| found.notes.clone()).unwrap_or_default()
+    }
+
     /// All problems with the plugins, if there are any.
     pub(crate) async fn refused(&self) -> Option<Text> {
         self.0.clone().await.err()
     }
+}
+
+/// A plugin that is installed but takes no part.
+fn switched_off_note(name: &str) -> Note {
+    let message = format!("plugin {name} takes no part: plugins.toml doesn't enable it");
+    Note { code: "plugin-disabled", object: None, message }
+}
+
+fn open_note(directory: &Path, open: &[String]) -> Note {
+    let message = format!("{}: {}", directory.display(), by_others(open));
+    Note { code: "open-to-others", object: None, message }
 }
