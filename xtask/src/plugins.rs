@@ -1,7 +1,7 @@
 //! Builds the bundled plugins into a directory for `pivot-host move --plugins`: the components, their grants, and the lock.
 //!
-//! The lock is not in the repository, because it is tied to the exact bytes that were built: another compiler, or another folder,
-//! produces others. The program that checks it writes it.
+//! The lock is not in the repository, because it is tied to the exact bytes that were built: another compiler produces others. The
+//! program that checks it writes it.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -9,6 +9,7 @@
 //! takes a few milliseconds, from any test and checkout.
 
 mod cache;
+mod stage;
 mod toolchain;
 mod workspace;
 
@@ -89,7 +90,8 @@ fn cached(
     if !entry.exists() {
         say(&format!("building {list} with {}", toolchain.describe()));
         let target_dir = cache.target_dir(&workspace.path, toolchain.word());
-        compile(&toolchain, workspace, target, &names, &target_dir)?;
+        let place = stage::stage(workspace, inputs, &target_dir.join("stage"))?;
+        compile(&toolchain, &place, target, &names, &target_dir)?;
         let modules = target_dir.join(target.triple()).join("release");
         cache.publish(&entry, |fresh| {
             for name in &names {
@@ -104,19 +106,17 @@ fn cached(
     Ok(names.iter().map(component).collect())
 }
 
-fn compile(
-    toolchain: &Toolchain,
-    workspace: &Workspace,
-    target: Target,
-    names: &[&str],
-    dir: &Path,
-) -> Result<()> {
-    let mut command: Command = toolchain.cargo(target)?;
+fn compile(toolchain: &Toolchain, place: &Path, target: Target, names: &[&str], dir: &Path) -> Result<()> {
+    let mut command: Command = toolchain.cargo(target, place)?;
     command.args(["build", "--release", "--target", target.triple()]);
+    // A project that was just begun has no versions to keep to.
+    if place.join("Cargo.lock").exists() {
+        command.arg("--locked");
+    }
     for name in names {
         command.args(["--package", name]);
     }
-    command.current_dir(&workspace.path).env("CARGO_TARGET_DIR", dir);
+    command.current_dir(place).env("CARGO_TARGET_DIR", dir);
     let output = command.output().with_context(|| format!("start {command:?}"))?;
     if !output.status.success() {
         bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));

@@ -103,8 +103,8 @@ impl Toolchain {
         run(Command::new(rustc).arg("-Vv"))
     }
 
-    /// A cargo that builds for the target.
-    pub(crate) fn cargo(&self, target: Target) -> Result<Command> {
+    /// A cargo that builds for the target, and whose components say nothing of where they were built.
+    pub(crate) fn cargo(&self, target: Target, place: &Path) -> Result<Command> {
         let mut command = Command::new(match self {
             Self::Rustup => "cargo",
             Self::Debian => DEBIAN_CARGO,
@@ -115,9 +115,11 @@ impl Toolchain {
         {
             command.env_remove(name);
         }
+        let mut flags = remapped(place);
         if matches!(self, Self::Rustup) {
-            return Ok(command);
+            return Ok(flagged(command, &flags));
         }
+        flags.push(format!("--remap-path-prefix={DEBIAN_SOURCE}=/rust/library"));
         command.args(["-Zbuild-std=std,panic_abort"]).env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1");
         match target {
             Target::Bare => {
@@ -129,14 +131,29 @@ impl Toolchain {
                 }
                 let linker = tool("wasm-component-ld", "wasm-component-ld")?;
                 let dir = linker.parent().map(Path::to_owned).unwrap_or_default();
+                flags.extend(["-Clink-self-contained=no".to_owned(), format!("-L{WASI_LIBC}")]);
                 command
-                    .env("RUSTFLAGS", format!("-C link-self-contained=no -L {WASI_LIBC}"))
                     .env("PATH", path_with(&[dir.join("gcc-ld"), dir])?)
                     .env("CARGO_TARGET_WASM32_WASIP2_LINKER", linker);
             }
         }
-        Ok(command)
+        Ok(flagged(command, &flags))
     }
+}
+
+/// Flags after which panics name files below the workspace and below cargo's home, not where those are on this machine.
+fn remapped(place: &Path) -> Vec<String> {
+    let home = |name: &str| env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let cargo = home("CARGO_HOME").or_else(|| home("HOME").map(|home| home.join(".cargo")));
+    let known = [(Some(place.to_owned()), "/plugins"), (cargo, "/cargo")];
+    let known = known.into_iter().filter_map(|(path, name)| Some((path?, name)));
+    known.map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display())).collect()
+}
+
+/// Each flag on its own: paths may have spaces.
+fn flagged(mut command: Command, flags: &[String]) -> Command {
+    command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    command
 }
 
 /// Whether rustup has the target, or can get it.

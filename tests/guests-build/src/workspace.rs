@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::toolchain::Target;
 
 /// To be changed when this crate builds something different from the same sources.
-const RECIPE: &str = "1";
+const RECIPE: &str = "2";
 
 /// One plugin.
 pub(crate) struct Guest {
@@ -80,10 +80,7 @@ impl Workspace {
             hasher.update([0]);
         }
         for root in std::iter::once(self.path.as_path()).chain(inputs.iter().copied()) {
-            let mut files = Vec::new();
-            collect(root, &mut files)?;
-            files.sort();
-            for file in files {
+            for file in files(root)? {
                 hasher.update(file.strip_prefix(root).unwrap_or(&file).as_os_str().as_encoded_bytes());
                 hasher.update([0]);
                 hasher.update(Sha256::digest(fs::read(&file)?));
@@ -94,7 +91,14 @@ impl Workspace {
     }
 }
 
-/// All files below a path, except build output and hidden files.
+/// All files below a path, sorted, except build output and hidden files.
+pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    collect(path, &mut files)?;
+    files.sort();
+    Ok(files)
+}
+
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if path.is_file() {
         files.push(path.to_owned());
