@@ -5,6 +5,7 @@
 mod bench;
 mod debian;
 mod demo;
+mod deny;
 mod fuzz;
 mod matrix;
 mod page;

@@ -7,13 +7,14 @@ use anyhow::Result;
 
 use super::tally::{Tally, counted};
 use crate::shell::{built_test, cargo, must, root, say, target, tested_pivot_host};
-use crate::{page, release, structure};
+use crate::{deny, page, release, structure};
 
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Fmt,
     Structure,
+    Deny,
     Clippy,
     Docs,
     Unit,
@@ -33,9 +34,10 @@ const METAL3: &str = "metal3";
 const LAB: &str = "lab";
 
 impl Stage {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Fmt,
         Self::Structure,
+        Self::Deny,
         Self::Clippy,
         Self::Docs,
         Self::Unit,
@@ -54,6 +56,9 @@ impl Stage {
             Self::Fmt => "is everything formatted?",
             Self::Structure => {
                 "does a file import in a circle, pivot-core offer what nobody uses, a library name a flag, a page what is not there, or is a weakness of clusterctl untested?"
+            }
+            Self::Deny => {
+                "may every dependency come into the program? (the first time it builds cargo-deny, into ~/.cache/pivot-host)"
             }
             Self::Clippy => "what does the linter say? (any warning is an error)",
             Self::Docs => "does the documentation build, with links that lead somewhere?",
@@ -88,6 +93,7 @@ impl Stage {
         match self {
             Self::Fmt => everywhere(&["fmt", "--all", "--check"]),
             Self::Structure => structure::run(&root()?, &mut say),
+            Self::Deny => deny::run(),
             Self::Clippy => {
                 // Those that start servers don't count as targets of the tests, unless they are named.
                 let named = [LAB, PROVIDERS, METAL3].into_iter().chain(SCENARIOS);
@@ -147,6 +153,7 @@ impl fmt::Display for Stage {
         f.pad(match self {
             Self::Fmt => "fmt",
             Self::Structure => "structure",
+            Self::Deny => "deny",
             Self::Clippy => "clippy",
             Self::Docs => "docs",
             Self::Unit => "unit",
