@@ -8,7 +8,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use pivot_core::words::shown;
 
 use crate::digest::sha256_bytes;
-use crate::json::{Fields, JsonError, parse};
+use crate::fields::Fields;
+use crate::json::{JsonError, parse};
 use crate::key::{KeyError, PrivateKey, PublicKey};
 
 /// The payload type of in-toto statements.
@@ -17,6 +18,8 @@ pub const IN_TOTO: &str = "application/vnd.in-toto+json";
 pub const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// The older spelling of the same version.
 const BUNDLE_OLDER: &str = "application/vnd.dev.sigstore.bundle+json;version=0.3";
+/// The most bytes of an envelope, and of a file of them.
+pub const SIZE: usize = 1 << 20;
 /// The most signatures of a bare envelope. Each is tried with each key.
 pub const SIGNATURES: usize = 16;
 
@@ -26,6 +29,9 @@ pub enum EnvelopeError {
     /// Not the JSON that it should be.
     #[error(transparent)]
     Json(#[from] JsonError),
+    /// Too large.
+    #[error("it has {0} bytes; {SIZE} at most are read")]
+    Size(usize),
     /// Bytes that aren't base64.
     #[error("`{0}` is not base64 with padding")]
     Base64(String),
@@ -50,6 +56,7 @@ impl EnvelopeError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Json(error) => error.code(),
+            Self::Size(_) => "too-large",
             Self::Base64(_) => "not-base64",
             Self::Version(_) => "bundle-version",
             Self::NotAnAttestation => "not-an-attestation",
@@ -97,8 +104,13 @@ impl<'e, 'k> Verified<'e, 'k> {
 impl Envelope {
     /// Reads a line. It may also be the content of a file that a tool wrote, of several lines.
     pub fn read(text: &str) -> Result<Self, EnvelopeError> {
+        if text.len() > SIZE {
+            return Err(EnvelopeError::Size(text.len()));
+        }
         let value = parse(text)?;
-        let line = value.to_string();
+        // What others wrote stays as it is, if it is a line.
+        let text = text.trim_ascii();
+        let line = if text.contains(['\n', '\r']) { value.to_string() } else { text.to_owned() };
         let fields = Fields::of(value)?;
         if fields.has("mediaType") { Self::bundle(line, fields) } else { Self::dsse(line, fields, false) }
     }
@@ -198,6 +210,13 @@ impl Envelope {
     /// The envelope as one line of a signature file.
     pub fn line(&self) -> &str {
         &self.line
+    }
+
+    /// Whether another one has the same payload with the same signatures, however it is written.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let parts =
+            |of: &Self| (of.payload_type.clone(), of.payload.clone(), of.signatures.clone(), of.keyless);
+        parts(self) == parts(other)
     }
 
     /// Whether it was signed with a certificate that only a certificate authority can vouch for.

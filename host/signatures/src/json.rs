@@ -1,7 +1,4 @@
 //! JSON as signed data has to be read: an object has each key once, at any depth, or two programs read two different things.
-//!
-//! Values are then taken field by field ([`Fields`]) rather than derived: serde takes a list for a struct and `null` for what is
-//! absent. What nobody took is refused by its name.
 
 use std::fmt;
 
@@ -12,7 +9,7 @@ use serde_json::{Map, Value};
 /// How deeply values may be nested.
 pub const DEPTH: usize = 64;
 /// How many characters of a name are printed.
-const NAME: usize = 80;
+pub(crate) const NAME: usize = 80;
 
 /// Why something isn't what it should be. Quotes names of fields, never values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -169,112 +166,6 @@ pub fn sorted(value: &Value) -> Value {
     }
 }
 
-/// An object whose fields are taken one after the other.
-pub struct Fields {
-    /// Where it is: `predicate.`; empty for the outermost.
-    path: String,
-    map: Map<String, Value>,
-}
-
-impl Fields {
-    /// The outermost object.
-    pub fn of(value: Value) -> Result<Self, JsonError> {
-        Self::at("the whole", String::new(), value)
-    }
-
-    fn at(name: &str, path: String, value: Value) -> Result<Self, JsonError> {
-        match value {
-            Value::Object(map) => Ok(Self { path, map }),
-            _ => Err(JsonError::Type(name.to_owned(), "an object")),
-        }
-    }
-
-    /// Whether a field is there and not yet taken.
-    pub fn has(&self, name: &str) -> bool {
-        self.map.contains_key(name)
-    }
-
-    /// The path of a field: `predicate.claim`.
-    pub fn path(&self, name: &str) -> String {
-        format!("{}{}", self.path, shown(name, NAME))
-    }
-
-    /// An error about a field's value.
-    pub fn wrong(&self, name: &str, why: impl Into<String>) -> JsonError {
-        JsonError::Value(self.path(name), why.into())
-    }
-
-    /// Takes a field, whatever it is.
-    pub fn take(&mut self, name: &str) -> Result<Value, JsonError> {
-        self.map.remove(name).ok_or_else(|| JsonError::Missing(self.path(name)))
-    }
-
-    /// Takes a string.
-    pub fn text(&mut self, name: &str) -> Result<String, JsonError> {
-        match self.take(name)? {
-            Value::String(text) => Ok(text),
-            _ => Err(JsonError::Type(self.path(name), "a string")),
-        }
-    }
-
-    /// Takes a string that may be absent.
-    pub fn text_if(&mut self, name: &str) -> Result<Option<String>, JsonError> {
-        if self.has(name) { self.text(name).map(Some) } else { Ok(None) }
-    }
-
-    /// Takes `true` or `false`, which may be absent.
-    pub fn flag_if(&mut self, name: &str) -> Result<Option<bool>, JsonError> {
-        match self.map.remove(name) {
-            None => Ok(None),
-            Some(Value::Bool(value)) => Ok(Some(value)),
-            Some(_) => Err(JsonError::Type(self.path(name), "true or false")),
-        }
-    }
-
-    /// Takes a list.
-    pub fn list(&mut self, name: &str) -> Result<Vec<Value>, JsonError> {
-        match self.take(name)? {
-            Value::Array(items) => Ok(items),
-            _ => Err(JsonError::Type(self.path(name), "a list")),
-        }
-    }
-
-    /// Takes a list of strings.
-    pub fn texts(&mut self, name: &str) -> Result<Vec<String>, JsonError> {
-        let items = self.list(name)?.into_iter().map(|item| match item {
-            Value::String(text) => Ok(text),
-            _ => Err(JsonError::Type(self.path(name), "a list of strings")),
-        });
-        items.collect()
-    }
-
-    /// Takes an object.
-    pub fn object(&mut self, name: &str) -> Result<Self, JsonError> {
-        let path = self.path(name);
-        Self::at(&path, format!("{path}."), self.take(name)?)
-    }
-
-    /// Takes a list of objects.
-    pub fn objects(&mut self, name: &str) -> Result<Vec<Self>, JsonError> {
-        let path = self.path(name);
-        let items = self.list(name)?.into_iter().enumerate();
-        items.map(|(n, item)| Self::at(&format!("{path}[{n}]"), format!("{path}[{n}]."), item)).collect()
-    }
-
-    /// The names that are left.
-    pub fn names(&self) -> Vec<String> {
-        self.map.keys().cloned().collect()
-    }
-
-    /// Refuses what nobody took.
-    pub fn end(self) -> Result<(), JsonError> {
-        match self.map.keys().min() {
-            None => Ok(()),
-            Some(name) => Err(JsonError::Unknown(self.path(name))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,16 +196,6 @@ mod tests {
         assert!(parse("1e999").unwrap_err().to_string().contains("out of range"));
         assert!(parse("{} {}").unwrap_err().to_string().contains("something follows it"));
         assert!(parse("{").unwrap_err().to_string().contains("ends too early"));
-    }
-
-    #[test]
-    fn absent_is_not_null_and_a_list_is_not_an_object() {
-        let mut fields = Fields::of(parse(r#"{"a":null,"b":[],"c":{"x":1}}"#).unwrap()).unwrap();
-        assert_eq!(fields.text_if("a"), Err(JsonError::Type("a".into(), "a string")));
-        assert!(fields.object("b").is_err_and(|e| e == JsonError::Type("b".into(), "an object")));
-        assert_eq!(fields.object("c").unwrap().end(), Err(JsonError::Unknown("c.x".into())));
-        assert_eq!(fields.text("d"), Err(JsonError::Missing("d".into())));
-        assert!(Fields::of(parse("[]").unwrap()).is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::card::Card;
+use crate::digest::is_sha256;
 use crate::envelope::{Envelope, IN_TOTO};
 use crate::key::PublicKey;
 use crate::lines::SignatureFile;
@@ -85,6 +86,9 @@ impl Policy {
         let sha256 = match subject {
             Subject::Plugin { sha256, .. } | Subject::Plan { sha256 } => *sha256,
         };
+        if !is_sha256(sha256) {
+            return Err(Untrusted::Digest);
+        }
         if let Some(why) = self.revoked_components.get(sha256) {
             return Err(Untrusted::Revoked { why: why.clone() });
         }
@@ -137,7 +141,7 @@ impl Policy {
             }
         };
         let rules: Vec<&Rule> = self.rules.iter().filter(applies).collect();
-        if rules.is_empty() && self.strict && matches!(subject, Subject::Plugin { .. }) {
+        if rules.is_empty() && self.strict && matches!(subject, Subject::Plugin { name: Some(_), .. }) {
             return Err(Untrusted::NoRule { ignored: found.ignored });
         }
         let unmet = rules.into_iter().filter_map(|rule| {
@@ -188,3 +192,6 @@ fn said(line: usize, signer: String, key: &PublicKey, predicate: &Predicate) -> 
     let (card, reviewer) = (card.clone(), reviewer.clone());
     Said { line, signer, key: key.fingerprint(), claim: *claim, card, reviewer, date: *date }
 }
+
+#[cfg(test)]
+mod tests;

@@ -129,3 +129,59 @@ pub(crate) fn other_algorithm(der: &[u8]) -> KeyError {
         None => KeyError::Algorithm("an unknown algorithm"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{Algorithm, PrivateKey, PublicKey};
+
+    #[test]
+    fn a_key_file_is_one_block_with_nothing_around_it() {
+        let good = crate::sample::key(Algorithm::P256).public_key().pem();
+        for fine in [good.clone(), good.replace('\n', "\r\n"), format!("\n{good}\n\n")] {
+            assert!(PublicKey::from_pem(&fine).is_ok(), "{fine:?}");
+        }
+        for (text, said) in [
+            (String::new(), "doesn't begin"),
+            (format!("a key:\n{good}"), "doesn't begin"),
+            (format!("\u{feff}{good}"), "doesn't begin"),
+            (format!("{good}{good}"), "has several"),
+            (format!("{good}\nand more"), "something after its end"),
+            (good.replace("-----END", "-----ENDE"), "has no end"),
+            (good.replace("END PUBLIC", "END PRIVATE"), "content is damaged"),
+            (good.replacen("MFkw", "MF!w", 1), "content is damaged"),
+            (good.replacen("KEY-----\n", "KEY-----\nComment: a\n\n", 1), "has headers"),
+            (good.replacen("MFkw", "MFkx", 1), "it is damaged"),
+            (good.replace("PUBLIC KEY", "X\u{1b}[2J"), "something else in PEM"),
+            (format!("{good}{}", "\n ".repeat(SIZE)), "too large"),
+        ] {
+            let error = PublicKey::from_pem(&text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text:?}: {error}");
+            assert!(!error.chars().any(pivot_core::words::hidden), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_another_tool_is_refused_by_its_kind() {
+        let block = |tag: &str| format!("-----BEGIN {tag}-----\nMAo=\n-----END {tag}-----\n");
+        for (tag, said) in [
+            ("ENCRYPTED SIGSTORE PRIVATE KEY", "an encrypted key of cosign"),
+            ("ENCRYPTED COSIGN PRIVATE KEY", "an encrypted key of cosign"),
+            ("ENCRYPTED PRIVATE KEY", "an encrypted key,"),
+            ("OPENSSH PRIVATE KEY", "a key of OpenSSH"),
+            ("EC PRIVATE KEY", "convert it with `openssl pkcs8 -topk8 -nocrypt`"),
+            ("RSA PRIVATE KEY", "a key for RSA"),
+            ("EC PARAMETERS", "the parameters of a curve"),
+            ("CERTIFICATE", "a certificate"),
+            ("PGP PRIVATE KEY BLOCK", "a key of PGP"),
+            ("PUBLIC KEY", "a public key"),
+            ("PRIVATE KEY", "an unknown algorithm"),
+        ] {
+            let error = PrivateKey::from_pem(&block(tag)).unwrap_err().to_string();
+            assert!(error.contains(said), "{tag}: {error}");
+            if tag != "PUBLIC KEY" {
+                assert!(PublicKey::from_pem(&block(tag)).is_err());
+            }
+        }
+    }
+}

@@ -6,7 +6,7 @@
 //! | module | is |
 //! |---|---|
 //! | [`key`] | public and private keys, as PEM |
-//! | [`json`] | JSON without duplicate keys, read field by field |
+//! | [`json`] | JSON without duplicate keys |
 //! | [`envelope`] | one signed line: a DSSE envelope, bare or in a Sigstore bundle |
 //! | [`lines`] | the file `NAME.wasm.intoto.jsonl` |
 //! | [`statement`] | what is signed: a claim about a plugin or a plan |
@@ -23,6 +23,7 @@
 pub mod card;
 pub mod digest;
 pub mod envelope;
+mod fields;
 pub mod json;
 pub mod judge;
 pub mod key;

@@ -3,12 +3,10 @@
 //! Lines that say something else (another payload or predicate type, such as SLSA provenance) are carried along. Both limits are
 //! checked before anything is parsed, since anyone with write access to the directory may have written the file.
 
-use crate::envelope::{Envelope, EnvelopeError};
+use crate::envelope::{Envelope, EnvelopeError, SIZE};
 
 /// What follows the name of the component's file.
 pub const ENDING: &str = ".intoto.jsonl";
-/// The most bytes of a file.
-pub const SIZE: usize = 1 << 20;
 /// The most lines of a file, not counting blank ones.
 pub const LINES: usize = 64;
 
@@ -85,7 +83,7 @@ impl SignatureFile {
 
     /// Adds an envelope after the others; one that is there already isn't added again.
     pub fn add(&mut self, envelope: Envelope) -> Result<(), LineError> {
-        if self.lines.iter().any(|(_, there)| there.line() == envelope.line()) {
+        if self.lines.iter().any(|(_, there)| there.says_the_same(&envelope)) {
             return Ok(());
         }
         let line = self.lines.last().map_or(0, |(line, _)| *line) + 1;

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::card::Card;
 use crate::digest::is_sha256;
-use crate::json::{Fields, JsonError, parse, sorted};
+use crate::fields::Fields;
+use crate::json::{JsonError, parse, sorted};
 use crate::plain::{instant, sentence};
 
 /// The type of all statements.

@@ -8,7 +8,8 @@ use pivot_core::words::shown;
 use serde_json::Value;
 
 use crate::digest::is_sha256;
-use crate::json::{Fields, JsonError};
+use crate::fields::Fields;
+use crate::json::JsonError;
 use crate::key::{KeyError, PublicKey};
 use crate::plain::{day, sentence, word};
 use crate::policy::{Policy, Rule, Signer};
@@ -265,7 +266,7 @@ fn revoke(mut fields: Fields, policy: &mut Policy) -> Result<(), JsonError> {
     let name = match (fields.has("key"), fields.has("component")) {
         (true, false) => "key",
         (false, true) => "component",
-        _ => return Err(fields.wrong("revoked", "it has to name exactly one of `key` and `component`")),
+        _ => return Err(fields.wrong("key", "exactly one of `key` and `component` is needed")),
     };
     let text = fields.text(name)?;
     let digest = text.strip_prefix("sha256:").filter(|digest| is_sha256(digest));

@@ -138,6 +138,8 @@ pub enum Untrusted {
         /// What counted for nothing.
         ignored: Vec<Ignored>,
     },
+    /// The digest to be judged is not written as digests are here. Revocations would miss it.
+    Digest,
     /// Verifying all signatures with all keys would take too long.
     TooMuch {
         /// How many verifications it would take.
@@ -154,6 +156,7 @@ impl Untrusted {
             Self::Revoked { .. } => "revoked",
             Self::Unmet { .. } => "unsigned",
             Self::NoRule { .. } => "no-rule",
+            Self::Digest => "no-digest",
             Self::TooMuch { .. } => "too-many-signatures",
         }
     }
@@ -165,6 +168,7 @@ impl fmt::Display for Untrusted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ignored = match self {
             Self::Revoked { why } => return write!(f, "the trust file revokes it: {why}"),
+            Self::Digest => return f.write_str("its digest is no SHA-256 of 64 lower-case digits"),
             Self::TooMuch { checks, most } => {
                 return write!(
                     f,
