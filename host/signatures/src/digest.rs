@@ -1,0 +1,41 @@
+//! SHA-256 digests as text: 64 digits, lower case, so that one digest has one spelling.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+
+/// The SHA-256 of bytes.
+pub fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// The SHA-256 of bytes, as 64 hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in sha256_bytes(bytes) {
+        // Writing to a string doesn't fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// Whether a text is a SHA-256 as this program writes them.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_has_one_spelling() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(sha256(b""), empty);
+        assert!(is_sha256(empty));
+        for other in [&empty.to_uppercase(), "", &empty[1..], &format!("{empty}0"), &empty.replace('e', "g")]
+        {
+            assert!(!is_sha256(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Whether a plugin or a plan meets the operator's rules.
+//!
+//! Names of signers are counted, not signatures and not keys: one person with two keys is one person. Every rule that applies
+//! has to be met. A revoked key counts nowhere, whatever date a claim bears: whoever has the key writes the date.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use crate::card::Card;
+use crate::digest::is_sha256;
+use crate::envelope::{Envelope, IN_TOTO};
+use crate::key::PublicKey;
+use crate::lines::SignatureFile;
+use crate::policy::{Policy, Rule};
+use crate::statement::{Claim, Predicate, Statement};
+use crate::untrusted::{Ignorance, Ignored, Unmet, Untrusted};
+
+/// How many signatures are verified at most: one on each of 64 lines, with each of 1,000 keys, and some.
+pub const CHECKS: usize = 1 << 16;
+
+/// What is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject<'s> {
+    /// A plugin.
+    Plugin {
+        /// Its name, by the lock or by its own description. None before either says so: then rules for single plugins apply by
+        /// the names on signed cards only, and it **has to be judged again** once it has described itself.
+        name: Option<&'s str>,
+        /// The SHA-256 of its component, as 64 digits.
+        sha256: &'s str,
+    },
+    /// A saved plan.
+    Plan {
+        /// The SHA-256 of its file, as 64 digits.
+        sha256: &'s str,
+    },
+}
+
+/// What it is judged for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Loading a plugin that was admitted, at any later time.
+    Load,
+    /// Admitting a plugin, or accepting an approved plan, on this day.
+    Admit(Date),
+}
+
+/// A claim that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The line it is on, from 1.
+    pub line: usize,
+    /// Who made it, by the trust file.
+    pub signer: String,
+    /// The fingerprint of the key.
+    pub key: String,
+    /// The claim.
+    pub claim: Claim,
+    /// What the plugin is, by this claim. **To be compared** with the computed card; none for plans.
+    pub card: Option<Card>,
+    /// Who reviewed, in the signer's words.
+    pub reviewer: Option<String>,
+    /// When, by the signer's clock.
+    pub date: Timestamp,
+}
+
+/// Something that meets all rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trusted {
+    /// The claims that count, also those that no rule requires.
+    pub said: Vec<Said>,
+    /// The lines that count for nothing.
+    pub ignored: Vec<Ignored>,
+}
+
+impl Policy {
+    /// Judges a plugin or a plan by what is signed about it.
+    pub fn judge(
+        &self,
+        subject: &Subject<'_>,
+        signed: &SignatureFile,
+        purpose: Purpose,
+    ) -> Result<Trusted, Untrusted> {
+        let sha256 = match subject {
+            Subject::Plugin { sha256, .. } | Subject::Plan { sha256 } => *sha256,
+        };
+        if !is_sha256(sha256) {
+            return Err(Untrusted::Digest);
+        }
+        if let Some(why) = self.revoked_components.get(sha256) {
+            return Err(Untrusted::Revoked { why: why.clone() });
+        }
+        let keys: Vec<&PublicKey> = self.signers.values().flat_map(|signer| &signer.keys).collect();
+        let signatures: usize = signed.envelopes().map(|(_, envelope)| envelope.signatures()).sum();
+        let checks = signatures.saturating_mul(keys.len());
+        if checks > CHECKS {
+            return Err(Untrusted::TooMuch { checks, most: CHECKS });
+        }
+        let mut found = Trusted::default();
+        for (line, envelope) in signed.envelopes() {
+            match claim(envelope, subject, sha256, &keys) {
+                Err(why) => found.ignored.push(Ignored { line, why }),
+                Ok((predicate, made_by)) => {
+                    for key in made_by {
+                        match self.counts(key, purpose) {
+                            Err(why) => found.ignored.push(Ignored { line, why }),
+                            Ok(signer) => found.said.push(said(line, signer, key, &predicate)),
+                        }
+                    }
+                }
+            }
+        }
+        self.met(subject, found)
+    }
+
+    /// The signer for whom a key counts.
+    fn counts(&self, key: &PublicKey, purpose: Purpose) -> Result<String, Ignorance> {
+        let holder = self.signers.iter().find(|(_, signer)| signer.keys.contains(key));
+        // It is one of the keys that were tried.
+        let (name, signer) = holder.ok_or(Ignorance::NoKey)?;
+        if let Some(why) = self.revoked_keys.get(&key.fingerprint()) {
+            return Err(Ignorance::Revoked { signer: name.clone(), why: why.clone() });
+        }
+        match (purpose, signer.admits_until) {
+            (Purpose::Admit(today), Some(until)) if today > until => {
+                Err(Ignorance::Expired { signer: name.clone(), until })
+            }
+            _ => Ok(name.clone()),
+        }
+    }
+
+    fn met(&self, subject: &Subject<'_>, found: Trusted) -> Result<Trusted, Untrusted> {
+        let applies = |rule: &&Rule| match subject {
+            Subject::Plan { .. } => rule.claim.of_plans(),
+            Subject::Plugin { name, .. } => {
+                let cards = found.said.iter().filter_map(|said| said.card.as_ref()).map(Card::name);
+                !rule.claim.of_plans()
+                    && (rule.plugins.is_empty() || cards.chain(*name).any(|name| rule.plugins.contains(name)))
+            }
+        };
+        let rules: Vec<&Rule> = self.rules.iter().filter(applies).collect();
+        if rules.is_empty() && self.strict && matches!(subject, Subject::Plugin { name: Some(_), .. }) {
+            return Err(Untrusted::NoRule { ignored: found.ignored });
+        }
+        let unmet = rules.into_iter().filter_map(|rule| {
+            let counted =
+                found.said.iter().filter(|said| said.claim == rule.claim && rule.from.contains(&said.signer));
+            let signed: BTreeSet<String> = counted.map(|said| said.signer.clone()).collect();
+            (signed.len() < rule.at_least).then(|| Unmet { rule: rule.clone(), signed })
+        });
+        let unmet: Vec<Unmet> = unmet.collect();
+        if unmet.is_empty() {
+            Ok(found)
+        } else {
+            Err(Untrusted::Unmet { rules: unmet, ignored: found.ignored })
+        }
+    }
+}
+
+/// The claim of a line about this subject, with the keys that made it.
+fn claim<'k>(
+    envelope: &Envelope,
+    subject: &Subject<'_>,
+    sha256: &str,
+    keys: &[&'k PublicKey],
+) -> Result<(Predicate, Vec<&'k PublicKey>), Ignorance> {
+    if envelope.keyless() {
+        return Err(Ignorance::Keyless);
+    }
+    let verified = envelope.verified_by(keys.iter().copied()).ok_or(Ignorance::NoKey)?;
+    if verified.payload_type() != IN_TOTO {
+        return Err(Ignorance::OtherPayload);
+    }
+    let statement = Statement::read(verified.payload()).map_err(Ignorance::Statement)?;
+    let (plan, what) = match subject {
+        Subject::Plugin { .. } => (false, "component"),
+        Subject::Plan { .. } => (true, "plan"),
+    };
+    if statement.predicate().claim.of_plans() != plan {
+        return Err(Ignorance::OtherKind);
+    }
+    if !statement.is_about(sha256) {
+        return Err(Ignorance::OtherSubject(what));
+    }
+    Ok((statement.predicate().clone(), verified.keys().to_vec()))
+}
+
+fn said(line: usize, signer: String, key: &PublicKey, predicate: &Predicate) -> Said {
+    let Predicate { claim, card, reviewer, date, note: _, checked: _ } = predicate;
+    let (card, reviewer) = (card.clone(), reviewer.clone());
+    Said { line, signer, key: key.fingerprint(), claim: *claim, card, reviewer, date: *date }
+}
+
+#[cfg(test)]
+mod tests;

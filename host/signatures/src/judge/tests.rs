@@ -1,0 +1,241 @@
+//! Rules, judged: who counts, for what, and what is said about it.
+
+use jiff::civil::date;
+
+use super::*;
+use crate::key::Algorithm;
+use crate::policy::Conflict;
+use crate::sample::{People, SHA, file, key, statement};
+
+const THREE: &str = r#"
+[signers.alice]
+keys = ["alice"]
+admits-until = 2027-06-30
+[signers.bob]
+keys = ["bob", "bob-2"]
+[signers.carol]
+keys = ["carol"]
+[[require]]
+claim = "vetted"
+from = ["alice", "bob", "carol"]
+at-least = 2
+"#;
+const HOSTS: Subject<'_> = Subject::Plugin { name: Some("hosts"), sha256: SHA };
+
+fn signers(trusted: &Trusted) -> Vec<&str> {
+    trusted.said.iter().map(|said| said.signer.as_str()).collect()
+}
+
+#[test]
+fn two_of_three_names_are_enough_and_one_is_not() {
+    let mut people = People::default();
+    let policy = people.trust(THREE).unwrap();
+    let trusted = policy.judge(&HOSTS, &people.vetted(&["carol", "alice"]), Purpose::Load).unwrap();
+    assert_eq!(signers(&trusted), ["carol", "alice"]);
+    assert_eq!(trusted.said[0].key, people.key("carol").public_key().fingerprint());
+    assert_eq!(trusted.said[0].card.as_ref().unwrap().name(), "hosts");
+    let error = policy.judge(&HOSTS, &people.vetted(&["carol"]), Purpose::Load).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`vetted` is required from 2 of alice, bob, carol, and carol signed; 1 of alice, bob missing"
+    );
+    assert!(policy.judge(&HOSTS, &SignatureFile::default(), Purpose::Load).is_err());
+}
+
+#[test]
+fn a_signer_with_two_keys_counts_once() {
+    let mut people = People::default();
+    let policy = people.trust(THREE).unwrap();
+    for names in [&["bob", "bob-2"][..], &["bob", "bob"], &["bob", "bob-2", "bob", "bob-2"]] {
+        let error = policy.judge(&HOSTS, &people.vetted(names), Purpose::Load).unwrap_err();
+        assert_eq!(error.code(), "unsigned", "{names:?}");
+    }
+}
+
+#[test]
+fn two_signatures_of_one_bare_envelope_count_for_two_names() {
+    let mut people = People::default();
+    let policy = people.trust(THREE).unwrap();
+    let parts: Vec<serde_json::Value> = ["alice", "bob"]
+        .map(|name| serde_json::from_str(crate::sample::vetted(people.key(name)).line()).unwrap())
+        .into();
+    let mut both = parts[0]["dsseEnvelope"].clone();
+    both["signatures"].as_array_mut().unwrap().push(parts[1]["dsseEnvelope"]["signatures"][0].clone());
+    let signed = SignatureFile::read(both.to_string().as_bytes()).unwrap();
+    assert_eq!(signers(&policy.judge(&HOSTS, &signed, Purpose::Load).unwrap()), ["alice", "bob"]);
+}
+
+#[test]
+fn a_revoked_key_counts_nowhere_and_a_revoked_component_is_refused_whoever_signed() {
+    let mut people = People::default();
+    let print = people.key("alice").public_key().fingerprint();
+    let text = format!("{THREE}\n[[revoked]]\nkey = \"{print}\"\nwhy = \"stolen laptop\"");
+    let policy = people.trust(&text).unwrap();
+    for purpose in [Purpose::Load, Purpose::Admit(date(2020, 1, 1))] {
+        let error = policy.judge(&HOSTS, &people.vetted(&["alice", "bob"]), purpose).unwrap_err();
+        assert!(
+            error.to_string().ends_with("; ignored: line 1: key of alice revoked: stolen laptop"),
+            "{error}"
+        );
+    }
+    let text = format!("{THREE}\n[[revoked]]\ncomponent = \"sha256:{SHA}\"\nwhy = \"a hole\"");
+    let policy = people.trust(&text).unwrap();
+    let error = policy.judge(&HOSTS, &people.vetted(&["alice", "bob", "carol"]), Purpose::Load).unwrap_err();
+    assert_eq!((error.code(), &*error.to_string()), ("revoked", "the trust file revokes it: a hole"));
+}
+
+#[test]
+fn a_signer_past_the_last_day_loads_and_admits_nothing() {
+    let mut people = People::default();
+    let policy = people.trust(THREE).unwrap();
+    let signed = people.vetted(&["alice", "bob"]);
+    assert!(policy.judge(&HOSTS, &signed, Purpose::Load).is_ok());
+    assert!(policy.judge(&HOSTS, &signed, Purpose::Admit(date(2027, 6, 30))).is_ok());
+    let error = policy.judge(&HOSTS, &signed, Purpose::Admit(date(2027, 7, 1))).unwrap_err();
+    assert!(error.to_string().ends_with("line 1: alice admits until 2027-06-30"), "{error}");
+}
+
+#[test]
+fn a_rule_for_one_plugin_applies_by_its_name_and_by_any_signed_one() {
+    let mut people = People::default();
+    let narrow = format!("{THREE}plugins = [\"hosts\"]\n");
+    let policy = people.trust(&narrow).unwrap();
+    let none = SignatureFile::default();
+    let plugin = |name| Subject::Plugin { name, sha256: SHA };
+    assert!(policy.judge(&plugin(Some("hosts")), &none, Purpose::Load).is_err());
+    assert!(policy.judge(&plugin(Some("other")), &none, Purpose::Load).is_ok());
+    assert!(policy.judge(&plugin(None), &none, Purpose::Load).is_ok());
+    let one = people.vetted(&["alice"]);
+    assert!(policy.judge(&plugin(Some("other")), &one, Purpose::Load).is_err());
+    assert!(policy.judge(&plugin(None), &one, Purpose::Load).is_err());
+    // A strict file leaves no plugin to nobody.
+    let policy = people.trust(&format!("strict = true\n{narrow}")).unwrap();
+    assert_eq!(policy.judge(&plugin(Some("other")), &none, Purpose::Load).unwrap_err().code(), "no-rule");
+    assert!(policy.judge(&plugin(None), &none, Purpose::Load).is_ok());
+    assert!(policy.judge(&plugin(Some("hosts")), &people.vetted(&["bob", "carol"]), Purpose::Load).is_ok());
+}
+
+#[test]
+fn all_rules_have_to_be_met_and_one_claim_is_not_another() {
+    let mut people = People::default();
+    let text = format!("{THREE}\n[[require]]\nclaim = \"released\"\nfrom = [\"carol\"]");
+    let policy = people.trust(&text).unwrap();
+    let vetted = people.vetted(&["alice", "bob", "carol"]);
+    let error = policy.judge(&HOSTS, &vetted, Purpose::Load).unwrap_err().to_string();
+    assert_eq!(error, "`released` is required from 1 of carol, and nobody signed; 1 of carol missing");
+    let released = statement(Claim::Released, "hosts", SHA).text();
+    let released = Envelope::sign(&released, people.key("carol")).unwrap();
+    let signed = file(vetted.envelopes().map(|(_, line)| line.clone()).chain([released]));
+    assert_eq!(policy.judge(&HOSTS, &signed, Purpose::Load).unwrap().said.len(), 4);
+}
+
+#[test]
+fn what_does_not_count_is_listed_with_its_line_and_reason() {
+    let mut people = People::default();
+    let policy = people.trust(THREE).unwrap();
+    let bob = people.key("bob");
+    let sign = |text: &str| Envelope::sign(text, bob).unwrap();
+    let mine = statement(Claim::Vetted, "hosts", SHA).text();
+    let signed = file([
+        Envelope::sign(&mine, &key(Algorithm::P256)).unwrap(),
+        sign(&statement(Claim::Vetted, "hosts", &"b".repeat(64)).text()),
+        sign(&statement(Claim::Approved, "plan", SHA).text()),
+        sign(
+            r#"{"_type":"https://in-toto.io/Statement/v1","predicateType":"https://slsa.dev/provenance/v1","x":1.5}"#,
+        ),
+        sign(&mine.replace("vetted", "loved")),
+        sign(&mine.replace("{\"_type\"", "{\"_type\":\"a\",\"_type\"")),
+    ]);
+    let trusted = Policy::default().judge(&HOSTS, &signed, Purpose::Load).unwrap();
+    assert_eq!((trusted.said.len(), trusted.ignored.len()), (0, 6));
+    let error = policy.judge(&HOSTS, &signed, Purpose::Load).unwrap_err().to_string();
+    let (_, ignored) = error.split_once("; ignored: ").unwrap();
+    assert_eq!(
+        ignored.split("; ").collect::<Vec<_>>(),
+        [
+            "line 1: signed by no key of the trust file",
+            "line 2: about another component",
+            "line 3: about something else",
+            "line 4: it says something else (`https://slsa.dev/provenance/v1`)",
+            "line 5: `predicate.claim`: it is neither `released` nor `vetted`",
+            "line 6: it has the key `_type` twice in one object",
+        ]
+    );
+}
+
+#[test]
+fn a_plan_needs_its_own_approvals_and_no_others() {
+    let mut people = People::default();
+    let text = format!("{THREE}\n[[require]]\nclaim = \"approved\"\nfrom = [\"carol\"]");
+    let policy = people.trust(&text).unwrap();
+    let plan = Subject::Plan { sha256: SHA };
+    let approved = statement(Claim::Approved, "plan", SHA).text();
+    let signed = file([Envelope::sign(&approved, people.key("carol")).unwrap()]);
+    let trusted = policy.judge(&plan, &signed, Purpose::Admit(date(2026, 11, 23))).unwrap();
+    assert_eq!((trusted.said[0].claim, &trusted.said[0].card), (Claim::Approved, &None));
+    assert!(policy.judge(&plan, &people.vetted(&["alice", "bob", "carol"]), Purpose::Load).is_err());
+    // Approvals of a plan say nothing about a plugin.
+    assert!(policy.judge(&HOSTS, &signed, Purpose::Load).is_err());
+}
+
+#[test]
+fn a_second_file_adds_rules_and_waives_none() {
+    let mut people = People::default();
+    let first = people.trust(THREE).unwrap();
+    let weaker = "[signers.dave]\nkeys = [\"dave\"]\n[[require]]\nclaim = \"vetted\"\nfrom = [\"dave\"]";
+    let both = first.clone().and(people.trust(weaker).unwrap()).unwrap();
+    for (names, enough) in [
+        (&["alice", "bob"][..], false),
+        (&["dave"], false),
+        (&["alice", "dave"], false),
+        (&["alice", "bob", "dave"], true),
+    ] {
+        let signed = people.vetted(names);
+        assert_eq!(both.judge(&HOSTS, &signed, Purpose::Load).is_ok(), enough, "{names:?}");
+    }
+    assert_eq!(first.clone().and(Policy::default()), Ok(first.clone()));
+    assert_eq!(Policy::default().and(first.clone()), Ok(first.clone()));
+    assert_eq!(first.clone().and(first.clone()), Ok(first.clone()));
+
+    let earlier =
+        people.trust("[signers.bob]\nkeys = [\"bob-2\", \"bob\"]\nadmits-until = \"2026-01-01\"").unwrap();
+    let joined = first.clone().and(earlier).unwrap();
+    assert_eq!(joined.signers()["bob"].admits_until, Some(date(2026, 1, 1)));
+    let other = people.trust("[signers.bob]\nkeys = [\"bob\"]").unwrap();
+    assert_eq!(first.clone().and(other), Err(Conflict::Keys("bob".into())));
+    let shared = people.trust("[signers.mallory]\nkeys = [\"bob\"]").unwrap();
+    assert!(matches!(first.and(shared), Err(Conflict::SharedKey { .. })));
+}
+
+#[test]
+fn revocations_of_either_file_hold() {
+    let mut people = People::default();
+    let first = people.trust(THREE).unwrap();
+    let print = people.key("bob").public_key().fingerprint();
+    let revoking = people.trust(&format!("[[revoked]]\nkey = \"{print}\"\nwhy = \"lost\"")).unwrap();
+    for policy in [first.clone().and(revoking.clone()).unwrap(), revoking.and(first).unwrap()] {
+        assert!(policy.judge(&HOSTS, &people.vetted(&["alice", "bob"]), Purpose::Load).is_err());
+        assert!(policy.judge(&HOSTS, &people.vetted(&["alice", "bob-2"]), Purpose::Load).is_ok());
+    }
+}
+
+#[test]
+fn more_signatures_than_can_be_verified_are_refused() {
+    let mut people = People::default();
+    let keys: Vec<String> = (0..80).map(|n| format!("\"k{n}\"")).collect();
+    let policy = people.trust(&format!("[signers.a]\nkeys = [{}]", keys.join(","))).unwrap();
+    let sixteen = vec![r#"{"sig":"AAAA"}"#; 16].join(",");
+    let line = format!(r#"{{"payloadType":"a","payload":"AAAA","signatures":[{sixteen}]}}"#);
+    let signed = SignatureFile::read(vec![line; 64].join("\n").as_bytes()).unwrap();
+    let error = policy.judge(&HOSTS, &signed, Purpose::Load).unwrap_err();
+    assert_eq!(error, Untrusted::TooMuch { checks: 80 * 16 * 64, most: CHECKS });
+}
+
+#[test]
+fn a_digest_in_another_spelling_is_refused_and_not_passed_by() {
+    for sha256 in ["", &SHA.to_uppercase(), &format!("sha256:{SHA}")] {
+        let subject = Subject::Plugin { name: Some("hosts"), sha256 };
+        let judged = Policy::default().judge(&subject, &SignatureFile::default(), Purpose::Load);
+        assert_eq!(judged, Err(Untrusted::Digest));
+    }
+}

@@ -1,0 +1,105 @@
+//! The file `NAME.wasm.intoto.jsonl` beside a component: one envelope a line.
+//!
+//! Lines that say something else (another payload or predicate type, such as SLSA provenance) are carried along. Both limits are
+//! checked before anything is parsed, since anyone with write access to the directory may have written the file.
+
+use crate::envelope::{Envelope, EnvelopeError, SIZE};
+
+/// What follows the name of the component's file.
+pub const ENDING: &str = ".intoto.jsonl";
+/// The most lines of a file, not counting blank ones.
+pub const LINES: usize = 64;
+
+/// Why a file is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// Too large.
+    #[error("it has {0} bytes; {SIZE} at most are read")]
+    Size(usize),
+    /// Not text.
+    #[error("line {0}: it is not UTF-8")]
+    NotText(usize),
+    /// Too many lines.
+    #[error("line {0}: it is the {n}th; {LINES} at most are read", n = LINES + 1)]
+    Lines(usize),
+    /// A line that is no envelope.
+    #[error("line {line}: {why}")]
+    Envelope {
+        /// Its number, from 1.
+        line: usize,
+        /// The reason.
+        why: EnvelopeError,
+    },
+}
+
+impl LineError {
+    /// A code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Size(_) => "too-large",
+            Self::NotText(_) => "not-text",
+            Self::Lines(_) => "too-many-lines",
+            Self::Envelope { why, .. } => why.code(),
+        }
+    }
+}
+
+/// The envelopes about one file, with the numbers of their lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignatureFile {
+    lines: Vec<(usize, Envelope)>,
+}
+
+impl SignatureFile {
+    /// Reads a file's bytes.
+    pub fn read(bytes: &[u8]) -> Result<Self, LineError> {
+        if bytes.len() > SIZE {
+            return Err(LineError::Size(bytes.len()));
+        }
+        let text = str::from_utf8(bytes).map_err(|error| {
+            let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            LineError::NotText(before.iter().filter(|byte| **byte == b'\n').count() + 1)
+        })?;
+        let lines = || text.split('\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
+        if let Some((n, _)) = lines().nth(LINES) {
+            return Err(LineError::Lines(n + 1));
+        }
+        let read = lines().map(|(n, line)| match Envelope::read(line) {
+            Ok(envelope) => Ok((n + 1, envelope)),
+            Err(why) => Err(LineError::Envelope { line: n + 1, why }),
+        });
+        Ok(Self { lines: read.collect::<Result<_, _>>()? })
+    }
+
+    /// The envelopes, with the numbers of their lines from 1.
+    pub fn envelopes(&self) -> impl Iterator<Item = (usize, &Envelope)> {
+        self.lines.iter().map(|(line, envelope)| (*line, envelope))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Adds an envelope after the others; one that is there already isn't added again.
+    pub fn add(&mut self, envelope: Envelope) -> Result<(), LineError> {
+        if self.lines.iter().any(|(_, there)| there.says_the_same(&envelope)) {
+            return Ok(());
+        }
+        let line = self.lines.last().map_or(0, |(line, _)| *line) + 1;
+        if self.lines.len() >= LINES {
+            return Err(LineError::Lines(line));
+        }
+        let size = self.text().len() + envelope.line().len() + 1;
+        if size > SIZE {
+            return Err(LineError::Size(size));
+        }
+        self.lines.push((line, envelope));
+        Ok(())
+    }
+
+    /// The file's text, without blank lines.
+    pub fn text(&self) -> String {
+        self.lines.iter().fold(String::new(), |text, (_, envelope)| text + envelope.line() + "\n")
+    }
+}

@@ -1,0 +1,131 @@
+//! The operator's signers, rules and revocations, as values.
+//!
+//! A policy can only grow: joining two keeps the rules and revocations of both, so a second file never waives what the first
+//! one requires.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::civil::Date;
+
+use crate::key::PublicKey;
+use crate::statement::Claim;
+
+/// Someone whose claims may count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signer {
+    /// The keys, of which any one will do; no two signers share one.
+    pub keys: Vec<PublicKey>,
+    /// The last day on which plugins can be admitted by their claims. There is no clock to trust at every start, so what was
+    /// admitted by then goes on loading.
+    pub admits_until: Option<Date>,
+}
+
+/// A rule: so many of these signers have to make this claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The claim.
+    pub claim: Claim,
+    /// The signers whose claims count.
+    pub from: BTreeSet<String>,
+    /// How many of them are needed: 1 to all.
+    pub at_least: usize,
+    /// The plugins it is about, by name; empty: all.
+    pub plugins: BTreeSet<String>,
+}
+
+/// What is trusted, and what for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    pub(crate) strict: bool,
+    pub(crate) signers: BTreeMap<String, Signer>,
+    pub(crate) rules: Vec<Rule>,
+    /// By fingerprint, with the reason.
+    pub(crate) revoked_keys: BTreeMap<String, String>,
+    /// By SHA-256, with the reason.
+    pub(crate) revoked_components: BTreeMap<String, String>,
+}
+
+/// Two files that can't both hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// A signer with other keys.
+    #[error("signers.{0} has other keys in the other trust file")]
+    Keys(String),
+    /// A key that belongs to two.
+    #[error("signers.{one} and signers.{other} of the two trust files have the same key {fingerprint}")]
+    SharedKey {
+        /// A signer.
+        one: String,
+        /// Another one.
+        other: String,
+        /// The key.
+        fingerprint: String,
+    },
+}
+
+impl Conflict {
+    /// A code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Keys(_) => "other-keys",
+            Self::SharedKey { .. } => "shared-key",
+        }
+    }
+}
+
+impl Policy {
+    /// What both require. A signer that both have needs the same keys in both, and admits until the earlier day.
+    pub fn and(mut self, other: Self) -> Result<Self, Conflict> {
+        let Self { strict, signers, rules, revoked_keys, revoked_components } = other;
+        for (name, signer) in signers {
+            if let Some(mine) = self.signers.get_mut(&name) {
+                let keys = |signer: &Signer| signer.keys.iter().cloned().collect::<BTreeSet<_>>();
+                if keys(mine) != keys(&signer) {
+                    return Err(Conflict::Keys(name));
+                }
+                mine.admits_until = [mine.admits_until, signer.admits_until].into_iter().flatten().min();
+                continue;
+            }
+            for key in &signer.keys {
+                if let Some(one) = self.holder(key) {
+                    let (one, fingerprint) = (one.to_owned(), key.fingerprint());
+                    return Err(Conflict::SharedKey { one, other: name, fingerprint });
+                }
+            }
+            self.signers.insert(name, signer);
+        }
+        self.strict |= strict;
+        for rule in rules {
+            if !self.rules.contains(&rule) {
+                self.rules.push(rule);
+            }
+        }
+        for (fingerprint, why) in revoked_keys {
+            self.revoked_keys.entry(fingerprint).or_insert(why);
+        }
+        for (sha256, why) in revoked_components {
+            self.revoked_components.entry(sha256).or_insert(why);
+        }
+        Ok(self)
+    }
+
+    /// The signer whose key this is.
+    pub fn holder(&self, key: &PublicKey) -> Option<&str> {
+        self.signers.iter().find(|(_, signer)| signer.keys.contains(key)).map(|(name, _)| name.as_str())
+    }
+
+    /// Whether a plugin that no rule is about is refused.
+    pub fn strict(&self) -> bool {
+        self.strict
+    }
+
+    /// The signers, by name.
+    pub fn signers(&self) -> &BTreeMap<String, Signer> {
+        &self.signers
+    }
+
+    /// The rules. All that apply have to be met.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+}

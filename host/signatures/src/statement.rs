@@ -1,0 +1,305 @@
+//! What is signed: an in-toto statement (v1) with a claim about a plugin or about a saved plan.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use jiff::Timestamp;
+use pivot_core::words::shown;
+use serde_json::{Value, json};
+
+use crate::card::Card;
+use crate::digest::is_sha256;
+use crate::fields::Fields;
+use crate::json::{JsonError, parse, sorted};
+use crate::plain::{instant, sentence};
+
+/// The type of all statements.
+pub const TYPE: &str = "https://in-toto.io/Statement/v1";
+/// The type of claims about plugins.
+pub const PLUGIN: &str = "https://pivot-host.io/plugin/v1";
+/// The type of claims about saved plans.
+pub const PLAN: &str = "https://pivot-host.io/plan/v1";
+/// The most subjects of a statement.
+pub const SUBJECTS: usize = 1_000;
+/// The most characters of a subject's name, a reviewer, a note.
+const NAME: usize = 255;
+const REVIEWER: usize = 200;
+const NOTE: usize = 1_000;
+
+/// Why a payload is no statement of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StatementError {
+    /// A statement of another kind. It counts for nothing, and nothing is wrong with it.
+    #[error("it says something else (`{0}`)")]
+    Foreign(String),
+    /// Not text.
+    #[error("it is not UTF-8")]
+    NotText,
+    /// Not the JSON that it should be.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+}
+
+impl StatementError {
+    /// A code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Foreign(_) => "other-statement",
+            Self::NotText => "not-text",
+            Self::Json(error) => error.code(),
+        }
+    }
+}
+
+/// What someone says about a plugin or a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// Its author released it.
+    Released,
+    /// Someone reviewed it.
+    Vetted,
+    /// Someone approved this plan.
+    Approved,
+}
+
+impl Claim {
+    /// All claims.
+    pub const ALL: [Self; 3] = [Self::Released, Self::Vetted, Self::Approved];
+
+    /// The claim of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|claim| claim.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Released => "released",
+            Self::Vetted => "vetted",
+            Self::Approved => "approved",
+        }
+    }
+
+    /// Whether it is about plans; the others are about plugins.
+    pub fn of_plans(self) -> bool {
+        self == Self::Approved
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A file that a statement is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct About {
+    /// Its name, for people. Files are recognised by their digest.
+    pub name: String,
+    /// The SHA-256 of its bytes, as 64 digits.
+    pub sha256: String,
+}
+
+/// A claim, with what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Predicate {
+    /// The claim.
+    pub claim: Claim,
+    /// Of a claim about a plugin: what the plugin is. Of one about a plan: none.
+    pub card: Option<Card>,
+    /// Who reviewed or approved, in their own words.
+    pub reviewer: Option<String>,
+    /// When, by the signer's clock.
+    pub date: Timestamp,
+    /// A remark.
+    pub note: Option<String>,
+    /// Of a claim about a plugin: the SHA-256 of a report of checks.
+    pub checked: Option<String>,
+}
+
+/// A claim about files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    subjects: Vec<About>,
+    predicate: Predicate,
+}
+
+impl Statement {
+    /// A statement, if it is one that [`Statement::read`] would read.
+    pub fn new(subjects: Vec<About>, predicate: Predicate) -> Result<Self, StatementError> {
+        Self::read(Self { subjects, predicate }.text().as_bytes())
+    }
+
+    /// Reads a payload.
+    pub fn read(bytes: &[u8]) -> Result<Self, StatementError> {
+        let text = str::from_utf8(bytes).map_err(|_| StatementError::NotText)?;
+        let mut fields = Fields::of(parse(text)?)?;
+        let of = fields.text("_type")?;
+        if of != TYPE {
+            return Err(StatementError::Foreign(shown(&of, 80)));
+        }
+        let kind = fields.text("predicateType")?;
+        if kind != PLUGIN && kind != PLAN {
+            return Err(StatementError::Foreign(shown(&kind, 80)));
+        }
+        let subjects = subjects(&mut fields)?;
+        let predicate = predicate(fields.object("predicate")?, kind == PLAN)?;
+        fields.end()?;
+        Ok(Self { subjects, predicate })
+    }
+
+    /// The payload. The same statement has always the same.
+    pub fn text(&self) -> String {
+        let Self { subjects, predicate } = self;
+        let Predicate { claim, card, reviewer, date, note, checked } = predicate;
+        let mut said = json!({"claim": claim.name(), "date": date.to_string()});
+        let more = [("reviewer", reviewer), ("note", note), ("checked", checked)];
+        for (name, text) in more.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
+            put(&mut said, name, text.as_str().into());
+        }
+        if let Some(card) = card {
+            put(&mut said, "card", card.value());
+        }
+        let about = |About { name, sha256 }: &About| json!({"name": name, "digest": {"sha256": sha256}});
+        let subjects: Vec<Value> = subjects.iter().map(about).collect();
+        let kind = if claim.of_plans() { PLAN } else { PLUGIN };
+        sorted(&json!({"_type": TYPE, "subject": subjects, "predicateType": kind, "predicate": said}))
+            .to_string()
+    }
+
+    /// The files it is about.
+    pub fn subjects(&self) -> &[About] {
+        &self.subjects
+    }
+
+    /// What it says about them.
+    pub fn predicate(&self) -> &Predicate {
+        &self.predicate
+    }
+
+    /// Whether it is about the file with this digest.
+    pub fn is_about(&self, sha256: &str) -> bool {
+        self.subjects.iter().any(|subject| subject.sha256 == sha256)
+    }
+}
+
+fn put(object: &mut Value, name: &str, value: Value) {
+    if let Value::Object(map) = object {
+        map.insert(name.into(), value);
+    }
+}
+
+fn subjects(fields: &mut Fields) -> Result<Vec<About>, JsonError> {
+    let list = fields.objects("subject")?;
+    if list.is_empty() || list.len() > SUBJECTS {
+        return Err(fields.wrong("subject", format!("it has {} items, not 1 to {SUBJECTS}", list.len())));
+    }
+    let (mut subjects, mut names) = (Vec::new(), BTreeSet::new());
+    for mut subject in list {
+        let name = checked(&mut subject, "name", NAME)?;
+        let mut digest = subject.object("digest")?;
+        let sha256 = sha256(&mut digest, "sha256")?;
+        digest.end()?;
+        if !names.insert(name.clone()) {
+            return Err(subject.wrong("name", "another subject has it too"));
+        }
+        subject.end()?;
+        subjects.push(About { name, sha256 });
+    }
+    Ok(subjects)
+}
+
+fn predicate(mut fields: Fields, plan: bool) -> Result<Predicate, JsonError> {
+    let claim = Claim::named(&fields.text("claim")?).filter(|claim| claim.of_plans() == plan);
+    let claims = if plan { "it is not `approved`" } else { "it is neither `released` nor `vetted`" };
+    let claim = claim.ok_or_else(|| fields.wrong("claim", claims))?;
+    let card = match plan {
+        true => None,
+        false => match fields.take("card")? {
+            Value::Object(map) => Some(Card::new(map).map_err(|why| fields.wrong("card", why))?),
+            _ => return Err(JsonError::Type(fields.path("card"), "an object")),
+        },
+    };
+    let date = fields.text("date")?;
+    let date = instant(&date).map_err(|why| fields.wrong("date", why))?;
+    let mut optional = |name: &str, most| match fields.has(name) {
+        true => checked(&mut fields, name, most).map(Some),
+        false => Ok(None),
+    };
+    let (reviewer, note) = (optional("reviewer", REVIEWER)?, optional("note", NOTE)?);
+    let checked = match !plan && fields.has("checked") {
+        true => Some(sha256(&mut fields, "checked")?),
+        false => None,
+    };
+    fields.end()?;
+    Ok(Predicate { claim, card, reviewer, date, note, checked })
+}
+
+fn checked(fields: &mut Fields, name: &str, most: usize) -> Result<String, JsonError> {
+    let text = fields.text(name)?;
+    sentence(&text, most).map_err(|why| fields.wrong(name, why))?;
+    Ok(text)
+}
+
+fn sha256(fields: &mut Fields, name: &str) -> Result<String, JsonError> {
+    let text = fields.text(name)?;
+    if is_sha256(&text) {
+        return Ok(text);
+    }
+    Err(fields.wrong(name, "it is no SHA-256: 64 digits, 0 to 9 and a to f"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::card::sample;
+
+    fn predicate() -> Predicate {
+        Predicate {
+            claim: Claim::Vetted,
+            card: Some(sample("hosts")),
+            reviewer: Some("Alice Ärger".into()),
+            date: "2026-11-23T13:00:00Z".parse().unwrap(),
+            note: Some("read in full".into()),
+            checked: Some("c".repeat(64)),
+        }
+    }
+
+    fn about() -> Vec<About> {
+        vec![About { name: "hosts.wasm".into(), sha256: "a".repeat(64) }]
+    }
+
+    #[test]
+    fn a_statement_reads_back_what_it_writes() {
+        let statement = Statement::new(about(), predicate()).unwrap();
+        assert_eq!(Statement::read(statement.text().as_bytes()), Ok(statement.clone()));
+        assert_eq!(Statement::read(statement.text().as_bytes()).unwrap().text(), statement.text());
+        assert!(statement.is_about(&"a".repeat(64)) && !statement.is_about(&"b".repeat(64)));
+        let less = Predicate { reviewer: None, note: None, checked: None, ..predicate() };
+        assert!(Statement::new(about(), less).is_ok());
+    }
+
+    #[test]
+    fn an_approval_is_of_a_plan_and_has_no_card() {
+        let approval = Predicate { claim: Claim::Approved, card: None, checked: None, ..predicate() };
+        let statement = Statement::new(about(), approval.clone()).unwrap();
+        assert!(statement.text().contains(PLAN));
+        assert!(Statement::new(about(), Predicate { card: Some(sample("a")), ..approval.clone() }).is_err());
+        assert!(Statement::new(about(), Predicate { checked: Some("c".repeat(64)), ..approval }).is_err());
+        assert!(Statement::new(about(), Predicate { card: None, ..predicate() }).is_err());
+    }
+
+    #[test]
+    fn no_statement_is_made_that_would_not_be_read() {
+        for name in ["", "a\nb", "a\u{202e}", &"a".repeat(256)] {
+            let about = vec![About { name: name.into(), sha256: "a".repeat(64) }];
+            assert!(Statement::new(about, predicate()).is_err(), "{name:?}");
+        }
+        let many =
+            |count| (0..count).map(|n| About { name: format!("f{n}"), sha256: "a".repeat(64) }).collect();
+        assert!(Statement::new(many(SUBJECTS), predicate()).is_ok());
+        assert!(Statement::new(many(SUBJECTS + 1), predicate()).is_err());
+        assert!(Statement::new(vec![], predicate()).is_err());
+    }
+}

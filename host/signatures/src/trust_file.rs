@@ -1,0 +1,283 @@
+//! The trust file, read strictly: a rule with a misspelled name would require nothing, so what isn't understood is refused.
+//!
+//! TOML is turned into JSON values first, and these are read as all others here. A date is one only where a day is expected.
+
+use std::collections::BTreeSet;
+
+use pivot_core::words::shown;
+use serde_json::Value;
+
+use crate::digest::is_sha256;
+use crate::fields::Fields;
+use crate::json::JsonError;
+use crate::key::{KeyError, PublicKey};
+use crate::plain::{day, sentence, word};
+use crate::policy::{Policy, Rule, Signer};
+use crate::statement::Claim;
+
+/// The most bytes of a file.
+pub const SIZE: usize = 1 << 20;
+/// The most signers, keys, rules, revocations, and names in one list.
+pub const MANY: usize = 1_000;
+/// The only field that is a date.
+const DAY: &str = "admits-until";
+/// The most characters of a reason, and of the path of a key.
+const REASON: usize = 1_000;
+
+/// Why a trust file is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrustError {
+    /// Too large.
+    #[error("it has {0} bytes; {SIZE} at most are read")]
+    Size(usize),
+    /// Not TOML.
+    #[error("line {line}, column {column}: {why}")]
+    Syntax {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// The reason, without a part of the text.
+        why: String,
+    },
+    /// A field that isn't what it should be.
+    #[error(transparent)]
+    Field(#[from] JsonError),
+    /// A key that can't be opened.
+    #[error("{field}: {path} can't be read: {why}")]
+    Unreadable {
+        /// The field.
+        field: String,
+        /// The path in it.
+        path: String,
+        /// The reason.
+        why: String,
+    },
+    /// A key that can't be used.
+    #[error("{field}: {path}: {why}")]
+    Key {
+        /// The field.
+        field: String,
+        /// The path in it.
+        path: String,
+        /// The reason.
+        why: KeyError,
+    },
+    /// A key that was there before.
+    #[error("{field}: {fingerprint} is a key of signers.{holder} already; a key belongs to one signer, once")]
+    SameKey {
+        /// The field.
+        field: String,
+        /// The key.
+        fingerprint: String,
+        /// Whose it is.
+        holder: String,
+    },
+}
+
+impl TrustError {
+    /// A code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Size(_) => "too-large",
+            Self::Syntax { .. } => "not-toml",
+            Self::Field(error) => error.code(),
+            Self::Unreadable { .. } => "key-unreadable",
+            Self::Key { why, .. } => why.code(),
+            Self::SameKey { .. } => "same-key",
+        }
+    }
+}
+
+/// Gives the text of a key by its path, as it is in the file: relative to the file, unless it is absolute.
+pub type Keys<'k> = dyn FnMut(&str) -> Result<String, String> + 'k;
+
+/// Reads a trust file.
+pub fn read(text: &str, keys: &mut Keys<'_>) -> Result<Policy, TrustError> {
+    if text.len() > SIZE {
+        return Err(TrustError::Size(text.len()));
+    }
+    let table: toml::Table = toml::from_str(text).map_err(|error| syntax(text, &error))?;
+    let mut fields = Fields::of(json("", toml::Value::Table(table))?)?;
+    let mut policy = Policy { strict: fields.flag_if("strict")?.unwrap_or_default(), ..Policy::default() };
+    if fields.has("signers") {
+        signers(fields.object("signers")?, keys, &mut policy)?;
+    }
+    for rule in objects_if(&mut fields, "require")? {
+        let rule = require(rule, &policy)?;
+        policy.rules.push(rule);
+    }
+    for revoked in objects_if(&mut fields, "revoked")? {
+        revoke(revoked, &mut policy)?;
+    }
+    fields.end()?;
+    Ok(policy)
+}
+
+fn syntax(text: &str, error: &toml::de::Error) -> TrustError {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    // The first line: the others would show what is there.
+    let why = error.message().lines().next().unwrap_or_default();
+    TrustError::Syntax { line, column, why: shown(why, 200) }
+}
+
+fn json(path: &str, value: toml::Value) -> Result<Value, JsonError> {
+    Ok(match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Boolean(flag) => flag.into(),
+        toml::Value::Datetime(date) if path.rsplit('.').next() == Some(DAY) => date.to_string().into(),
+        toml::Value::Datetime(_) => {
+            return Err(JsonError::Value(path.into(), "it is a date; write it in quotes".into()));
+        }
+        toml::Value::Float(_) => return Err(JsonError::Type(path.into(), "a whole number")),
+        toml::Value::Array(items) => {
+            let items = items.into_iter().enumerate();
+            Value::Array(
+                items.map(|(n, item)| json(&format!("{path}[{n}]"), item)).collect::<Result<_, _>>()?,
+            )
+        }
+        toml::Value::Table(table) => {
+            let dot = if path.is_empty() { "" } else { "." };
+            let field = |(name, value): (String, toml::Value)| {
+                let value = json(&format!("{path}{dot}{}", shown(&name, 80)), value)?;
+                Ok((name, value))
+            };
+            Value::Object(table.into_iter().map(field).collect::<Result<_, JsonError>>()?)
+        }
+    })
+}
+
+fn objects_if(fields: &mut Fields, name: &str) -> Result<Vec<Fields>, JsonError> {
+    if !fields.has(name) {
+        return Ok(Vec::new());
+    }
+    let list = fields.objects(name)?;
+    few(fields, name, list.len())?;
+    Ok(list)
+}
+
+fn few(fields: &Fields, name: &str, count: usize) -> Result<(), JsonError> {
+    if count <= MANY {
+        Ok(())
+    } else {
+        Err(fields.wrong(name, format!("it has {count} items; {MANY} at most are read")))
+    }
+}
+
+fn signers(mut fields: Fields, keys: &mut Keys<'_>, policy: &mut Policy) -> Result<(), TrustError> {
+    let names = fields.names();
+    if names.len() > MANY {
+        return Err(JsonError::Value(
+            "signers".into(),
+            format!("there are {}; {MANY} at most are read", names.len()),
+        )
+        .into());
+    }
+    let mut holders: Vec<(PublicKey, String)> = Vec::new();
+    for name in names {
+        word(&name).map_err(|why| fields.wrong(&name, why))?;
+        let mut signer = fields.object(&name)?;
+        let paths = signer.texts("keys")?;
+        if paths.is_empty() {
+            return Err(signer.wrong("keys", "a signer needs a key").into());
+        }
+        let mut found = Vec::new();
+        for path in paths {
+            let key = open(&signer, &path, keys)?;
+            let field = signer.path("keys");
+            if let Some((_, holder)) = holders.iter().find(|(there, _)| *there == key) {
+                let (fingerprint, holder) = (key.fingerprint(), holder.clone());
+                return Err(TrustError::SameKey { field, fingerprint, holder });
+            }
+            holders.push((key.clone(), name.clone()));
+            if holders.len() > MANY {
+                return Err(signer.wrong("keys", format!("all signers have more than {MANY} keys")).into());
+            }
+            found.push(key);
+        }
+        let until = signer.text_if(DAY)?;
+        let admits_until = until.map(|text| day(&text)).transpose().map_err(|why| signer.wrong(DAY, why))?;
+        signer.end()?;
+        policy.signers.insert(name, Signer { keys: found, admits_until });
+    }
+    Ok(())
+}
+
+fn open(signer: &Fields, path: &str, keys: &mut Keys<'_>) -> Result<PublicKey, TrustError> {
+    sentence(path, REASON).map_err(|why| signer.wrong("keys", why))?;
+    let (field, path) = (signer.path("keys"), path.to_owned());
+    match keys(&path) {
+        Err(why) => Err(TrustError::Unreadable { field, path, why: shown(&why, 300) }),
+        Ok(text) => PublicKey::from_pem(&text).map_err(|why| TrustError::Key { field, path, why }),
+    }
+}
+
+/// Takes a list of plain words, none of them twice.
+fn words(fields: &mut Fields, name: &str) -> Result<BTreeSet<String>, JsonError> {
+    let list = fields.texts(name)?;
+    few(fields, name, list.len())?;
+    if list.is_empty() {
+        return Err(fields.wrong(name, "it is empty"));
+    }
+    let mut words = BTreeSet::new();
+    for text in list {
+        word(&text).map_err(|why| fields.wrong(name, format!("`{}`: {why}", shown(&text, 64))))?;
+        if !words.insert(text.clone()) {
+            return Err(fields.wrong(name, format!("it has `{text}` twice")));
+        }
+    }
+    Ok(words)
+}
+
+fn require(mut fields: Fields, policy: &Policy) -> Result<Rule, JsonError> {
+    let claim = Claim::named(&fields.text("claim")?)
+        .ok_or_else(|| fields.wrong("claim", "it is none of `released`, `vetted`, `approved`"))?;
+    let from = words(&mut fields, "from")?;
+    if let Some(stranger) = from.iter().find(|name| !policy.signers.contains_key(*name)) {
+        return Err(fields.wrong("from", format!("there is no [signers.{stranger}]")));
+    }
+    let at_least = match fields.has("at-least").then(|| fields.take("at-least")).transpose()? {
+        None => 1,
+        Some(number) => number
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok())
+            .filter(|number| (1..=from.len()).contains(number))
+            .ok_or_else(|| {
+                fields.wrong(
+                    "at-least",
+                    format!("it is not 1 to {}, the number of signers in `from`", from.len()),
+                )
+            })?,
+    };
+    let plugins = if fields.has("plugins") { words(&mut fields, "plugins")? } else { BTreeSet::new() };
+    if claim.of_plans() && !plugins.is_empty() {
+        return Err(fields.wrong("plugins", "`approved` is about plans"));
+    }
+    fields.end()?;
+    Ok(Rule { claim, from, at_least, plugins })
+}
+
+fn revoke(mut fields: Fields, policy: &mut Policy) -> Result<(), JsonError> {
+    let why = fields.text("why")?;
+    sentence(&why, REASON).map_err(|error| fields.wrong("why", error))?;
+    let name = match (fields.has("key"), fields.has("component")) {
+        (true, false) => "key",
+        (false, true) => "component",
+        _ => return Err(fields.wrong("key", "exactly one of `key` and `component` is needed")),
+    };
+    let text = fields.text(name)?;
+    let digest = text.strip_prefix("sha256:").filter(|digest| is_sha256(digest));
+    let digest =
+        digest.ok_or_else(|| fields.wrong(name, "it is not `sha256:` and 64 digits, 0 to 9 and a to f"))?;
+    let before = match name {
+        "key" => policy.revoked_keys.insert(text.clone(), why),
+        _ => policy.revoked_components.insert(digest.to_owned(), why),
+    };
+    if before.is_some() {
+        return Err(fields.wrong(name, "it is revoked twice"));
+    }
+    fields.end()
+}

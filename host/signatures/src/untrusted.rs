@@ -1,0 +1,200 @@
+//! Why a plugin or a plan isn't trusted: which rule isn't met, who signed, who is missing, and what was ignored and why.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use jiff::civil::Date;
+
+use crate::policy::Rule;
+use crate::statement::StatementError;
+
+/// How many ignored lines a message lists.
+const LISTED: usize = 8;
+
+/// A line that counted for nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// Its number, from 1.
+    pub line: usize,
+    /// Why.
+    pub why: Ignorance,
+}
+
+/// Why a line counts for nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ignorance {
+    /// No key of the trust file made its signature.
+    #[error("signed by no key of the trust file")]
+    NoKey,
+    /// It was signed with a certificate.
+    #[error("signed with a certificate, not with a key")]
+    Keyless,
+    /// Its payload is no in-toto statement.
+    #[error("not a statement")]
+    OtherPayload,
+    /// Its statement can't be used.
+    #[error("{0}")]
+    Statement(StatementError),
+    /// It is about plans where a plugin is judged, or the other way.
+    #[error("about something else")]
+    OtherKind,
+    /// It is about other files.
+    #[error("about another {0}")]
+    OtherSubject(&'static str),
+    /// It was signed with a revoked key.
+    #[error("key of {signer} revoked: {why}")]
+    Revoked {
+        /// Whose key.
+        signer: String,
+        /// The operator's reason.
+        why: String,
+    },
+    /// Its signer admits nothing any more.
+    #[error("{signer} admits until {until}")]
+    Expired {
+        /// The signer.
+        signer: String,
+        /// The last day.
+        until: Date,
+    },
+}
+
+impl Ignorance {
+    /// A code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoKey => "no-key",
+            Self::Keyless => "keyless",
+            Self::OtherPayload => "other-payload",
+            Self::Statement(error) => error.code(),
+            Self::OtherKind => "other-kind",
+            Self::OtherSubject(_) => "other-subject",
+            Self::Revoked { .. } => "revoked",
+            Self::Expired { .. } => "expired",
+        }
+    }
+}
+
+/// A rule that isn't met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// The rule.
+    pub rule: Rule,
+    /// Those of its signers whose claims count.
+    pub signed: BTreeSet<String>,
+}
+
+impl Unmet {
+    /// Those of its signers from whom no claim counts.
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
+        self.rule.from.difference(&self.signed).map(String::as_str)
+    }
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rule { claim, from, at_least, plugins: _ } = &self.rule;
+        let signed = match self.signed.len() {
+            0 => "nobody".to_owned(),
+            _ => join(self.signed.iter().map(String::as_str)),
+        };
+        let from_all = join(from.iter().map(String::as_str));
+        let missing = join(self.missing());
+        let needed = at_least.saturating_sub(self.signed.len());
+        write!(
+            f,
+            "`{claim}` is required from {at_least} of {from_all}, and {signed} signed; {needed} of {missing} missing"
+        )
+    }
+}
+
+/// The first few names, with a count of the others.
+fn join<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let first: Vec<&str> = names.iter().take(LISTED).copied().collect();
+    match names.len().saturating_sub(first.len()) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// Why a plugin or a plan isn't trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Untrusted {
+    /// The operator revoked these very bytes.
+    Revoked {
+        /// The operator's reason.
+        why: String,
+    },
+    /// Rules aren't met.
+    Unmet {
+        /// These.
+        rules: Vec<Unmet>,
+        /// What counted for nothing.
+        ignored: Vec<Ignored>,
+    },
+    /// No rule is about this plugin, and the trust file is strict.
+    NoRule {
+        /// What counted for nothing.
+        ignored: Vec<Ignored>,
+    },
+    /// The digest to be judged is not written as digests are here. Revocations would miss it.
+    Digest,
+    /// Verifying all signatures with all keys would take too long.
+    TooMuch {
+        /// How many verifications it would take.
+        checks: usize,
+        /// The limit.
+        most: usize,
+    },
+}
+
+impl Untrusted {
+    /// A code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Revoked { .. } => "revoked",
+            Self::Unmet { .. } => "unsigned",
+            Self::NoRule { .. } => "no-rule",
+            Self::Digest => "no-digest",
+            Self::TooMuch { .. } => "too-many-signatures",
+        }
+    }
+}
+
+impl std::error::Error for Untrusted {}
+
+impl fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ignored = match self {
+            Self::Revoked { why } => return write!(f, "the trust file revokes it: {why}"),
+            Self::Digest => return f.write_str("its digest is no SHA-256 of 64 lower-case digits"),
+            Self::TooMuch { checks, most } => {
+                return write!(
+                    f,
+                    "its signatures and the trust file's keys would take {checks} verifications; {most} at most are made"
+                );
+            }
+            Self::NoRule { ignored } => {
+                f.write_str("no rule of the trust file is about it, and the trust file is strict")?;
+                ignored
+            }
+            Self::Unmet { rules, ignored } => {
+                let rules: Vec<String> = rules.iter().take(LISTED).map(Unmet::to_string).collect();
+                f.write_str(&rules.join("; "))?;
+                ignored
+            }
+        };
+        if !ignored.is_empty() {
+            let lines =
+                ignored.iter().take(LISTED).map(|Ignored { line, why }| format!("line {line}: {why}"));
+            let lines: Vec<String> = lines.collect();
+            write!(f, "; ignored: {}", lines.join("; "))?;
+            match ignored.len().saturating_sub(LISTED) {
+                0 => {}
+                more => write!(f, "; and {more} more")?,
+            }
+        }
+        Ok(())
+    }
+}
