@@ -17,7 +17,7 @@ pub(crate) fn run() -> Result<()> {
     let program = installed()?;
     let check = |what: &[&str]| {
         let mut command = Command::new(&program);
-        command.current_dir(root()?).args(["--locked", "check"]).args(what);
+        command.current_dir(root()?).args(["--log-level", "error", "--locked", "check"]).args(what);
         must(&mut command)
     };
     check(&["bans", "licenses", "sources"])?;
@@ -33,7 +33,8 @@ pub(crate) fn run() -> Result<()> {
 fn installed() -> Result<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let cache = std::env::var_os("PIVOT_HOST_CACHE").map(PathBuf::from);
-    let cache = cache.or_else(|| home.map(|home| home.join(".cache/pivot-host"))).context("HOME is not set")?;
+    let cache =
+        cache.or_else(|| home.map(|home| home.join(".cache/pivot-host"))).context("HOME is not set")?;
     let place = cache.join("tools").join(format!("cargo-deny-{VERSION}"));
     let program = place.join("bin/cargo-deny");
     if !program.exists() {

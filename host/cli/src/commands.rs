@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
-use pivot_core::saved_plan::SavedPlan;
 use pivot_core::scope::Namespaces;
 use pivot_core::{Key, Side};
 use pivot_engine::run;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
 use serde::Serialize;
 
+use crate::approval::{self, Approved};
 use crate::args::{Choices, Connection, OutputFormat, Picture, TargetEnd, Within};
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
@@ -241,8 +241,8 @@ impl<'a> Command<'a> {
     pub(crate) async fn move_or_resume(&self, command: MoveOrResume) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
         let opening = async {
-            let approved = self.approved()?;
-            let within = approved.as_ref().map(|plan| &plan.decisions.scope.namespaces);
+            let approved = self.approved(command)?;
+            let within = approved.plan.as_ref().map(|plan| &plan.decisions.scope.namespaces);
             Ok((self.added(&plugins).await?, self.opened(&plugins, within).await?, approved))
         };
         let (added, opened, approved) = match self.unless_halted(opening).await {
@@ -250,13 +250,17 @@ impl<'a> Command<'a> {
             Err(code) => return code,
         };
         let options = self.options(&opened).adding(added);
-        let options = match approved {
+        let Approved { plan, note } = approved;
+        let options = match plan {
             Some(plan) => options.approved(plan),
             None => options,
         };
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let setup = self.setup(&opened, options, &progress, &plugins);
+        if let Some(Note { code, object, message }) = note {
+            setup.watcher.event(Event::Note { code: code.to_owned(), object, text: message });
+        }
         let result = match command {
             MoveOrResume::Move => run::start(setup).await,
             MoveOrResume::Resume => run::resume(setup).await,
@@ -374,9 +378,11 @@ impl<'a> Command<'a> {
         Some(cluster)
     }
 
-    /// Reads the plan to carry out, if there is one; otherwise returns the exit code.
-    fn approved(&self) -> Result<Option<SavedPlan>, u8> {
-        let read = self.choices.plan.as_deref().map(saved::read).transpose();
+    /// Reads the plan to carry out, if there is one, and who approved it; otherwise returns the exit code.
+    fn approved(&self, command: MoveOrResume) -> Result<Approved, u8> {
+        let Choices { plan, with, .. } = self.choices;
+        let begins = matches!(command, MoveOrResume::Move);
+        let read = approval::read(plan.as_deref(), with.trust.as_deref(), begins);
         read.map_err(|error| self.failed(Exit::Refused, &error, UNTOUCHED))
     }
 

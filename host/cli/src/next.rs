@@ -64,6 +64,9 @@ impl Commands {
         if with.unlocked {
             going_on.push("--unlocked".to_owned());
         }
+        if let Some(file) = &with.trust {
+            going_on.extend(flag("--trust", &file.display().to_string()));
+        }
         if with.strict {
             going_on.push("--strict".to_owned());
         }
@@ -294,7 +297,18 @@ pub(crate) mod tests {
         &["plan", "--from-directory", "d"],
         &["move", "--to-kubeconfig", "b", "--add", "b o'm.yaml", "--add=-a.json"],
         &["resume", "--to-kubeconfig", "b", "--add", "a.yaml", "--plan", "p o.json", "--plugins", "p"],
-        &["plan", "--to-kubeconfig", "b", "-A", "--plugins", "p", "--unlocked", "--strict"],
+        &[
+            "plan",
+            "--to-kubeconfig",
+            "b",
+            "-A",
+            "--plugins",
+            "p",
+            "--unlocked",
+            "--strict",
+            "--trust",
+            "t o.toml",
+        ],
         &["plan", "--to-directory=-d", "--kubeconfig-context", "x"],
         &["move", "--kubeconfig", "a", "--to-kubeconfig", "b", "-n", "ns"],
         &["move", "--kubeconfig", "both", "--context", "x", "--to-kubeconfig-context", "y", "-A"],

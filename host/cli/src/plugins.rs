@@ -6,6 +6,8 @@ mod loading;
 mod refused;
 mod run_hook;
 mod runtime;
+pub(crate) mod sign;
+pub(crate) mod trust;
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,7 @@ use crate::output::{Document, Output, Text};
 use inspection::{document, facts};
 pub(crate) use loading::Loading;
 use runtime::runtime;
+use trust::TrustFile;
 
 /// Names, with versions.
 fn switched_off(all: &[Disabled]) -> Vec<String> {
@@ -28,10 +31,16 @@ fn switched_off(all: &[Disabled]) -> Vec<String> {
 
 /// Loads the plugins of a directory as the flags say.
 async fn read(directory: &Path, with: &With) -> Result<Loaded, Text> {
-    let With { plugins: _, unlocked, strict } = *with;
-    let options = LoadOptions { unlocked, strict };
+    let options = options(with.unlocked, with.strict, with.trust.as_deref())?;
     let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::text(directory, &errors))
+}
+
+fn options(unlocked: bool, strict: bool, trust: Option<&Path>) -> Result<LoadOptions, Text> {
+    let trust = TrustFile::read(trust)?;
+    // Who writes the trust file decides whether it is strict; who types can only add.
+    let strict = strict || trust.as_ref().is_some_and(|trust| trust.policy.strict());
+    Ok(LoadOptions { unlocked, strict, trust: trust.map(TrustFile::for_loading) })
 }
 
 /// `pivot-host plugin …`.
@@ -40,12 +49,18 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         PluginVerb::New { name } => new(name, program, output),
         PluginVerb::Inspect { file } => inspect(file, output).await,
         PluginVerb::List { with } => list(with, output).await,
-        PluginVerb::Lock { file, grant } => lock(file, *grant, output).await,
+        PluginVerb::Lock { file, grant, trust } => lock(file, *grant, trust.as_deref(), output).await,
+        PluginVerb::Sign { claim, checked, signing } => match runtime() {
+            Ok(runtime) => sign::run(*claim, checked.as_deref(), signing, &runtime, output).await,
+            Err(error) => Err(error),
+        },
         PluginVerb::Diff { old, new } => match diff(old, new, output).await {
             Ok(code) => return code,
             Err(error) => Err(error),
         },
-        PluginVerb::Verify { directory, strict } => verify(directory, *strict, output).await,
+        PluginVerb::Verify { directory, strict, trust } => {
+            verify(directory, *strict, trust.as_deref(), output).await
+        }
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.
         PluginVerb::TryCompile { .. } => Ok(()),
@@ -106,8 +121,9 @@ async fn diff(old: &Path, new: &Path, output: &Output) -> Result<u8> {
     comparison::run(old, new, &runtime()?, output).await
 }
 
-async fn lock(file: &Path, grant: bool, output: &Output) -> Result<()> {
-    let admitted = runtime()?.admit(file, grant).await;
+async fn lock(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
+    let trust = TrustFile::read(trust).map_err(|why| (Exit::Plugin, why))?.map(TrustFile::for_admitting);
+    let admitted = runtime()?.admit(file, grant, trust.as_ref()).await;
     let admission = admitted.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let Admission { inspection, added, enabled, missing, surplus, replaced } = &admission;
     let text = || {
@@ -185,7 +201,9 @@ async fn list(with: &With, output: &Output) -> Result<()> {
         let description = plugin.description();
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
         let digest = short(plugin.file_digest());
-        format!("{}  {}  {digest}  {}", description.name, description.version, hooks.join(","))
+        let vouched = description.vouched_by.join(", ");
+        let by = if vouched.is_empty() { vouched } else { format!("  {vouched}") };
+        format!("{}  {}  {digest}  {}{by}", description.name, description.version, hooks.join(","))
     };
     let text = || {
         let mut text: Text = plugins.iter().map(line).collect();
@@ -195,7 +213,14 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     };
     let items: Vec<Value> = plugins
         .iter()
-        .map(|plugin| json!({"description": plugin.description(), "sha256": plugin.file_digest()}))
+        .map(|plugin| {
+            let vouched = plugin
+                .vouched_by()
+                .iter()
+                .map(|said| json!({"signer": said.signer, "claim": said.claim.name(), "key": said.key}));
+            let vouched: Vec<Value> = vouched.collect();
+            json!({"description": plugin.description(), "sha256": plugin.file_digest(), "vouchedBy": vouched})
+        })
         .collect();
     output.result(
         text,
@@ -208,8 +233,8 @@ async fn list(with: &With, output: &Output) -> Result<()> {
 }
 
 /// Loads plugins as a move does, and lists what was checked; each fault gets a line, and the exit code is 6.
-async fn verify(directory: &Path, strict: bool, output: &Output) -> Result<()> {
-    let options = LoadOptions { strict, ..LoadOptions::default() };
+async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
+    let options = options(false, strict, trust).map_err(|why| (Exit::Plugin, why))?;
     let Loaded { plugins, disabled, open_to_others } = match runtime()?.load(directory, options).await {
         Ok(loaded) => loaded,
         Err(errors) => {

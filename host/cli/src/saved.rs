@@ -8,6 +8,7 @@ use pivot_engine::{Exit, end_of};
 use pivot_places::{Place, read_regular_file};
 use serde_json::json;
 
+use crate::approval;
 use crate::args::PlanVerb;
 use crate::ends::Opened;
 use crate::exit;
@@ -57,14 +58,21 @@ async fn end(place: &dyn Place) -> Result<End, Text> {
 }
 
 /// Reads a saved plan.
-pub(crate) fn read(file: &Path) -> Result<SavedPlan, Text> {
+fn read(file: &Path) -> Result<SavedPlan, Text> {
+    read_with_bytes(file).map(|(plan, _)| plan)
+}
+
+/// The same, with the bytes that were read: what is approved is a file as it is.
+pub(crate) fn read_with_bytes(file: &Path) -> Result<(SavedPlan, Vec<u8>), Text> {
     let shown = file.display();
     let bytes = read_regular_file(file)
         .map_err(|error| Text::from(format!("the plan {shown} can't be read: {error}")))?;
-    let text = String::from_utf8(bytes)
+    let text = str::from_utf8(&bytes)
         .map_err(|_| Text::from(format!("{shown} is no saved plan: it is not text")))?;
-    SavedPlan::parse(&text)
-        .map_err(|error| format!("{shown} can't be used: {error}; save a new one with plan --out").into())
+    match SavedPlan::parse(text) {
+        Ok(plan) => Ok((plan, bytes)),
+        Err(error) => Err(format!("{shown} can't be used: {error}; save a new one with plan --out").into()),
+    }
 }
 
 /// Shows a saved plan, or how two differ.
@@ -75,6 +83,10 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
             output.result(|| output::saved_plan(&plan, all), &plan);
             exit::DONE
         }),
+        PlanVerb::Sign(signing) => match approval::sign(signing, output) {
+            Ok(()) => Ok(exit::DONE),
+            Err((_, why)) => Err(why),
+        },
         PlanVerb::Diff { old, new } => read(old).and_then(|older| {
             let newer = read(new)?;
             let (differences, otherwise) =

@@ -167,6 +167,9 @@ pub struct Description {
     pub version: String,
     /// Digest of its component and configuration; pinned in the record.
     pub digest: String,
+    /// Who vouches for it, and for what: `vetted by alice`.
+    #[serde(default, rename = "vouchedBy", skip_serializing_if = "Vec::is_empty")]
+    pub vouched_by: Vec<String>,
     /// Kinds whose objects it is shown; `*` as kind covers the group.
     pub kinds: Vec<GroupKind>,
     /// How far its relations reach beyond the namespaces that move.

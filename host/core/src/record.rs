@@ -60,12 +60,20 @@ pub struct Pin {
     pub version: String,
     /// Digest of component and configuration.
     pub digest: String,
+    /// Who vouched for it when the move began, and for what.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "vouchedBy")]
+    pub vouched_by: Vec<String>,
 }
 
 impl From<&Description> for Pin {
     fn from(plugin: &Description) -> Self {
-        let Description { name, version, digest, .. } = plugin;
-        Self { name: name.clone(), version: version.clone(), digest: digest.clone() }
+        let Description { name, version, digest, vouched_by, .. } = plugin;
+        Self {
+            name: name.clone(),
+            version: version.clone(),
+            digest: digest.clone(),
+            vouched_by: vouched_by.clone(),
+        }
     }
 }
 

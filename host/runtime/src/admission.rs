@@ -11,6 +11,7 @@ use crate::load::{Inspection, inspection, split};
 use crate::operator::lock_command;
 use crate::trial;
 use crate::trust::{self, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
+use crate::vouched::{self, Trust};
 
 /// A plugin that was just admitted.
 #[derive(Clone, Debug)]
@@ -67,12 +68,22 @@ impl Runtime {
     /// adds one with what it asks for, to be reviewed. The section grants nothing until it is enabled; `grant` enables it at
     /// once. A file can call itself anything, so one whose section is enabled for another file, or for none yet, is refused
     /// without `grant`.
-    pub async fn admit(&self, path: &Path, grant: bool) -> Result<Admission, LoadError> {
+    pub async fn admit(
+        &self,
+        path: &Path,
+        grant: bool,
+        trust: Option<&Trust>,
+    ) -> Result<Admission, LoadError> {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
-        let candidate = self.candidate(dir.read(&file)?, false).await?;
-        let Candidate { artifact, declaration, hooks, passed, .. } = &candidate;
+        let artifact = dir.read(&file)?;
+        if let Some(trust) = trust {
+            trust.judge(&dir, &artifact, None)?;
+        }
+        let candidate = self.candidate(artifact, false).await?;
+        let Candidate { artifact, seen, declaration, hooks, passed, .. } = &candidate;
         let Declaration { name, version, .. } = declaration;
+        vouched::by(&dir, artifact, (declaration, hooks, seen), trust)?;
         // Read before anything is written, so that an invalid file stays unchanged.
         let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
         let mut operator = OperatorFile::read(&text)?;

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use pivot_core::Key;
+use pivot_signatures::lines::LineError;
+use pivot_signatures::untrusted::Untrusted;
 
 /// Identifies a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -188,6 +190,20 @@ pub enum Refused {
         /// The other file.
         other: String,
     },
+    /// The statements about it can't be read.
+    #[error("has statements that can't be read: {0}: {1}")]
+    Statements(String, LineError),
+    /// The trust file does not trust it.
+    #[error("is not trusted: {0}")]
+    Untrusted(Untrusted),
+    /// What was signed about it is not what it is.
+    #[error("is not what {signer} vouched for: it differs in {}", .fields.join(", "))]
+    Misdescribed {
+        /// Who signed.
+        signer: String,
+        /// The fields of the signed card that differ.
+        fields: Vec<String>,
+    },
     /// It is disabled, and the run is strict.
     #[error("is there and not enabled; a strict run refuses that. Enable it in plugins.toml, or remove it")]
     Disabled,
@@ -228,6 +244,9 @@ impl Refused {
             Self::LockedAs { .. } => "locked-as",
             Self::Missing { .. } => "missing",
             Self::NameTaken { .. } => "name-taken",
+            Self::Statements(..) => "statements",
+            Self::Untrusted(why) => why.code(),
+            Self::Misdescribed { .. } => "misdescribed",
             Self::Disabled => "disabled",
             Self::OpenToOthers(_) => "open-to-others",
             Self::Operator(_) => "operator-file",

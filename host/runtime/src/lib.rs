@@ -13,7 +13,9 @@
 //! | `trial`, `trial_process` | compiles it on trial in a separate process; that process |
 //! | `candidate` | compiles and describes it, in the sandbox |
 //! | `operator`, `trust` | what the operator admits and grants, and whether that covers what the plugin asks for |
+//! | `vouched` | who vouches for a plugin, by the trust file |
 //! | `worst` | what it could do at worst, for the person who decides about it |
+//! | `admission` | admits a file, and compares it with what was admitted |
 //! | `load` | loads a directory, or returns everything that is wrong with it |
 //! | `describe` | a plugin's description of itself |
 //! | `plugin`, `call`, `answers` | a single call of a hook: fresh store, limits, time, errors, answers |
@@ -52,6 +54,7 @@ mod text;
 mod trial;
 mod trial_process;
 pub mod trust;
+mod vouched;
 mod worst;
 
 pub use admission::{Admission, Admitted, Locked};
@@ -67,3 +70,4 @@ pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage
 pub use tally::Used;
 pub use trial::TrialProgram;
 pub use trial_process::{TrialLimits, try_compile};
+pub use vouched::Trust;

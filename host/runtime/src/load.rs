@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use futures::future;
 use pivot_core::hooks::{Description, Hook};
+use pivot_signatures::card;
 
 use crate::candidate::{Candidate, off_thread};
 use crate::context::Card;
@@ -21,6 +22,7 @@ use crate::operator::{LoadOptions, Operator};
 use crate::plugin::Plugin;
 use crate::tally::Tally;
 use crate::trust::{self, Entry, GRANTS_FILE, Grants, OperatorFile};
+use crate::vouched;
 use crate::worst::worst;
 
 /// What can be learned about a component without trusting it.
@@ -47,6 +49,11 @@ pub struct Inspection {
 }
 
 impl Inspection {
+    /// What people vouch for who vouch for it.
+    pub fn card(&self) -> Result<card::Card, Refused> {
+        vouched::card(&self.declaration, &self.hooks, &self.imports)
+    }
+
     /// The worst it could do with all it asks for, whatever it is granted: what two versions are compared by.
     pub fn worst_of_all_asked(&self) -> Vec<String> {
         worst(&self.declaration, &self.hooks, &self.imports, None)
@@ -104,7 +111,7 @@ impl Found {
 impl Runtime {
     /// Loads all plugins of a directory.
     pub async fn load(&self, path: &Path, options: LoadOptions) -> Result<Loaded, Vec<LoadError>> {
-        let path = path.to_owned();
+        let (path, strict) = (path.to_owned(), options.strict);
         let read = off_thread(move || {
             let operator = Operator::read(&path, options)?;
             let files = operator.dir.files().map_err(|error| vec![error])?;
@@ -126,7 +133,7 @@ impl Runtime {
             errors.extend(operator.missing(|name| all.iter().any(|found| found.name == name)));
         }
         let open_to_others = operator.open_to_others(&files);
-        if options.strict {
+        if strict {
             errors.extend(
                 all.iter()
                     .filter(|found| found.plugin.is_none())
@@ -167,7 +174,7 @@ impl Runtime {
         let candidate = self.candidate(dir.read(&file)?, false).await?;
         let all = trust::section(&candidate.declaration, &candidate.hooks, true);
         let file = OperatorFile::read(grants.unwrap_or(&all))?;
-        self.vet(&Operator { dir, file, lock: None }, candidate).await
+        self.vet(&Operator { dir, file, lock: None, trust: None }, candidate).await
     }
 
     async fn load_one(&self, operator: &Operator, file: &str) -> Result<Found, LoadError> {
@@ -187,6 +194,9 @@ impl Runtime {
         if let Some(Entry { name, version, .. }) = entry.filter(|entry| operator.file.disables(&entry.name)) {
             return Ok(found(name, version, None));
         }
+        // Before it is compiled; its name is that in the lock, until it gives itself one.
+        let named = entry.map(|entry| entry.name.as_str());
+        operator.trust.as_ref().map(|trust| trust.judge(&operator.dir, &artifact, named)).transpose()?;
         let passed = entry.is_some_and(Entry::passed);
         let candidate = self.candidate(artifact.clone(), passed).await.map_err(|mut error| {
             // It could not give its name, but the lock has one.
@@ -213,6 +223,8 @@ impl Runtime {
                 return Err(Refused::LockedAs { locked, itself, command }.of(who()));
             }
         }
+        let said =
+            vouched::by(&operator.dir, &artifact, (&declaration, &hooks, &seen), operator.trust.as_ref())?;
         let beyond = trust::undeclared(&declaration, &seen);
         if !beyond.is_empty() {
             return Err(Refused::Undeclared(beyond).of(who()));
@@ -231,6 +243,7 @@ impl Runtime {
             name: name.clone(),
             version: declaration.version.clone(),
             digest: sha256(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
+            vouched_by: said.iter().map(|said| format!("{} by {}", said.claim, said.signer)).collect(),
             kinds: trust::shown(&declaration, &grants),
             reach: trust::reached(&declaration, &grants),
             hooks,
@@ -242,7 +255,7 @@ impl Runtime {
             admitted: Some((declaration.clone(), grants.clone())),
             tally: Tally::default(),
         };
-        Ok(Plugin::new(card, description, (declaration, grants), linked.pre, linked.hooks))
+        Ok(Plugin::new(card, description, (declaration, grants), said, (linked.pre, linked.hooks)))
     }
 }
 

@@ -7,14 +7,17 @@ use pivot_core::shell::quoted;
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused, Who, short};
 use crate::trust::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
+use crate::vouched::Trust;
 
 /// How plugins are loaded.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// Plugins need not be in the lock. For development: anyone with write access to the directory decides what runs.
     pub unlocked: bool,
     /// Plugins that are there and disabled are refused, and so is what others may write: then nobody takes a gate away unseen.
     pub strict: bool,
+    /// The operator's signers and rules. `unlocked` waives none of them.
+    pub trust: Option<Trust>,
 }
 
 /// The operator's files.
@@ -23,6 +26,7 @@ pub(crate) struct Operator {
     pub(crate) file: OperatorFile,
     /// None: unlocked.
     pub(crate) lock: Option<Lock>,
+    pub(crate) trust: Option<Trust>,
 }
 
 impl Operator {
@@ -32,7 +36,10 @@ impl Operator {
         let lock =
             dir.text(LOCK_FILE).and_then(|text| Lock::read(&text.unwrap_or_else(|| Lock::default().text())));
         match (file, lock) {
-            (Ok(file), Ok(lock)) => Ok(Self { dir, file, lock: (!options.unlocked).then_some(lock) }),
+            (Ok(file), Ok(lock)) => {
+                let LoadOptions { unlocked, strict: _, trust } = options;
+                Ok(Self { dir, file, lock: (!unlocked).then_some(lock), trust })
+            }
             (file, lock) => Err(file.err().into_iter().chain(lock.err()).collect()),
         }
     }
@@ -74,7 +81,9 @@ impl Operator {
     pub(crate) fn open_to_others(&self, files: &[String]) -> Vec<String> {
         let beside = [GRANTS_FILE, LOCK_FILE].into_iter().chain(files.iter().map(String::as_str));
         let open = beside.filter(|file| self.dir.is_open_to_others(file)).map(str::to_owned);
-        self.dir.is_open_to_others(".").then(|| "the directory".to_owned()).into_iter().chain(open).collect()
+        let directory = self.dir.is_open_to_others(".").then(|| "the directory".to_owned());
+        let trust = self.trust.iter().flat_map(|trust| trust.open_to_others.iter().cloned());
+        directory.into_iter().chain(open).chain(trust).collect()
     }
 
     /// The command that admits a file.

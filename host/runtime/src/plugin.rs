@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Key, Object};
+use pivot_signatures::judge::Said;
 use serde_json::Value;
 use wasmtime::component::InstancePre;
 
@@ -59,6 +60,7 @@ struct Loaded {
     declaration: Declaration,
     grants: Grants,
     description: Description,
+    said: Vec<Said>,
     pre: InstancePre<Ctx>,
     hooks: HookSet,
 }
@@ -88,10 +90,10 @@ impl Plugin {
         card: Card,
         description: Description,
         (declaration, grants): (Declaration, Grants),
-        pre: InstancePre<Ctx>,
-        hooks: HookSet,
+        said: Vec<Said>,
+        (pre, hooks): (InstancePre<Ctx>, HookSet),
     ) -> Self {
-        let loaded = Loaded { declaration, grants, description, pre, hooks };
+        let loaded = Loaded { declaration, grants, description, said, pre, hooks };
         Self { card: Arc::new(card), loaded: Arc::new(loaded) }
     }
 
@@ -104,6 +106,11 @@ impl Plugin {
     /// Its description for the engine. The digest covers component and configuration.
     pub fn description(&self) -> &Description {
         &self.loaded.description
+    }
+
+    /// Who vouches for it, by the trust file; nobody if there is none.
+    pub fn vouched_by(&self) -> &[Said] {
+        &self.loaded.said
     }
 
     /// Its description of itself.

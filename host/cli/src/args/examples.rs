@@ -153,6 +153,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ("Begin a plugin of your own", "pivot-host plugin new my-hosts"),
             ("See what a component could do, and asks for", "pivot-host plugin inspect plugins/hosts.wasm"),
             ("Compare a new version with what is admitted", "pivot-host plugin diff plugins new/hosts.wasm"),
+            (
+                "Vouch for one that you reviewed",
+                "pivot-host plugin sign hosts.wasm --claim vetted --key me.pem",
+            ),
             ("Admit it as it is now, granting nothing yet", "pivot-host plugin lock plugins/hosts.wasm"),
             ("Check a directory as a move does", "pivot-host plugin verify plugins"),
             (

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
 
 /// Move Cluster API objects between management clusters, safely and resumably.
@@ -228,6 +228,8 @@ pub(crate) enum PlanVerb {
         /// The file
         file: PathBuf,
     },
+    /// Approve a saved plan, beside it, in FILE.intoto.jsonl: a trust file can require that for a move
+    Sign(Signing),
     /// Show how a saved plan differs from an older one; exit 3 if it does
     Diff {
         /// The older one
@@ -358,6 +360,9 @@ pub(crate) struct With {
     /// Refuse plugins that are there and not enabled, and a directory that others may write
     #[arg(long, requires = "plugins")]
     pub(crate) strict: bool,
+    /// Whom to trust about plugins and plans: adds to the site's own file, /etc/pivot-host/trust.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trust: Option<PathBuf>,
 }
 
 /// What can be described.
@@ -442,6 +447,20 @@ pub(crate) enum PluginVerb {
         /// development
         #[arg(long)]
         grant: bool,
+        /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
+        #[arg(long, value_name = "FILE")]
+        trust: Option<PathBuf>,
+    },
+    /// Vouch for a component, beside it, in FILE.intoto.jsonl: whoever loads it says by a trust file whose word counts
+    Sign {
+        /// The claim
+        #[arg(long, value_enum, value_name = "CLAIM")]
+        claim: PluginClaim,
+        /// A report of checks that the claim is based on; its digest is signed, too
+        #[arg(long, value_name = "FILE")]
+        checked: Option<PathBuf>,
+        #[command(flatten)]
+        signing: Signing,
     },
     /// Show how a component differs from an older one: what it could do, asks for and imports; exit 3 if it does
     Diff {
@@ -457,6 +476,9 @@ pub(crate) enum PluginVerb {
         /// Refuse plugins that are there and not enabled, and a directory that others may write
         #[arg(long)]
         strict: bool,
+        /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
+        #[arg(long, value_name = "FILE")]
+        trust: Option<PathBuf>,
     },
     /// Call one hook on objects from a file, with no cluster and without admitting the component
     Run(Trial),
@@ -470,6 +492,38 @@ pub(crate) enum PluginVerb {
         /// Bytes of the component
         size: u64,
     },
+}
+
+/// What is claimed about a plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PluginClaim {
+    /// Its vendor made it
+    Released,
+    /// Somebody reviewed it
+    Vetted,
+}
+
+/// A signature, and what is said with it.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(group(ArgGroup::new("how").required(true).args(["key", "statement_only", "attach"])))]
+pub(crate) struct Signing {
+    /// The file
+    pub(crate) file: PathBuf,
+    /// Sign with this private key: PKCS#8 in PEM, ECDSA P-256 or Ed25519
+    #[arg(long, value_name = "PEM")]
+    pub(crate) key: Option<PathBuf>,
+    /// Print what is to be signed, for a tool that holds the key
+    #[arg(long)]
+    pub(crate) statement_only: bool,
+    /// Add what such a tool has signed: a Sigstore bundle, or a DSSE envelope
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reviewer", "note"])]
+    pub(crate) attach: Option<PathBuf>,
+    /// Who reviewed it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) reviewer: Option<String>,
+    /// A remark
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
 }
 
 /// One hook, and on what it is called.

@@ -28,7 +28,8 @@ pub(crate) use command::command;
 pub(crate) use command::{called, parse};
 pub(crate) use describe::Description;
 pub(crate) use flags::{
-    Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb, PluginVerb, Trial, With,
+    Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb, PluginClaim, PluginVerb,
+    Signing, Trial, With,
 };
 pub(crate) use manual::pages;
 pub(crate) use scripts::script;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use base64::Engine as _;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -36,6 +37,54 @@ impl Site {
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}{}", out(&output), err(&output));
         output
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        std::fs::write(self.path(file), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.path(file)).unwrap()
+    }
+
+    /// Something to move, in a folder.
+    pub(crate) fn world(&self) {
+        std::fs::create_dir(self.path("world")).unwrap();
+        let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: a, labels: \
+                   {clusterctl.cluster.x-k8s.io/move: ''}}\n";
+        self.write("world/objects.yaml", map);
+    }
+
+    fn openssl(&self, arguments: &[&str]) {
+        let output = Command::new("openssl").current_dir(self.dir.path()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", err(&output));
+    }
+
+    /// A key as a site makes one: `NAME.pem`, and `NAME.pub` for others.
+    pub(crate) fn key(&self, name: &str) {
+        let (key, public) = (format!("{name}.pem"), format!("{name}.pub"));
+        self.openssl(&["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", &key]);
+        self.openssl(&["pkey", "-in", &key, "-pubout", "-out", &public]);
+    }
+
+    /// The same for Ed25519.
+    pub(crate) fn edwards_key(&self, name: &str) {
+        let (key, public) = (format!("{name}.pem"), format!("{name}.pub"));
+        self.openssl(&["genpkey", "-algorithm", "ED25519", "-out", &key]);
+        self.openssl(&["pkey", "-in", &key, "-pubout", "-out", &public]);
+    }
+
+    /// A bare envelope as another tool makes one, with a key in a file.
+    pub(crate) fn signed_elsewhere(&self, payload: &str, key: &str, file: &str) {
+        let kind = "application/vnd.in-toto+json";
+        self.write("pae", &format!("DSSEv1 {} {kind} {} {payload}", kind.len(), payload.len()));
+        self.openssl(&["dgst", "-sha256", "-sign", key, "-out", "signature", "pae"]);
+        let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+        let signature = base64(&std::fs::read(self.path("signature")).unwrap());
+        let envelope = serde_json::json!({
+            "payloadType": kind, "payload": base64(payload.as_bytes()), "signatures": [{"sig": signature}],
+        });
+        self.write(file, &envelope.to_string());
     }
 
     /// Digests and sizes change with the compiler.

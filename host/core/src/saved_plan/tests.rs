@@ -44,7 +44,12 @@ fn saved(plan: &Plan) -> SavedPlan {
         at: "2026-11-21T22:00:00Z".to_owned(),
         source: end("boot"),
         target: Some(end("prod")),
-        plugins: vec![Pin { name: "hosts".into(), version: "1".into(), digest: "d".into() }],
+        plugins: vec![Pin {
+            name: "hosts".into(),
+            version: "1".into(),
+            digest: "d".into(),
+            vouched_by: vec![],
+        }],
     };
     SavedPlan::new(plan, made, decisions(), vec!["wait".to_owned(); plan.refusals.len()])
 }

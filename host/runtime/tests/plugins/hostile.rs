@@ -257,7 +257,7 @@ async fn an_endlessly_nested_component_is_not_compiled() {
     let begun = Instant::now();
     let errors = [
         place.runtime.inspect(&place.path("bomb.wasm")).await.unwrap_err(),
-        place.runtime.admit(&place.path("bomb.wasm"), false).await.unwrap_err(),
+        place.runtime.admit(&place.path("bomb.wasm"), false, None).await.unwrap_err(),
         place.runtime.try_out(&place.path("bomb.wasm"), None).await.unwrap_err(),
     ];
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());

@@ -56,7 +56,7 @@ impl Place {
         place.operator(operator);
         for name in guests {
             place.put(&format!("{name}.wasm"), &guest(name));
-            place.runtime.admit(&place.path(&format!("{name}.wasm")), true).await.unwrap();
+            place.runtime.admit(&place.path(&format!("{name}.wasm")), true, None).await.unwrap();
         }
         place
     }

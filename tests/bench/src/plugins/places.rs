@@ -86,7 +86,7 @@ async fn admit(runtime: &Runtime, place: &Path, components: &[PathBuf], operator
     for component in components {
         let copy = place.join(component.file_name().context("a component without a name")?);
         fs::copy(component, &copy).with_context(|| format!("copy {}", component.display()))?;
-        runtime.admit(&copy, true).await.map_err(|error| anyhow!("{error}"))?;
+        runtime.admit(&copy, true, None).await.map_err(|error| anyhow!("{error}"))?;
     }
     Ok(())
 }

@@ -19,7 +19,12 @@ fn record(phase: Phase) -> Record {
         target: None,
         started: "2026-08-21T10:00:00Z".into(),
         namespaces: Vec::new(),
-        plugins: vec![Pin { name: "metal3".into(), version: "0.3.1".into(), digest: "d".into() }],
+        plugins: vec![Pin {
+            name: "metal3".into(),
+            version: "0.3.1".into(),
+            digest: "d".into(),
+            vouched_by: vec![],
+        }],
         kinds: Default::default(),
         touched: Default::default(),
         into_directory: false,

@@ -1,0 +1,76 @@
+//! Plans that others approve: `plan sign`, and the site's rule that nothing moves without.
+
+use std::path::{Path, PathBuf};
+
+use pivot_core::plan::Note;
+use pivot_core::saved_plan::SavedPlan;
+use pivot_engine::Exit;
+use pivot_places::read_regular_file;
+use pivot_signatures::digest::sha256;
+use pivot_signatures::judge::Subject;
+use pivot_signatures::lines::{ENDING, SignatureFile};
+use pivot_signatures::statement::Claim;
+
+use crate::args::Signing;
+use crate::exit::Result;
+use crate::output::{Output, Text};
+use crate::plugins::sign::{self, Subject as Signed};
+use crate::plugins::trust::TrustFile;
+use crate::saved;
+
+/// `plan sign`: approves a saved plan.
+pub(crate) fn sign(signing: &Signing, output: &Output) -> Result<()> {
+    let (_, bytes) = saved::read_with_bytes(&signing.file).map_err(|why| (Exit::Usage, why))?;
+    let called = format!("the plan {}", signing.file.display());
+    let signed = Signed { called, sha256: sha256(&bytes), claim: Claim::Approved, card: None, checked: None };
+    sign::sign(signing, signed, output)
+}
+
+/// A saved plan to carry out, and who approved it.
+pub(crate) struct Approved {
+    pub(crate) plan: Option<SavedPlan>,
+    pub(crate) note: Option<Note>,
+}
+
+/// Reads the plan to carry out, if one is named, and holds it against the trust file. A move without a plan is refused where
+/// plans have to be approved; a resume goes on with what was begun.
+pub(crate) fn read(plan: Option<&Path>, trust: Option<&Path>, begins: bool) -> Result<Approved, Text> {
+    let trust =
+        TrustFile::read(trust)?.filter(|trust| trust.policy.rules().iter().any(|rule| rule.claim.of_plans()));
+    let Some(file) = plan else {
+        return match trust {
+            Some(_) if begins => Err(
+                "the trust file requires a plan that was approved: save one with `plan --out FILE`, have it \
+                 approved with `plan sign FILE`, and carry it out with `move --plan FILE`"
+                    .into(),
+            ),
+            _ => Ok(Approved { plan: None, note: None }),
+        };
+    };
+    // What is judged is what is carried out: the file is read once.
+    let (plan, bytes) = saved::read_with_bytes(file)?;
+    let Some(trust) = trust else { return Ok(Approved { plan: Some(plan), note: None }) };
+    let by = approved_by(file, &bytes, trust)?;
+    let message = format!("the plan {} was approved by {}", file.display(), by.join(", "));
+    Ok(Approved { plan: Some(plan), note: Some(Note { code: "plan-approved", object: None, message }) })
+}
+
+fn approved_by(file: &Path, bytes: &[u8], trust: TrustFile) -> Result<Vec<String>, Text> {
+    let beside = PathBuf::from(format!("{}{ENDING}", file.display()));
+    let lines = match read_regular_file(&beside) {
+        Ok(lines) => lines,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(format!("{} can't be read: {error}", beside.display()).into()),
+    };
+    let signed = SignatureFile::read(&lines)
+        .map_err(|why| Text::from(format!("{} can't be read: {why}", beside.display())))?;
+    let digest = sha256(bytes);
+    let trust = trust.for_admitting();
+    let trusted = trust.policy.judge(&Subject::Plan { sha256: &digest }, &signed, trust.purpose);
+    let trusted =
+        trusted.map_err(|why| Text::from(format!("the plan {} is not approved: {why}", file.display())))?;
+    let mut by: Vec<String> = trusted.said.into_iter().map(|said| said.signer).collect();
+    by.sort();
+    by.dedup();
+    Ok(by)
+}
