@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::args::{PluginVerb, With};
 use crate::exit::{self, Result};
 use crate::output::{Document, Output, Text};
-use inspection::{document, facts};
+use inspection::{document, facts, short};
 pub(crate) use loading::Loading;
 use runtime::runtime;
 use trust::TrustFile;
@@ -183,11 +183,6 @@ async fn lock(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -
     }
     output.result(text, &Document::new("Plugin", content));
     Ok(())
-}
-
-/// As much of a digest as people compare.
-fn short(digest: &str) -> String {
-    digest.chars().take(12).collect()
 }
 
 async fn list(with: &With, output: &Output) -> Result<()> {

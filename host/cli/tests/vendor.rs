@@ -261,7 +261,7 @@ mod vendor {
         assert_eq!(command, format!("pivot-host plugin lock --grant {file}"));
         assert_eq!(fs::read_to_string(&lock).unwrap(), digests);
         let locked = folder.typed("", command);
-        assert!(locked.contains("\nlocked as it is now, in place of sha256 "), "{locked}");
+        assert!(locked.contains("\nlocked as it is now, in place of version 0.1.0 (sha256 "), "{locked}");
         assert_eq!(fs::read_to_string(&grants).unwrap(), kept);
         let lacks: String = missing.map(|grant| format!("  - {grant}\n")).concat();
         assert!(locked.contains(&format!("a move refuses it for what that lacks:\n{lacks}\n")), "{locked}");

@@ -284,6 +284,18 @@ mod signatures {
         assert_eq!(refused(&site), ["unsigned"]);
     }
 
+    /// Nothing is looked up anywhere: no transparency log, no certificate, no list of revocations.
+    #[test]
+    fn signing_and_verifying_need_no_network() {
+        let site = site();
+        let sign = ["plugin", "sign", COMPONENT, "--claim", "released", "--key", "carol.pem"];
+        site.host_alone(0, &sign);
+        let verified = out(&site.host_alone(0, &["plugin", "verify", "plugins", "--trust", "trust.toml"]));
+        assert!(verified.ends_with("  older 0.1.0\n"), "{verified}");
+        site.write(STATEMENTS, &format!("{}\n", lines(&site)[0]));
+        site.host_alone(6, &["plugin", "verify", "plugins", "--trust", "trust.toml"]);
+    }
+
     /// Neither `--unlocked` nor a grant waives a rule.
     #[test]
     fn a_move_and_a_lock_hold_to_the_trust_file() {

@@ -20,6 +20,12 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
     if chosen.contains(&Stage::Unit) {
         missing.extend(of_debian("dot", "-V", "graphviz", "the pictures of plans are read by it"));
         missing.extend(of_debian(
+            "openssl",
+            "version",
+            "openssl",
+            "it makes keys and signatures as sites do",
+        ));
+        missing.extend(of_debian(
             "groff",
             "--version",
             "groff-base",

@@ -7,8 +7,8 @@ use pivot_runtime::{Admitted, Inspection, Locked, Runtime};
 use semver::Version;
 use serde_json::{Value, json};
 
-use super::inspection::asked_for;
-use super::{refused, short};
+use super::inspection::{asked_for, short};
+use super::refused;
 use crate::exit::{self, Result};
 use crate::output::{Document, Output, Text};
 

@@ -28,6 +28,11 @@ pub(super) fn facts(inspection: &Inspection) -> Text {
     text
 }
 
+/// As much of a digest as people compare.
+pub(super) fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}
+
 /// All that it asks for and imports, by aspect.
 pub(super) fn asked_for(inspection: &Inspection) -> [(&'static str, Vec<String>); 9] {
     let Inspection { declaration, hooks, imports, inert, .. } = inspection;

@@ -87,6 +87,15 @@ impl Site {
         self.write(file, &envelope.to_string());
     }
 
+    /// Runs the program where there is no network, not even a loopback.
+    pub(crate) fn host_alone(&self, code: i32, arguments: &[&str]) -> Output {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--net", env!("CARGO_BIN_EXE_pivot-host")]).args(arguments);
+        let output = command.current_dir(self.dir.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}{}", out(&output), err(&output));
+        output
+    }
+
     /// Digests and sizes change with the compiler.
     pub(crate) fn without_digests(&self, text: &str) -> String {
         let vague = |line: &str| match line.trim_start().split(' ').next() {

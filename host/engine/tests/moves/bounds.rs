@@ -25,6 +25,7 @@ impl Hosts {
             name: "hosts".into(),
             version: "1.0.0".into(),
             digest: "d".into(),
+            vouched_by: vec![],
             kinds: vec![GroupKind::new(INFRA, "Host")],
             hooks: vec![hook],
             secret_data: false,

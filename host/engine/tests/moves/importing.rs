@@ -368,6 +368,7 @@ async fn plugins_see_objects_from_files_as_paused() {
             name: "watchful".into(),
             version: version.into(),
             digest: "d".into(),
+            vouched_by: vec![],
             kinds: vec![GroupKind::new(INFRA, "Host")],
             hooks: vec![Hook::Check, Hook::Hold],
             secret_data: false,

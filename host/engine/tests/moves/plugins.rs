@@ -31,6 +31,7 @@ impl HostKeeper {
                 name: "hosts".into(),
                 version: "1.0.0".into(),
                 digest: "d".into(),
+                vouched_by: vec![],
                 kinds: vec![GroupKind::new(INFRA, "Host")],
                 hooks: Hook::ALL.to_vec(),
                 secret_data: false,

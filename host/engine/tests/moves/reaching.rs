@@ -33,6 +33,7 @@ impl Claims {
             name: "claims".into(),
             version: "1.0.0".into(),
             digest: "d".into(),
+            vouched_by: vec![],
             kinds: vec![
                 kind("", "Secret"),
                 kind("", "Namespace"),

@@ -48,6 +48,7 @@ impl Adapts {
             name: "adapts".into(),
             version: "1.0.0".into(),
             digest: "d".into(),
+            vouched_by: vec![],
             kinds: vec![GroupKind::new("", "Secret")],
             hooks: vec![Hook::Adapt],
             secret_data: false,

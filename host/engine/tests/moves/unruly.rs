@@ -37,6 +37,7 @@ impl Unruly {
                 name: "unruly".into(),
                 version: "1.0.0".into(),
                 digest: "d".into(),
+                vouched_by: vec![],
                 kinds: vec![GroupKind::new(INFRA, "Host"), GroupKind::new(CLUSTERS, "Cluster")],
                 hooks: Hook::ALL.to_vec(),
                 secret_data: false,
