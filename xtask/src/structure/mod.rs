@@ -24,13 +24,14 @@ const CORE: &str = "host/core";
 /// The crates whose texts name no flag: only the command line knows what can be typed.
 const FLAGLESS: [&str; 3] = [CORE, "host/engine", "host/places"];
 /// The pages on which every name of a file, function or test must exist.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     WEAKNESSES,
     "docs/describe.md",
     "docs/maintainers.md",
     "docs/round-trips.md",
+    "docs/threat-model.md",
 ];
 /// The page that accounts for every weakness of clusterctl.
 const WEAKNESSES: &str = "docs/differences-from-clusterctl.md";
