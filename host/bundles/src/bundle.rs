@@ -1,0 +1,217 @@
+//! A bundle: the files of a plugin directory, and what they are in a layout.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+
+use pivot_signatures::digest::sha256;
+
+use crate::archive::{self, Limits};
+use crate::component::Interface;
+use crate::document;
+use crate::error::BundleError;
+use crate::index;
+use crate::kind::{self, FileError, Kind, TOTAL, WHOLE, stem};
+use crate::oci::{self, Annotation, Descriptor};
+use crate::tape::Tape;
+
+/// The files of a plugin directory, checked, with everything that a layout says about them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundle {
+    files: BTreeMap<String, Vec<u8>>,
+    /// The digests of the files, by name.
+    digests: BTreeMap<String, String>,
+    manifest: Vec<u8>,
+    digest: String,
+    components: Vec<Component>,
+}
+
+/// A component as an image of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Component {
+    name: String,
+    config: Vec<u8>,
+    config_digest: String,
+    manifest: Vec<u8>,
+    digest: String,
+}
+
+/// A bundle as a registry holds it. The order is that of pushing: blobs, manifests of components, the bundle's manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout<'b> {
+    /// What isn't a manifest, each once and in the order of the digests. Two files with the same bytes are one blob.
+    pub blobs: Vec<Blob<'b>>,
+    /// The components' own manifests, by name. Two components with the same bytes have the same manifest.
+    pub components: Vec<Manifest<'b>>,
+    /// The bundle's manifest, which is called `bundle`.
+    pub bundle: Manifest<'b>,
+}
+
+/// Some bytes that a manifest refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blob<'b> {
+    /// What they are.
+    pub media_type: &'static str,
+    /// `sha256:…`
+    pub digest: &'b str,
+    /// The bytes.
+    pub bytes: &'b [u8],
+}
+
+/// An image manifest (`application/vnd.oci.image.manifest.v1+json`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest<'b> {
+    /// What it is called in the index: the component's name, or `bundle`.
+    pub name: &'b str,
+    /// `sha256:…`
+    pub digest: &'b str,
+    /// The manifest's bytes.
+    pub bytes: &'b [u8],
+}
+
+/// The digest of bytes, as descriptors have it.
+pub(crate) fn digest_of(bytes: &[u8]) -> String {
+    format!("sha256:{}", sha256(bytes))
+}
+
+impl Bundle {
+    /// Checks files by name.
+    pub fn of(files: BTreeMap<String, Vec<u8>>) -> Result<Self, BundleError> {
+        // The sizes come first: hashing takes long.
+        check(&files)?;
+        let digests = files.iter().map(|(name, bytes)| (name.clone(), digest_of(bytes))).collect();
+        Self::hashed(files, digests)
+    }
+
+    /// Checks files that have been hashed already.
+    pub(crate) fn hashed(
+        files: BTreeMap<String, Vec<u8>>,
+        digests: BTreeMap<String, String>,
+    ) -> Result<Self, BundleError> {
+        check(&files)?;
+        let mut layers = Vec::new();
+        let mut components = Vec::new();
+        for ((name, bytes), digest) in files.iter().zip(digests.values()) {
+            let kind = Kind::of(name).map_err(|why| why.of(name))?;
+            let annotations = Some(Annotation::Title(name));
+            layers
+                .push(Descriptor { annotations, ..oci::descriptor(kind.media_type(), digest, bytes.len()) });
+            if kind == Kind::Component {
+                components.push(Component::of(name, bytes, digest).map_err(|why| why.of(name))?);
+            }
+        }
+        let manifest = oci::bundle(layers);
+        let digest = digest_of(&manifest);
+        let bundle = Self { files, digests, manifest, digest, components };
+        // What a tar would have in all. Reading it is limited to as much.
+        let layout = bundle.layout();
+        let blobs = layout.blobs.iter().map(|blob| blob.bytes.len());
+        let manifests = layout.manifests().into_values().map(<[u8]>::len);
+        match blobs.chain(manifests).sum::<usize>() as u64 > TOTAL {
+            true => Err(BundleError::Total),
+            false => Ok(bundle),
+        }
+    }
+
+    /// The files, by name.
+    pub fn files(&self) -> &BTreeMap<String, Vec<u8>> {
+        &self.files
+    }
+
+    /// The files, by name, without what was found out about them.
+    pub fn into_files(self) -> BTreeMap<String, Vec<u8>> {
+        self.files
+    }
+
+    /// The digest of the bundle's manifest as this program writes it, and so of every name and byte: `sha256:…`.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Its blobs and manifests.
+    pub fn layout(&self) -> Layout<'_> {
+        let empty = (oci::EMPTY_DIGEST, oci::EMPTY, oci::EMPTY_BYTES);
+        let configs = self.components.iter().map(|component| {
+            (component.config_digest.as_str(), oci::WASM_CONFIG, component.config.as_slice())
+        });
+        let files = self.files.iter().zip(self.digests.values()).map(|((name, bytes), digest)| {
+            // Every name has a kind, or there would be no bundle.
+            let media_type = Kind::of(name).map_or("application/octet-stream", Kind::media_type);
+            (digest.as_str(), media_type, bytes.as_slice())
+        });
+        let mut blobs = BTreeMap::new();
+        for (digest, media_type, bytes) in files.chain(configs).chain([empty]) {
+            blobs.entry(digest).or_insert(Blob { media_type, digest, bytes });
+        }
+        Layout {
+            blobs: blobs.into_values().collect(),
+            components: self.components.iter().map(Component::own).collect(),
+            bundle: Manifest { name: WHOLE, digest: &self.digest, bytes: &self.manifest },
+        }
+    }
+
+    /// Writes the tar, which has the same bytes whenever the files have.
+    pub fn write(&self, to: impl Write) -> io::Result<()> {
+        let layout = self.layout();
+        let index = layout.index();
+        let mut blobs: BTreeMap<&str, &[u8]> = layout.manifests();
+        blobs.extend(layout.blobs.iter().map(|blob| (blob.digest, blob.bytes)));
+        let mut tape = Tape::on(to);
+        tape.directory("blobs/")?;
+        tape.directory("blobs/sha256/")?;
+        for (digest, bytes) in blobs {
+            tape.file(&format!("blobs/{}", digest.replace(':', "/")), bytes)?;
+        }
+        tape.file("index.json", &index)?;
+        tape.file("oci-layout", oci::LAYOUT)?;
+        tape.end()
+    }
+
+    /// Reads a tar: one that [`Bundle::write`] wrote, or what another tool made of it.
+    pub fn read(from: impl Read) -> Result<Self, BundleError> {
+        index::bundle(archive::read(from, &Limits::default())?)
+    }
+}
+
+impl Layout<'_> {
+    /// The manifests, each once, by digest.
+    fn manifests(&self) -> BTreeMap<&str, &[u8]> {
+        let all = self.components.iter().chain([&self.bundle]);
+        all.map(|manifest| (manifest.digest, manifest.bytes)).collect()
+    }
+
+    /// The index: the bundle first, so that tools that take the first take the bundle.
+    fn index(&self) -> Vec<u8> {
+        let whole = [(&self.bundle, Some(oci::ARTIFACT))];
+        let all = whole.into_iter().chain(self.components.iter().map(|component| (component, None)));
+        let entries = all.map(|(manifest, artifact_type)| Descriptor {
+            artifact_type,
+            annotations: Some(Annotation::Ref(manifest.name)),
+            ..oci::descriptor(oci::MANIFEST, manifest.digest, manifest.bytes.len())
+        });
+        oci::index(entries.collect())
+    }
+}
+
+impl Component {
+    fn of(name: &str, bytes: &[u8], digest: &str) -> Result<Self, FileError> {
+        let config = oci::wasm_config(digest, &Interface::of(bytes)?);
+        if config.len() > document::SIZE {
+            return Err(FileError::Names);
+        }
+        let config_digest = digest_of(&config);
+        let manifest = oci::image(
+            oci::descriptor(oci::WASM_CONFIG, &config_digest, config.len()),
+            oci::descriptor(Kind::Component.media_type(), digest, bytes.len()),
+        );
+        let digest = digest_of(&manifest);
+        Ok(Self { name: stem(name).to_owned(), config, config_digest, manifest, digest })
+    }
+
+    fn own(&self) -> Manifest<'_> {
+        Manifest { name: &self.name, digest: &self.digest, bytes: &self.manifest }
+    }
+}
+
+fn check(files: &BTreeMap<String, Vec<u8>>) -> Result<(), BundleError> {
+    kind::check(&files.iter().map(|(name, bytes)| (name.as_str(), bytes.len() as u64)).collect())
+}

@@ -1,0 +1,166 @@
+//! What a bundle's manifest lists: names, sizes and digests are known, and checked, before anything is fetched.
+
+use std::collections::BTreeMap;
+
+use pivot_core::words::shown;
+
+use crate::bundle::{Bundle, digest_of};
+use crate::document::{self, Descriptor, DocumentError};
+use crate::error::BundleError;
+use crate::fields::{Fields, NAME};
+use crate::kind::{self, Kind};
+use crate::oci;
+
+/// What errors call the manifest.
+const WHAT: &str = "the bundle's manifest";
+
+/// What a bundle's manifest lists, all of it within the limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    layers: Vec<Layer>,
+}
+
+/// A file that a bundle's manifest lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// The file's name.
+    pub name: String,
+    /// What it is.
+    pub media_type: &'static str,
+    /// The digest of its bytes: `sha256:…`.
+    pub digest: String,
+    /// How many they are.
+    pub size: u64,
+}
+
+impl Contents {
+    /// Reads a manifest.
+    pub fn parse(manifest: &[u8]) -> Result<Self, BundleError> {
+        let layers = layers(manifest)?;
+        let contents = Self { layers };
+        let mut sizes = BTreeMap::new();
+        let mut blobs = BTreeMap::new();
+        for layer in &contents.layers {
+            let Layer { name, digest, size, .. } = layer;
+            if sizes.insert(name.as_str(), *size).is_some() {
+                return Err(refused(DocumentError::TitleTwice(name.clone())));
+            }
+            if blobs.insert(digest, *size).is_some_and(|other| other != *size) {
+                return Err(refused(DocumentError::TwoSizes(digest.clone())));
+            }
+        }
+        kind::check(&sizes)?;
+        Ok(contents)
+    }
+
+    /// The files, in the manifest's order.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The bundle, from the blobs by digest (`sha256:…`): all that the layers name, and the empty config or not.
+    pub fn bundle(self, blobs: BTreeMap<String, Vec<u8>>) -> Result<Bundle, BundleError> {
+        let listed =
+            |digest: &str| digest == oci::EMPTY_DIGEST || self.layers.iter().any(|l| l.digest == digest);
+        for (digest, bytes) in &blobs {
+            if !listed(digest) {
+                return Err(refused(DocumentError::Stray(shown(digest, NAME))));
+            }
+            if digest_of(bytes) != *digest {
+                return Err(refused(DocumentError::WrongBlob(digest.clone())));
+            }
+        }
+        self.assemble(blobs)
+    }
+
+    /// The bundle, from blobs that are known to hash to their digests; there may be others.
+    pub(crate) fn assemble(self, mut blobs: BTreeMap<String, Vec<u8>>) -> Result<Bundle, BundleError> {
+        let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for Layer { name, digest, size: listed, .. } in self.layers {
+            let bytes = blobs
+                .get(&digest)
+                .ok_or_else(|| refused(DocumentError::Missing(format!("{name} ({digest})"))))?;
+            let size = bytes.len() as u64;
+            if size != listed {
+                return Err(refused(DocumentError::WrongSize { what: name, size, listed }));
+            }
+            names.entry(digest).or_default().push(name);
+        }
+        let mut files = BTreeMap::new();
+        let mut digests = BTreeMap::new();
+        for (digest, names) in names {
+            // Components are large: bytes are copied only where two files have the same.
+            let Some((last, others)) = names.split_last() else { continue };
+            let bytes = blobs.remove(&digest).unwrap_or_default();
+            for name in others {
+                files.insert(name.clone(), bytes.clone());
+                digests.insert(name.clone(), digest.clone());
+            }
+            files.insert(last.clone(), bytes);
+            digests.insert(last.clone(), digest);
+        }
+        Bundle::hashed(files, digests)
+    }
+}
+
+fn refused(why: DocumentError) -> BundleError {
+    BundleError::about(WHAT)(why)
+}
+
+fn layers(manifest: &[u8]) -> Result<Vec<Layer>, BundleError> {
+    let mut layers = Vec::new();
+    for mut fields in top(manifest).map_err(refused)? {
+        let (descriptor, title) = layer(&mut fields).map_err(refused)?;
+        let kind = Kind::of(&title).map_err(|why| why.of(&title))?;
+        let media_type = kind.media_type();
+        document::media_type(fields.path("mediaType"), &descriptor.media_type, media_type)
+            .map_err(refused)?;
+        fields.end().map_err(refused)?;
+        layers.push(Layer { name: title, media_type, digest: descriptor.digest, size: descriptor.size });
+    }
+    Ok(layers)
+}
+
+/// The layers of a manifest that is a bundle's.
+fn top(manifest: &[u8]) -> Result<Vec<Fields>, DocumentError> {
+    let mut fields = document::parse(manifest)?;
+    document::version(&mut fields)?;
+    document::media_type(fields.path("mediaType"), &fields.text("mediaType")?, oci::MANIFEST)?;
+    let artifact = fields.text("artifactType")?;
+    if artifact != oci::ARTIFACT {
+        return Err(DocumentError::ArtifactType(shown(&artifact, NAME)));
+    }
+    config(fields.object("config")?)?;
+    let layers = fields.objects("layers")?;
+    fields.annotation("")?;
+    fields.end()?;
+    Ok(layers)
+}
+
+/// The config, which is the empty one. It may have its two bytes inside: ORAS writes it that way.
+fn config(mut fields: Fields) -> Result<(), DocumentError> {
+    let found = Descriptor::take(&mut fields)?;
+    let inside = fields.text_if("data")?;
+    fields.annotation("")?;
+    fields.end()?;
+    let empty = found.media_type == oci::EMPTY
+        && found.digest == oci::EMPTY_DIGEST
+        && found.size == oci::EMPTY_BYTES.len() as u64
+        && inside.is_none_or(|data| data == "e30=");
+    if empty { Ok(()) } else { Err(DocumentError::Config) }
+}
+
+/// A layer's descriptor and title.
+fn layer(fields: &mut Fields) -> Result<(Descriptor, String), DocumentError> {
+    let path = fields.path("");
+    let path = path.trim_end_matches('.').to_owned();
+    if fields.has("urls") {
+        return Err(DocumentError::Urls(path));
+    }
+    if fields.has("data") {
+        return Err(DocumentError::Data(path));
+    }
+    let descriptor = Descriptor::take(fields)?;
+    let title = fields.annotation(oci::TITLE)?.ok_or(DocumentError::Untitled(path))?;
+    Ok((descriptor, title))
+}

@@ -1,0 +1,57 @@
+//! Why a bundle is refused.
+
+use crate::archive::ArchiveError;
+use crate::document::DocumentError;
+use crate::kind::{FILES, FileError, TOTAL};
+
+/// Why files, a tar or a manifest are not a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BundleError {
+    /// One of the files can't be part of a bundle.
+    #[error("{name}: {why}")]
+    File {
+        /// The file's name, safe to print.
+        name: String,
+        /// The reason.
+        why: FileError,
+    },
+    /// Too many files.
+    #[error("it has {0} files; at most {FILES} are allowed")]
+    Files(usize),
+    /// Nothing to run.
+    #[error("it has no component (NAME.wasm)")]
+    NoComponent,
+    /// Too much in all.
+    #[error("it has more than {TOTAL} bytes in all")]
+    Total,
+    /// The tar is not one that holds a bundle.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// A JSON document of the layout is not what it has to be.
+    #[error("{what}: {why}")]
+    Document {
+        /// Which document: its path, or the digest of its blob.
+        what: String,
+        /// The reason.
+        why: DocumentError,
+    },
+}
+
+impl BundleError {
+    /// An error about a document.
+    pub(crate) fn about(what: &str) -> impl FnOnce(DocumentError) -> Self + '_ {
+        move |why| Self::Document { what: what.to_owned(), why }
+    }
+
+    /// A code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File { why, .. } => why.code(),
+            Self::Files(_) => "too-many-files",
+            Self::NoComponent => "no-component",
+            Self::Total => "too-large",
+            Self::Archive(why) => why.code(),
+            Self::Document { why, .. } => why.code(),
+        }
+    }
+}

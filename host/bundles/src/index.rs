@@ -1,0 +1,95 @@
+//! From the blobs of a layout to the bundle in it: which of the listed manifests is a bundle's, and whether every blob belongs to
+//! one of them.
+//!
+//! Tools rewrite an index: they drop the components' manifests, rename what is listed, leave out artifact types. So the manifests
+//! themselves decide, and a field of the index that isn't known here is ignored.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::archive::Files;
+use crate::bundle::Bundle;
+use crate::contents::Contents;
+use crate::document::{self, Descriptor, DocumentError};
+use crate::error::BundleError;
+use crate::oci;
+
+type Blobs = BTreeMap<String, Vec<u8>>;
+
+/// The bundle in a layout.
+pub(crate) fn bundle(files: Files) -> Result<Bundle, BundleError> {
+    layout(&files.layout).map_err(BundleError::about("oci-layout"))?;
+    let listed = listed(&files.index, &files.blobs).map_err(BundleError::about("index.json"))?;
+    let mut known = BTreeSet::from_iter(listed.keys().cloned());
+    let mut ours = Vec::new();
+    for (digest, bytes) in &listed {
+        let other = Other::of(bytes).map_err(BundleError::about(digest))?;
+        known.extend(other.refers_to);
+        if other.artifact_type.as_deref() == Some(oci::ARTIFACT) {
+            ours.push(*bytes);
+        }
+    }
+    let refused = BundleError::about("index.json");
+    let contents = match ours.as_slice() {
+        [] => return Err(refused(DocumentError::NoBundle)),
+        [ours] => Contents::parse(ours)?,
+        more => return Err(refused(DocumentError::Bundles(more.len()))),
+    };
+    if let Some(stray) = files.blobs.keys().find(|digest| !known.contains(*digest)) {
+        return Err(refused(DocumentError::Stray(stray.clone())));
+    }
+    if !files.blobs.contains_key(oci::EMPTY_DIGEST) {
+        return Err(refused(DocumentError::Missing(oci::EMPTY_DIGEST.to_owned())));
+    }
+    contents.assemble(files.blobs)
+}
+
+/// Reads the file that says that it is a layout.
+fn layout(bytes: &[u8]) -> Result<(), DocumentError> {
+    let found = document::parse(bytes)?.text("imageLayoutVersion")?;
+    if found == "1.0.0" { Ok(()) } else { Err(DocumentError::Version("imageLayoutVersion", "1.0.0")) }
+}
+
+/// The manifests that an index lists, by digest: a tool may list one under several names.
+fn listed<'b>(index: &[u8], blobs: &'b Blobs) -> Result<BTreeMap<String, &'b [u8]>, DocumentError> {
+    let mut fields = document::parse(index)?;
+    document::version(&mut fields)?;
+    // Older tools leave it out.
+    if let Some(found) = fields.text_if("mediaType")? {
+        document::media_type(fields.path("mediaType"), &found, oci::INDEX)?;
+    }
+    let mut listed = BTreeMap::new();
+    for mut entry in fields.objects("manifests")? {
+        let Descriptor { media_type, digest, size } = Descriptor::take(&mut entry)?;
+        if matches!(
+            media_type.as_str(),
+            oci::INDEX | "application/vnd.docker.distribution.manifest.list.v2+json"
+        ) {
+            return Err(DocumentError::NestedIndex(digest));
+        }
+        document::media_type(entry.path("mediaType"), &media_type, oci::MANIFEST)?;
+        let bytes = blobs.get(&digest).ok_or_else(|| DocumentError::Missing(digest.clone()))?;
+        if bytes.len() as u64 != size {
+            return Err(DocumentError::WrongSize { what: digest, size: bytes.len() as u64, listed: size });
+        }
+        listed.insert(digest, bytes.as_slice());
+    }
+    Ok(listed)
+}
+
+/// As much of a manifest as says whose it is and which blobs belong to it.
+struct Other {
+    artifact_type: Option<String>,
+    refers_to: Vec<String>,
+}
+
+impl Other {
+    fn of(bytes: &[u8]) -> Result<Self, DocumentError> {
+        let mut fields = document::parse(bytes)?;
+        let artifact_type = fields.text_if("artifactType")?;
+        let mut refers_to = vec![Descriptor::take(&mut fields.object("config")?)?.digest];
+        for mut layer in fields.objects("layers")? {
+            refers_to.push(Descriptor::take(&mut layer)?.digest);
+        }
+        Ok(Self { artifact_type, refers_to })
+    }
+}
