@@ -141,7 +141,8 @@ impl Policy {
             }
         };
         let rules: Vec<&Rule> = self.rules.iter().filter(applies).collect();
-        if rules.is_empty() && self.strict && matches!(subject, Subject::Plugin { name: Some(_), .. }) {
+        let unruled = self.strict.iter().any(|own| !own.iter().any(|rule| applies(&rule)));
+        if unruled && matches!(subject, Subject::Plugin { name: Some(_), .. }) {
             return Err(Untrusted::NoRule { ignored: found.ignored });
         }
         let unmet = rules.into_iter().filter_map(|rule| {

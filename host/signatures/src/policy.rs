@@ -1,7 +1,7 @@
 //! The operator's signers, rules and revocations, as values.
 //!
 //! A policy can only grow: joining two keeps the rules and revocations of both, so a second file never waives what the first
-//! one requires.
+//! one requires. A strict file needs a rule of its own for each plugin, whatever rules the other one has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,8 @@ pub struct Rule {
 /// What is trusted, and what for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    pub(crate) strict: bool,
+    /// The rules of each strict file. One of these has to be about a plugin: those of another file are somebody else's.
+    pub(crate) strict: Vec<Vec<Rule>>,
     pub(crate) signers: BTreeMap<String, Signer>,
     pub(crate) rules: Vec<Rule>,
     /// By fingerprint, with the reason.
@@ -94,7 +95,11 @@ impl Policy {
             }
             self.signers.insert(name, signer);
         }
-        self.strict |= strict;
+        for own in strict {
+            if !self.strict.contains(&own) {
+                self.strict.push(own);
+            }
+        }
         for rule in rules {
             if !self.rules.contains(&rule) {
                 self.rules.push(rule);
@@ -114,9 +119,9 @@ impl Policy {
         self.signers.iter().find(|(_, signer)| signer.keys.contains(key)).map(|(name, _)| name.as_str())
     }
 
-    /// Whether a plugin that no rule is about is refused.
+    /// Whether a plugin that no rule of a strict file is about is refused.
     pub fn strict(&self) -> bool {
-        self.strict
+        !self.strict.is_empty()
     }
 
     /// The signers, by name.

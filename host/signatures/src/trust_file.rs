@@ -99,7 +99,8 @@ pub fn read(text: &str, keys: &mut Keys<'_>) -> Result<Policy, TrustError> {
     }
     let table: toml::Table = toml::from_str(text).map_err(|error| syntax(text, &error))?;
     let mut fields = Fields::of(json("", toml::Value::Table(table))?)?;
-    let mut policy = Policy { strict: fields.flag_if("strict")?.unwrap_or_default(), ..Policy::default() };
+    let strict = fields.flag_if("strict")?.unwrap_or_default();
+    let mut policy = Policy::default();
     if fields.has("signers") {
         signers(fields.object("signers")?, keys, &mut policy)?;
     }
@@ -111,6 +112,9 @@ pub fn read(text: &str, keys: &mut Keys<'_>) -> Result<Policy, TrustError> {
         revoke(revoked, &mut policy)?;
     }
     fields.end()?;
+    if strict {
+        policy.strict.push(policy.rules.clone());
+    }
     Ok(policy)
 }
 

@@ -133,7 +133,7 @@ pub enum Untrusted {
         /// What counted for nothing.
         ignored: Vec<Ignored>,
     },
-    /// No rule is about this plugin, and the trust file is strict.
+    /// No rule of a strict trust file is about this plugin.
     NoRule {
         /// What counted for nothing.
         ignored: Vec<Ignored>,

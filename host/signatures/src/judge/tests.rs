@@ -197,6 +197,19 @@ fn a_second_file_adds_rules_and_waives_none() {
     assert_eq!(Policy::default().and(first.clone()), Ok(first.clone()));
     assert_eq!(first.clone().and(first.clone()), Ok(first.clone()));
 
+    // A file with rules of its own for one plugin says nothing about the others of a strict one.
+    let strict = people.trust(&format!("strict = true\n{THREE}plugins = [\"hosts\"]")).unwrap();
+    let evil = people.trust(&format!("{weaker}\nplugins = [\"evil\"]")).unwrap();
+    let of_evil = Subject::Plugin { name: Some("evil"), sha256: SHA };
+    let says = statement(Claim::Vetted, "evil", SHA).text();
+    let signed = file([Envelope::sign(&says, people.key("dave")).unwrap()]);
+    for joined in [strict.clone().and(evil.clone()).unwrap(), evil.clone().and(strict.clone()).unwrap()] {
+        assert!(joined.strict());
+        assert_eq!(joined.judge(&of_evil, &signed, Purpose::Load).unwrap_err().code(), "no-rule");
+    }
+    assert!(evil.judge(&of_evil, &signed, Purpose::Load).is_ok());
+    assert_eq!(strict.clone().and(strict.clone()), Ok(strict));
+
     let earlier =
         people.trust("[signers.bob]\nkeys = [\"bob-2\", \"bob\"]\nadmits-until = \"2026-01-01\"").unwrap();
     let joined = first.clone().and(earlier).unwrap();
