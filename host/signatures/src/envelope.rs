@@ -229,7 +229,7 @@ impl Envelope {
         self.signatures.len()
     }
 
-    /// What it claims to be, before anyone verified it: for showing it, and for nothing else.
+    /// What it claims to be, before anyone verified it: for showing it, and for passing it by.
     pub fn unverified_payload(&self) -> (&str, &[u8]) {
         (&self.payload_type, &self.payload)
     }

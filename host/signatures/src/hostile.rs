@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::envelope::{Envelope, EnvelopeError, SIZE};
+use crate::envelope::{Envelope, EnvelopeError, IN_TOTO, SIGNATURES, SIZE};
 use crate::json::JsonError;
+use crate::judge::{CHECKS, Purpose, Subject};
 use crate::key::{Algorithm, PublicKey};
 use crate::lines::{LINES, LineError, SignatureFile};
-use crate::sample::{People, SHA, key, statement, vetted};
-use crate::statement::{Claim, Statement};
+use crate::sample::{People, SHA, key, statement as said, vetted};
+use crate::statement::{self, Claim, Statement};
+use crate::trust_file::MANY;
 
 /// A bare envelope and a bundle that nothing is wrong with.
 const BARE: &str = r#"{"payloadType":"application/vnd.in-toto+json","payload":"e30=","signatures":[{"keyid":"a","sig":"AAAA"}]}"#;
@@ -108,7 +110,7 @@ fn hostile_lines_are_refused_each_for_its_reason() {
 
 #[test]
 fn hostile_payloads_are_refused_each_for_its_reason() {
-    let good = statement(Claim::Vetted, "hosts", SHA).text();
+    let good = said(Claim::Vetted, "hosts", SHA).text();
     let sha = format!("\"sha256\":\"{SHA}\"");
     let upper = sha.to_uppercase().replace("SHA256", "sha256");
     let cases = [
@@ -266,10 +268,31 @@ fn a_line_too_many_and_a_byte_too_many_are_refused() {
         SignatureFile::read(BARE.as_bytes()).unwrap().text()
     );
     assert_eq!(SignatureFile::read(format!("{padded} ").as_bytes()), Err(LineError::Size(SIZE + 1)));
-    let error = SignatureFile::read(format!("\n{BARE}\r\n\n{{}}\n").as_bytes()).unwrap_err().to_string();
-    assert_eq!(error, "line 4: `payloadType` is missing");
     assert_eq!(SignatureFile::read(b"\n\n\xff"), Err(LineError::NotText(3)));
     assert!(SignatureFile::read(b" \n\n").unwrap().is_empty());
+}
+
+/// SLSA's provenance has such a line; it says nothing here, and others read it.
+#[test]
+fn a_line_that_can_not_be_read_is_ignored_and_kept() {
+    let mut people = People::default();
+    let policy =
+        people.trust("[signers.a]\nkeys = [\"a\"]\n[[require]]\nclaim = \"vetted\"\nfrom = [\"a\"]").unwrap();
+    let hosts = Subject::Plugin { name: Some("hosts"), sha256: SHA };
+    let provenance = with(BARE, "\"sig\"", "\"cert\": 1, \"sig\"");
+    let text = format!("\n {provenance}\t\r\n{{}}\n");
+    let mut signed = SignatureFile::read(text.as_bytes()).unwrap();
+    assert!(!signed.is_empty() && signed.envelopes().next().is_none());
+    let error = policy.judge(&hosts, &signed, Purpose::Load).unwrap_err().to_string();
+    let ignored = "line 2: can't be read: `signatures[0].cert` is unknown; line 3: can't be read: `payloadType` is missing";
+    assert!(error.ends_with(&format!("; ignored: {ignored}")), "{error}");
+    signed.add(vetted(people.key("a"))).unwrap();
+    let line = vetted(people.key("a")).line().to_owned();
+    assert_eq!(signed.text(), format!("{}{line}\n", &text[1..]));
+    let trusted = policy.judge(&hosts, &signed, Purpose::Load).unwrap();
+    assert_eq!((trusted.said.len(), trusted.ignored.len()), (1, 2));
+    let full = SignatureFile::read(vec!["{}"; LINES].join("\n").as_bytes()).unwrap();
+    assert_eq!(full.clone().add(vetted(people.key("a"))), Err(LineError::Lines(LINES + 1)));
 }
 
 #[test]
@@ -294,12 +317,46 @@ fn ten_thousand_bad_lines_are_refused_at_once() {
     assert!(start.elapsed() < Duration::from_secs(1));
 }
 
+/// One signature takes as long as its payload is long, once for each key. It is less than a second, on a machine that does
+/// nothing else.
+#[test]
+fn the_most_that_is_verified_takes_no_time() {
+    let mut people = People::default();
+    let trusting = |people: &mut People, count: usize| {
+        let keys: Vec<String> = (0..count).map(|n| format!("\"k{n}\"")).collect();
+        people.trust(&format!("[signers.a]\nkeys = [{}]", keys.join(","))).unwrap()
+    };
+    let subject = Subject::Plugin { name: None, sha256: SHA };
+    let line = |size, kind| {
+        let envelope = Envelope::sign(&"a".repeat(size), &key(Algorithm::Ed25519)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(envelope.line()).unwrap();
+        let mut dsse = value["dsseEnvelope"].clone();
+        dsse["payloadType"] = serde_json::Value::from(kind);
+        dsse["signatures"] = vec![dsse["signatures"][0].clone(); SIGNATURES].into();
+        dsse.to_string()
+    };
+    let policy = trusting(&mut people, CHECKS / SIGNATURES / 11);
+    let largest = vec![line(statement::SIZE, IN_TOTO); 11].join("\n");
+    let many = trusting(&mut people, MANY);
+    let passed_by = [line(700_000, IN_TOTO), line(1_000, "text/plain")].join("\n");
+    let start = Instant::now();
+    let signed = SignatureFile::read(largest.as_bytes()).unwrap();
+    assert_eq!(policy.judge(&subject, &signed, Purpose::Load).unwrap().ignored.len(), 11);
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    let start = Instant::now();
+    let signed = SignatureFile::read(passed_by.as_bytes()).unwrap();
+    let codes = many.judge(&subject, &signed, Purpose::Load).unwrap().ignored;
+    let codes: Vec<&str> = codes.iter().map(|ignored| ignored.why.code()).collect();
+    assert_eq!(codes, ["too-large", "other-payload"]);
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+}
+
 #[test]
 fn no_flipped_byte_makes_another_payload_verify() {
     for algorithm in [Algorithm::P256, Algorithm::Ed25519] {
         let private = key(algorithm);
         let (public, line) = (private.public_key(), vetted(&private).line().to_owned());
-        let original = statement(Claim::Vetted, "hosts", SHA).text();
+        let original = said(Claim::Vetted, "hosts", SHA).text();
         let mut verified = 0;
         for at in 0..line.len() {
             for mask in [1, 0x20, 0x80] {

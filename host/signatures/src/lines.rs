@@ -1,7 +1,8 @@
 //! The file `NAME.wasm.intoto.jsonl` beside a component: one envelope a line.
 //!
-//! Lines that say something else (another payload or predicate type, such as SLSA provenance) are carried along. Both limits are
-//! checked before anything is parsed, since anyone with write access to the directory may have written the file.
+//! Lines that say something else (another payload or predicate type, such as SLSA provenance) are carried along, and so are lines
+//! that can't be read: claims only add, so a line that isn't understood takes nothing away from the others. The limits of the whole
+//! are checked before anything is parsed, since anyone with write access to the directory may have written the file.
 
 use crate::envelope::{Envelope, EnvelopeError, SIZE};
 
@@ -22,14 +23,6 @@ pub enum LineError {
     /// Too many lines.
     #[error("line {0}: it is the {n}th; {LINES} at most are read", n = LINES + 1)]
     Lines(usize),
-    /// A line that is no envelope.
-    #[error("line {line}: {why}")]
-    Envelope {
-        /// Its number, from 1.
-        line: usize,
-        /// The reason.
-        why: EnvelopeError,
-    },
 }
 
 impl LineError {
@@ -39,7 +32,23 @@ impl LineError {
             Self::Size(_) => "too-large",
             Self::NotText(_) => "not-text",
             Self::Lines(_) => "too-many-lines",
-            Self::Envelope { why, .. } => why.code(),
+        }
+    }
+}
+
+/// A line that isn't blank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Line {
+    Read(Envelope),
+    /// Kept as it is, byte for byte: another program may read it.
+    Unread(String, EnvelopeError),
+}
+
+impl Line {
+    fn text(&self) -> &str {
+        match self {
+            Self::Read(envelope) => envelope.line(),
+            Self::Unread(text, _) => text,
         }
     }
 }
@@ -47,7 +56,7 @@ impl LineError {
 /// The envelopes about one file, with the numbers of their lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SignatureFile {
-    lines: Vec<(usize, Envelope)>,
+    lines: Vec<(usize, Line)>,
 }
 
 impl SignatureFile {
@@ -64,16 +73,24 @@ impl SignatureFile {
         if let Some((n, _)) = lines().nth(LINES) {
             return Err(LineError::Lines(n + 1));
         }
-        let read = lines().map(|(n, line)| match Envelope::read(line) {
-            Ok(envelope) => Ok((n + 1, envelope)),
-            Err(why) => Err(LineError::Envelope { line: n + 1, why }),
+        let read = lines().map(|(n, line)| {
+            let read = Envelope::read(line).map(Line::Read);
+            (n + 1, read.unwrap_or_else(|why| Line::Unread(line.to_owned(), why)))
         });
-        Ok(Self { lines: read.collect::<Result<_, _>>()? })
+        Ok(Self { lines: read.collect() })
+    }
+
+    /// All lines that aren't blank, with their numbers from 1: the envelope of each, or why it can't be read.
+    pub fn lines(&self) -> impl Iterator<Item = (usize, Result<&Envelope, &EnvelopeError>)> {
+        self.lines.iter().map(|(n, line)| match line {
+            Line::Read(envelope) => (*n, Ok(envelope)),
+            Line::Unread(_, why) => (*n, Err(why)),
+        })
     }
 
     /// The envelopes, with the numbers of their lines from 1.
     pub fn envelopes(&self) -> impl Iterator<Item = (usize, &Envelope)> {
-        self.lines.iter().map(|(line, envelope)| (*line, envelope))
+        self.lines().filter_map(|(n, line)| line.ok().map(|envelope| (n, envelope)))
     }
 
     /// Whether there is none.
@@ -83,7 +100,7 @@ impl SignatureFile {
 
     /// Adds an envelope after the others; one that is there already isn't added again.
     pub fn add(&mut self, envelope: Envelope) -> Result<(), LineError> {
-        if self.lines.iter().any(|(_, there)| there.says_the_same(&envelope)) {
+        if self.envelopes().any(|(_, there)| there.says_the_same(&envelope)) {
             return Ok(());
         }
         let line = self.lines.last().map_or(0, |(line, _)| *line) + 1;
@@ -94,12 +111,12 @@ impl SignatureFile {
         if size > SIZE {
             return Err(LineError::Size(size));
         }
-        self.lines.push((line, envelope));
+        self.lines.push((line, Line::Read(envelope)));
         Ok(())
     }
 
     /// The file's text, without blank lines.
     pub fn text(&self) -> String {
-        self.lines.iter().fold(String::new(), |text, (_, envelope)| text + envelope.line() + "\n")
+        self.lines.iter().fold(String::new(), |text, (_, line)| text + line.text() + "\n")
     }
 }

@@ -19,8 +19,10 @@ pub const TYPE: &str = "https://in-toto.io/Statement/v1";
 pub const PLUGIN: &str = "https://pivot-host.io/plugin/v1";
 /// The type of claims about saved plans.
 pub const PLAN: &str = "https://pivot-host.io/plan/v1";
+/// The most bytes of a statement. All of it is hashed once for each signature and key.
+pub const SIZE: usize = 1 << 16;
 /// The most subjects of a statement.
-pub const SUBJECTS: usize = 1_000;
+pub const SUBJECTS: usize = 256;
 /// The most characters of a subject's name, a reviewer, a note.
 const NAME: usize = 255;
 const REVIEWER: usize = 200;
@@ -32,6 +34,9 @@ pub enum StatementError {
     /// A statement of another kind. It counts for nothing, and nothing is wrong with it.
     #[error("it says something else (`{0}`)")]
     Foreign(String),
+    /// Too large.
+    #[error("it has {0} bytes; statements have {SIZE} at most")]
+    Size(usize),
     /// Not text.
     #[error("it is not UTF-8")]
     NotText,
@@ -45,6 +50,7 @@ impl StatementError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Foreign(_) => "other-statement",
+            Self::Size(_) => "too-large",
             Self::NotText => "not-text",
             Self::Json(error) => error.code(),
         }
@@ -133,6 +139,9 @@ impl Statement {
 
     /// Reads a payload.
     pub fn read(bytes: &[u8]) -> Result<Self, StatementError> {
+        if bytes.len() > SIZE {
+            return Err(StatementError::Size(bytes.len()));
+        }
         let text = str::from_utf8(bytes).map_err(|_| StatementError::NotText)?;
         let mut fields = Fields::of(parse(text)?)?;
         let of = fields.text("_type")?;

@@ -5,6 +5,7 @@ use std::fmt;
 
 use jiff::civil::Date;
 
+use crate::envelope::EnvelopeError;
 use crate::policy::Rule;
 use crate::statement::StatementError;
 
@@ -23,6 +24,9 @@ pub struct Ignored {
 /// Why a line counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ignorance {
+    /// It can't be read.
+    #[error("can't be read: {0}")]
+    Unread(EnvelopeError),
     /// No key of the trust file made its signature.
     #[error("signed by no key of the trust file")]
     NoKey,
@@ -63,6 +67,7 @@ impl Ignorance {
     /// A code for programs.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Unread(error) => error.code(),
             Self::NoKey => "no-key",
             Self::Keyless => "keyless",
             Self::OtherPayload => "other-payload",
@@ -172,7 +177,8 @@ impl fmt::Display for Untrusted {
             Self::TooMuch { checks, most } => {
                 return write!(
                     f,
-                    "its signatures and the trust file's keys would take {checks} verifications; {most} at most are made"
+                    "its signatures and the trust file's keys would take {checks} verifications; {most} at most are made: \
+                     remove lines that are about something else, or keys that nobody uses any more"
                 );
             }
             Self::NoRule { ignored } => {

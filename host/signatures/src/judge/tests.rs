@@ -238,7 +238,7 @@ fn more_signatures_than_can_be_verified_are_refused() {
     let keys: Vec<String> = (0..80).map(|n| format!("\"k{n}\"")).collect();
     let policy = people.trust(&format!("[signers.a]\nkeys = [{}]", keys.join(","))).unwrap();
     let sixteen = vec![r#"{"sig":"AAAA"}"#; 16].join(",");
-    let line = format!(r#"{{"payloadType":"a","payload":"AAAA","signatures":[{sixteen}]}}"#);
+    let line = format!(r#"{{"payloadType":"{IN_TOTO}","payload":"AAAA","signatures":[{sixteen}]}}"#);
     let signed = SignatureFile::read(vec![line; 64].join("\n").as_bytes()).unwrap();
     let error = policy.judge(&HOSTS, &signed, Purpose::Load).unwrap_err();
     assert_eq!(error, Untrusted::TooMuch { checks: 80 * 16 * 64, most: CHECKS });
