@@ -86,6 +86,8 @@ const MOST_KINDS: usize = 10_000;
 const MOST_LISTS: usize = 5_000_000;
 /// The most plugins that take part.
 const MOST_PLUGINS: usize = 100;
+/// The most claims about one plugin: 16 signatures on each of 64 lines.
+const MOST_CLAIMS: usize = 1_024;
 /// The most moves that import the files of one handover.
 const MOST_IMPORTS: usize = 1_000;
 /// The most parts that are excluded or carried along.
@@ -267,9 +269,13 @@ impl Record {
         let mut of_added = added().flat_map(|key| key.namespace.iter().chain([&key.name]));
         let mut clusters = scope.clusters.iter().flat_map(|cluster| [&cluster.namespace, &cluster.name]);
         let names = || namespaces.iter().chain(touched).chain(asked_for);
-        let pins = || plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
+        let pins = || {
+            let texts = plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
+            texts.chain(plugins.iter().flat_map(|pin| &pin.vouched_by))
+        };
         let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
-        let checks: [(bool, &'static str); 19] = [
+        let mut claims = plugins.iter().map(|pin| &pin.vouched_by);
+        let checks: [(bool, &'static str); 20] = [
             (is_move_id(&self.move_id), "moveId"),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
             (
@@ -291,6 +297,7 @@ impl Record {
             (kinds.iter().all(|kind| odd_kind(kind).is_none()), "kinds"),
             (source.iter().chain(target).all(|uid| odd_id(&uid.0).is_none()), "source or target"),
             (plugins.len() <= MOST_PLUGINS, "number of plugins"),
+            (claims.all(|claims| claims.len() <= MOST_CLAIMS), "number of claims about a plugin"),
             (texts().all(|text| text.len() <= TEXT), "texts"),
             (handover_fits, "handover"),
         ];
@@ -423,6 +430,11 @@ mod tests {
             ("/kinds", json!([{"group": "g", "kind": "../K"}])),
             ("/plugins", json!(vec![pin("p"); 101])),
             ("/plugins", json!([pin(&long)])),
+            ("/plugins", json!([{"name": "p", "version": "1", "digest": "d", "vouchedBy": [long]}])),
+            (
+                "/plugins",
+                json!([{"name": "p", "version": "1", "digest": "d", "vouchedBy": vec!["a"; 1_025]}]),
+            ),
             ("/handover", json!({"contents": "u"})),
             ("/handover", json!({"contents": format!("{}{long}", names::FILES)})),
             ("/handover", json!({"imports": ["../m"]})),

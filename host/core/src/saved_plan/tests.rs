@@ -312,7 +312,7 @@ fn two_plans_differ_in_objects_and_in_what_they_were_made_with() {
     more.steps.push(late.clone());
     assert_eq!(differences_between(&old, &more), [Difference::New(late.object)]);
 
-    let aspects: [(Edit, Vec<Aspect>); 8] = [
+    let aspects: [(Edit, Vec<Aspect>); 10] = [
         (
             |new| {
                 let (code, message) = ("foreign".to_owned(), "exists".to_owned());
@@ -326,6 +326,8 @@ fn two_plans_differ_in_objects_and_in_what_they_were_made_with() {
         (|new| new.target.as_mut().unwrap().files = Some(Files::Encrypted), vec![Aspect::Target]),
         (|new| new.decisions.handover = true, vec![Aspect::Decisions]),
         (|new| new.plugins.clear(), vec![Aspect::Plugins]),
+        (|new| new.plugins[0].digest = "e".into(), vec![Aspect::Plugins]),
+        (|new| new.plugins[0].vouched_by.push("vetted by alice".into()), vec![]),
         (|new| new.by = "joe".into(), vec![]),
         // The name in a kubeconfig identifies no cluster.
         (|new| new.target.as_mut().unwrap().label = "production".into(), vec![]),
