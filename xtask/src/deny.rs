@@ -41,6 +41,7 @@ fn installed() -> Result<PathBuf> {
         say(&format!("building cargo-deny {VERSION}, once (a few minutes)"));
         let mut install = Command::new("cargo");
         install.args(["install", "cargo-deny", "--locked", "--version", VERSION, "--root"]).arg(&place);
+        std::fs::create_dir_all(&cache).context("make the folder for tools")?;
         // Built apart from the project, with the features of nobody else.
         install.current_dir(&cache).env("CARGO_TARGET_DIR", place.join("target"));
         must(&mut install)?;
