@@ -78,12 +78,12 @@ impl Runtime {
         let dir = PluginDir::open(&dir)?;
         let artifact = dir.read(&file)?;
         if let Some(trust) = trust {
-            trust.judge(&dir, &artifact, None)?;
+            trust.judge(&dir, &artifact, None).await?;
         }
         let candidate = self.candidate(artifact, false).await?;
         let Candidate { artifact, seen, declaration, hooks, passed, .. } = &candidate;
         let Declaration { name, version, .. } = declaration;
-        vouched::by(&dir, artifact, (declaration, hooks, seen), trust)?;
+        vouched::by(&dir, artifact, (declaration, hooks, seen), trust).await?;
         // Read before anything is written, so that an invalid file stays unchanged.
         let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
         let mut operator = OperatorFile::read(&text)?;

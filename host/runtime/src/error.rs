@@ -194,10 +194,14 @@ pub enum Refused {
     #[error("has statements that can't be read: {0}: {1}")]
     Statements(String, LineError),
     /// The trust file does not trust it.
-    #[error("is not trusted: {0}")]
+    #[error("is not trusted: {0}{next}", next = next(.0))]
     Untrusted(Untrusted),
     /// What was signed about it is not what it is.
-    #[error("is not what {signer} vouched for: it differs in {}", .fields.join(", "))]
+    #[error(
+        "is not what {signer} vouched for: it differs in {}. Ask {signer} what was signed; `pivot-host plugin inspect` shows \
+         what it is",
+        .fields.join(", ")
+    )]
     Misdescribed {
         /// Who signed.
         signer: String,
@@ -286,4 +290,15 @@ pub struct CallError {
 
 fn of(object: &Option<Box<Key>>) -> String {
     object.as_ref().map(|key| format!(" of {key}")).unwrap_or_default()
+}
+/// What to do about a plugin that isn't trusted.
+fn next(why: &Untrusted) -> &'static str {
+    match why {
+        Untrusted::Revoked { .. } => ". Don't use it: remove it, or replace it with a newer version",
+        Untrusted::Unmet { .. } => {
+            ". Whoever is missing adds a line with `pivot-host plugin sign`; until then, remove the plugin"
+        }
+        Untrusted::NoRule { .. } => ". Write a [[require]] about it there, or remove the plugin",
+        Untrusted::Digest | Untrusted::TooMuch { .. } => "",
+    }
 }

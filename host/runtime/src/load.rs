@@ -196,7 +196,9 @@ impl Runtime {
         }
         // Before it is compiled; its name is that in the lock, until it gives itself one.
         let named = entry.map(|entry| entry.name.as_str());
-        operator.trust.as_ref().map(|trust| trust.judge(&operator.dir, &artifact, named)).transpose()?;
+        if let Some(trust) = &operator.trust {
+            trust.judge(&operator.dir, &artifact, named).await?;
+        }
         let passed = entry.is_some_and(Entry::passed);
         let candidate = self.candidate(artifact.clone(), passed).await.map_err(|mut error| {
             // It could not give its name, but the lock has one.
@@ -224,7 +226,8 @@ impl Runtime {
             }
         }
         let said =
-            vouched::by(&operator.dir, &artifact, (&declaration, &hooks, &seen), operator.trust.as_ref())?;
+            vouched::by(&operator.dir, &artifact, (&declaration, &hooks, &seen), operator.trust.as_ref())
+                .await?;
         let beyond = trust::undeclared(&declaration, &seen);
         if !beyond.is_empty() {
             return Err(Refused::Undeclared(beyond).of(who()));
@@ -243,7 +246,7 @@ impl Runtime {
             name: name.clone(),
             version: declaration.version.clone(),
             digest: sha256(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
-            vouched_by: said.iter().map(|said| format!("{} by {}", said.claim, said.signer)).collect(),
+            vouched_by: vouched::named(&said),
             kinds: trust::shown(&declaration, &grants),
             reach: trust::reached(&declaration, &grants),
             hooks,

@@ -3,21 +3,27 @@
 //!
 //! Checked at every load and not only on admission: a key that is revoked tomorrow stops tomorrow's move.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::hooks::Hook;
 use pivot_core::reach::Reach;
+use pivot_core::words::shown;
 use pivot_signatures::card::Card;
 use pivot_signatures::judge::{Purpose, Said, Subject};
 use pivot_signatures::lines::{ENDING, SignatureFile};
 use pivot_signatures::policy::Policy;
 use serde_json::{Map, Value, json};
 
+use crate::candidate::off_thread;
 use crate::contract::{LINE, PACKAGE};
 use crate::describe::{Change, Declaration, Read};
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused};
 use crate::parse::Seen;
+
+/// The most characters of a text on a card that the description doesn't bound.
+const TEXT: usize = 1_000;
 
 /// A trust file, and what it is asked for.
 #[derive(Clone, Debug)]
@@ -33,7 +39,21 @@ pub struct Trust {
 impl Trust {
     /// The claims that count about a plugin's file. Without a name, only rules for all plugins and for those that are named in
     /// signed cards can be held against it.
-    pub(crate) fn judge(
+    pub(crate) async fn judge(
+        &self,
+        dir: &PluginDir,
+        artifact: &Artifact,
+        name: Option<&str>,
+    ) -> Result<Vec<Said>, LoadError> {
+        let who = artifact.who(name);
+        let (trust, dir, artifact) = (self.clone(), dir.clone(), artifact.clone());
+        let name = name.map(str::to_owned);
+        // Whoever may write there decides how many signatures there are to verify.
+        let judged = off_thread(move || trust.judge_here(&dir, &artifact, name.as_deref())).await;
+        judged.unwrap_or_else(|why| Err(why.of(who)))
+    }
+
+    fn judge_here(
         &self,
         dir: &PluginDir,
         artifact: &Artifact,
@@ -51,17 +71,23 @@ impl Trust {
 }
 
 /// Who vouches for a plugin that has described itself, and as what it is.
-pub(crate) fn by(
+pub(crate) async fn by(
     dir: &PluginDir,
     artifact: &Artifact,
     (declaration, hooks, seen): (&Declaration, &[Hook], &Seen),
     trust: Option<&Trust>,
 ) -> Result<Vec<Said>, LoadError> {
     let Some(trust) = trust else { return Ok(Vec::new()) };
-    let said = trust.judge(dir, artifact, Some(&declaration.name))?;
+    let said = trust.judge(dir, artifact, Some(&declaration.name)).await?;
     let of = |refused: Refused| refused.of(artifact.who(Some(&declaration.name)));
     let computed = card(declaration, hooks, &seen.imports).map_err(of)?;
     misdescribed(&said, &computed).map_or(Ok(said), |refused| Err(of(refused)))
+}
+
+/// Who vouches, and for what, each once: `vetted by alice`.
+pub(crate) fn named(said: &[Said]) -> Vec<String> {
+    let names = said.iter().map(|said| format!("{} by {}", said.claim, said.signer));
+    names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The fields in which a signed card is not what the plugin is. Whoever vouched saw something else.
@@ -74,11 +100,13 @@ fn misdescribed(said: &[Said], computed: &Card) -> Option<Refused> {
 
 /// What a plugin is and asks for, for people who vouch for it.
 pub(crate) fn card(declaration: &Declaration, hooks: &[Hook], imports: &[String]) -> Result<Card, Refused> {
-    let Declaration { name, version, summary, kinds, reach, changes, reads, probes, secret_data, extra: _ } =
+    let Declaration { name, version, summary, kinds, reach, changes, reads, probes, secret_data, extra } =
         declaration;
     let reached = |Reach { kind, namespace, delete }: &Reach| json!({"side": "source", "kind": kind.to_string(), "namespace": namespace, "delete": delete});
     let change = |Change { hook, kind, side }: &Change| json!({"hook": hook.to_string(), "kind": kind.to_string(), "side": side.to_string()});
     let read = |Read { kind, side, namespace }: &Read| json!({"side": side.to_string(), "kind": kind.to_string(), "namespace": namespace});
+    let added =
+        |(key, value): &(String, String)| json!({"key": shown(key, TEXT), "value": shown(value, TEXT)});
     let text = |items: Vec<String>| Value::from(items);
     let fields = [
         ("name", json!(name)),
@@ -93,8 +121,36 @@ pub(crate) fn card(declaration: &Declaration, hooks: &[Hook], imports: &[String]
         ("reads", reads.iter().map(read).collect()),
         ("probes", text(probes.iter().map(ToString::to_string).collect())),
         ("secretData", json!(secret_data)),
+        // Among them the codes that one with the data of Secrets may report.
+        ("extra", extra.iter().map(added).collect()),
     ];
     let fields: Map<String, Value> =
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Card::new(fields).map_err(|why| Refused::Description(format!("it has no card: {why}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_has_what_one_with_secret_data_may_say() {
+        let declaration = |value: &str| Declaration {
+            name: "hosts".to_owned(),
+            version: "0.1.0".to_owned(),
+            summary: String::new(),
+            kinds: vec![],
+            reach: vec![],
+            changes: vec![],
+            reads: vec![],
+            probes: vec![],
+            secret_data: true,
+            extra: vec![("code".to_owned(), value.to_owned())],
+        };
+        let of = |value| card(&declaration(value), &[], &[]).unwrap();
+        assert_eq!(of("stale").fields()["extra"], json!([{"key": "code", "value": "stale"}]));
+        assert_eq!(of("stale").differs(&of("other")), ["extra"]);
+        // What nobody can see is shown, and no reason to have no card.
+        assert_eq!(of("a\n").fields()["extra"][0]["value"], "a\\n");
+    }
 }

@@ -10,7 +10,7 @@ use crate::json::sorted;
 use crate::plain::sentence;
 
 /// The fields that every card has.
-pub const FIELDS: [&str; 11] = [
+pub const FIELDS: [&str; 12] = [
     "name",
     "version",
     "contract",
@@ -22,6 +22,7 @@ pub const FIELDS: [&str; 11] = [
     "reads",
     "probes",
     "secretData",
+    "extra",
 ];
 /// The most characters of a name or version.
 const NAME: usize = 64;
