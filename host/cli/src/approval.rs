@@ -20,9 +20,13 @@ use crate::saved;
 
 /// `plan sign`: approves a saved plan.
 pub(crate) fn sign(signing: &Signing, output: &Output) -> Result<()> {
-    let (_, bytes) = saved::read_with_bytes(&signing.file).map_err(|why| (Exit::Usage, why))?;
+    let (plan, bytes) = saved::read_with_bytes(&signing.file).map_err(|why| (Exit::Usage, why))?;
     let called = format!("the plan {}", signing.file.display());
-    let signed = Signed { called, sha256: sha256(&bytes), claim: Claim::Approved, card: None, checked: None };
+    for why in saved::prevents(&plan) {
+        output.warn(format!("{called} {why}, and can't be carried out"));
+    }
+    let (sha256, checksum) = (sha256(&bytes), Some(plan.checksum().to_owned()));
+    let signed = Signed { called, sha256, checksum, claim: Claim::Approved, card: None, checked: None };
     sign::sign(signing, signed, output)
 }
 

@@ -53,6 +53,12 @@ pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Resu
     Ok(format!("the plan is saved in {shown}, with checksum {}{why}", saved.checksum()).into())
 }
 
+/// What prevents that a plan is carried out.
+pub(crate) fn prevents(plan: &SavedPlan) -> impl Iterator<Item = &'static str> {
+    let target = plan.target.is_none().then_some("has no target");
+    target.into_iter().chain((!plan.refusals.is_empty()).then_some("has problems"))
+}
+
 async fn end(place: &dyn Place) -> Result<End, Text> {
     end_of(place).await.map_err(|error| format!("{} can't be identified: {error}", place.label()).into())
 }

@@ -355,10 +355,16 @@ mod signatures {
         let imports = lie.pointer_mut("/predicate/card/imports").unwrap();
         assert!(imports.is_array());
         *imports = json!(["objects"]);
+        let mut lines = String::new();
         for key in ["alice.pem", "bob.pem"] {
             site.signed_elsewhere(&lie.to_string(), key, "bundle.json");
-            site.host(0, &["plugin", "sign", COMPONENT, "--claim", "vetted", "--attach", "bundle.json"]);
+            let attach = ["plugin", "sign", COMPONENT, "--claim", "vetted", "--attach", "bundle.json"];
+            let said = err(&site.host(2, &attach));
+            assert!(said.contains("its card is not what the component is: it differs in imports"), "{said}");
+            // Who attached it by hand has gained nothing.
+            lines.push_str(&(site.read("bundle.json") + "\n"));
         }
+        site.write(STATEMENTS, &lines);
         assert_eq!(refused(&site), ["misdescribed"]);
         let said = err(&site.host(6, &["plugin", "verify", "plugins", "--trust", "trust.toml"]));
         assert!(said.contains("is not what alice vouched for: it differs in imports"), "{said}");
@@ -374,12 +380,44 @@ mod signatures {
         site.host(0, &["plugin", "sign", COMPONENT, "--claim", "vetted", "--attach", "bundle.json"]);
         vetted(&site, "carol.pem");
         verified(&site);
+        for (from, to, claim, why) in [
+            ("", "", "released", "it says `vetted`, not `released`"),
+            ("vnd.in-toto", "vnd.other", "vetted", "its payload is of the type `application/vnd.other+json`"),
+        ] {
+            site.write("other.json", &site.read("bundle.json").replace(from, to));
+            let said = err(
+                &site.host(2, &["plugin", "sign", COMPONENT, "--claim", claim, "--attach", "other.json"])
+            );
+            assert!(said.contains(why), "{said}");
+        }
+        let checked = ["--attach", "bundle.json", "--checked", "report.json"];
+        site.host(2, &[&["plugin", "sign", COMPONENT, "--claim", "vetted"], &checked[..]].concat());
         site.guest("steady", "other.wasm");
         let said =
             err(&site
                 .host(2, &["plugin", "sign", "other.wasm", "--claim", "vetted", "--attach", "bundle.json"]));
         assert!(said.contains("it is about another file; nothing was written"), "{said}");
         assert!(!site.path("other.wasm.intoto.jsonl").exists());
+    }
+
+    /// Who signs sees what, whoever else is signing, and whatever other tools have written there.
+    #[test]
+    fn a_signature_is_added_to_what_is_there_and_says_what_it_is_of() {
+        let site = site();
+        let digest = json(&site.host(0, &["plugin", "inspect", COMPONENT, "-o", "json"]))["sha256"].clone();
+        let before = format!("{{\"of\": \"another tool\"}} \n{}", site.read(STATEMENTS));
+        site.write(STATEMENTS, &before);
+        let sign = ["plugin", "sign", COMPONENT, "--claim", "released", "--key", "carol.pem"];
+        let new = format!("{STATEMENTS}.new");
+        site.write(&new, "");
+        let said = err(&site.host(2, &sign));
+        assert!(said.contains("if nobody is, remove it and sign again; nothing was written"), "{said}");
+        std::fs::remove_file(site.path(&new)).unwrap();
+        let said = out(&site.host(0, &sign));
+        let what = format!("what was signed: `released`, of sha256 {}\n", digest.as_str().unwrap());
+        assert!(said.contains("has 3 statements\n") && said.ends_with(&what), "{said}");
+        assert!(site.read(STATEMENTS).starts_with(&before) && !site.path(&new).exists());
+        verified(&site);
     }
 
     /// A revoked key counts nowhere; one that expired admits nothing new, and what was admitted goes on.
@@ -465,6 +503,11 @@ mod approvals {
             &site.host(0, &["plan", "sign", "plan.json", "--key", "bob.pem", "--note", "go", "-o", "json"]),
         );
         assert_eq!(signed["statements"], 2);
+        let shown = out(&site.host(0, &["plan", "show", "plan.json"]));
+        assert!(shown.contains(signed["checksum"].as_str().unwrap()), "{shown}");
+        site.host(0, &["plan", "--from-directory", "world", "--out", "nowhere.json"]);
+        let said = err(&site.host(0, &["plan", "sign", "nowhere.json", "--statement-only"]));
+        assert!(said.contains("the plan nowhere.json has no target, and can't be carried out"), "{said}");
         // Another plan is not approved, whatever lies beside it.
         std::fs::rename(site.path("plan.json.intoto.jsonl"), site.path("kept")).unwrap();
         let world = site.read("world/objects.yaml");

@@ -457,7 +457,7 @@ pub(crate) enum PluginVerb {
         #[arg(long, value_enum, value_name = "CLAIM")]
         claim: PluginClaim,
         /// A report of checks that the claim is based on; its digest is signed, too
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", conflicts_with = "attach")]
         checked: Option<PathBuf>,
         #[command(flatten)]
         signing: Signing,

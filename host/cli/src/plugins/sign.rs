@@ -6,12 +6,13 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use pivot_core::words::shown;
 use pivot_engine::Exit;
 use pivot_places::read_regular_file;
 use pivot_runtime::Runtime;
 use pivot_signatures::card::Card;
 use pivot_signatures::digest::sha256;
-use pivot_signatures::envelope::Envelope;
+use pivot_signatures::envelope::{Envelope, IN_TOTO};
 use pivot_signatures::key::PrivateKey;
 use pivot_signatures::lines::{ENDING, SignatureFile};
 use pivot_signatures::statement::{About, Claim, Predicate, Statement};
@@ -26,6 +27,8 @@ pub(crate) struct Subject {
     /// What it is called, for people.
     pub(crate) called: String,
     pub(crate) sha256: String,
+    /// Of a plan: what `plan show` calls it.
+    pub(crate) checksum: Option<String>,
     pub(crate) claim: Claim,
     /// Of a plugin.
     pub(crate) card: Option<Card>,
@@ -51,17 +54,19 @@ pub(super) async fn run(
         PluginClaim::Released => Claim::Released,
         PluginClaim::Vetted => Claim::Vetted,
     };
-    let checked = checked.map(Path::to_owned);
-    sign(signing, Subject { called, sha256: inspected.digest, claim, card: Some(card), checked }, output)
+    let (sha256, card, checked) = (inspected.digest, Some(card), checked.map(Path::to_owned));
+    sign(signing, Subject { called, sha256, checksum: None, claim, card, checked }, output)
 }
 
 /// The same for any file, once it is known what it is.
 pub(crate) fn sign(signing: &Signing, subject: Subject, output: &Output) -> Result<()> {
     let Signing { file, key, statement_only: _, attach, reviewer, note } = signing;
-    let Subject { called, sha256: digest, claim, card, checked } = subject;
+    let Subject { called, sha256: digest, checksum, claim, card, checked } = subject;
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let envelope = match attach {
-        Some(signed) => attached(signed, &digest).map_err(|why| refused(signed, &why))?,
+        Some(signed) => {
+            attached(signed, &digest, claim, card.as_ref()).map_err(|why| refused(signed, &why))?
+        }
         None => {
             let checked =
                 checked.as_deref().map(|report| digest_of(report).map_err(|why| refused(report, &why)));
@@ -88,8 +93,16 @@ pub(crate) fn sign(signing: &Signing, subject: Subject, output: &Output) -> Resu
     };
     let beside = PathBuf::from(format!("{}{ENDING}", file.display()));
     let statements = added(&beside, envelope).map_err(|why| refused(&beside, &why))?;
-    let content = json!({"file": file, "sha256": digest, "statements": statements, "writtenTo": beside});
-    let text = || Text::from(format!("{called}: {} has {}", beside.display(), count(statements)));
+    let content = json!({
+        "file": file, "sha256": digest, "checksum": checksum, "statements": statements, "writtenTo": beside,
+    });
+    let text = || {
+        let checksum = checksum.as_ref().map(|checksum| format!(", with checksum {checksum}"));
+        Text::from_iter([
+            format!("{called}: {} has {}", beside.display(), count(statements)),
+            format!("what was signed: `{claim}`, of sha256 {digest}{}", checksum.unwrap_or_default()),
+        ])
+    };
     output.result(text, &Document::new("Signature", content));
     Ok(())
 }
@@ -112,21 +125,63 @@ fn digest_of(file: &Path) -> Result<String, String> {
     read_regular_file(file).map(|bytes| sha256(&bytes)).map_err(|error| error.to_string())
 }
 
-/// What somebody else signed, if it is about this file. Whose signature it is only a trust file can say.
-fn attached(file: &Path, digest: &str) -> Result<Envelope, String> {
+/// What somebody else signed, if it says of this file what is to be said. Whose signature it is only a trust file can say.
+fn attached(file: &Path, digest: &str, claim: Claim, card: Option<&Card>) -> Result<Envelope, String> {
     let bytes = read_regular_file(file).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
     let envelope = Envelope::read(&text).map_err(|why| why.to_string())?;
-    let (_, payload) = envelope.unverified_payload();
+    if envelope.keyless() {
+        return Err(
+            "it is signed with a certificate, which no trust file can name; sign it with a key".to_owned()
+        );
+    }
+    let (kind, payload) = envelope.unverified_payload();
+    if kind != IN_TOTO {
+        return Err(format!("its payload is of the type `{}`, not `{IN_TOTO}`", shown(kind, 80)));
+    }
     let statement = Statement::read(payload).map_err(|why| why.to_string())?;
     if !statement.is_about(digest) {
         return Err("it is about another file".to_owned());
+    }
+    let Predicate { claim: says, card: described, .. } = statement.predicate();
+    if *says != claim {
+        return Err(format!("it says `{says}`, not `{claim}`"));
+    }
+    if let (Some(described), Some(card)) = (described, card) {
+        let differs = described.differs(card);
+        if !differs.is_empty() {
+            let fields = differs.join(", ");
+            return Err(format!("its card is not what the component is: it differs in {fields}"));
+        }
     }
     Ok(envelope)
 }
 
 /// Adds a line to the statements beside a file, and returns how many there are.
 fn added(beside: &Path, envelope: Envelope) -> Result<usize, String> {
+    let new = PathBuf::from(format!("{}.new", beside.display()));
+    // Whoever may write there could have put a link to another file in its place. And it is begun before anything is read: of two
+    // who sign at once, one would write over what the other has added.
+    let begun = OpenOptions::new().write(true).create_new(true).open(&new);
+    let mut file = begun.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => format!(
+            "{} exists: somebody else is signing, or was interrupted; if nobody is, remove it and sign again",
+            new.display()
+        ),
+        _ => format!("{}: {error}", new.display()),
+    })?;
+    let written = with(beside, envelope).and_then(|signed| {
+        let written = file.write_all(signed.text().as_bytes()).and_then(|()| fs::rename(&new, beside));
+        written.map_err(|error| error.to_string()).map(|()| signed.envelopes().count())
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+/// The statements that are there, and this one.
+fn with(beside: &Path, envelope: Envelope) -> Result<SignatureFile, String> {
     let there = match read_regular_file(beside) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
@@ -134,14 +189,5 @@ fn added(beside: &Path, envelope: Envelope) -> Result<usize, String> {
     };
     let mut signed = SignatureFile::read(&there).map_err(|why| why.to_string())?;
     signed.add(envelope).map_err(|why| why.to_string())?;
-    let new = PathBuf::from(format!("{}.new", beside.display()));
-    // Whoever may write there could have put a link to another file in its place.
-    let begun = OpenOptions::new().write(true).create_new(true).open(&new);
-    let mut file = begun.map_err(|error| format!("{}: {error}", new.display()))?;
-    let written = file.write_all(signed.text().as_bytes()).and_then(|()| fs::rename(&new, beside));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&new);
-        return Err(error.to_string());
-    }
-    Ok(signed.envelopes().count())
+    Ok(signed)
 }
