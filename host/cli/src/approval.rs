@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use pivot_core::plan::Note;
-use pivot_core::saved_plan::SavedPlan;
+use pivot_core::saved_plan::{Decisions, SavedPlan};
+use pivot_core::shell::quoted;
 use pivot_engine::Exit;
 use pivot_places::read_regular_file;
 use pivot_signatures::digest::sha256;
@@ -30,36 +31,58 @@ pub(crate) fn sign(signing: &Signing, output: &Output) -> Result<()> {
     sign::sign(signing, signed, output)
 }
 
-/// A saved plan to carry out, and who approved it.
+/// A saved plan to carry out, and what is to be known about it: who approved it.
+#[derive(Default)]
 pub(crate) struct Approved {
     pub(crate) plan: Option<SavedPlan>,
-    pub(crate) note: Option<Note>,
+    pub(crate) notes: Vec<Note>,
 }
 
 /// Reads the plan to carry out, if one is named, and holds it against the trust file. A move without a plan is refused where
-/// plans have to be approved; a resume goes on with what was begun.
-pub(crate) fn read(plan: Option<&Path>, trust: Option<&Path>, begins: bool) -> Result<Approved, Text> {
+/// plans have to be approved; a resume goes on with what was begun, and accepts no danger under the name of those who approved
+/// fewer: `beyond` has the flags of this run that a plan's decisions lack.
+pub(crate) fn read(
+    plan: Option<&Path>,
+    trust: Option<&Path>,
+    begins: bool,
+    beyond: impl FnOnce(&Decisions) -> Vec<String>,
+) -> Result<Approved, Text> {
     let trust =
         TrustFile::read(trust)?.filter(|trust| trust.policy.rules().iter().any(|rule| rule.claim.of_plans()));
     let Some(file) = plan else {
         return match trust {
             Some(_) if begins => Err(
                 "the trust file requires a plan that was approved: save one with `plan --out FILE`, have it \
-                 approved with `plan sign FILE`, and carry it out with `move --plan FILE`"
+                 approved with `plan sign FILE`, and carry it out with `move --plan FILE`; a move that has begun goes on \
+                 with `resume`"
                     .into(),
             ),
-            _ => Ok(Approved { plan: None, note: None }),
+            _ => Ok(Approved::default()),
         };
     };
     // What is judged is what is carried out: the file is read once.
     let (plan, bytes) = saved::read_with_bytes(file)?;
-    let Some(trust) = trust else { return Ok(Approved { plan: Some(plan), note: None }) };
-    let by = approved_by(file, &bytes, trust)?;
-    let message = format!("the plan {} was approved by {}", file.display(), by.join(", "));
-    Ok(Approved { plan: Some(plan), note: Some(Note { code: "plan-approved", object: None, message }) })
+    let Some(trust) = trust else { return Ok(Approved { plan: Some(plan), notes: Vec::new() }) };
+    let open = trust.open()?;
+    let by = approved_by(file, &bytes, trust, begins)?;
+    let shown = file.display();
+    let beyond = beyond(&plan.decisions);
+    if !beyond.is_empty() {
+        let beyond = beyond.join(", ");
+        return Err(format!(
+            "the plan {shown} was approved without {beyond}: resume without that, or without --plan, and then nobody's \
+             approval is reported"
+        )
+        .into());
+    }
+    let message = format!("the plan {shown} was approved by {}", by.join(", "));
+    let note = |code, message| Note { code, object: None, message };
+    let open = open.map(|open| note("open-to-others", open));
+    let notes = [note("plan-approved", message)].into_iter().chain(open).collect();
+    Ok(Approved { plan: Some(plan), notes })
 }
 
-fn approved_by(file: &Path, bytes: &[u8], trust: TrustFile) -> Result<Vec<String>, Text> {
+fn approved_by(file: &Path, bytes: &[u8], trust: TrustFile, begins: bool) -> Result<Vec<String>, Text> {
     let beside = PathBuf::from(format!("{}{ENDING}", file.display()));
     let lines = match read_regular_file(&beside) {
         Ok(lines) => lines,
@@ -69,10 +92,16 @@ fn approved_by(file: &Path, bytes: &[u8], trust: TrustFile) -> Result<Vec<String
     let signed = SignatureFile::read(&lines)
         .map_err(|why| Text::from(format!("{} can't be read: {why}", beside.display())))?;
     let digest = sha256(bytes);
-    let trust = trust.for_admitting();
+    // A source stays paused until its move is finished or rolled back: no day that passes may prevent that.
+    let trust = if begins { trust.for_admitting() } else { trust.for_loading() };
     let trusted = trust.policy.judge(&Subject::Plan { sha256: &digest }, &signed, trust.purpose);
-    let trusted =
-        trusted.map_err(|why| Text::from(format!("the plan {} is not approved: {why}", file.display())))?;
+    let trusted = trusted.map_err(|why| {
+        let (shown, typed) = (file.display(), quoted(&file.display().to_string()));
+        Text::from(format!(
+            "the plan {shown} is not approved: {why}; have it signed with `pivot-host plan sign {typed} --key PEM`; a move \
+             under way can be rolled back"
+        ))
+    })?;
     let mut by: Vec<String> = trusted.said.into_iter().map(|said| said.signer).collect();
     by.sort();
     by.dedup();

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
+use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::Namespaces;
 use pivot_core::{Key, Side};
 use pivot_engine::run;
@@ -250,7 +251,7 @@ impl<'a> Command<'a> {
             Err(code) => return code,
         };
         let options = self.options(&opened).adding(added);
-        let Approved { plan, note } = approved;
+        let Approved { plan, notes } = approved;
         let options = match plan {
             Some(plan) => options.approved(plan),
             None => options,
@@ -258,7 +259,7 @@ impl<'a> Command<'a> {
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, false);
         let setup = self.setup(&opened, options, &progress, &plugins);
-        if let Some(Note { code, object, message }) = note {
+        for Note { code, object, message } in notes {
             setup.watcher.event(Event::Note { code: code.to_owned(), object, text: message });
         }
         let result = match command {
@@ -382,7 +383,8 @@ impl<'a> Command<'a> {
     fn approved(&self, command: MoveOrResume) -> Result<Approved, u8> {
         let Choices { plan, with, .. } = self.choices;
         let begins = matches!(command, MoveOrResume::Move);
-        let read = approval::read(plan.as_deref(), with.trust.as_deref(), begins);
+        let beyond = |plan: &Decisions| self.choices.beyond(plan);
+        let read = approval::read(plan.as_deref(), with.trust.as_deref(), begins, beyond);
         read.map_err(|error| self.failed(Exit::Refused, &error, UNTOUCHED))
     }
 

@@ -40,7 +40,9 @@ fn options(unlocked: bool, strict: bool, trust: Option<&Path>) -> Result<LoadOpt
     let trust = TrustFile::read(trust)?;
     // Who writes the trust file decides whether it is strict; who types can only add.
     let strict = strict || trust.as_ref().is_some_and(|trust| trust.policy.strict());
-    Ok(LoadOptions { unlocked, strict, trust: trust.map(TrustFile::for_loading) })
+    // What no lock has admitted is admitted now.
+    let purpose = if unlocked { TrustFile::for_admitting } else { TrustFile::for_loading };
+    Ok(LoadOptions { unlocked, strict, trust: trust.map(purpose) })
 }
 
 /// `pivot-host plugin …`.
@@ -122,7 +124,10 @@ async fn diff(old: &Path, new: &Path, output: &Output) -> Result<u8> {
 }
 
 async fn lock(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
-    let trust = TrustFile::read(trust).map_err(|why| (Exit::Plugin, why))?.map(TrustFile::for_admitting);
+    let trust = TrustFile::read(trust).map_err(|why| (Exit::Plugin, why))?;
+    let open = trust.as_ref().map_or(Ok(None), TrustFile::open).map_err(|why| (Exit::Plugin, why))?;
+    open.into_iter().for_each(|open| output.warn(open));
+    let trust = trust.map(TrustFile::for_admitting);
     let admitted = runtime()?.admit(file, grant, trust.as_ref()).await;
     let admission = admitted.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let Admission { inspection, added, enabled, missing, surplus, replaced } = &admission;

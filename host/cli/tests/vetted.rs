@@ -119,16 +119,9 @@ mod versions {
 
 #[cfg(test)]
 mod strictness {
-    use std::fs::{Permissions, set_permissions};
-    use std::os::unix::fs::PermissionsExt;
-
     use serde_json::json;
 
     use crate::site::{Site, err, json, out};
-
-    fn mode(site: &Site, file: &str, mode: u32) {
-        set_permissions(site.path(file), Permissions::from_mode(mode)).unwrap();
-    }
 
     /// As it should be, whatever mask the tests run with.
     fn site() -> Site {
@@ -141,7 +134,7 @@ mod strictness {
             ("plugins/plugins.toml", 0o644),
             ("plugins/plugins.lock", 0o644),
         ] {
-            mode(&site, file, bits);
+            site.mode(file, bits);
         }
         site
     }
@@ -157,7 +150,7 @@ mod strictness {
             ("plugins/plugins.toml", 0o646, "plugins.toml"),
             ("plugins/plugins.lock", 0o666, "plugins.lock"),
         ] {
-            mode(&site, file, bits);
+            site.mode(file, bits);
             let warned = out(&site.host(0, &["plugin", "verify", "plugins"]));
             let line =
                 format!("warning: others may write what decides which plugins run: {named}; `chmod go-w`");
@@ -166,7 +159,7 @@ mod strictness {
             assert_eq!(listed["openToOthers"], json!([named]));
             let refused = json(&site.host(6, &["plugin", "verify", "--strict", "plugins", "-o", "json"]));
             assert_eq!(refused["faults"][0]["code"], "open-to-others", "{refused:#}");
-            mode(&site, file, bits & 0o755);
+            site.mode(file, bits & 0o755);
         }
     }
 
@@ -179,7 +172,7 @@ mod strictness {
         site.world();
         let plan = ["plan", "--from-directory", "world", "--plugins", "plugins"];
         site.host(0, &plan);
-        mode(&site, "plugins", 0o775);
+        site.mode("plugins", 0o775);
         let noted = json(&site.host(0, &[&plan[..], &["-o", "json"]].concat()));
         let codes: Vec<_> = noted["notes"].as_array().unwrap().iter().map(|note| &note["code"]).collect();
         assert_eq!(codes, ["plugin-disabled", "open-to-others"]);
@@ -429,6 +422,11 @@ mod signatures {
         verified(&site);
         let said = err(&site.host(6, &lock));
         assert!(said.contains("line 1: alice admits until 2026-01-01"), "{said}");
+        // Without a lock nothing was admitted before.
+        let list = ["plugin", "list", "--plugins", "plugins", "--trust", "trust.toml"];
+        site.host(0, &list);
+        let said = err(&site.host(6, &[&list[..], &["--unlocked"]].concat()));
+        assert!(said.contains("line 1: alice admits until 2026-01-01"), "{said}");
 
         let listed = ["plugin", "list", "--plugins", "plugins", "--trust", "trust.toml", "-o", "json"];
         let key =
@@ -444,6 +442,31 @@ mod signatures {
             &format!("{TRUST}[[revoked]]\ncomponent = 'sha256:{digest}'\nwhy = 'a hole'\n"),
         );
         assert_eq!(refused(&site), ["revoked"]);
+    }
+
+    /// Whoever may write where it lies may put another one there.
+    #[test]
+    fn a_trust_file_that_others_may_replace_is_a_warning_and_a_strict_one_is_refused() {
+        let site = site();
+        std::fs::create_dir(site.path("keys")).unwrap();
+        std::fs::rename(site.path("carol.pub"), site.path("keys/carol.pub")).unwrap();
+        let trust = TRUST.replace("carol.pub", "keys/carol.pub");
+        site.write("trust.toml", &trust);
+        let lock = ["plugin", "lock", COMPONENT, "--trust", "trust.toml"];
+        let verify = ["plugin", "verify", "plugins", "--trust", "trust.toml"];
+        assert!(!err(&site.host(0, &lock)).contains("others may write"));
+        site.mode("keys", 0o1777);
+        assert!(!out(&site.host(0, &verify)).contains("others may write"));
+        site.mode("keys", 0o777);
+        let open =
+            format!("others may write what decides which plugins run: {}", site.real("keys").display());
+        let (locked, verified) = (err(&site.host(0, &lock)), out(&site.host(0, &verify)));
+        assert!(locked.contains(&open) && verified.contains(&open), "{locked}{verified}");
+        site.write("trust.toml", &format!("strict = true\n{trust}"));
+        for line in [lock, verify] {
+            let said = err(&site.host(6, &line));
+            assert!(said.contains(&site.real("keys").display().to_string()), "{said}");
+        }
     }
 
     #[test]
@@ -471,10 +494,37 @@ mod signatures {
 
 #[cfg(test)]
 mod approvals {
+    use std::process::Output;
+
     use crate::site::{Site, err, json, out};
 
     const TRUST: &str = "[signers.alice]\nkeys = ['alice.pub']\n[signers.bob]\nkeys = ['bob.pub']\n\
                          [[require]]\nclaim = 'approved'\nfrom = ['alice', 'bob']\nat-least = 2\n";
+
+    /// Runs a move from one folder to another.
+    fn run(site: &Site, code: i32, words: &[&str]) -> Output {
+        let ends = ["--from-directory", "world", "--to-directory", "copy", "--trust", "trust.toml"];
+        site.host(code, &[words, &ends].concat())
+    }
+
+    /// Resumes a move into a cluster that isn't there: the plan is looked at first.
+    fn resume(site: &Site, words: &[&str]) -> String {
+        let ends = ["--from-directory", "world", "--to-kubeconfig", "none", "--trust", "trust.toml"];
+        err(&site.host(3, &[&["resume", "--plan", "plan.json"], words, &ends].concat()))
+    }
+
+    /// A site with a plan that both approved.
+    fn site() -> Site {
+        let site = Site::new();
+        site.world();
+        ["alice", "bob"].iter().for_each(|name| site.key(name));
+        site.write("trust.toml", TRUST);
+        run(&site, 0, &["plan", "--out", "plan.json"]);
+        for key in ["alice.pem", "bob.pem"] {
+            site.host(0, &["plan", "sign", "plan.json", "--key", key]);
+        }
+        site
+    }
 
     /// Four eyes: who moves needs a plan that two others approved, as it is.
     #[test]
@@ -485,11 +535,10 @@ mod approvals {
             site.key(name);
         }
         site.write("trust.toml", TRUST);
-        let ends = ["--from-directory", "world", "--to-directory", "copy"];
-        let run =
-            |code: i32, words: &[&str]| site.host(code, &[words, &ends, &["--trust", "trust.toml"]].concat());
+        let run = |code: i32, words: &[&str]| run(&site, code, words);
         let said = err(&run(3, &["move"]));
         assert!(said.contains("the trust file requires a plan that was approved"), "{said}");
+        assert!(said.contains("a move that has begun goes on with `resume`"), "{said}");
         run(0, &["plan", "--out", "plan.json"]);
         let said = err(&run(3, &["move", "--plan", "plan.json"]));
         assert!(
@@ -524,5 +573,38 @@ mod approvals {
         assert!(err(&moved).contains(note), "{}", err(&moved));
         assert!(site.read("report.json").contains(note), "{}", site.read("report.json"));
         assert!(out(&moved).contains("Copied"));
+    }
+
+    /// A source that is paused has to be finished or rolled back, whatever day it is.
+    #[test]
+    fn an_approval_that_expired_begins_no_move_and_stops_none() {
+        let site = site();
+        site.write("trust.toml", &TRUST.replace("[signers.bob]", "admits-until = 2026-01-01\n[signers.bob]"));
+        let said = err(&run(&site, 3, &["move", "--plan", "plan.json"]));
+        assert!(said.contains("alice admits until 2026-01-01"), "{said}");
+        let way = "have it signed with `pivot-host plan sign plan.json --key PEM`; a move under way can be rolled back";
+        assert!(said.contains(way), "{said}");
+        let said = resume(&site, &[]);
+        assert!(!said.contains("not approved"), "{said}");
+        let key = site.fingerprint("alice");
+        site.write("trust.toml", &format!("{TRUST}[[revoked]]\nkey = '{key}'\nwhy = 'stolen'\n"));
+        let said = resume(&site, &[]);
+        assert!(said.contains("not approved") && said.contains("key of alice revoked: stolen"), "{said}");
+    }
+
+    /// What alice and bob approved is what the report says that they did.
+    #[test]
+    fn a_resume_accepts_no_danger_that_the_approved_plan_does_not() {
+        let site = site();
+        let more = ["--no-wait", "--accept-unverified", "Host.test.io"];
+        let said = resume(&site, &more);
+        assert!(
+            said.contains("approved without --no-wait, --accept-unverified Host.test.io: resume"),
+            "{said}"
+        );
+        // Where nobody has to approve, who resumes may decide more.
+        site.write("trust.toml", "");
+        let said = resume(&site, &more);
+        assert!(!said.contains("approved"), "{said}");
     }
 }

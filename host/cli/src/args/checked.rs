@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Side, words};
 use pivot_engine::{DryRun, Options};
@@ -101,6 +102,20 @@ impl Choices {
     /// Whether the user declared that the files of a handover were imported nowhere.
     pub(crate) fn not_imported(&self) -> bool {
         self.options.not_imported
+    }
+
+    /// The flags that accept dangers which a plan doesn't have.
+    pub(crate) fn beyond(&self, plan: &Decisions) -> Vec<String> {
+        let Decisions { use_existing, assume_paused, no_wait, accept_unverified, handover: _, scope: _ } =
+            plan;
+        let plain = [
+            (self.options.use_existing && !use_existing, "--use-existing"),
+            (self.options.assume_paused && !assume_paused, "--assume-paused"),
+            (self.options.no_wait && !no_wait, "--no-wait"),
+        ];
+        let plain = plain.into_iter().filter(|(beyond, _)| *beyond).map(|(_, flag)| flag.to_owned());
+        let kinds = self.options.accept_unverified.difference(accept_unverified);
+        plain.chain(kinds.map(|kind| format!("--accept-unverified {kind}"))).collect()
     }
 
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.

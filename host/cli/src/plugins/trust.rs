@@ -1,5 +1,7 @@
 //! The site's trust file, and one that is named on the command line: it can add signers, rules and revocations, and waive nothing.
 
+#[cfg(unix)]
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -12,6 +14,7 @@ use pivot_signatures::judge::Purpose;
 use pivot_signatures::policy::Policy;
 use pivot_signatures::trust_file::{self, SIZE};
 
+use super::by_others;
 use crate::output::Text;
 
 /// Where a site puts its own: outside of any directory of plugins, or whoever writes plugins there would decide about them, too.
@@ -46,8 +49,17 @@ impl TrustFile {
         Ok(both.map(|policy| Self { policy: Arc::new(policy), open_to_others }))
     }
 
+    /// What others may write, as a sentence; an error if the file is strict.
+    pub(crate) fn open(&self) -> Result<Option<String>, Text> {
+        let open = (!self.open_to_others.is_empty()).then(|| by_others(&self.open_to_others));
+        match open {
+            Some(open) if self.policy.strict() => Err(format!("the trust file is strict, and {open}").into()),
+            open => Ok(open),
+        }
+    }
+
     /// For loading what was admitted before.
-    pub(super) fn for_loading(self) -> Trust {
+    pub(crate) fn for_loading(self) -> Trust {
         self.to(Purpose::Load)
     }
 
@@ -77,19 +89,35 @@ fn text(path: &Path, open: &mut Vec<String>) -> Result<String, String> {
     if bytes.len() > SIZE {
         return Err(format!("it has more than {SIZE} bytes"));
     }
-    if is_open_to_others(path) {
-        open.push(path.display().to_string());
+    for path in open_to_others(path) {
+        if !open.contains(&path) {
+            open.push(path);
+        }
     }
     String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())
 }
 
+/// Whether others may write a file, or put another one in its place: in a directory above it, or above what a link leads to. Where
+/// only its owner may remove a file (`/tmp`), nobody else can.
 #[cfg(unix)]
-fn is_open_to_others(path: &Path) -> bool {
+fn open_to_others(path: &Path) -> Vec<String> {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).is_ok_and(|metadata| metadata.mode() & 0o022 != 0)
+    const STICKY: u32 = 0o1000;
+    let open = |path: &Path, safe: u32| {
+        let mode = fs::metadata(path).map(|metadata| metadata.mode()).unwrap_or_default();
+        mode & 0o022 != 0 && mode & safe == 0
+    };
+    let named = std::path::absolute(path).ok();
+    let real = fs::canonicalize(path).ok();
+    let above: BTreeSet<&Path> =
+        named.iter().chain(&real).flat_map(|file| file.ancestors().skip(1)).collect();
+    let file = open(path, 0).then_some(path);
+    let above = above.into_iter().filter(|directory| open(directory, STICKY));
+    file.into_iter().chain(above).map(|path| path.display().to_string()).collect()
 }
 
+/// Modes don't say who may write here.
 #[cfg(not(unix))]
-fn is_open_to_others(_: &Path) -> bool {
-    false
+fn open_to_others(_: &Path) -> Vec<String> {
+    Vec::new()
 }

@@ -1,10 +1,13 @@
 //! A folder with plugins, and the program that is run in it.
 
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use base64::Engine as _;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::schemas;
@@ -37,6 +40,15 @@ impl Site {
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}{}", out(&output), err(&output));
         output
+    }
+
+    /// Where no link leads on.
+    pub(crate) fn real(&self, below: &str) -> PathBuf {
+        self.path(below).canonicalize().unwrap()
+    }
+
+    pub(crate) fn mode(&self, file: &str, mode: u32) {
+        set_permissions(self.path(file), Permissions::from_mode(mode)).unwrap();
     }
 
     pub(crate) fn write(&self, file: &str, text: &str) {
@@ -72,6 +84,15 @@ impl Site {
         let (key, public) = (format!("{name}.pem"), format!("{name}.pub"));
         self.openssl(&["genpkey", "-algorithm", "ED25519", "-out", &key]);
         self.openssl(&["pkey", "-in", &key, "-pubout", "-out", &public]);
+    }
+
+    /// The digest by which a trust file names a key.
+    pub(crate) fn fingerprint(&self, name: &str) -> String {
+        let pem = self.read(&format!("{name}.pub"));
+        let text: String = pem.lines().filter(|line| !line.starts_with("---")).collect();
+        let der = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
+        let digest = Sha256::digest(der).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        format!("sha256:{digest}")
     }
 
     /// A bare envelope as another tool makes one, with a key in a file.
