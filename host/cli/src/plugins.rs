@@ -9,6 +9,7 @@ mod runtime;
 pub(crate) mod sign;
 pub(crate) mod trust;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pivot_core::hooks::Description;
@@ -31,18 +32,23 @@ fn switched_off(all: &[Disabled]) -> Vec<String> {
 
 /// Loads the plugins of a directory as the flags say.
 async fn read(directory: &Path, with: &With) -> Result<Loaded, Text> {
-    let options = options(with.unlocked, with.strict, with.trust.as_deref())?;
+    let (options, _) = options(with.unlocked, with.strict, with.trust.as_deref())?;
     let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::text(directory, &errors))
 }
 
-fn options(unlocked: bool, strict: bool, trust: Option<&Path>) -> Result<LoadOptions, Text> {
+/// How plugins are loaded, and by which trust file.
+fn options(
+    unlocked: bool,
+    strict: bool,
+    trust: Option<&Path>,
+) -> Result<(LoadOptions, Option<TrustFile>), Text> {
     let trust = TrustFile::read(trust)?;
     // Who writes the trust file decides whether it is strict; who types can only add.
     let strict = strict || trust.as_ref().is_some_and(|trust| trust.policy.strict());
     // What no lock has admitted is admitted now.
     let purpose = if unlocked { TrustFile::for_admitting } else { TrustFile::for_loading };
-    Ok(LoadOptions { unlocked, strict, trust: trust.map(purpose) })
+    Ok((LoadOptions { unlocked, strict, trust: trust.clone().map(purpose) }, trust))
 }
 
 /// `pivot-host plugin …`.
@@ -194,19 +200,22 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     let Some(directory) = &with.plugins else {
         return Err((Exit::Usage, "name the directory: --plugins DIR".into()));
     };
+    let (options, trust) =
+        options(with.unlocked, with.strict, with.trust.as_deref()).map_err(|why| (Exit::Plugin, why))?;
+    let loaded = runtime()?.load(directory, options).await;
     let Loaded { plugins, disabled, open_to_others } =
-        read(directory, with).await.map_err(|error| (Exit::Plugin, error))?;
+        loaded.map_err(|errors| (Exit::Plugin, refused::text(directory, &errors)))?;
     let disabled = switched_off(&disabled);
     let line = |plugin: &Plugin| {
         let description = plugin.description();
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
         let digest = short(plugin.file_digest());
-        let vouched = description.vouched_by.join(", ");
-        let by = if vouched.is_empty() { vouched } else { format!("  {vouched}") };
+        let by = vouched(plugin);
         format!("{}  {}  {digest}  {}{by}", description.name, description.version, hooks.join(","))
     };
     let text = || {
         let mut text: Text = plugins.iter().map(line).collect();
+        text.line(TrustFile::line(trust.as_ref()));
         text.append(not_called(&disabled));
         text.append(written_by_others(&open_to_others));
         text
@@ -226,7 +235,10 @@ async fn list(with: &With, output: &Output) -> Result<()> {
         text,
         &Document::new(
             "PluginList",
-            json!({"items": items, "disabled": disabled, "openToOthers": open_to_others}),
+            json!({
+                "items": items, "trust": trust.as_ref().map(TrustFile::document),
+                "disabled": disabled, "openToOthers": open_to_others,
+            }),
         ),
     );
     Ok(())
@@ -234,12 +246,16 @@ async fn list(with: &With, output: &Output) -> Result<()> {
 
 /// Loads plugins as a move does, and lists what was checked; each fault gets a line, and the exit code is 6.
 async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
-    let options = options(false, strict, trust).map_err(|why| (Exit::Plugin, why))?;
+    let (options, trust) = options(false, strict, trust).map_err(|why| (Exit::Plugin, why))?;
+    let trusting = trust.as_ref().map(TrustFile::document);
     let Loaded { plugins, disabled, open_to_others } = match runtime()?.load(directory, options).await {
         Ok(loaded) => loaded,
         Err(errors) => {
             let faults: Vec<Value> = errors.iter().map(refused::fault).collect();
-            let document = Document::new("PluginVerification", json!({"admitted": false, "faults": faults}));
+            let document = Document::new(
+                "PluginVerification",
+                json!({"admitted": false, "trust": trusting, "faults": faults}),
+            );
             output.result(Text::default, &document);
             return Err((Exit::Plugin, refused::text(directory, &errors)));
         }
@@ -248,27 +264,44 @@ async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &O
         let Description { name, version, .. } = plugin.description();
         format!("{name} {version}")
     };
+    let lines: Vec<String> =
+        plugins.iter().map(|plugin| format!("  {}{}", called(plugin), vouched(plugin))).collect();
     let called: Vec<String> = plugins.iter().map(called).collect();
+    let vouched_by: BTreeMap<&str, &[String]> = plugins
+        .iter()
+        .map(Plugin::description)
+        .map(|described| (described.name.as_str(), described.vouched_by.as_slice()))
+        .collect();
     let disabled = switched_off(&disabled);
     let text = || {
         let mut text = Text::from(format!(
             "{}: digests, imports, descriptions and grants agree. A move calls, in this order:",
             directory.display()
         ));
-        called.iter().for_each(|name| text.line(format!("  {name}")));
-        if called.is_empty() {
+        lines.iter().for_each(|line| text.line(line.clone()));
+        if lines.is_empty() {
             text.line("  none: no component is there, or none is enabled");
         }
+        text.line(TrustFile::line(trust.as_ref()));
         text.append(not_called(&disabled));
         text.append(written_by_others(&open_to_others));
         text
     };
     let content = json!({
-        "admitted": true, "plugins": called, "disabled": disabled, "openToOthers": open_to_others, "faults": [],
+        "admitted": true, "plugins": called, "vouchedBy": vouched_by, "trust": trusting, "disabled": disabled,
+        "openToOthers": open_to_others, "faults": [],
     });
     let document = Document::new("PluginVerification", content);
     output.result(text, &document);
     Ok(())
+}
+
+/// Who vouches for a plugin, to follow on its line.
+fn vouched(plugin: &Plugin) -> String {
+    match plugin.description().vouched_by.as_slice() {
+        [] => String::new(),
+        by => format!("  {}", by.join(", ")),
+    }
 }
 
 /// What others may write, and who runs moves should not let them.

@@ -247,7 +247,12 @@ mod signatures {
     #[test]
     fn two_of_three_have_to_have_vetted_a_plugin() {
         let site = site();
-        assert!(verified(&site).ends_with("  older 0.1.0\n"));
+        let told = "  older 0.1.0  vetted by alice, vetted by bob\ntrust: trust.toml: 1 rule about plugins\n";
+        assert!(verified(&site).ends_with(told), "{}", verified(&site));
+        let trusting = ["plugin", "verify", "plugins", "--trust", "trust.toml", "-o", "json"];
+        let said = json(&site.host(0, &trusting));
+        assert_eq!(said["trust"], json!({"files": ["trust.toml"], "rules": 1}));
+        assert_eq!(said["vouchedBy"], json!({"older": ["vetted by alice", "vetted by bob"]}));
         let list = ["plugin", "list", "--plugins", "plugins", "--trust", "trust.toml"];
         let listed = out(&site.host(0, &list));
         assert!(listed.contains("  vetted by alice, vetted by bob\n"), "{listed}");
@@ -258,7 +263,11 @@ mod signatures {
             json!(["vetted by alice", "vetted by bob"])
         );
         // Without the file nobody has to.
-        site.host(0, &["plugin", "verify", "plugins"]);
+        for line in [&["plugin", "verify", "plugins"][..], &["plugin", "list", "--plugins", "plugins"]] {
+            let said = out(&site.host(0, line));
+            assert!(said.ends_with("\nno trust file: nobody has to vouch for a plugin\n"), "{said}");
+            assert!(json(&site.host(0, &[line, &["-o", "json"]].concat()))["trust"].is_null());
+        }
 
         let both = lines(&site);
         site.write(STATEMENTS, &format!("{}\n", both[0]));
@@ -272,7 +281,10 @@ mod signatures {
         assert_eq!(lines(&site).len(), 3);
         assert_eq!(refused(&site), ["unsigned"]);
         vetted(&site, "carol.pem");
-        assert!(verified(&site).ends_with("  older 0.1.0\n"));
+        assert!(verified(&site).contains("  older 0.1.0  vetted by alice, vetted by carol\n"));
+        // And is named once.
+        let listed = out(&site.host(0, &list));
+        assert!(listed.contains("  vetted by alice, vetted by carol\n"), "{listed}");
         std::fs::remove_file(site.path(STATEMENTS)).unwrap();
         assert_eq!(refused(&site), ["unsigned"]);
     }
@@ -284,7 +296,10 @@ mod signatures {
         let sign = ["plugin", "sign", COMPONENT, "--claim", "released", "--key", "carol.pem"];
         site.host_alone(0, &sign);
         let verified = out(&site.host_alone(0, &["plugin", "verify", "plugins", "--trust", "trust.toml"]));
-        assert!(verified.ends_with("  older 0.1.0\n"), "{verified}");
+        assert!(
+            verified.contains("  older 0.1.0  released by carol, vetted by alice, vetted by bob\n"),
+            "{verified}"
+        );
         site.write(STATEMENTS, &format!("{}\n", lines(&site)[0]));
         site.host_alone(6, &["plugin", "verify", "plugins", "--trust", "trust.toml"]);
     }

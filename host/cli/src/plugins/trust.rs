@@ -13,6 +13,7 @@ use pivot_runtime::Trust;
 use pivot_signatures::judge::Purpose;
 use pivot_signatures::policy::Policy;
 use pivot_signatures::trust_file::{self, SIZE};
+use serde_json::{Value, json};
 
 use super::by_others;
 use crate::output::Text;
@@ -24,6 +25,7 @@ const SITE: &str = "/etc/pivot-host/trust.toml";
 #[derive(Clone)]
 pub(crate) struct TrustFile {
     pub(crate) policy: Arc<Policy>,
+    files: Vec<String>,
     pub(crate) open_to_others: Vec<String>,
 }
 
@@ -35,6 +37,8 @@ impl TrustFile {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             _ => Some(policy(Path::new(SITE), &mut open_to_others)?),
         };
+        let files = site.iter().map(|_| SITE.to_owned());
+        let files = files.chain(named.map(|file| file.display().to_string())).collect();
         let named = named.map(|file| policy(file, &mut open_to_others)).transpose()?;
         let both =
             match (site, named) {
@@ -46,7 +50,28 @@ impl TrustFile {
                 }
                 (one, other) => one.or(other),
             };
-        Ok(both.map(|policy| Self { policy: Arc::new(policy), open_to_others }))
+        Ok(both.map(|policy| Self { policy: Arc::new(policy), files, open_to_others }))
+    }
+
+    /// How many rules are about plugins.
+    fn rules(&self) -> usize {
+        self.policy.rules().iter().filter(|rule| !rule.claim.of_plans()).count()
+    }
+
+    /// What decides who has to vouch for a plugin, in a line.
+    pub(super) fn line(this: Option<&Self>) -> String {
+        let Some(this) = this else { return "no trust file: nobody has to vouch for a plugin".to_owned() };
+        let rules = match this.rules() {
+            0 => "no rule is about plugins".to_owned(),
+            1 => "1 rule about plugins".to_owned(),
+            more => format!("{more} rules about plugins"),
+        };
+        format!("trust: {}: {rules}", this.files.join(", "))
+    }
+
+    /// The same for programs.
+    pub(super) fn document(&self) -> Value {
+        json!({"files": self.files, "rules": self.rules()})
     }
 
     /// What others may write, as a sentence; an error if the file is strict.
@@ -69,7 +94,7 @@ impl TrustFile {
     }
 
     fn to(self, purpose: Purpose) -> Trust {
-        let Self { policy, open_to_others } = self;
+        let Self { policy, files: _, open_to_others } = self;
         Trust { policy, purpose, open_to_others }
     }
 }
