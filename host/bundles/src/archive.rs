@@ -17,12 +17,11 @@ use tar::Header;
 pub use self::error::ArchiveError;
 
 use self::blocks::{Reading, only_times};
-use crate::bundle::digest_of;
+use self::error::NAME;
+use crate::digest::digest_of;
 use crate::document;
 use crate::kind::{COMPONENT, FILES, TOTAL};
 
-/// How many characters of a path are printed.
-const NAME: usize = 120;
 /// The most bytes of an extension header with times.
 const TIMES: u64 = 4096;
 

@@ -1,17 +1,15 @@
 //! A bundle: the files of a plugin directory, and what they are in a layout.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
-use pivot_signatures::digest::sha256;
-
-use crate::archive::{self, Limits};
 use crate::component::Interface;
+use crate::digest::digest_of;
 use crate::document;
 use crate::error::BundleError;
-use crate::index;
-use crate::kind::{self, FileError, Kind, TOTAL, WHOLE, stem};
+use crate::kind::{FileError, Kind, TOTAL, WHOLE, stem};
 use crate::oci::{self, Annotation, Descriptor};
+use crate::set;
 use crate::tape::Tape;
 
 /// The files of a plugin directory, checked, with everything that a layout says about them.
@@ -66,11 +64,6 @@ pub struct Manifest<'b> {
     pub digest: &'b str,
     /// The manifest's bytes.
     pub bytes: &'b [u8],
-}
-
-/// The digest of bytes, as descriptors have it.
-pub(crate) fn digest_of(bytes: &[u8]) -> String {
-    format!("sha256:{}", sha256(bytes))
 }
 
 impl Bundle {
@@ -165,11 +158,6 @@ impl Bundle {
         tape.file("oci-layout", oci::LAYOUT)?;
         tape.end()
     }
-
-    /// Reads a tar: one that [`Bundle::write`] wrote, or what another tool made of it.
-    pub fn read(from: impl Read) -> Result<Self, BundleError> {
-        index::bundle(archive::read(from, &Limits::default())?)
-    }
 }
 
 impl Layout<'_> {
@@ -213,5 +201,5 @@ impl Component {
 }
 
 fn check(files: &BTreeMap<String, Vec<u8>>) -> Result<(), BundleError> {
-    kind::check(&files.iter().map(|(name, bytes)| (name.as_str(), bytes.len() as u64)).collect())
+    set::check(&files.iter().map(|(name, bytes)| (name.as_str(), bytes.len() as u64)).collect())
 }

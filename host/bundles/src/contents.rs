@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use pivot_core::words::shown;
 
-use crate::bundle::{Bundle, digest_of};
+use crate::bundle::Bundle;
+use crate::digest::digest_of;
 use crate::document::{self, Descriptor, DocumentError};
 use crate::error::BundleError;
 use crate::fields::{Fields, NAME};
-use crate::kind::{self, Kind};
+use crate::kind::Kind;
 use crate::oci;
+use crate::set;
 
 /// What errors call the manifest.
 const WHAT: &str = "the bundle's manifest";
@@ -49,7 +51,7 @@ impl Contents {
                 return Err(refused(DocumentError::TwoSizes(digest.clone())));
             }
         }
-        kind::check(&sizes)?;
+        set::check(&sizes)?;
         Ok(contents)
     }
 

@@ -1,8 +1,10 @@
 //! Why a bundle is refused.
 
+use pivot_core::words::shown;
+
 use crate::archive::ArchiveError;
 use crate::document::DocumentError;
-use crate::kind::{FILES, FileError, TOTAL};
+use crate::kind::{FILES, FileError, NAME, TOTAL};
 
 /// Why files, a tar or a manifest are not a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,5 +55,12 @@ impl BundleError {
             Self::Archive(why) => why.code(),
             Self::Document { why, .. } => why.code(),
         }
+    }
+}
+
+impl FileError {
+    /// The same about a file.
+    pub(crate) fn of(self, name: &str) -> BundleError {
+        BundleError::File { name: shown(name, NAME), why: self }
     }
 }

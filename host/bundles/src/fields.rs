@@ -5,7 +5,7 @@ use pivot_core::words::shown;
 use pivot_signatures::json::JsonError;
 use serde_json::{Map, Value};
 
-use crate::document::DocumentError;
+use crate::document::error::DocumentError;
 
 /// How many characters of a name are printed.
 pub(crate) const NAME: usize = 80;

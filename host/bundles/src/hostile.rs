@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::bundle::{Bundle, digest_of};
+use crate::bundle::Bundle;
 use crate::contents::Contents;
+use crate::digest::digest_of;
 use crate::oci;
 use crate::sample::{EMPTY, Entry, bundle, entries, files, pack, small, with_manifest};
 

@@ -64,7 +64,7 @@ fn entries_are_refused_each_for_its_reason() {
         ("extension-header", times(b"9 path=x\n")),
         ("extension-header", times(b"20 mtime=1700000000\n9 path=x\n")),
         ("extension-header", times(b"14 linkpath=x\n")),
-        ("extension-header", times(b"18 size=9999999999\n")),
+        ("extension-header", times(b"19 size=9999999999\n")),
         ("extension-header", times(b"22 GNU.sparse.major=1\n")),
         ("extension-header", times(b"19 SCHILY.xattr.a=\n")),
         ("extension-header", times(b"12 Mtime=12\n")),

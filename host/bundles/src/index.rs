@@ -5,8 +5,9 @@
 //! themselves decide, and a field of the index that isn't known here is ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 
-use crate::archive::Files;
+use crate::archive::{self, Files, Limits};
 use crate::bundle::Bundle;
 use crate::contents::Contents;
 use crate::document::{self, Descriptor, DocumentError};
@@ -15,8 +16,15 @@ use crate::oci;
 
 type Blobs = BTreeMap<String, Vec<u8>>;
 
+impl Bundle {
+    /// Reads a tar: one that [`Bundle::write`] wrote, or what another tool made of it.
+    pub fn read(from: impl Read) -> Result<Self, BundleError> {
+        bundle(archive::read(from, &Limits::default())?)
+    }
+}
+
 /// The bundle in a layout.
-pub(crate) fn bundle(files: Files) -> Result<Bundle, BundleError> {
+fn bundle(files: Files) -> Result<Bundle, BundleError> {
     layout(&files.layout).map_err(BundleError::about("oci-layout"))?;
     let listed = listed(&files.index, &files.blobs).map_err(BundleError::about("index.json"))?;
     let mut known = BTreeSet::from_iter(listed.keys().cloned());

@@ -1,12 +1,6 @@
 //! Which files a bundle may have. Their names become paths on the machine that imports the bundle and tags in a registry, so they
 //! are plain enough for both, and for file systems that don't distinguish upper from lower case.
 
-use std::collections::BTreeMap;
-
-use pivot_core::words::shown;
-
-use crate::error::BundleError;
-
 /// The most files of a bundle.
 pub const FILES: usize = 256;
 /// The most bytes of a file's name.
@@ -75,10 +69,6 @@ impl FileError {
             Self::NotComponent(_) => "not-a-component",
             Self::Names => "too-many-imports",
         }
-    }
-
-    pub(crate) fn of(self, name: &str) -> BundleError {
-        BundleError::File { name: shown(name, NAME), why: self }
     }
 }
 
@@ -155,35 +145,6 @@ pub(crate) fn stem(name: &str) -> &str {
 }
 
 /// The file that statements are about.
-fn component_of(name: &str) -> Option<&str> {
+pub(crate) fn component_of(name: &str) -> Option<&str> {
     name.strip_suffix(STATEMENTS).filter(|component| component.ends_with(WASM))
-}
-
-/// Checks everything that names and sizes say about a set of files. The caller sees to it that no name is there twice.
-pub(crate) fn check(files: &BTreeMap<&str, u64>) -> Result<(), BundleError> {
-    if files.len() > FILES {
-        return Err(BundleError::Files(files.len()));
-    }
-    let mut total = 0_u64;
-    let mut components = 0;
-    let mut folded = BTreeMap::new();
-    for (name, size) in files {
-        let kind = Kind::of(name).map_err(|why| why.of(name))?;
-        if *size > kind.limit() {
-            return Err(FileError::Size { size: *size, limit: kind.limit() }.of(name));
-        }
-        if let Some(other) = folded.insert(name.to_ascii_lowercase(), *name) {
-            return Err(FileError::Alike(other.to_owned()).of(name));
-        }
-        if let Some(component) = component_of(name).filter(|component| !files.contains_key(component)) {
-            return Err(FileError::Orphan(component.to_owned()).of(name));
-        }
-        components += usize::from(kind == Kind::Component);
-        total = total.saturating_add(*size);
-    }
-    match (components, total) {
-        (0, _) => Err(BundleError::NoComponent),
-        (_, TOTAL..) if total > TOTAL => Err(BundleError::Total),
-        _ => Ok(()),
-    }
 }

@@ -4,7 +4,7 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`kind`] | which files a bundle may have, and how large they may be |
+//! | [`kind`], `set` | which files a bundle may have, and how large they may be |
 //! | [`bundle`] | the files, the digest that names them all, and what they are as blobs and manifests |
 //! | [`contents`] | what a bundle's manifest lists, before any of it has been fetched |
 //! | [`archive`], [`tape`] | the tar, read and written |
@@ -25,12 +25,14 @@ pub mod archive;
 pub mod bundle;
 mod component;
 pub mod contents;
+mod digest;
 pub mod document;
 pub mod error;
 mod fields;
 mod index;
 pub mod kind;
 mod oci;
+mod set;
 mod tape;
 
 pub use bundle::{Blob, Bundle, Layout, Manifest};

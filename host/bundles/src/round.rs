@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use crate::archive::{self, Limits};
-use crate::bundle::{Bundle, digest_of};
+use crate::bundle::Bundle;
 use crate::contents::Contents;
+use crate::digest::digest_of;
 use crate::kind::{COMPONENT, FILES, OTHER, SBOM};
 use crate::oci;
 use crate::sample::{EMPTY, Entry, bundle, entries, files, importing, pack, small, tar, wasm, with_manifest};

@@ -9,7 +9,8 @@ use wasm_encoder::{
     TypeBounds,
 };
 
-use crate::bundle::{Bundle, digest_of};
+use crate::bundle::Bundle;
+use crate::digest::digest_of;
 
 /// The smallest component.
 pub(crate) const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -18,11 +19,11 @@ pub(crate) const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
 pub(crate) fn wasm(name: &str) -> Vec<u8> {
     let mut component = Component::new();
     let mut imports = ComponentImportSection::new();
-    imports.import(&format!("test:{name}/import@1.0.0"), ComponentTypeRef::Type(TypeBounds::SubResource));
+    imports.import(format!("test:{name}/import@1.0.0"), ComponentTypeRef::Type(TypeBounds::SubResource));
     imports.import("second", ComponentTypeRef::Type(TypeBounds::SubResource));
     component.section(&imports);
     let mut exports = ComponentExportSection::new();
-    exports.export(&format!("test:{name}/export"), ComponentExportKind::Type, 0, None);
+    exports.export(format!("test:{name}/export"), ComponentExportKind::Type, 0, None);
     component.section(&exports);
     component.finish()
 }
@@ -47,7 +48,7 @@ pub(crate) fn importing(count: usize, size: usize) -> Vec<u8> {
     let mut component = Component::new();
     let mut imports = ComponentImportSection::new();
     for n in 0..count {
-        imports.import(&format!("{n}{}", "x".repeat(size)), ComponentTypeRef::Type(TypeBounds::SubResource));
+        imports.import(format!("{n}{}", "x".repeat(size)), ComponentTypeRef::Type(TypeBounds::SubResource));
     }
     component.section(&imports);
     component.finish()

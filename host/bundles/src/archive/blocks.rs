@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 use pivot_core::words::shown;
 use tar::Header;
 
-use super::{ArchiveError, NAME};
+use super::error::{ArchiveError, NAME};
 use crate::tape::BLOCK;
 
 /// The most zeros after the end: GNU tar fills up to a multiple of 10 KiB, tapes had more.

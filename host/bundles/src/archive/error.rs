@@ -2,6 +2,9 @@
 
 use std::io;
 
+/// How many characters of a path are printed.
+pub(super) const NAME: usize = 120;
+
 /// Why a tar is refused. Quotes paths, never contents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
