@@ -9,6 +9,7 @@ mod exit;
 mod logging;
 mod missing_side;
 mod next;
+mod operator;
 mod output;
 mod plugins;
 mod private_file;

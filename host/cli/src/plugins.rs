@@ -1,12 +1,18 @@
 //! Plugins on the command line: loading them for a move, and the commands for them outside one.
 
+mod bundle;
 mod comparison;
+mod import;
 mod inspection;
 mod loading;
+mod notes;
 mod refused;
+#[cfg(feature = "registry")]
+mod registry;
 mod run_hook;
 mod runtime;
 pub(crate) mod sign;
+mod staged;
 pub(crate) mod trust;
 
 use std::collections::BTreeMap;
@@ -14,21 +20,18 @@ use std::path::{Path, PathBuf};
 
 use pivot_core::hooks::Description;
 use pivot_engine::Exit;
-use pivot_runtime::{Admission, Disabled, LoadOptions, Loaded, Locked, Plugin};
+use pivot_runtime::{Admission, Admitting, Grant, LoadOptions, Loaded, Locked, Plugin};
 use serde_json::{Value, json};
 
-use crate::args::{PluginVerb, With};
+use crate::args::{Import, PluginVerb, With};
 use crate::exit::{self, Result};
-use crate::output::{Document, Output, Text};
+use crate::operator;
+use crate::output::{Document, Output, Text, now};
 use inspection::{document, facts, short};
 pub(crate) use loading::Loading;
+use notes::{not_called, switched_off, written_by_others};
 use runtime::runtime;
 use trust::TrustFile;
-
-/// Names, with versions.
-fn switched_off(all: &[Disabled]) -> Vec<String> {
-    all.iter().map(ToString::to_string).collect()
-}
 
 /// Loads the plugins of a directory as the flags say.
 async fn read(directory: &Path, with: &With) -> Result<Loaded, Text> {
@@ -48,7 +51,7 @@ fn options(
     let strict = strict || trust.as_ref().is_some_and(|trust| trust.policy.strict());
     // What no lock has admitted is admitted now.
     let purpose = if unlocked { TrustFile::for_admitting } else { TrustFile::for_loading };
-    Ok((LoadOptions { unlocked, strict, trust: trust.clone().map(purpose) }, trust))
+    Ok((LoadOptions { unlocked, strict, trust: trust.clone().map(purpose), called: None }, trust))
 }
 
 /// `pivot-host plugin …`.
@@ -68,6 +71,18 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         },
         PluginVerb::Verify { directory, strict, trust } => {
             verify(directory, *strict, trust.as_deref(), output).await
+        }
+        PluginVerb::Bundle { directory, out, trust } => {
+            bundled(directory, out, trust.as_deref(), output).await
+        }
+        PluginVerb::Import(typed) => imported(typed, output).await,
+        #[cfg(feature = "registry")]
+        PluginVerb::Push { bundle, reference, plain_http } => {
+            registry::push(bundle, reference, *plain_http, output).await
+        }
+        #[cfg(feature = "registry")]
+        PluginVerb::Pull { reference, out, plain_http } => {
+            registry::pull(reference, out, *plain_http, output).await
         }
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.
@@ -125,6 +140,19 @@ async fn inspect(file: &Path, output: &Output) -> Result<()> {
     Ok(())
 }
 
+async fn bundled(directory: &Path, out: &Path, trust: Option<&Path>, output: &Output) -> Result<()> {
+    let (options, _) = options(false, false, trust).map_err(|why| (Exit::Plugin, why))?;
+    bundle::run(directory, out, options, &runtime()?, output).await
+}
+
+async fn imported(typed: &Import, output: &Output) -> Result<()> {
+    let (options, trust) =
+        options(false, typed.strict, typed.trust.as_deref()).map_err(|why| (Exit::Plugin, why))?;
+    let open = trust.as_ref().map_or(Ok(None), TrustFile::open).map_err(|why| (Exit::Plugin, why))?;
+    open.into_iter().for_each(|open| output.warn(open));
+    import::run(typed, trust.map(TrustFile::for_admitting), options, &runtime()?, output).await
+}
+
 async fn diff(old: &Path, new: &Path, output: &Output) -> Result<u8> {
     comparison::run(old, new, &runtime()?, output).await
 }
@@ -134,7 +162,14 @@ async fn lock(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -
     let open = trust.as_ref().map_or(Ok(None), TrustFile::open).map_err(|why| (Exit::Plugin, why))?;
     open.into_iter().for_each(|open| output.warn(open));
     let trust = trust.map(TrustFile::for_admitting);
-    let admitted = runtime()?.admit(file, grant, trust.as_ref()).await;
+    let how = Admitting {
+        grant: if grant { Grant::All } else { Grant::Nothing },
+        trust: trust.as_ref(),
+        by: &operator::name(),
+        at: &now(),
+        ..Admitting::default()
+    };
+    let admitted = runtime()?.admit(file, &how).await;
     let admission = admitted.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let Admission { inspection, added, enabled, missing, surplus, replaced } = &admission;
     let text = || {
@@ -302,28 +337,4 @@ fn vouched(plugin: &Plugin) -> String {
         [] => String::new(),
         by => format!("  {}", by.join(", ")),
     }
-}
-
-/// What others may write, and who runs moves should not let them.
-fn written_by_others(open: &[String]) -> Text {
-    let mut text = Text::default();
-    if !open.is_empty() {
-        text.line(format!("warning: {}", by_others(open)));
-    }
-    text
-}
-
-fn by_others(open: &[String]) -> String {
-    let what = open.join(", ");
-    format!("others may write what decides which plugins run: {what}; `chmod go-w` takes it from them")
-}
-
-/// The plugins that are installed but not enabled.
-fn not_called(disabled: &[String]) -> Text {
-    let mut text = Text::default();
-    if !disabled.is_empty() {
-        text.line("Not called, because plugins.toml doesn't enable them:");
-        disabled.iter().for_each(|name| text.line(format!("  {name}")));
-    }
-    text
 }

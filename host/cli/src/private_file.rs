@@ -56,8 +56,13 @@ impl PrivateFile {
     }
 
     /// Writes it, whole or not at all.
-    pub(crate) fn write(mut self, text: &str) -> io::Result<()> {
-        self.file.write_all(text.as_bytes())?;
+    pub(crate) fn write(self, text: &str) -> io::Result<()> {
+        self.write_with(|file| file.write_all(text.as_bytes()))
+    }
+
+    /// The same for what writes itself.
+    pub(crate) fn write_with(mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        write(&mut self.file)?;
         self.file.sync_all()?;
         fs::rename(&self.temporary, &self.path)
     }

@@ -8,6 +8,10 @@ mod schemas;
 mod site;
 
 #[cfg(test)]
+#[path = "vetted/bundles.rs"]
+mod bundles;
+
+#[cfg(test)]
 mod versions {
     use expect_test::expect;
 

@@ -24,7 +24,7 @@ pub use crate::directory::{
 pub use crate::kube::{ConnectError, ConnectOptions, KubePlace, catches_panics};
 pub use crate::mapped::MappedPlace;
 pub use crate::memory::MemoryPlace;
-pub use crate::regular::read as read_regular_file;
+pub use crate::regular::{open as open_regular_file, read as read_regular_file};
 pub use place::{
     Access, Begun, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch,
     Place, PlaceError, Preconditions, Result, ServicePath, Subresource, Throttled,

@@ -20,6 +20,19 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// The same, of a file that has no reason to be large.
 pub(crate) fn read_at_most(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    content_at_most(opened(path)?, limit)
+}
+
+/// The file at a path, for a reader with limits of its own.
+pub fn open(path: &Path) -> Result<File> {
+    let file = opened(path)?;
+    // Another file may have replaced it since it was checked.
+    #[cfg(unix)]
+    check(file.metadata()?.mode())?;
+    Ok(file)
+}
+
+fn opened(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -27,7 +40,7 @@ pub(crate) fn read_at_most(path: &Path, limit: u64) -> Result<Vec<u8>> {
         check(path.metadata()?.mode())?;
         options.custom_flags(NOT_WAITING);
     }
-    content_at_most(options.open(path)?, limit)
+    options.open(path)
 }
 
 /// Whether others than its owner can read the file at a path, or write it. Where a system has no such rights, nobody can say.

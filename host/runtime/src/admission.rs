@@ -13,6 +13,35 @@ use crate::trial;
 use crate::trust::{self, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
 use crate::vouched::{self, Trust};
 
+/// What a plugin may do once it is admitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// Nothing that was not reviewed: a section that is enabled for another file is none for this one.
+    #[default]
+    Nothing,
+    /// What its section has.
+    Section,
+    /// What its section has or, without one, all it asks for.
+    All,
+}
+
+/// How a plugin is admitted.
+#[derive(Clone, Debug, Default)]
+pub struct Admitting<'a> {
+    /// What it may do.
+    pub grant: Grant,
+    /// The operator's signers and rules.
+    pub trust: Option<&'a Trust>,
+    /// Who admits it, for people; not known, if empty.
+    pub by: &'a str,
+    /// When.
+    pub at: &'a str,
+    /// From which bundle.
+    pub bundle: Option<&'a str>,
+    /// What the directory is called in messages, if it is going to have another name.
+    pub called: Option<&'a Path>,
+}
+
 /// A plugin that was just admitted.
 #[derive(Clone, Debug)]
 pub struct Admission {
@@ -65,17 +94,13 @@ impl Locked {
 
 impl Runtime {
     /// Admits a file in its current state: writes its digest to the lock beside it and, if `plugins.toml` has no section for it,
-    /// adds one with what it asks for, to be reviewed. The section grants nothing until it is enabled; `grant` enables it at
-    /// once. A file can call itself anything, so one whose section is enabled for another file, or for none yet, is refused
-    /// without `grant`.
-    pub async fn admit(
-        &self,
-        path: &Path,
-        grant: bool,
-        trust: Option<&Trust>,
-    ) -> Result<Admission, LoadError> {
+    /// adds one with what it asks for, to be reviewed. The section grants nothing until it is enabled; [`Grant::All`] enables it
+    /// at once. A file can call itself anything, so one whose section is enabled for another file, or for none yet, is refused
+    /// with [`Grant::Nothing`].
+    pub async fn admit(&self, path: &Path, how: &Admitting<'_>) -> Result<Admission, LoadError> {
+        let &Admitting { grant, trust, by, at, bundle, called } = how;
         let (dir, file) = split(path)?;
-        let dir = PluginDir::open(&dir)?;
+        let dir = PluginDir::open(&dir)?.called(called);
         let artifact = dir.read(&file)?;
         if let Some(trust) = trust {
             trust.judge(&dir, &artifact, None).await?;
@@ -91,13 +116,14 @@ impl Runtime {
         let before = lock.named(name).filter(|entry| entry.sha256 != artifact.digest).map(Locked::of);
         let same = lock.named(name).is_some() && before.is_none();
         let granted = operator.plugins.get(name).is_some_and(|grants| grants.enabled);
-        if granted && !grant && !same {
+        if granted && grant == Grant::Nothing && !same {
             let command = lock_command(&dir, &artifact.file, "--grant ");
             let locked = before.map(|before| before.sha256);
             let refused = Refused::NameGranted { name: name.clone(), locked, command };
             return Err(refused.of(Who { version: Some(version.clone()), ..artifact.who(Some(name)) }));
         }
-        let added = (!operator.plugins.contains_key(name)).then(|| trust::section(declaration, hooks, grant));
+        let added = (!operator.plugins.contains_key(name))
+            .then(|| trust::section(declaration, hooks, grant == Grant::All));
         let gap = if text.is_empty() { "" } else { "\n" };
         let text = added.as_ref().map(|section| format!("{text}{gap}{section}"));
         if let Some(text) = &text {
@@ -109,6 +135,9 @@ impl Runtime {
             sha256: artifact.digest.clone(),
             size: artifact.bytes.len() as u64,
             passed: passed.then(trial::terms),
+            by: Some(by.to_owned()).filter(|by| !by.is_empty()),
+            at: Some(at.to_owned()).filter(|at| !at.is_empty()),
+            bundle: bundle.map(str::to_owned),
         });
         dir.write(LOCK_FILE, &lock.text())?;
         if let Some(text) = &text {
@@ -126,9 +155,17 @@ impl Runtime {
         &self,
         path: &Path,
         directory: &Path,
+        trust: Option<&Trust>,
     ) -> Result<(Inspection, Admitted), LoadError> {
         let (dir, file) = split(path)?;
-        let candidate = self.candidate(PluginDir::open(&dir)?.read(&file)?, false).await?;
+        let dir = PluginDir::open(&dir)?;
+        let artifact = dir.read(&file)?;
+        if let Some(trust) = trust {
+            trust.judge(&dir, &artifact, None).await?;
+        }
+        let candidate = self.candidate(artifact, false).await?;
+        let Candidate { artifact, seen, declaration, hooks, .. } = &candidate;
+        vouched::by(&dir, artifact, (declaration, hooks, seen), trust).await?;
         let dir = PluginDir::open(directory)?;
         let operator = OperatorFile::read(&dir.text(GRANTS_FILE)?.unwrap_or_default())?;
         let lock = read_lock(&dir)?;

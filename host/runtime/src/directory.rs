@@ -70,6 +70,7 @@ fn not_a_file() -> Refused {
 /// A directory with plugins and the operator's files beside them.
 #[derive(Clone)]
 pub(crate) struct PluginDir {
+    /// What it is called in messages and commands.
     pub(crate) path: PathBuf,
     dir: Arc<Dir>,
 }
@@ -80,6 +81,11 @@ impl PluginDir {
         let dir = Dir::open_ambient_dir(path, ambient_authority())
             .map_err(|error| Refused::Unreadable(error).of(who))?;
         Ok(Self { path: path.to_owned(), dir: Arc::new(dir) })
+    }
+
+    /// The same directory by the name that it is going to have.
+    pub(crate) fn called(self, name: Option<&Path>) -> Self {
+        Self { path: name.map_or(self.path, Path::to_owned), dir: self.dir }
     }
 
     /// The names of the files that end in `.wasm`, sorted. Other files are ignored.

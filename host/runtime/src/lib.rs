@@ -57,7 +57,7 @@ pub mod trust;
 mod vouched;
 mod worst;
 
-pub use admission::{Admission, Admitted, Locked};
+pub use admission::{Admission, Admitted, Admitting, Grant, Locked};
 pub use describe::{Change, Declaration, Read};
 pub use engine::Runtime;
 pub use error::{CallError, LoadError, Refused, Who};

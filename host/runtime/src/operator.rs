@@ -1,6 +1,6 @@
 //! The operator's files beside the plugins, and what they say about the plugin files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pivot_core::shell::quoted;
 
@@ -18,6 +18,8 @@ pub struct LoadOptions {
     pub strict: bool,
     /// The operator's signers and rules. `unlocked` waives none of them.
     pub trust: Option<Trust>,
+    /// What the directory is called in messages, if it is going to have another name.
+    pub called: Option<PathBuf>,
 }
 
 /// The operator's files.
@@ -31,13 +33,13 @@ pub(crate) struct Operator {
 
 impl Operator {
     pub(crate) fn read(path: &Path, options: LoadOptions) -> Result<Self, Vec<LoadError>> {
-        let dir = PluginDir::open(path).map_err(|error| vec![error])?;
+        let dir = PluginDir::open(path).map_err(|error| vec![error])?.called(options.called.as_deref());
         let file = dir.text(GRANTS_FILE).and_then(|text| OperatorFile::read(&text.unwrap_or_default()));
         let lock =
             dir.text(LOCK_FILE).and_then(|text| Lock::read(&text.unwrap_or_else(|| Lock::default().text())));
         match (file, lock) {
             (Ok(file), Ok(lock)) => {
-                let LoadOptions { unlocked, strict: _, trust } = options;
+                let LoadOptions { unlocked, strict: _, trust, called: _ } = options;
                 Ok(Self { dir, file, lock: (!unlocked).then_some(lock), trust })
             }
             (file, lock) => Err(file.err().into_iter().chain(lock.err()).collect()),

@@ -36,6 +36,8 @@ pub mod trust_file;
 pub mod untrusted;
 
 #[cfg(test)]
+mod cosign;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod openssl;

@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
+use pivot_core::Side;
 use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{Side, words};
 use pivot_engine::{DryRun, Options};
 
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
@@ -14,12 +14,14 @@ use super::clusters::{Cluster, Namespace, clusters};
 use super::describe::{Description, description};
 use super::flags::{
     Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OneSide, OutputFormat, PlanVerb, Planned,
-    PluginVerb, Rbac, Resume, Rollback, Shell, Taking, Verb, Waits, Which, With,
+    Rbac, Resume, Rollback, Shell, Taking, Verb, Waits, Which,
 };
 use super::parts::parts;
+use super::plugins::{PluginVerb, With};
 use super::usage::{Result, usage};
 use super::values::{duration, kinds, namespace_map};
 use super::workload::Within;
+use crate::operator;
 use crate::private_file::has_form;
 
 /// What to do.
@@ -75,7 +77,7 @@ pub(crate) struct Choices {
 impl Choices {
     /// The engine's options, once the context's namespace is known.
     pub(crate) fn options(&self, of_context: Option<&str>) -> Options {
-        let mut options = Options { operator: operator(), ..self.options.clone() };
+        let mut options = Options { operator: operator::name(), ..self.options.clone() };
         options.scope.namespaces = match &self.namespace {
             Namespace::All => Namespaces::All,
             Namespace::Named(name) => Namespaces::One(name.clone()),
@@ -141,20 +143,6 @@ impl Choices {
         let kinds = of_kinds.into_iter().flat_map(|(flag, kinds)| kinds.iter().map(move |kind| (flag, kind)));
         plain.chain(kinds.flat_map(|(flag, kind)| [flag.to_owned(), kind.to_string()])).collect()
     }
-}
-
-/// The user who runs this, as far as the system knows: the move's record names them to anyone who finds it.
-fn operator() -> String {
-    let user = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let host = host.or_else(|| std::env::var("HOSTNAME").ok());
-    let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
-    let name = match (user, host) {
-        (Some(user), Some(host)) => format!("{user}@{host}"),
-        (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => String::new(),
-    };
-    words::line(&name, 100)
 }
 
 /// Turns flags into a task.

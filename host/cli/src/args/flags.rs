@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
-use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
+
+use super::plugins::{PluginVerb, Signing, With};
 
 /// Move Cluster API objects between management clusters, safely and resumably.
 #[derive(Debug, Parser)]
@@ -347,24 +349,6 @@ pub(crate) struct Which {
     pub(crate) which: Option<String>,
 }
 
-/// The plugins that take part.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "Plugins")]
-pub(crate) struct With {
-    /// Directory of plugins, with plugins.toml and plugins.lock
-    #[arg(long, value_name = "DIR")]
-    pub(crate) plugins: Option<PathBuf>,
-    /// Accept plugins that are not in plugins.lock, or have another digest there: for development
-    #[arg(long, requires = "plugins")]
-    pub(crate) unlocked: bool,
-    /// Refuse plugins that are there and not enabled, and a directory that others may write
-    #[arg(long, requires = "plugins")]
-    pub(crate) strict: bool,
-    /// Whom to trust about plugins and plans: adds to the site's own file, /etc/pivot-host/trust.toml
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trust: Option<PathBuf>,
-}
-
 /// What can be described.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Describe {
@@ -418,135 +402,6 @@ pub(crate) struct DescribeCluster {
     /// Show Machines that say the same in one row; --grouping=false gives each its own
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, help_heading = "What is shown")]
     pub(crate) grouping: bool,
-}
-
-/// What can be done with plugins outside a move.
-#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
-pub(crate) enum PluginVerb {
-    /// Create a project for a new plugin, in a folder of its name; needs no network
-    New {
-        /// Name: lower-case words joined by dashes
-        name: String,
-    },
-    /// Show what a component could do at worst, is and asks for, in a sandbox, without admitting it
-    Inspect {
-        /// The component
-        file: PathBuf,
-    },
-    /// List the plugins of a directory, as a move would use them
-    List {
-        #[command(flatten)]
-        with: With,
-    },
-    /// Admit a component as it is now: write its digest to plugins.lock beside it, and to plugins.toml what it asks for,
-    /// not enabled. Grants nothing without --grant
-    Lock {
-        /// The component
-        file: PathBuf,
-        /// Let it have what plugins.toml enables for its name; where nothing is written there, all it asks for, unreviewed: for
-        /// development
-        #[arg(long)]
-        grant: bool,
-        /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
-        #[arg(long, value_name = "FILE")]
-        trust: Option<PathBuf>,
-    },
-    /// Vouch for a component, beside it, in FILE.intoto.jsonl: whoever loads it says by a trust file whose word counts
-    Sign {
-        /// The claim
-        #[arg(long, value_enum, value_name = "CLAIM")]
-        claim: PluginClaim,
-        /// A report of checks that the claim is based on; its digest is signed, too
-        #[arg(long, value_name = "FILE", conflicts_with = "attach")]
-        checked: Option<PathBuf>,
-        #[command(flatten)]
-        signing: Signing,
-    },
-    /// Show how a component differs from an older one: what it could do, asks for and imports; exit 3 if it does
-    Diff {
-        /// The older one, or a directory of plugins: what is admitted there under the newer one's name
-        old: PathBuf,
-        /// The newer one
-        new: PathBuf,
-    },
-    /// Check a directory as a move does before it begins, and report every problem at once
-    Verify {
-        /// The directory of plugins, with plugins.toml and plugins.lock
-        directory: PathBuf,
-        /// Refuse plugins that are there and not enabled, and a directory that others may write
-        #[arg(long)]
-        strict: bool,
-        /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
-        #[arg(long, value_name = "FILE")]
-        trust: Option<PathBuf>,
-    },
-    /// Call one hook on objects from a file, with no cluster and without admitting the component
-    Run(Trial),
-    /// Validate and compile the component on stdin within limits, for the program that started this one
-    #[command(hide = true)]
-    TryCompile {
-        /// Bytes of memory
-        memory: u64,
-        /// Seconds of processor time
-        seconds: u64,
-        /// Bytes of the component
-        size: u64,
-    },
-}
-
-/// What is claimed about a plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PluginClaim {
-    /// Its vendor made it
-    Released,
-    /// Somebody reviewed it
-    Vetted,
-}
-
-/// A signature, and what is said with it.
-#[derive(Clone, Debug, PartialEq, Eq, Args)]
-#[command(group(ArgGroup::new("how").required(true).args(["key", "statement_only", "attach"])))]
-pub(crate) struct Signing {
-    /// The file
-    pub(crate) file: PathBuf,
-    /// Sign with this private key: PKCS#8 in PEM, ECDSA P-256 or Ed25519
-    #[arg(long, value_name = "PEM")]
-    pub(crate) key: Option<PathBuf>,
-    /// Print what is to be signed, for a tool that holds the key
-    #[arg(long)]
-    pub(crate) statement_only: bool,
-    /// Add what such a tool has signed: a Sigstore bundle, or a DSSE envelope
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["reviewer", "note"])]
-    pub(crate) attach: Option<PathBuf>,
-    /// Who reviewed it
-    #[arg(long, value_name = "NAME")]
-    pub(crate) reviewer: Option<String>,
-    /// A remark
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) note: Option<String>,
-}
-
-/// One hook, and on what it is called.
-#[derive(Clone, Debug, PartialEq, Eq, Args)]
-pub(crate) struct Trial {
-    /// The component
-    pub(crate) file: PathBuf,
-    /// Hook: relate, check, hold, adapt, restore or settle
-    #[arg(long, value_name = "HOOK")]
-    pub(crate) hook: String,
-    /// Objects of the source, in YAML or JSON, any number of documents; for settle, what the source had
-    #[arg(long, value_name = "FILE")]
-    pub(crate) objects: PathBuf,
-    /// Objects of the target: what restore and settle are called on, and what can be read there
-    #[arg(long, value_name = "FILE")]
-    pub(crate) target_objects: Option<PathBuf>,
-    /// Point of the check: before-pause, after-pause, before-commit or after-resume
-    #[arg(long, value_name = "POINT", default_value = "before-pause")]
-    pub(crate) point: String,
-    /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
-    /// granted what it asks for, and has no configuration
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -13,6 +13,7 @@ mod examples;
 mod flags;
 mod manual;
 mod parts;
+mod plugins;
 mod scripts;
 #[cfg(test)]
 mod tests;
@@ -27,11 +28,9 @@ pub(crate) use checked::{Choices, Roles, Task, check};
 pub(crate) use command::command;
 pub(crate) use command::{called, parse};
 pub(crate) use describe::Description;
-pub(crate) use flags::{
-    Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb, PluginClaim, PluginVerb,
-    Signing, Trial, With,
-};
+pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb};
 pub(crate) use manual::pages;
+pub(crate) use plugins::{Import, PluginClaim, PluginVerb, Signing, Trial, With};
 pub(crate) use scripts::script;
 pub(crate) use usage::UsageError;
 pub(crate) use workload::{Within, Workload};

@@ -1,6 +1,7 @@
 //! `plugin diff`: how one version of a plugin differs from another, for the operator who decides about the newer one.
 
-use std::path::Path;
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
 
 use pivot_engine::Exit;
 use pivot_runtime::{Admitted, Inspection, Locked, Runtime};
@@ -52,54 +53,114 @@ impl Subject {
     }
 }
 
+/// One version beside another.
+pub(super) struct Comparison {
+    older: Subject,
+    newer: Subject,
+    changes: Vec<Change>,
+    worst: Change,
+    /// The directory in which the older one is admitted.
+    beside: Option<(PathBuf, Admitted)>,
+}
+
 /// Compares a component with another one, or with what a directory has under its name. Exit 3 if they differ.
 pub(super) async fn run(old: &Path, new: &Path, runtime: &Runtime, output: &Output) -> Result<u8> {
     let no = |error: pivot_runtime::LoadError| (Exit::Plugin, Text::from(error.to_string()));
-    if !old.is_dir() {
+    let comparison = if old.is_dir() {
+        let (newer, admitted) = runtime.inspect_for(new, old, None).await.map_err(no)?;
+        let name = newer.declaration.name.clone();
+        Comparison::with_admitted(newer, admitted, old, runtime).await?.ok_or_else(|| {
+            let directory = old.display();
+            let why = format!(
+                "plugins.lock in {directory} has no plugin {name}, so there is nothing to compare with"
+            );
+            (Exit::Plugin, Text::from(why))
+        })?
+    } else {
         let (older, newer) =
             (runtime.inspect(old).await.map_err(no)?, runtime.inspect(new).await.map_err(no)?);
-        return Ok(tell(&Subject::of(older), &Subject::of(newer), None, output));
-    }
-    let (newer, admitted) = runtime.inspect_for(new, old).await.map_err(no)?;
-    let newer = Subject::of(newer);
-    let Some(Locked { version, sha256, size }) = admitted.locked.clone() else {
-        let (directory, name) = (old.display(), &newer.name);
-        let why =
-            format!("plugins.lock in {directory} has no plugin {name}, so there is nothing to compare with");
-        return Err((Exit::Plugin, why.into()));
+        Comparison::new(Subject::of(older), Subject::of(newer), None)
     };
-    let inspection = match &admitted.file {
-        Some(file) => Some(runtime.inspect(&old.join(file)).await.map_err(no)?),
-        None => None,
-    };
-    let older = Subject { name: newer.name.clone(), version, sha256, size, inspection };
-    Ok(tell(&older, &newer, Some((old, &admitted)), output))
+    output.result(|| comparison.text(), &Document::new("PluginDiff", comparison.content()));
+    if comparison.is_same() { Ok(exit::DONE) } else { Ok(exit::code(Exit::Refused)) }
 }
 
-fn tell(older: &Subject, newer: &Subject, beside: Option<(&Path, &Admitted)>, output: &Output) -> u8 {
-    let (changes, worst) = differences(older, newer);
-    let grants = beside.map(|(_, Admitted { has_section, missing, surplus, .. })| {
-        json!({"section": has_section, "missing": missing, "surplus": surplus})
-    });
-    let content = json!({
-        "old": older.content(),
-        "new": newer.content(),
-        "compared": older.inspection.is_some(),
-        "changes": changes.iter().map(|Change { aspect, added, removed }| {
-            json!({"aspect": aspect, "added": added, "removed": removed})
-        }).collect::<Vec<_>>(),
-        "atWorst": {"added": worst.added, "removed": worst.removed},
-        "grants": grants,
-    });
-    let text = || {
-        let mut text = words(older, newer, &changes, &worst);
+impl Comparison {
+    fn new(older: Subject, newer: Subject, beside: Option<(PathBuf, Admitted)>) -> Self {
+        let (changes, worst) = differences(&older, &newer);
+        Self { older, newer, changes, worst, beside }
+    }
+
+    /// With what a directory has admitted under its name; none, if it has nothing.
+    pub(super) async fn with_admitted(
+        newer: Inspection,
+        admitted: Admitted,
+        directory: &Path,
+        runtime: &Runtime,
+    ) -> Result<Option<Self>> {
+        let newer = Subject::of(newer);
+        let Some(Locked { version, sha256, size }) = admitted.locked.clone() else { return Ok(None) };
+        let inspection = match &admitted.file {
+            Some(file) => Some(runtime.inspect(&directory.join(file)).await),
+            None => None,
+        };
+        let inspection = inspection.transpose().map_err(|error| (Exit::Plugin, error.to_string().into()))?;
+        // Another file may have taken its name since.
+        let inspection = inspection.filter(|inspection| inspection.digest == sha256);
+        let older = Subject { name: newer.name.clone(), version, sha256, size, inspection };
+        Ok(Some(Self::new(older, newer, Some((directory.to_owned(), admitted)))))
+    }
+
+    /// Whether both are the same file.
+    pub(super) fn is_same(&self) -> bool {
+        self.older.sha256 == self.newer.sha256
+    }
+
+    /// Whether the newer one is an earlier version.
+    pub(super) fn goes_back(&self) -> bool {
+        order(&self.older, &self.newer) == Some(Ordering::Less)
+    }
+
+    /// The version that is replaced.
+    pub(super) fn replaced(&self) -> &str {
+        &self.older.version
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> Text {
+        let Self { older, newer, changes, worst, beside } = self;
+        let mut text = words(older, newer, changes, worst);
         if let Some((directory, admitted)) = beside {
             text.append(by_grants(directory, newer, admitted));
         }
         text
-    };
-    output.result(text, &Document::new("PluginDiff", content));
-    if older.sha256 == newer.sha256 { exit::DONE } else { exit::code(Exit::Refused) }
+    }
+
+    /// For programs.
+    pub(super) fn content(&self) -> Value {
+        let Self { older, newer, changes, worst, beside } = self;
+        let grants = beside.as_ref().map(|(_, Admitted { has_section, missing, surplus, .. })| {
+            json!({"section": has_section, "missing": missing, "surplus": surplus})
+        });
+        json!({
+            "old": older.content(),
+            "new": newer.content(),
+            "compared": older.inspection.is_some(),
+            "changes": changes.iter().map(|Change { aspect, added, removed }| {
+                json!({"aspect": aspect, "added": added, "removed": removed})
+            }).collect::<Vec<_>>(),
+            "atWorst": {"added": worst.added, "removed": worst.removed},
+            "grants": grants,
+        })
+    }
+}
+
+/// Which version of two is the later one, if that can be said.
+fn order(older: &Subject, newer: &Subject) -> Option<Ordering> {
+    match (Version::parse(&older.version), Version::parse(&newer.version)) {
+        (Ok(old), Ok(new)) => Some(new.cmp(&old)),
+        _ => None,
+    }
 }
 
 /// What they ask for, each by its aspect; and what they could do at worst if they are granted that.
@@ -125,9 +186,9 @@ fn words(older: &Subject, newer: &Subject, changes: &[Change], worst: &Change) -
     if older.name != newer.name {
         text.line("they are not two versions of one plugin: it has another name, and so other grants");
     }
-    match (Version::parse(&older.version), Version::parse(&newer.version)) {
-        (Ok(old), Ok(new)) if new < old => text.line("the version is an older one than before"),
-        (Ok(old), Ok(new)) if new == old => text.line("the version is the same, and the file is not"),
+    match order(older, newer) {
+        Some(Ordering::Less) => text.line("the version is an older one than before"),
+        Some(Ordering::Equal) => text.line("the version is the same, and the file is not"),
         _ => {}
     }
     text.line(format!("  sha256   {} -> {}", short(&older.sha256), short(&newer.sha256)));

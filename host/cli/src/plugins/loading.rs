@@ -11,7 +11,8 @@ use pivot_core::record::Pin;
 use pivot_engine::{Hooks, Plugins};
 use pivot_runtime::Loaded;
 
-use super::{by_others, read, switched_off};
+use super::notes::{by_others, switched_off};
+use super::read;
 use crate::args::With;
 use crate::output::Text;
 

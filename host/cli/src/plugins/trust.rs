@@ -15,7 +15,7 @@ use pivot_signatures::policy::Policy;
 use pivot_signatures::trust_file::{self, SIZE};
 use serde_json::{Value, json};
 
-use super::by_others;
+use super::notes::by_others;
 use crate::output::Text;
 
 /// Where a site puts its own: outside of any directory of plugins, or whoever writes plugins there would decide about them, too.

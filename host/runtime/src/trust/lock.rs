@@ -17,6 +17,8 @@ use crate::trust::{LOCK_FILE, few};
 const HEAD: &str =
     "# The plugins that were admitted here. Written by `pivot-host plugin lock`, checked at every start.\n";
 const FORMAT: u32 = 1;
+/// The longest remark, in characters.
+const REMARK: usize = 200;
 
 /// One admitted plugin.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -36,6 +38,15 @@ pub(crate) struct Entry {
     /// The program and the limits of its successful compilation trial; none: it had none.
     #[serde(default)]
     pub(crate) passed: Option<String>,
+    /// Who admitted it, for people.
+    #[serde(default, deserialize_with = "remark", rename = "admitted-by")]
+    pub(crate) by: Option<String>,
+    /// When.
+    #[serde(default, deserialize_with = "remark", rename = "admitted-at")]
+    pub(crate) at: Option<String>,
+    /// From which bundle, by its digest.
+    #[serde(default, deserialize_with = "remark", rename = "from-bundle")]
+    pub(crate) bundle: Option<String>,
 }
 
 impl Entry {
@@ -76,10 +87,19 @@ fn digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
     })
 }
 
+/// What is written for people, and again when another plugin is admitted.
+fn remark<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
+    let check = |text: &str| match line(text, REMARK) == text {
+        true => Ok(()),
+        false => Err(format!("`{}` is not one line of at most {REMARK} characters", line(text, 64))),
+    };
+    checked(text, check).map(Some)
+}
+
 /// Rejects values that no plugin can have.
 fn checked<'de, D: Deserializer<'de>>(
     text: D,
-    check: fn(&str) -> Result<(), String>,
+    check: impl Fn(&str) -> Result<(), String>,
 ) -> Result<String, D::Error> {
     let text = String::deserialize(text)?;
     check(&text).map_err(D::Error::custom)?;
@@ -133,7 +153,7 @@ impl Lock {
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{HEAD}format = {FORMAT}\n");
         for entry in &self.entries {
-            let Entry { name, version, sha256, size, passed: _ } = entry;
+            let Entry { name, version, sha256, size, passed: _, by, at, bundle } = entry;
             // The four are words and numbers: checked when a plugin is described, and when a lock is read.
             let _ = write!(
                 text,
@@ -142,6 +162,11 @@ impl Lock {
             // Any other value that was in the file has no effect, and is not written again.
             if entry.passed() {
                 let _ = writeln!(text, "passed = \"{}\"", terms());
+            }
+            for (key, remark) in [("admitted-by", by), ("admitted-at", at), ("from-bundle", bundle)] {
+                if let Some(remark) = remark {
+                    let _ = writeln!(text, "{key} = {}", toml::Value::from(line(remark, REMARK)));
+                }
             }
         }
         text
@@ -153,7 +178,16 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, sha256: &str) -> Entry {
-        Entry { name: name.into(), version: "1.0.0".into(), sha256: sha256.repeat(64), size: 7, passed: None }
+        Entry {
+            name: name.into(),
+            version: "1.0.0".into(),
+            sha256: sha256.repeat(64),
+            size: 7,
+            passed: None,
+            by: None,
+            at: None,
+            bundle: None,
+        }
     }
 
     #[test]
@@ -166,6 +200,24 @@ mod tests {
         assert_eq!(again, lock);
         assert_eq!(again.entries(), [entry("a", "2"), entry("b", "3")]);
         assert_eq!(again.of_digest(&"1".repeat(64)), None);
+    }
+
+    #[test]
+    fn a_lock_says_who_admitted_a_plugin_when_and_from_which_bundle() {
+        let mut lock = Lock::default();
+        let remarks = |by: &str| Entry {
+            by: Some(by.into()),
+            at: Some("2026-11-23T10:00:00Z".into()),
+            bundle: Some("sha256:12".into()),
+            ..entry("a", "1")
+        };
+        lock.admit(remarks("o'brien \"\\@host"));
+        assert!(lock.text().contains("from-bundle = \"sha256:12\"\n"), "{}", lock.text());
+        assert_eq!(Lock::read(&lock.text()).unwrap(), lock);
+        lock.admit(remarks("two\nlines"));
+        assert_eq!(Lock::read(&lock.text()).unwrap().entries()[0].by.as_deref(), Some("two lines"));
+        let forged = lock.text().replace("\"two lines\"", "\"two\\nlines\"");
+        assert!(Lock::read(&forged).unwrap_err().to_string().contains("is not one line"));
     }
 
     #[test]

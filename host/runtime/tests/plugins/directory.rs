@@ -1,6 +1,6 @@
 //! Files that are not plugins, and files outside the directory.
 
-use crate::support::{Place, grants, guest};
+use crate::support::{Place, granted, granting, grants, guest};
 
 /// Refused with this code by both entry points, whatever the lock says; no other file in the directory makes a difference.
 async fn refused(bytes: &[u8], code: &str, words: &str) {
@@ -80,7 +80,7 @@ async fn a_link_inside_the_directory_is_a_file() {
     std::fs::create_dir(place.path("..data")).unwrap();
     place.put("..data/steady.wasm", &guest("steady"));
     std::os::unix::fs::symlink("..data/steady.wasm", place.path("steady.wasm")).unwrap();
-    place.runtime.admit(&place.path("steady.wasm"), true, None).await.unwrap();
+    place.runtime.admit(&place.path("steady.wasm"), &granted()).await.unwrap();
     assert_eq!(place.plugin().await.description().name, "steady");
 }
 
@@ -132,7 +132,7 @@ async fn a_file_name_is_plain_text() {
         // Also if named individually.
         let path = place.dir.path().join(std::ffi::OsStr::from_bytes(name));
         assert_eq!(place.runtime.inspect(&path).await.unwrap_err().code(), "file-name");
-        assert_eq!(place.runtime.admit(&path, false, None).await.unwrap_err().code(), "file-name");
+        assert_eq!(place.runtime.admit(&path, &granting(false)).await.unwrap_err().code(), "file-name");
         assert!(!place.path("plugins.lock").exists());
     }
 }

@@ -6,7 +6,7 @@ use pivot_core::hooks::{Point, Settlement, Severity};
 use pivot_runtime::{CallError, Plugin};
 
 use crate::log::log;
-use crate::support::{Place, asked, grants, in_mode, moving};
+use crate::support::{Place, asked, granting, grants, in_mode, moving};
 
 const SMALL: &str = "limits = { time = '400ms', memory = '16MiB', output = '1MiB', host-calls = 100 }";
 
@@ -257,7 +257,7 @@ async fn an_endlessly_nested_component_is_not_compiled() {
     let begun = Instant::now();
     let errors = [
         place.runtime.inspect(&place.path("bomb.wasm")).await.unwrap_err(),
-        place.runtime.admit(&place.path("bomb.wasm"), false, None).await.unwrap_err(),
+        place.runtime.admit(&place.path("bomb.wasm"), &granting(false)).await.unwrap_err(),
         place.runtime.try_out(&place.path("bomb.wasm"), None).await.unwrap_err(),
     ];
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());

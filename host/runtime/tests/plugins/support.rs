@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use pivot_core::{GroupKind, Kind, KindLabels, Object};
 use pivot_runtime::{
-    Answer, LoadError, LoadOptions, MoveContext, Plugin, Probe, Query, Runtime, ServiceError, Services,
+    Admitting, Answer, Grant, LoadError, LoadOptions, MoveContext, Plugin, Probe, Query, Runtime,
+    ServiceError, Services,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -38,6 +39,17 @@ pub fn grants(name: &str) -> String {
     )
 }
 
+/// Admitted with all it asks for.
+pub fn granted() -> Admitting<'static> {
+    granting(true)
+}
+
+/// Admitted with all it asks for, or with what its section has.
+pub fn granting(grant: bool) -> Admitting<'static> {
+    let grant = if grant { Grant::All } else { Grant::Nothing };
+    Admitting { grant, ..Admitting::default() }
+}
+
 /// A plugin directory.
 pub struct Place {
     pub dir: TempDir,
@@ -56,7 +68,7 @@ impl Place {
         place.operator(operator);
         for name in guests {
             place.put(&format!("{name}.wasm"), &guest(name));
-            place.runtime.admit(&place.path(&format!("{name}.wasm")), true, None).await.unwrap();
+            place.runtime.admit(&place.path(&format!("{name}.wasm")), &granted()).await.unwrap();
         }
         place
     }

@@ -5,7 +5,7 @@
 
 use pivot_runtime::{LoadError, LoadOptions, Runtime, TrialProgram};
 
-use crate::support::{Place, grants, guest};
+use crate::support::{Place, granted, grants, guest};
 
 /// A runtime whose trials all end like this.
 fn trying(command: &str) -> Runtime {
@@ -18,7 +18,7 @@ fn refused(error: &LoadError) -> (&'static str, String) {
 }
 
 async fn load(place: &Place, runtime: &Runtime, unlocked: bool) -> Vec<(&'static str, String)> {
-    let loaded = runtime.load(place.dir.path(), LoadOptions { unlocked, strict: false, trust: None }).await;
+    let loaded = runtime.load(place.dir.path(), LoadOptions { unlocked, ..LoadOptions::default() }).await;
     loaded.err().unwrap_or_default().iter().map(refused).collect()
 }
 
@@ -30,13 +30,13 @@ async fn only_what_the_lock_says_passed_is_compiled_at_once() {
     let path = place.path("steady.wasm");
     place.put("steady.wasm", &guest("steady"));
 
-    let error = failing.admit(&path, true, None).await.unwrap_err();
+    let error = failing.admit(&path, &granted()).await.unwrap_err();
     assert_eq!(error.code(), "trial");
     assert!(!place.path("plugins.lock").exists());
     assert_eq!(failing.inspect(&path).await.unwrap_err().code(), "trial");
     assert_eq!(failing.try_out(&path, None).await.unwrap_err().code(), "trial");
 
-    passing.admit(&path, true, None).await.unwrap();
+    passing.admit(&path, &granted()).await.unwrap();
     assert_eq!(load(&place, &failing, false).await, []);
     // Not locked, not vetted.
     let codes: Vec<_> = load(&place, &failing, true).await.into_iter().map(|(code, _)| code).collect();
@@ -61,7 +61,7 @@ async fn no_component_passes_a_trial_without_limits() {
     let (unlimited, failing) = (trying("exit 11"), trying("exit 12"));
     let place = Place::new();
     place.put("steady.wasm", &guest("steady"));
-    unlimited.admit(&place.path("steady.wasm"), true, None).await.unwrap();
+    unlimited.admit(&place.path("steady.wasm"), &granted()).await.unwrap();
     let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
     assert!(!lock.contains("passed"), "{lock}");
     assert_eq!(load(&place, &unlimited, false).await, []);
@@ -74,7 +74,7 @@ async fn components_that_the_lock_says_passed_are_still_counted() {
     let place = Place::new();
     let passing = trying("exit 0");
     place.put("steady.wasm", &guest("steady"));
-    passing.admit(&place.path("steady.wasm"), true, None).await.unwrap();
+    passing.admit(&place.path("steady.wasm"), &granted()).await.unwrap();
     let many = [&b"\0asm\x0d\0\x01\0"[..], &b"\x01\x08\0asm\x01\0\0\0".repeat(501)].concat();
     place.put("steady.wasm", &many);
     let errors = passing.load(place.dir.path(), LoadOptions::default()).await.unwrap_err();

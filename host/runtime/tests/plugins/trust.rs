@@ -4,7 +4,7 @@ use pivot_core::hooks::{Point, Relation};
 use pivot_runtime::LoadOptions;
 use serde_json::json;
 
-use crate::support::{Place, asked, grants, guest, host, moving, object};
+use crate::support::{Place, asked, granted, granting, grants, guest, host, moving, object};
 
 #[tokio::test]
 async fn a_plugin_that_is_not_locked_is_refused_with_the_lock_command() {
@@ -16,10 +16,8 @@ async fn a_plugin_that_is_not_locked_is_refused_with_the_lock_command() {
     assert_eq!(refused[0].0, "not-locked");
     let command = format!("`pivot-host plugin lock {}`", place.path("steady.wasm").display());
     assert!(refused[0].1.ends_with(&command), "{}", refused[0].1);
-    let unlocked = place
-        .runtime
-        .load(place.dir.path(), LoadOptions { unlocked: true, strict: false, trust: None })
-        .await;
+    let unlocked =
+        place.runtime.load(place.dir.path(), LoadOptions { unlocked: true, ..LoadOptions::default() }).await;
     assert_eq!(unlocked.unwrap().plugins.len(), 1);
 }
 
@@ -64,7 +62,7 @@ async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
     let place = Place::new();
     place.operator("# mine\n[limits]\ntime = '1s'\n");
     place.put("older.wasm", &guest("older"));
-    let admitted = place.runtime.admit(&place.path("older.wasm"), false, None).await.unwrap();
+    let admitted = place.runtime.admit(&place.path("older.wasm"), &granting(false)).await.unwrap();
     assert_eq!((admitted.enabled, admitted.missing), (false, vec![]));
     let text = std::fs::read_to_string(place.path("plugins.toml")).unwrap();
     let head = "# mine\n[limits]\ntime = '1s'\n\n# The vendor says: \"From before.\"\n";
@@ -79,12 +77,12 @@ async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
 
     // Existing sections are the operator's.
     for grant in [false, true] {
-        let again = place.runtime.admit(&place.path("older.wasm"), grant, None).await.unwrap();
+        let again = place.runtime.admit(&place.path("older.wasm"), &granting(grant)).await.unwrap();
         assert_eq!((again.added, again.enabled, again.missing), (None, false, vec![]));
         assert_eq!(std::fs::read_to_string(place.path("plugins.toml")).unwrap(), text);
     }
     place.operator("[plugins.older]\n");
-    let lacking = place.runtime.admit(&place.path("older.wasm"), false, None).await.unwrap();
+    let lacking = place.runtime.admit(&place.path("older.wasm"), &granting(false)).await.unwrap();
     assert_eq!((lacking.added, lacking.enabled), (None, true));
     assert_eq!(lacking.missing, ["the hook relate", "to see Secret (kinds)"]);
 }
@@ -99,7 +97,7 @@ async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
     let file = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();
     let (lock, grants) = (file("plugins.lock"), file("plugins.toml"));
     let path = place.path("other.wasm");
-    let admit = |grant| place.runtime.admit(&path, grant, None);
+    let admit = async |grant| place.runtime.admit(&path, &granting(grant)).await;
 
     let error = admit(false).await.unwrap_err();
     assert_eq!(error.code(), "name-granted");
@@ -123,7 +121,7 @@ async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
     assert_eq!(admit(true).await.unwrap().replaced, None);
     assert!(admit(false).await.unwrap().enabled);
     place.operator(&grants.replace("[plugins.older]", "[plugins.older]\nenabled = false"));
-    let back = place.runtime.admit(&place.path("older.wasm"), false, None).await.unwrap();
+    let back = place.runtime.admit(&place.path("older.wasm"), &granting(false)).await.unwrap();
     assert!(!back.enabled && back.replaced.is_some_and(|there| there.sha256 != locked));
     place.operator(&grants);
     assert_eq!(admit(true).await.unwrap().replaced.map(|there| there.sha256).as_deref(), Some(locked));
@@ -136,7 +134,7 @@ async fn a_file_is_locked_under_one_name() {
     let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
     place.put("plugins.lock", lock.replace("\"older\"", "\"elder\"").as_bytes());
     assert_eq!(place.refused().await[0].0, "locked-as");
-    place.runtime.admit(&place.path("older.wasm"), true, None).await.unwrap();
+    place.runtime.admit(&place.path("older.wasm"), &granted()).await.unwrap();
     assert_eq!(std::fs::read_to_string(place.path("plugins.lock")).unwrap(), lock);
     place.plugin().await;
 }
@@ -236,7 +234,7 @@ async fn a_name_belongs_to_one_plugin() {
     assert_eq!(place.refused().await[0].0, "not-locked");
     let errors = place
         .runtime
-        .load(place.dir.path(), LoadOptions { unlocked: true, strict: false, trust: None })
+        .load(place.dir.path(), LoadOptions { unlocked: true, ..LoadOptions::default() })
         .await
         .unwrap_err();
     assert_eq!(errors[0].code(), "name-taken");

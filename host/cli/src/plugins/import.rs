@@ -1,0 +1,238 @@
+//! `plugin import`: a bundle into a directory of plugins. Everything is tried in a directory beside it, as a move would load it;
+//! that takes its place, or nothing is written.
+//!
+//! To write components without admitting them was rejected: the directory would not load until each is admitted by hand.
+
+use std::path::Path;
+
+use pivot_bundles::Bundle;
+use pivot_core::shell::quoted;
+use pivot_engine::Exit;
+use pivot_places::open_regular_file;
+use pivot_runtime::{Admission, Admitting, Declaration, Grant, LoadOptions, Loaded, Runtime, Trust};
+use pivot_signatures::lines::{ENDING, SignatureFile};
+use serde_json::{Value, json};
+
+use super::comparison::Comparison;
+use super::notes::{not_called, switched_off};
+use super::staged::Staged;
+use super::{inspection, refused};
+use crate::args::Import;
+use crate::exit::Result;
+use crate::operator;
+use crate::output::{Document, Output, Text, now};
+
+/// The operator's files, which are a site's own.
+const GRANTS: &str = "plugins.toml";
+const LOCK: &str = "plugins.lock";
+
+/// What becomes of one component.
+struct Imported {
+    text: Text,
+    content: Value,
+}
+
+/// Shows what a bundle changes and, if that is wanted, does it.
+pub(super) async fn run(
+    import: &Import,
+    trust: Option<Trust>,
+    options: LoadOptions,
+    runtime: &Runtime,
+    output: &Output,
+) -> Result<()> {
+    let directory = &import.directory;
+    let bundle = read(import)?;
+    let digest = bundle.digest().to_owned();
+    let io = |error: std::io::Error| {
+        let text = format!("{}: {error}; nothing was written", directory.display());
+        (Exit::Refused, Text::from(text))
+    };
+    let staged = Staged::beside(directory).map_err(io)?;
+    let takes_grants = takes_grants(&staged, &bundle, import.grants)?;
+    let components = place(&staged, &bundle, takes_grants).map_err(io)?;
+    let mut plugins = Vec::new();
+    for file in &components {
+        let how = Admitting {
+            grant: Grant::Section,
+            trust: trust.as_ref(),
+            by: &operator::name(),
+            at: &now(),
+            bundle: Some(&digest),
+            called: Some(directory),
+        };
+        plugins.push(one(&staged, &bundle, import, file, how, runtime).await?);
+    }
+    let options = LoadOptions { called: Some(directory.clone()), ..options };
+    let Loaded { disabled, .. } = runtime.load(staged.path(), options).await.map_err(|errors| {
+        let mut text = Text::from(format!(
+            "with this bundle {} would not load; nothing was written",
+            directory.display()
+        ));
+        text.append(refused::text(directory, &errors));
+        (Exit::Plugin, text)
+    })?;
+    if import.admit {
+        staged.take_place().map_err(io)?;
+    }
+
+    let disabled = switched_off(&disabled);
+    let text = || {
+        let mut text = Text::from(format!("{}: bundle {digest}", import.bundle.display()));
+        for plugin in &plugins {
+            text.append(plugin.text.clone());
+        }
+        text.append(grants_note(&bundle, takes_grants, directory));
+        text.append(not_called(&disabled));
+        text.line(ending(import, &digest));
+        text
+    };
+    let plugins: Vec<&Value> = plugins.iter().map(|plugin| &plugin.content).collect();
+    let content = json!({
+        "bundle": digest, "written": import.admit, "grantsTaken": takes_grants, "plugins": plugins,
+        "disabled": disabled,
+    });
+    output.result(text, &Document::new("BundleImport", content));
+    Ok(())
+}
+
+/// The bundle, if it is the one that is expected.
+fn read(import: &Import) -> Result<Bundle> {
+    let Import { bundle: file, digest, .. } = import;
+    let bad = |why: &dyn std::fmt::Display| {
+        (Exit::Refused, Text::from(format!("{}: {why}; nothing was written", file.display())))
+    };
+    let bundle = open_regular_file(file).map_err(|error| bad(&error))?;
+    let bundle = Bundle::read(std::io::BufReader::new(bundle)).map_err(|why| bad(&why))?;
+    let found = bundle.digest().to_owned();
+    match digest {
+        Some(wanted) if *wanted != found => Err(bad(&format!("it is bundle {found}, not {wanted}"))),
+        _ => Ok(bundle),
+    }
+}
+
+/// Whether the bundle's grants become the site's. They are never written over what a site has.
+fn takes_grants(staged: &Staged, bundle: &Bundle, wanted: bool) -> Result<bool> {
+    let refuse =
+        |why: &str| Err((Exit::Refused, Text::from(format!("--grants: {why}; nothing was written"))));
+    if !wanted {
+        return Ok(false);
+    }
+    match (staged.path().join(GRANTS).exists(), bundle.files().contains_key(GRANTS)) {
+        (true, _) => refuse("the directory has a plugins.toml of its own, which stays as it is"),
+        (_, false) => refuse("the bundle has no plugins.toml"),
+        (false, true) => Ok(true),
+    }
+}
+
+/// Puts the bundle's files there, and returns its components. What a site decides itself stays the site's.
+fn place(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Result<Vec<String>> {
+    let mut components = Vec::new();
+    for (name, content) in bundle.files() {
+        if name == LOCK || (name == GRANTS && !grants) {
+            continue;
+        }
+        match name.strip_suffix(ENDING) {
+            Some(component) => {
+                let same = staged.read(component)?.as_ref() == bundle.files().get(component);
+                let both = if same { joined(staged.read(name)?, content)? } else { content.clone() };
+                staged.write(name, &both)?;
+            }
+            None => {
+                // Its statements are about another file.
+                if name.ends_with(".wasm") {
+                    components.push(name.clone());
+                    let (there, beside) = (staged.read(name)?, format!("{name}{ENDING}"));
+                    if there.as_ref() != Some(content) && !bundle.files().contains_key(&beside) {
+                        staged.remove(&beside)?;
+                    }
+                }
+                staged.write(name, content)?;
+            }
+        }
+    }
+    Ok(components)
+}
+
+/// The statements of both, if they are about the same file: a site's own must not get lost.
+fn joined(there: Option<Vec<u8>>, new: &[u8]) -> std::io::Result<Vec<u8>> {
+    let no = |why: pivot_signatures::lines::LineError| std::io::Error::other(why.to_string());
+    let mut all = SignatureFile::read(&there.unwrap_or_default()).map_err(no)?;
+    for (_, envelope) in SignatureFile::read(new).map_err(no)?.envelopes() {
+        all.add(envelope.clone()).map_err(no)?;
+    }
+    Ok(all.text().into_bytes())
+}
+
+/// Admits one component where it is staged, and tells what that changes.
+async fn one(
+    staged: &Staged,
+    bundle: &Bundle,
+    import: &Import,
+    file: &str,
+    how: Admitting<'_>,
+    runtime: &Runtime,
+) -> Result<Imported> {
+    let path = staged.path().join(file);
+    let no =
+        |error: pivot_runtime::LoadError| (Exit::Plugin, Text::from(format!("{error}; nothing was written")));
+    // A directory that is not there yet has admitted nothing.
+    let there = if import.directory.exists() { &import.directory } else { staged.path() };
+    let (newer, admitted) = runtime.inspect_for(&path, there, how.trust).await.map_err(no)?;
+    let before = admitted.file.clone();
+    let comparison = Comparison::with_admitted(newer, admitted, there, runtime).await?;
+    if let Some(compared) = comparison.as_ref().filter(|compared| compared.goes_back() && !import.downgrade) {
+        let mut text = compared.text();
+        text.line("nothing was written; --downgrade goes back to an older version");
+        return Err((Exit::Refused, text));
+    }
+    // It may have had another name.
+    if let Some(before) = before.filter(|before| before != file && !bundle.files().contains_key(before)) {
+        let removed = staged.remove(&before).and_then(|()| staged.remove(&format!("{before}{ENDING}")));
+        removed.map_err(|error| {
+            (Exit::Unexpected, Text::from(format!("{before}: {error}; nothing was written")))
+        })?;
+    }
+    let Admission { inspection, enabled, missing, .. } = runtime.admit(&path, &how).await.map_err(no)?;
+    let (change, text) = match &comparison {
+        None => ("new", inspection::facts(&inspection)),
+        Some(same) if same.is_same() => {
+            let Declaration { name, version, .. } = &inspection.declaration;
+            ("none", Text::from(format!("{name} {version}: it is admitted as it is")))
+        }
+        Some(compared) => ("replaced", compared.text()),
+    };
+    let content = json!({
+        "name": inspection.declaration.name, "version": inspection.declaration.version, "sha256": inspection.digest,
+        "file": file, "change": change, "replaced": comparison.as_ref().map(Comparison::replaced),
+        "enabled": enabled, "missing": missing,
+    });
+    Ok(Imported { text, content })
+}
+
+fn grants_note(bundle: &Bundle, taken: bool, directory: &Path) -> Text {
+    let bundled = bundle.files().contains_key(GRANTS);
+    match (bundled, taken) {
+        (false, _) => Text::default(),
+        (true, true) => {
+            Text::from("plugins.toml, which says what each may do here, is the bundle's (--grants)")
+        }
+        (true, false) => Text::from(format!(
+            "the bundle's plugins.toml is left out: {} says what each may do here; a plugin that it doesn't name is admitted and \
+             not enabled",
+            directory.join(GRANTS).display()
+        )),
+    }
+}
+
+fn ending(import: &Import, digest: &str) -> String {
+    let Import { bundle, directory, admit, grants, .. } = import;
+    if *admit {
+        return format!("{} has it now, and loads", directory.display());
+    }
+    let grants = if *grants { " --grants" } else { "" };
+    let (bundle, directory) =
+        (quoted(&bundle.display().to_string()), quoted(&directory.display().to_string()));
+    format!(
+        "nothing was written. Next: pivot-host plugin import {bundle} {directory} --admit --digest {digest}{grants}"
+    )
+}

@@ -1,0 +1,34 @@
+//! What commands say beside their result: what others may write, and which plugins no move calls.
+
+use pivot_runtime::Disabled;
+
+use crate::output::Text;
+
+/// Names, with versions.
+pub(super) fn switched_off(all: &[Disabled]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
+/// What others may write, and who runs moves should not let them.
+pub(super) fn written_by_others(open: &[String]) -> Text {
+    let mut text = Text::default();
+    if !open.is_empty() {
+        text.line(format!("warning: {}", by_others(open)));
+    }
+    text
+}
+
+pub(super) fn by_others(open: &[String]) -> String {
+    let what = open.join(", ");
+    format!("others may write what decides which plugins run: {what}; `chmod go-w` takes it from them")
+}
+
+/// The plugins that are installed but not enabled.
+pub(super) fn not_called(disabled: &[String]) -> Text {
+    let mut text = Text::default();
+    if !disabled.is_empty() {
+        text.line("Not called, because plugins.toml doesn't enable them:");
+        disabled.iter().for_each(|name| text.line(format!("  {name}")));
+    }
+    text
+}

@@ -1,0 +1,72 @@
+//! `plugin push` and `plugin pull`: a bundle in an OCI registry. Neither admits anything; that is `plugin import`.
+
+use std::path::Path;
+
+use pivot_bundles::Bundle;
+use pivot_core::shell::quoted;
+use pivot_engine::Exit;
+use pivot_places::open_regular_file;
+use pivot_registry::{Pushed, Reference, Registry, RegistryError};
+use serde_json::json;
+
+use crate::exit::Result;
+use crate::output::{Document, Output, Text};
+use crate::private_file::PrivateFile;
+
+/// Pushes a bundle from a file.
+pub(super) async fn push(file: &Path, reference: &str, plain: bool, output: &Output) -> Result<()> {
+    let bad = |why: &dyn std::fmt::Display| (Exit::Refused, Text::from(format!("{}: {why}", file.display())));
+    let registry = registry(reference, plain)?;
+    let bundle = open_regular_file(file).map_err(|error| bad(&error))?;
+    let bundle = Bundle::read(std::io::BufReader::new(bundle)).map_err(|why| bad(&why))?;
+    let Pushed { reference, components, sent } = registry.push(&bundle).await.map_err(refused)?;
+    let text = || {
+        let mut text =
+            Text::from(format!("{reference} has it; {sent} blobs were sent, the others were there"));
+        for (name, digest) in &components {
+            text.line(format!("  {name} alone: {digest}"));
+        }
+        text
+    };
+    let components: Vec<_> =
+        components.iter().map(|(name, digest)| json!({"name": name, "digest": digest})).collect();
+    let content =
+        json!({"reference": reference, "digest": bundle.digest(), "components": components, "sent": sent});
+    output.result(text, &Document::new("BundlePush", content));
+    Ok(())
+}
+
+/// Pulls a bundle into a file: the same bytes as those of the file that was pushed.
+pub(super) async fn pull(reference: &str, out: &Path, plain: bool, output: &Output) -> Result<()> {
+    let registry = registry(reference, plain)?;
+    let to = PrivateFile::reserve(out, "the bundle", [].iter()).map_err(|why| (Exit::Usage, why.into()))?;
+    let bundle = registry.pull().await.map_err(refused)?;
+    to.write_with(|file| bundle.write(file))
+        .map_err(|error| (Exit::Unexpected, Text::from(format!("writing {}: {error}", out.display()))))?;
+    let digest = bundle.digest();
+    let names: Vec<&String> = bundle.files().keys().collect();
+    let text = || {
+        let mut text = Text::from(format!("{}: bundle {digest}, {} files", out.display(), names.len()));
+        let file = quoted(&out.display().to_string());
+        text.line(format!(
+            "Next, what it would change: pivot-host plugin import {file} DIR --digest {digest}"
+        ));
+        text
+    };
+    let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": []});
+    output.result(text, &Document::new("Bundle", content));
+    Ok(())
+}
+
+fn registry(reference: &str, plain: bool) -> Result<Registry> {
+    let reference = Reference::read(reference).map_err(|why| (Exit::Usage, Text::from(why.to_string())))?;
+    Ok(Registry::new(reference, plain))
+}
+
+fn refused(error: RegistryError) -> (Exit, Text) {
+    let exit = match error {
+        RegistryError::Reference(..) => Exit::Usage,
+        _ => Exit::Refused,
+    };
+    (exit, Text::from(format!("{error}; nothing was written here")))
+}

@@ -1,0 +1,211 @@
+//! A directory of plugins that takes another one's place as a whole: whoever loads plugins finds the old one or the new one, and
+//! a process that is killed leaves the old one.
+//!
+//! Renaming file by file was rejected: killed in between, it leaves a directory that doesn't load, and a move that can't go on.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Error, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+/// A directory beside the one that it is to replace.
+pub(super) struct Staged {
+    /// The one to replace; it need not exist.
+    directory: PathBuf,
+    path: PathBuf,
+    /// What was taken over.
+    before: Option<Vec<Entry>>,
+}
+
+/// A file of the directory, as far as a change of it shows.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    name: OsString,
+    inode: u64,
+    length: u64,
+    changed: (i64, i64),
+}
+
+impl Staged {
+    /// Makes one that has all files of the directory.
+    pub(super) fn beside(directory: &Path) -> io::Result<Self> {
+        let there = match fs::canonicalize(directory) {
+            Ok(there) => Some(there),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let directory = there.clone().unwrap_or_else(|| directory.to_owned());
+        let Some(name) = directory.file_name() else { return Err(Error::other("it has no name")) };
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(".import");
+        let path = directory.with_file_name(hidden);
+        fs::create_dir(&path).map_err(|error| match error.kind() {
+            // Two at once would each undo what the other did.
+            ErrorKind::AlreadyExists => Error::other(format!(
+                "{} exists: another import runs, or one was killed; then remove it",
+                path.display()
+            )),
+            _ => Error::new(error.kind(), format!("{}: {error}", path.display())),
+        })?;
+        let mut staged = Self { directory, path, before: None };
+        if let Some(there) = there {
+            staged.take_over(&there)?;
+        }
+        Ok(staged)
+    }
+
+    fn take_over(&mut self, there: &Path) -> io::Result<()> {
+        let before = entries(there)?;
+        fs::set_permissions(&self.path, fs::Permissions::from_mode(fs::metadata(there)?.mode() & 0o7777))?;
+        for Entry { name, .. } in &before {
+            let (old, new) = (there.join(name), self.path.join(name));
+            let kind = fs::symlink_metadata(&old)?.file_type();
+            if kind.is_symlink() {
+                symlink(fs::read_link(&old)?, &new)?;
+            } else if kind.is_file() {
+                // The same file, which nothing here writes into.
+                fs::hard_link(&old, &new)?;
+            } else {
+                let what = format!("{} is no file; import into a new directory", old.display());
+                return Err(Error::other(what));
+            }
+        }
+        self.before = Some(before);
+        Ok(())
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file's content, if it has that file.
+    pub(super) fn read(&self, file: &str) -> io::Result<Option<Vec<u8>>> {
+        match pivot_places::read_regular_file(&self.path.join(file)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    /// Writes a file, in place of one that has its name.
+    pub(super) fn write(&self, file: &str, content: &[u8]) -> io::Result<()> {
+        self.remove(file)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).open(self.path.join(file))?;
+        file.write_all(content)?;
+        file.sync_all()
+    }
+
+    /// Removes a file, if it is there.
+    pub(super) fn remove(&self, file: &str) -> io::Result<()> {
+        match fs::remove_file(self.path.join(file)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// Takes the directory's place, unless somebody has changed that meanwhile.
+    pub(super) fn take_place(mut self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()?;
+        let Some(before) = self.before.take() else {
+            // Fails if somebody has made one meanwhile that isn't empty.
+            return fs::rename(&self.path, &self.directory);
+        };
+        if entries(&self.directory)? != before {
+            return Err(Error::other("somebody else has changed it meanwhile; import again"));
+        }
+        let exchanged = renameat_with(CWD, &self.path, CWD, &self.directory, RenameFlags::EXCHANGE);
+        exchanged.map_err(|error| {
+            let why = Error::from(error);
+            Error::other(format!(
+                "it can't be replaced as a whole ({why}); import into a new directory beside it"
+            ))
+        })
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // The new one that was not wanted, or the old one that was replaced.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn entries(directory: &Path) -> io::Result<Vec<Entry>> {
+    let entry = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        let there = fs::symlink_metadata(entry.path())?;
+        // Not the time of the inode's change: the link to it is one.
+        let changed = (there.mtime(), there.mtime_nsec());
+        Ok(Entry { name: entry.file_name(), inode: there.ino(), length: there.len(), changed })
+    };
+    let mut entries = fs::read_dir(directory)?.map(entry).collect::<io::Result<Vec<_>>>()?;
+    entries.sort();
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_directory_is_replaced_as_a_whole_or_stays_as_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("plugins");
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("a"), "old").unwrap();
+        fs::write(directory.join("b"), "kept").unwrap();
+        symlink("b", directory.join("link")).unwrap();
+
+        let staged = Staged::beside(&directory).unwrap();
+        staged.write("a", b"new").unwrap();
+        assert_eq!(staged.read("a").unwrap().unwrap(), b"new");
+        assert_eq!(fs::read_to_string(directory.join("a")).unwrap(), "old");
+        let said = Staged::beside(&directory).err().unwrap().to_string();
+        assert!(said.contains(".plugins.import exists: another import runs"), "{said}");
+        drop(staged);
+        assert_eq!(names(home.path()), ["plugins"]);
+
+        let staged = Staged::beside(&directory).unwrap();
+        staged.write("a", b"new").unwrap();
+        staged.remove("b").unwrap();
+        staged.write("c", b"added").unwrap();
+        staged.take_place().unwrap();
+        assert_eq!(
+            (names(home.path()), names(&directory)),
+            (vec!["plugins".into()], vec!["a".into(), "c".into(), "link".into()])
+        );
+        assert_eq!(fs::read_to_string(directory.join("a")).unwrap(), "new");
+    }
+
+    #[test]
+    fn what_somebody_else_changed_meanwhile_is_not_undone() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("plugins");
+        let staged = Staged::beside(&directory).unwrap();
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("theirs"), "").unwrap();
+        assert!(staged.take_place().is_err());
+        let staged = Staged::beside(&directory).unwrap();
+        fs::write(directory.join("theirs"), "changed").unwrap();
+        assert!(staged.take_place().unwrap_err().to_string().contains("somebody else has changed it"));
+        fs::create_dir(directory.join("below")).unwrap();
+        assert!(Staged::beside(&directory).err().unwrap().to_string().contains("below is no file"));
+        assert_eq!(
+            (names(home.path()), names(&directory)),
+            (vec!["plugins".into()], vec!["below".into(), "theirs".into()])
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! Bundles of plugins: from a directory into one file, and into another directory.
+
+mod carried {
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+
+    use crate::site::{Site, err, json, out};
+
+    /// A site that has vetted two plugins, one of them signed.
+    fn vetting() -> Site {
+        let site = Site::new();
+        site.key("alice");
+        for name in ["older", "steady"] {
+            let file = format!("plugins/{name}.wasm");
+            site.guest(name, &file);
+            site.host(0, &["plugin", "lock", "--grant", &file]);
+            site.host(0, &["plugin", "sign", &file, "--claim", "vetted", "--key", "alice.pem"]);
+        }
+        site.write("plugins/steady.md", "Read me.\n");
+        site.write("plugins/notes.txt", "not for others\n");
+        site.write("trust.toml", "strict = true\n[signers.alice]\nkeys = ['alice.pub']\n[[require]]\nclaim = 'vetted'\nfrom = ['alice']\n");
+        bundle(&site);
+        site
+    }
+
+    fn bundle(site: &Site) -> String {
+        let made = json(&site.host(0, &["plugin", "bundle", "plugins", "--out", "site.tar", "-o", "json"]));
+        made["digest"].as_str().unwrap().to_owned()
+    }
+
+    fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+        let Ok(entries) = fs::read_dir(directory) else { return BTreeMap::new() };
+        let entry =
+            |entry: fs::DirEntry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+        entries.map(|one| entry(one.unwrap())).collect()
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        files(directory).into_keys().collect()
+    }
+
+    #[test]
+    fn a_bundle_is_the_same_file_whoever_makes_it() {
+        let site = vetting();
+        let made = out(&site.host(0, &["plugin", "bundle", "plugins", "--out", "again.tar"]));
+        assert!(made.contains("again.tar: 7 files, 2 plugins\n  older.wasm\n"), "{made}");
+        assert!(made.contains("left out, because no bundle has such files: notes.txt\n"), "{made}");
+        assert_eq!(fs::read(site.path("site.tar")).unwrap(), fs::read(site.path("again.tar")).unwrap());
+        // What another directory makes of it is the same, too.
+        let take = ["plugin", "import", "site.tar", "there", "--grants", "--admit"];
+        site.host(0, &take);
+        fs::copy(site.path("plugins/plugins.lock"), site.path("there/plugins.lock")).unwrap();
+        site.host(0, &["plugin", "bundle", "there", "--out", "third.tar"]);
+        assert_eq!(fs::read(site.path("site.tar")).unwrap(), fs::read(site.path("third.tar")).unwrap());
+    }
+
+    #[test]
+    fn a_directory_that_does_not_load_is_not_bundled() {
+        let site = vetting();
+        site.guest("liar", "plugins/steady.wasm");
+        fs::remove_file(site.path("site.tar")).unwrap();
+        let refused = err(&site.host(6, &["plugin", "bundle", "plugins", "--out", "site.tar"]));
+        assert!(refused.contains("steady"), "{refused}");
+        assert!(!site.path("site.tar").exists());
+    }
+
+    #[test]
+    fn an_import_shows_what_it_would_change_and_admits_it_when_asked() {
+        let site = vetting();
+        let digest = bundle(&site);
+        let look = ["plugin", "import", "site.tar", "there", "--grants", "--trust", "trust.toml"];
+        let shown = out(&site.host(0, &look));
+        let next = format!(
+            "nothing was written. Next: pivot-host plugin import site.tar there --admit --digest {digest} --grants\n"
+        );
+        assert!(shown.starts_with(&format!("site.tar: bundle {digest}\nolder 0.1.0: at worst, ")), "{shown}");
+        assert!(shown.ends_with(&next), "{shown}");
+        assert!(!site.path("there").exists() && !site.path(".there.import").exists());
+
+        let admit = [&look[..], &["--admit", "--digest", &digest, "-o", "json"]].concat();
+        let done = json(&site.host(0, &admit));
+        assert_eq!((&done["written"], &done["grantsTaken"]), (&json!(true), &json!(true)));
+        let changes: Vec<&Value> =
+            done["plugins"].as_array().unwrap().iter().map(|one| &one["change"]).collect();
+        assert_eq!(changes, ["new", "new"]);
+        assert_eq!(
+            names(&site.path("there")),
+            [
+                "older.wasm",
+                "older.wasm.intoto.jsonl",
+                "plugins.lock",
+                "plugins.toml",
+                "steady.md",
+                "steady.wasm",
+                "steady.wasm.intoto.jsonl"
+            ]
+        );
+        site.host(0, &["plugin", "verify", "there", "--strict", "--trust", "trust.toml"]);
+        let lock = site.read("there/plugins.lock");
+        assert_eq!(lock.matches(&format!("from-bundle = \"{digest}\"")).count(), 2, "{lock}");
+        assert_eq!(lock.matches("admitted-at = \"2").count(), 2, "{lock}");
+        assert!(lock.contains("admitted-by = \""), "{lock}");
+
+        let before = files(&site.path("there"));
+        let again = out(&site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]));
+        assert!(again.contains("older 0.1.0: it is admitted as it is\n"), "{again}");
+        let after = files(&site.path("there"));
+        let same = |name: &&String| name.as_str() != "plugins.lock" && before[*name] != after[*name];
+        assert_eq!(before.keys().filter(same).count(), 0);
+    }
+
+    #[test]
+    fn an_import_never_writes_over_grants_and_loses_no_statement() {
+        let site = vetting();
+        let mine = "# mine\n[plugins.older]\nenabled = false\n";
+        fs::create_dir(site.path("there")).unwrap();
+        site.write("there/plugins.toml", mine);
+        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there", "--grants", "--admit"]));
+        assert!(refused.contains("--grants: the directory has a plugins.toml of its own"), "{refused}");
+        assert_eq!(names(&site.path("there")), ["plugins.toml"]);
+
+        let done = json(&site.host(0, &["plugin", "import", "site.tar", "there", "--admit", "-o", "json"]));
+        assert_eq!(done["disabled"], json!(["older 0.1.0", "steady 0.1.0"]));
+        assert!(site.read("there/plugins.toml").starts_with(mine));
+        site.key("bob");
+        site.host(0, &["plugin", "sign", "there/older.wasm", "--claim", "vetted", "--key", "bob.pem"]);
+        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        assert_eq!(site.read("there/older.wasm.intoto.jsonl").lines().count(), 2);
+    }
+
+    #[test]
+    fn what_a_trust_file_refuses_is_not_written() {
+        let site = vetting();
+        fs::remove_file(site.path("plugins/steady.wasm.intoto.jsonl")).unwrap();
+        bundle(&site);
+        let take = ["plugin", "import", "site.tar", "there", "--grants", "--admit", "--trust", "trust.toml"];
+        let refused = err(&site.host(6, &take));
+        assert!(refused.contains("steady") && refused.contains("nothing was written"), "{refused}");
+        // Nobody who signed it counts at this site, either: a key in the bundle is only there to read.
+        fs::copy(site.path("alice.pub"), site.path("plugins/alice.pub")).unwrap();
+        site.host(0, &["plugin", "sign", "plugins/steady.wasm", "--claim", "vetted", "--key", "alice.pem"]);
+        bundle(&site);
+        site.key("bob");
+        site.write(
+            "trust.toml",
+            "[signers.bob]\nkeys = ['bob.pub']\n[[require]]\nclaim = 'vetted'\nfrom = ['bob']\n",
+        );
+        site.host(6, &take);
+        assert!(!site.path("there").exists() && !site.path(".there.import").exists());
+    }
+
+    #[test]
+    fn an_older_version_needs_downgrade_and_a_newer_one_takes_its_place() {
+        let site = vetting();
+        site.host(0, &["plugin", "import", "site.tar", "there", "--grants", "--admit"]);
+        let newer = |version: &str| {
+            site.read("there/plugins.lock").replacen(
+                "version = \"0.1.0\"",
+                &format!("version = \"{version}\""),
+                1,
+            )
+        };
+        // As if a newer one had been admitted.
+        let lock = newer("0.2.0");
+        let sha = lock.lines().find(|line| line.starts_with("sha256")).unwrap().to_owned();
+        site.write("there/plugins.lock", &lock.replace(&sha, &format!("sha256 = \"{}\"", "0".repeat(64))));
+        let before = files(&site.path("there"));
+        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there", "--admit"]));
+        assert!(refused.contains("older 0.2.0 -> older 0.1.0"), "{refused}");
+        assert!(
+            refused.contains("nothing was written; --downgrade goes back to an older version"),
+            "{refused}"
+        );
+        assert_eq!(files(&site.path("there")), before);
+        let done = json(
+            &site.host(0, &["plugin", "import", "site.tar", "there", "--admit", "--downgrade", "-o", "json"]),
+        );
+        assert_eq!(
+            (&done["plugins"][0]["change"], &done["plugins"][0]["replaced"]),
+            (&json!("replaced"), &json!("0.2.0"))
+        );
+    }
+
+    #[test]
+    fn a_component_under_another_name_replaces_the_one_that_was_admitted() {
+        let site = vetting();
+        site.host(0, &["plugin", "import", "site.tar", "there", "--grants", "--admit"]);
+        fs::rename(site.path("there/older.wasm"), site.path("there/old-name.wasm")).unwrap();
+        fs::remove_file(site.path("there/older.wasm.intoto.jsonl")).unwrap();
+        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        assert!(!names(&site.path("there")).contains(&"old-name.wasm".to_owned()));
+        site.host(0, &["plugin", "verify", "there"]);
+    }
+
+    #[test]
+    fn what_would_not_load_is_not_written() {
+        let site = vetting();
+        fs::create_dir(site.path("there")).unwrap();
+        site.guest("liar", "there/own.wasm");
+        let refused = err(&site.host(6, &["plugin", "import", "site.tar", "there", "--admit"]));
+        assert!(
+            refused.starts_with("error: with this bundle there would not load; nothing was written"),
+            "{refused}"
+        );
+        assert!(!refused.contains(".there.import"), "{refused}");
+        assert_eq!(names(&site.path("there")), ["own.wasm"]);
+    }
+
+    #[test]
+    fn a_hostile_bundle_leaves_nothing_behind() {
+        let site = vetting();
+        let whole = fs::read(site.path("site.tar")).unwrap();
+        let mut cases: Vec<(&str, Vec<u8>)> = vec![
+            ("empty", Vec::new()),
+            ("cut", whole[..whole.len() / 2].to_vec()),
+            ("not a tar", b"hello".repeat(1000)),
+        ];
+        let flipped = |at: usize| {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            bytes
+        };
+        let component = whole.windows(4).position(|bytes| bytes == b"\0asm").unwrap();
+        cases.push(("another component", flipped(component + 100)));
+        for (name, bytes) in cases {
+            fs::write(site.path("bad.tar"), bytes).unwrap();
+            let refused =
+                err(&site.host(3, &["plugin", "import", "bad.tar", "there", "--grants", "--admit"]));
+            assert!(
+                refused.starts_with("error: bad.tar: ") && refused.contains("; nothing was written"),
+                "{name}: {refused}"
+            );
+        }
+        let other = format!("sha256:{}", "0".repeat(64));
+        let refused =
+            err(&site.host(3, &["plugin", "import", "site.tar", "there", "--admit", "--digest", &other]));
+        assert!(refused.contains(&format!("not {other}; nothing was written")), "{refused}");
+        assert!(!site.path("there").exists() && !site.path(".there.import").exists());
+        site.host(3, &["plugin", "import", "plugins", "there", "--admit"]);
+    }
+}
+
+/// The walk of docs/operating-plugins.md, typed where there is no network.
+mod walk {
+    use std::process::Command;
+
+    use crate::site::{Site, err, out};
+
+    const PAGE: &str = include_str!("../../../../docs/operating-plugins.md");
+
+    /// The blocks of the section, each with what it is written in.
+    fn blocks() -> Vec<(&'static str, &'static str)> {
+        let (_, section) = PAGE.split_once("## To a site without network\n").unwrap();
+        let (section, _) = section.split_once("\n## ").unwrap();
+        let mut blocks = Vec::new();
+        let mut rest = section;
+        while let Some((_, after)) = rest.split_once("\n```") {
+            let (language, after) = after.split_once('\n').unwrap();
+            let (block, after) = after.split_once("```\n").unwrap();
+            blocks.push((language, block));
+            rest = after;
+        }
+        blocks
+    }
+
+    #[test]
+    fn every_line_from_a_release_to_a_move_does_without_a_network() {
+        let site = Site::new();
+        std::fs::remove_dir(site.path("plugins")).unwrap();
+        std::fs::create_dir(site.path("release")).unwrap();
+        site.guest("older", "release/my-hosts.wasm");
+        site.world();
+        std::fs::rename(site.path("world"), site.path("backup")).unwrap();
+        let host = std::path::Path::new(env!("CARGO_BIN_EXE_pivot-host"));
+        let path = format!("{}:/usr/bin:/bin", host.parent().unwrap().display());
+        let (mut digest, mut typed) = (String::new(), Vec::new());
+        for (language, block) in blocks() {
+            if language == "toml" {
+                site.write("trust.toml", block);
+                continue;
+            }
+            assert_eq!(language, "sh");
+            for line in block.lines() {
+                let line = line.replace("sha256:…", &digest);
+                let mut command = Command::new("unshare");
+                command.args(["--map-root-user", "--net", "sh", "-c", &line]).current_dir(site.path(""));
+                let output = command.env_clear().env("PATH", &path).output().unwrap();
+                assert!(output.status.success(), "{line}: {}{}", out(&output), err(&output));
+                if let Some((_, found)) = out(&output).split_once("should know by another way: ") {
+                    digest = found.trim().to_owned();
+                }
+                typed.push(line);
+            }
+        }
+        assert_eq!(typed.iter().filter(|line| line.starts_with("pivot-host ")).count(), 10);
+        let copied = std::fs::read_dir(site.path("restored")).unwrap().count();
+        assert!(copied > 1, "{copied}");
+        let lock = site.read("plugins/plugins.lock");
+        assert!(lock.contains(&format!("from-bundle = \"{digest}\"")), "{lock}");
+    }
+}

@@ -1,0 +1,227 @@
+//! One request over one connection: a bundle is a dozen requests, and a pool would be more code than it saves.
+//!
+//! Redirects are returned, never followed here; who asked decides about them. Whatever arrives is bounded in size and time.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Request, Uri, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::rt::{Read, Write};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::rt::TokioIo;
+use rustls_platform_verifier::BuilderVerifierExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tower::ServiceExt;
+
+use crate::error::RegistryError;
+
+/// How long who answers may be silent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Until a connection stands.
+    pub(crate) connect: Duration,
+    /// Until an answer begins, and between two pieces of it.
+    pub(crate) silence: Duration,
+    /// For a whole answer of no size.
+    pub(crate) whole: Duration,
+    /// Bytes for which it gets a second more: the slowest line on which somebody waits for a bundle.
+    pub(crate) rate: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { connect: seconds(15), silence: seconds(30), whole: seconds(60), rate: 64 << 10 }
+    }
+}
+
+/// Connects to registries.
+pub(crate) struct Connections {
+    tls: TlsConnector,
+    proxies: Matcher,
+    pub(crate) patience: Patience,
+}
+
+/// An answer, with no more of a body than was allowed.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: header::HeaderName) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+}
+
+impl Connections {
+    /// Trusts the authorities that the machine trusts; `SSL_CERT_FILE` replaces them. `HTTPS_PROXY` and `NO_PROXY` hold.
+    pub(crate) fn new(patience: Patience) -> Result<Self, RegistryError> {
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_platform_verifier());
+        let config = config.map_err(|error| RegistryError::Unreachable {
+            host: "a registry".into(),
+            why: format!("no TLS: {error}"),
+        })?;
+        let tls = TlsConnector::from(Arc::new(config.with_no_client_auth()));
+        Ok(Self { tls, proxies: Matcher::from_env(), patience })
+    }
+
+    /// Sends a request, and reads an answer of at most so many bytes.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        most: u64,
+        sent: u64,
+    ) -> Result<Answer, RegistryError> {
+        let host = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let bytes = |count: u64| Duration::from_secs(count / self.patience.rate);
+        let sending = self.patience.silence + bytes(sent);
+        let asked =
+            timeout(self.patience.whole + bytes(most + sent), self.ask(&host, request, most, sending));
+        asked.await.map_err(|_| slow(&host, "all of it"))?
+    }
+
+    async fn ask(
+        &self,
+        host: &str,
+        mut request: Request<Full<Bytes>>,
+        most: u64,
+        sending: Duration,
+    ) -> Result<Answer, RegistryError> {
+        let uri = request.uri().clone();
+        let stream = within(self.patience.connect, host, "a connection", self.stream(host, &uri)).await??;
+        let value = header::HeaderValue::from_str(host);
+        request
+            .headers_mut()
+            .insert(header::HOST, value.map_err(|_| unreachable(host, "its name is no text"))?);
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        *request.uri_mut() = path.parse().map_err(|_| unreachable(host, "no such path"))?;
+        if uri.scheme_str() == Some("https") {
+            let name = uri.host().unwrap_or_default().to_owned();
+            let name = ServerName::try_from(name)
+                .map_err(|_| unreachable(host, "its name is none that a certificate could have"))?;
+            let tls = self.tls.connect(name, stream.into_inner());
+            let tls = within(self.patience.connect, host, "TLS", tls).await?;
+            let tls = tls.map_err(|error| unreachable(host, format!("TLS failed: {error}")))?;
+            return self.over(host, TokioIo::new(tls), request, (most, sending)).await;
+        }
+        self.over(host, stream, request, (most, sending)).await
+    }
+
+    /// A connection, through the proxy that the environment names for it.
+    async fn stream(&self, host: &str, uri: &Uri) -> Result<TokioIo<TcpStream>, RegistryError> {
+        let mut direct = HttpConnector::new();
+        direct.enforce_http(false);
+        match self.proxies.intercept(uri).filter(|_| uri.scheme_str() == Some("https")) {
+            Some(proxy) => {
+                let mut tunnel = Tunnel::new(proxy.uri().clone(), direct);
+                if let Some(auth) = proxy.basic_auth() {
+                    tunnel = tunnel.with_auth(auth.clone());
+                }
+                let through = tunnel.oneshot(with_port(uri)).await;
+                through.map_err(|error| unreachable(host, format!("through the proxy: {error}")))
+            }
+            None => direct.oneshot(uri.clone()).await.map_err(|error| unreachable(host, error)),
+        }
+    }
+
+    async fn over<S>(
+        &self,
+        host: &str,
+        stream: S,
+        request: Request<Full<Bytes>>,
+        (most, sending): (u64, Duration),
+    ) -> Result<Answer, RegistryError>
+    where
+        S: Read + Write + Unpin,
+    {
+        let failed = |error: hyper::Error| unreachable(host, error);
+        let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+            .max_headers(100)
+            .max_buf_size(64 << 10)
+            .handshake(stream)
+            .await
+            .map_err(failed)?;
+        let exchange = async {
+            let answer = within(sending, host, "an answer", sender.send_request(request)).await?;
+            let answer = answer.map_err(failed)?;
+            let (parts, body) = answer.into_parts();
+            let body = self.read(host, body, most).await?;
+            Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
+        };
+        let (mut exchange, mut connection) = (pin!(exchange), pin!(connection));
+        tokio::select! {
+            biased;
+            answer = &mut exchange => answer,
+            // It may end once the answer is there.
+            ended = &mut connection => match exchange.await {
+                Err(RegistryError::Unreachable { .. }) if ended.is_err() => {
+                    Err(ended.map_or_else(failed, |()| unreachable(host, "it hung up")))
+                }
+                answer => answer,
+            },
+        }
+    }
+
+    async fn read(&self, host: &str, mut body: Incoming, most: u64) -> Result<Bytes, RegistryError> {
+        let mut all = BytesMut::new();
+        loop {
+            let next = within(self.patience.silence, host, "the rest of an answer", body.frame()).await?;
+            let Some(frame) = next else { return Ok(all.freeze()) };
+            let frame = frame.map_err(|error| unreachable(host, error))?;
+            if let Some(data) = frame.data_ref() {
+                if (all.len() + data.len()) as u64 > most {
+                    return Err(RegistryError::answer(host, format!("more than {most} bytes")));
+                }
+                all.extend_from_slice(data);
+            }
+        }
+    }
+}
+
+async fn within<F: Future>(
+    limit: Duration,
+    host: &str,
+    what: &'static str,
+    future: F,
+) -> Result<F::Output, RegistryError> {
+    timeout(limit, future).await.map_err(|_| slow(host, what))
+}
+
+/// A tunnel has to be told the port.
+fn with_port(uri: &Uri) -> Uri {
+    let Some(host) = uri.host().filter(|_| uri.port().is_none()) else { return uri.clone() };
+    let whole = format!("https://{host}:443{}", uri.path());
+    whole.parse().unwrap_or_else(|_| uri.clone())
+}
+
+fn slow(host: &str, what: &'static str) -> RegistryError {
+    RegistryError::Slow { host: host.to_owned(), what }
+}
+
+/// With the last reason of a chain, which says what happened.
+fn unreachable(host: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RegistryError {
+    let error = why.into();
+    let mut why = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        why = format!("{why}: {cause}");
+        next = cause.source();
+    }
+    RegistryError::Unreachable { host: host.to_owned(), why: pivot_core::words::line(&why, 300) }
+}

@@ -1,0 +1,102 @@
+//! Why a registry could not be used.
+
+use pivot_bundles::BundleError;
+use pivot_core::words::shown;
+
+/// How much of a registry's own words is printed.
+const SAID: usize = 200;
+
+/// What went wrong. Nothing here has credentials or contents of files.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// What was typed names no place in a registry.
+    #[error("`{0}` is no reference to a registry: {1}")]
+    Reference(String, &'static str),
+    /// No connection.
+    #[error("{host} can't be reached: {why}")]
+    Unreachable {
+        /// Whom.
+        host: String,
+        /// Why.
+        why: String,
+    },
+    /// Too slow.
+    #[error("{host} did not answer in time: {what}")]
+    Slow {
+        /// Who.
+        host: String,
+        /// What was waited for.
+        what: &'static str,
+    },
+    /// The registry refused something.
+    #[error("{host} refused to {what}: HTTP {status}{said}")]
+    Refused {
+        /// Who.
+        host: String,
+        /// What it was asked to do.
+        what: &'static str,
+        /// The status.
+        status: u16,
+        /// What it said, as ` (CODE)`.
+        said: String,
+    },
+    /// It doesn't let this user.
+    #[error(
+        "{host} doesn't let you {what}: log in with `docker login {host}`, or another tool that writes the same file"
+    )]
+    Unauthorized {
+        /// Who.
+        host: String,
+        /// What it was asked to do.
+        what: &'static str,
+    },
+    /// It answered what no registry should.
+    #[error("{host} answered what no registry should: {why}")]
+    Answer {
+        /// Who.
+        host: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// What is kept for logging in can't be used.
+    #[error("what is kept for logging in to {host} can't be used: {why}")]
+    Credentials {
+        /// For whom.
+        host: String,
+        /// Why.
+        why: String,
+    },
+    /// What is there is no bundle.
+    #[error("{0} is no bundle of plugins: {1}")]
+    Bundle(String, BundleError),
+}
+
+impl RegistryError {
+    /// A code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Reference(..) => "reference",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Slow { .. } => "slow",
+            Self::Refused { .. } => "refused",
+            Self::Unauthorized { .. } => "unauthorized",
+            Self::Answer { .. } => "answer",
+            Self::Credentials { .. } => "credentials",
+            Self::Bundle(_, why) => why.code(),
+        }
+    }
+
+    pub(crate) fn answer(host: &str, why: impl Into<String>) -> Self {
+        Self::Answer { host: host.to_owned(), why: why.into() }
+    }
+}
+
+/// The codes in a registry's error document, which are words of the protocol; its messages could be anything.
+pub(crate) fn said(body: &[u8]) -> String {
+    let document: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let errors = document.as_ref().and_then(|document| document.get("errors")?.as_array());
+    let codes = errors.into_iter().flatten().filter_map(|error| error.get("code")?.as_str());
+    let word = |code: &&str| !code.is_empty() && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    let codes: Vec<&str> = codes.filter(word).collect();
+    if codes.is_empty() { String::new() } else { format!(" ({})", shown(&codes.join(", "), SAID)) }
+}

@@ -1,0 +1,21 @@
+//! What cosign 3.1.3 signed with a P-256 key, as `cargo xtask cosign` has it made anew: its own bundle, byte for byte.
+
+use crate::envelope::Envelope;
+use crate::key::PublicKey;
+use crate::statement::{Claim, Statement};
+
+#[test]
+fn a_bundle_of_cosign_is_read_and_verified() {
+    let key = PublicKey::from_pem(include_str!("../samples/cosign-3.1.3.pub")).unwrap();
+    let bundle = include_str!("../samples/cosign-3.1.3.json");
+    let envelope = Envelope::read(bundle).unwrap();
+    let verified = envelope.verified_by([&key]).unwrap();
+    let statement = Statement::read(verified.payload()).unwrap();
+    assert_eq!(statement.predicate().claim, Claim::Vetted);
+
+    let signature = bundle.find("\"sig\":\"").unwrap() + 20;
+    let mut other = bundle.as_bytes().to_vec();
+    other[signature] = if other[signature] == b'A' { b'B' } else { b'A' };
+    let other = Envelope::read(&String::from_utf8(other).unwrap()).unwrap();
+    assert!(other.verified_by([&key]).is_none());
+}
