@@ -15,6 +15,7 @@
 //! | [`metal3`] | Metal3's own operators |
 //! | [`observer`] | a witness that reports which promise was broken |
 //! | [`kinds`] | names for objects that are valid on both sides |
+//! | [`registry`] | an OCI registry, behind TLS and a password |
 //! | [`pki`] | certificates, including expired ones and those of users with few permissions |
 //! | [`process`] | child processes that never outlive the test |
 //! | [`kubeconfig`] | kubeconfigs for tools |
@@ -32,6 +33,7 @@ pub mod pki;
 mod ports;
 pub mod process;
 pub mod proxy;
+pub mod registry;
 pub mod server;
 
 pub use assets::{Assets, assets};
@@ -41,6 +43,7 @@ pub use managers::{Manager, ManagerOptions, Managers};
 pub use metal3::{Metal3Operators, Operator};
 pub use observer::{Observer, Rules};
 pub use proxy::FaultProxy;
+pub use registry::Registry;
 pub use server::{Dump, Pair, Server, normalise, parse};
 
 use std::fmt::Display;

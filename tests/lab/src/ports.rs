@@ -19,7 +19,8 @@ pub(crate) fn free_ports() -> Result<(u16, u16)> {
     Ok((free_port()?, free_port()?))
 }
 
-fn free_port() -> Result<u16> {
+/// A port that is currently free.
+pub(crate) fn free_port() -> Result<u16> {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     let begin = std::process::id().wrapping_mul(APART) % COUNT;
     for _ in 0..COUNT {

@@ -6,6 +6,7 @@
 //! | module | gives |
 //! |---|---|
 //! | [`host`] | runs of the program |
+//! | [`folder`] | runs of programs in a folder that is everybody's home |
 //! | [`age`] | runs of the tool whose format encrypted directories have |
 //! | [`mod@clusterctl`] | runs of the peer |
 //! | [`shape`] | clusters to move |
@@ -13,6 +14,7 @@
 
 pub mod age;
 pub mod clusterctl;
+pub mod folder;
 pub mod host;
 pub mod shape;
 pub mod state;

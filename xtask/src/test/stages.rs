@@ -28,7 +28,7 @@ pub(super) enum Stage {
 }
 
 /// The test binaries of the scenarios, except those that are stages of their own.
-const SCENARIOS: [&str; 3] = ["scenarios", "managers", "with_plugins"];
+const SCENARIOS: [&str; 4] = ["scenarios", "managers", "with_plugins", "vetting"];
 const PROVIDERS: &str = "providers";
 const METAL3: &str = "metal3";
 const LAB: &str = "lab";
@@ -171,12 +171,13 @@ impl fmt::Display for Stage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cosign;
 
     #[test]
     fn every_test_binary_of_the_scenarios_belongs_to_a_stage() {
         let manifest = include_str!("../../../tests/scenarios/Cargo.toml");
         let tests = manifest.split("[[test]]").skip(1);
         let names = tests.filter_map(|test| test.split("name = \"").nth(1)?.split('"').next());
-        assert_eq!(names.collect::<Vec<_>>(), [&SCENARIOS[..], &[METAL3, PROVIDERS]].concat());
+        assert_eq!(names.collect::<Vec<_>>(), [&SCENARIOS[..], &[METAL3, PROVIDERS, cosign::TEST]].concat());
     }
 }

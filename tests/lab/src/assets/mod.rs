@@ -117,6 +117,21 @@ impl Assets {
         })
     }
 
+    /// An OCI registry.
+    pub async fn registry(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::registry()).await
+    }
+
+    /// Another client of registries.
+    pub async fn regctl(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::regctl()).await
+    }
+
+    /// The tool that signs what others verify. It takes some minutes to build.
+    pub async fn cosign(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::cosign()).await
+    }
+
     /// Cluster API's core, bootstrap and control-plane managers, of one release.
     pub async fn managers(&self, version: &str) -> Result<ManagerBinaries> {
         let kubeadm = |name, package| recipes::cluster_api(name, version, package);

@@ -28,6 +28,14 @@ pub const CLUSTER_API_NEWEST: &str = "1.14.2";
 /// The release of the tool that encrypts files.
 const AGE: &str = "1.3.2";
 
+/// The release of the OCI registry.
+const DISTRIBUTION: &str = "3.1.2";
+const DISTRIBUTION_MODULE: &str = "github.com/distribution/distribution/v3";
+/// The release of another client of registries.
+const REGCLIENT: &str = "0.11.7";
+/// The release of the tool that signs what others verify.
+const COSIGN: &str = "3.1.3";
+
 /// What to build.
 #[derive(Debug, Clone)]
 pub(super) struct Recipe {
@@ -46,8 +54,10 @@ enum How {
     ClusterApi { package: &'static str },
     /// Directories of CRDs from the Cluster API module.
     ClusterApiCrds,
-    /// A command of the age module.
-    Age { package: &'static str },
+    /// A command of a module that builds as it is.
+    Command { module: &'static str, package: &'static str },
+    /// The OCI registry, with storage in files and passwords: its own command brings three clouds along.
+    Registry,
     /// A compressed binary that exists already.
     Unpack { archive: PathBuf },
     /// A manager and its CRDs from a repository that is not a Go module on its own.
@@ -87,7 +97,21 @@ pub(super) fn cluster_api_crds(version: &str) -> Recipe {
 }
 
 pub(super) fn age(name: &'static str, package: &'static str) -> Recipe {
-    Recipe { name, version: AGE.to_owned(), how: How::Age { package } }
+    Recipe { name, version: AGE.to_owned(), how: How::Command { module: "filippo.io/age", package } }
+}
+
+pub(super) fn registry() -> Recipe {
+    Recipe { name: "registry", version: DISTRIBUTION.to_owned(), how: How::Registry }
+}
+
+pub(super) fn regctl() -> Recipe {
+    let how = How::Command { module: "github.com/regclient/regclient", package: "./cmd/regctl" };
+    Recipe { name: "regctl", version: REGCLIENT.to_owned(), how }
+}
+
+pub(super) fn cosign() -> Recipe {
+    let how = How::Command { module: "github.com/sigstore/cosign/v3", package: "./cmd/cosign" };
+    Recipe { name: "cosign", version: COSIGN.to_owned(), how }
 }
 
 /// The content of an archive, by its digest: another archive is another entry.
@@ -148,9 +172,15 @@ impl Recipe {
                 }
                 Ok(())
             }
-            How::Age { package } => {
-                let module = download("filippo.io/age", version)?;
+            How::Command { module, package } => {
+                let module = download(module, version)?;
                 build(&module.dir, package, &["-mod=readonly"], "", output)
+            }
+            How::Registry => {
+                let go_mod = format!("module lab\n\ngo 1.25\n\nrequire {DISTRIBUTION_MODULE} v{version}\n");
+                fs::write(work.join("go.mod"), go_mod)?;
+                fs::write(work.join("main.go"), REGISTRY_MAIN.replace("MODULE", DISTRIBUTION_MODULE))?;
+                build(work, ".", &["-mod=mod"], "", output)
             }
             How::Unpack { archive } => unpack(archive, output),
             How::Checkout(repository) => {
@@ -215,6 +245,23 @@ import (
 )
 
 func main() { etcdmain.Main(os.Args) }
+";
+
+const REGISTRY_MAIN: &str = "package main
+
+import (
+	\"os\"
+
+	\"MODULE/registry\"
+	_ \"MODULE/registry/auth/htpasswd\"
+	_ \"MODULE/registry/storage/driver/filesystem\"
+)
+
+func main() {
+	if err := registry.RootCmd.Execute(); err != nil {
+		os.Exit(1)
+	}
+}
 ";
 
 fn kubernetes_main(command: &str) -> Result<String> {
