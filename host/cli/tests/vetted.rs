@@ -318,6 +318,7 @@ mod signatures {
         site.host(0, &[&plan[..], &["--out", "plan.json"]].concat());
         let saved: Value = serde_json::from_str(&site.read("plan.json")).unwrap();
         assert_eq!(saved["plugins"][0]["vouchedBy"], json!(["vetted by alice", "vetted by bob"]));
+        assert_eq!(saved["plugins"][0]["granted"], json!(["hook relate", "sees Secret"]));
         site.host(0, &lock);
         let both = lines(&site);
         site.write(STATEMENTS, &format!("{}\n", both[1]));

@@ -170,6 +170,9 @@ pub struct Description {
     /// Who vouches for it, and for what: `vetted by alice`.
     #[serde(default, rename = "vouchedBy", skip_serializing_if = "Vec::is_empty")]
     pub vouched_by: Vec<String>,
+    /// What it is granted, a line each, for people who look at a record later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<String>,
     /// Kinds whose objects it is shown; `*` as kind covers the group.
     pub kinds: Vec<GroupKind>,
     /// How far its relations reach beyond the namespaces that move.

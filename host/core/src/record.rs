@@ -63,16 +63,20 @@ pub struct Pin {
     /// Who vouched for it when the move began, and for what.
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "vouchedBy")]
     pub vouched_by: Vec<String>,
+    /// What it was granted when the move began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<String>,
 }
 
 impl From<&Description> for Pin {
     fn from(plugin: &Description) -> Self {
-        let Description { name, version, digest, vouched_by, .. } = plugin;
+        let Description { name, version, digest, vouched_by, granted, .. } = plugin;
         Self {
             name: name.clone(),
             version: version.clone(),
             digest: digest.clone(),
             vouched_by: vouched_by.clone(),
+            granted: granted.clone(),
         }
     }
 }
@@ -271,10 +275,10 @@ impl Record {
         let names = || namespaces.iter().chain(touched).chain(asked_for);
         let pins = || {
             let texts = plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
-            texts.chain(plugins.iter().flat_map(|pin| &pin.vouched_by))
+            texts.chain(plugins.iter().flat_map(|pin| pin.vouched_by.iter().chain(&pin.granted)))
         };
         let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
-        let mut claims = plugins.iter().map(|pin| &pin.vouched_by);
+        let mut claims = plugins.iter().flat_map(|pin| [&pin.vouched_by, &pin.granted]);
         let checks: [(bool, &'static str); 20] = [
             (is_move_id(&self.move_id), "moveId"),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
@@ -297,7 +301,10 @@ impl Record {
             (kinds.iter().all(|kind| odd_kind(kind).is_none()), "kinds"),
             (source.iter().chain(target).all(|uid| odd_id(&uid.0).is_none()), "source or target"),
             (plugins.len() <= MOST_PLUGINS, "number of plugins"),
-            (claims.all(|claims| claims.len() <= MOST_CLAIMS), "number of claims about a plugin"),
+            (
+                claims.all(|claims| claims.len() <= MOST_CLAIMS),
+                "number of claims about a plugin, or of its grants",
+            ),
             (texts().all(|text| text.len() <= TEXT), "texts"),
             (handover_fits, "handover"),
         ];

@@ -247,6 +247,7 @@ impl Runtime {
             version: declaration.version.clone(),
             digest: sha256(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
             vouched_by: vouched::named(&said),
+            granted: grants.lines(),
             kinds: trust::shown(&declaration, &grants),
             reach: trust::reached(&declaration, &grants),
             hooks,

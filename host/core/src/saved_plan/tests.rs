@@ -49,6 +49,7 @@ fn saved(plan: &Plan) -> SavedPlan {
             version: "1".into(),
             digest: "d".into(),
             vouched_by: vec![],
+            granted: vec![],
         }],
     };
     SavedPlan::new(plan, made, decisions(), vec!["wait".to_owned(); plan.refusals.len()])

@@ -26,6 +26,7 @@ impl Hosts {
             version: "1.0.0".into(),
             digest: "d".into(),
             vouched_by: vec![],
+            granted: vec![],
             kinds: vec![GroupKind::new(INFRA, "Host")],
             hooks: vec![hook],
             secret_data: false,

@@ -369,6 +369,7 @@ async fn plugins_see_objects_from_files_as_paused() {
             version: version.into(),
             digest: "d".into(),
             vouched_by: vec![],
+            granted: vec![],
             kinds: vec![GroupKind::new(INFRA, "Host")],
             hooks: vec![Hook::Check, Hook::Hold],
             secret_data: false,

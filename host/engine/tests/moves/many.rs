@@ -247,6 +247,7 @@ async fn every_request_of_a_run_is_in_a_span_with_its_moves_id() {
         version: "1".into(),
         digest: String::new(),
         vouched_by: vec![],
+        granted: vec![],
         kinds: Vec::new(),
         hooks: [Hook::Check].into(),
         secret_data: false,

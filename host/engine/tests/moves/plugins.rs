@@ -32,6 +32,7 @@ impl HostKeeper {
                 version: "1.0.0".into(),
                 digest: "d".into(),
                 vouched_by: vec![],
+                granted: vec![],
                 kinds: vec![GroupKind::new(INFRA, "Host")],
                 hooks: Hook::ALL.to_vec(),
                 secret_data: false,

@@ -34,6 +34,7 @@ impl Claims {
             version: "1.0.0".into(),
             digest: "d".into(),
             vouched_by: vec![],
+            granted: vec![],
             kinds: vec![
                 kind("", "Secret"),
                 kind("", "Namespace"),

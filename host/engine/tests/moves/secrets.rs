@@ -49,6 +49,7 @@ impl Adapts {
             version: "1.0.0".into(),
             digest: "d".into(),
             vouched_by: vec![],
+            granted: vec![],
             kinds: vec![GroupKind::new("", "Secret")],
             hooks: vec![Hook::Adapt],
             secret_data: false,

@@ -38,6 +38,7 @@ impl Unruly {
                 version: "1.0.0".into(),
                 digest: "d".into(),
                 vouched_by: vec![],
+                granted: vec![],
                 kinds: vec![GroupKind::new(INFRA, "Host"), GroupKind::new(CLUSTERS, "Cluster")],
                 hooks: Hook::ALL.to_vec(),
                 secret_data: false,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use pivot_core::hooks::Hook;
 use pivot_core::reach::{EVERYWHERE, Reach};
-use pivot_core::{GroupKind, Side};
+use pivot_core::{GroupKind, Side, words};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -54,6 +54,39 @@ pub struct Grants {
     pub limits: Limits,
     /// Its configuration: a JSON object as text, with sorted keys.
     pub config: String,
+}
+
+/// The most lines of one aspect, and characters of a line: a record has limits.
+const LINES: usize = 100;
+const LINE: usize = 300;
+
+impl Grants {
+    /// What is granted, a line for each thing, for people. Configuration is the plugin's own, and may be nobody's business.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let Self { hooks, kinds, reach, changes, reads, probes, secret_data, .. } = self;
+        let aspect = |name: &str, items: Vec<String>| -> Vec<String> {
+            let item = |item: String| words::line(&format!("{name} {item}"), LINE);
+            items.into_iter().take(LINES).map(item).collect()
+        };
+        let change = |Change { hook, kind, side }: &Change| format!("{kind} in {hook} ({side})");
+        let read = |Read { kind, side, namespace }: &Read| {
+            format!("{kind} ({side}, namespace {})", namespace.as_deref().unwrap_or("of the move"))
+        };
+        let reached = |Reach { kind, namespace, delete }: &Reach| {
+            format!("{kind} (namespace {namespace}, {})", if *delete { "deleted" } else { "kept" })
+        };
+        let secrets = if *secret_data { vec!["of Secrets".to_owned()] } else { Vec::new() };
+        [
+            aspect("hook", hooks.iter().map(ToString::to_string).collect()),
+            aspect("sees", kinds.iter().map(ToString::to_string).collect()),
+            aspect("reaches", reach.iter().map(reached).collect()),
+            aspect("changes", changes.iter().map(change).collect()),
+            aspect("reads", reads.iter().map(read).collect()),
+            aspect("probes", probes.iter().map(ToString::to_string).collect()),
+            aspect("data", secrets),
+        ]
+        .concat()
+    }
 }
 
 /// The operator's file.

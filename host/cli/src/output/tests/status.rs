@@ -24,6 +24,7 @@ fn record(phase: Phase) -> Record {
             version: "0.3.1".into(),
             digest: "d".into(),
             vouched_by: vec![],
+            granted: vec![],
         }],
         kinds: Default::default(),
         touched: Default::default(),
