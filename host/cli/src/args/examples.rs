@@ -159,6 +159,8 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             ("Admit it as it is now, granting nothing yet", "pivot-host plugin lock plugins/hosts.wasm"),
             ("Check a directory as a move does", "pivot-host plugin verify plugins"),
+            ("Make one file of it, for another site", "pivot-host plugin bundle plugins --out site.tar"),
+            ("See what that would change there", "pivot-host plugin import site.tar plugins"),
             (
                 "Call a hook without a cluster",
                 "pivot-host plugin run plugins/hosts.wasm --hook relate --objects objects.yaml",

@@ -109,7 +109,7 @@ pub(crate) enum PluginVerb {
     /// Pull a bundle from an OCI registry; the file is the one that was pushed, byte for byte
     #[cfg(feature = "registry")]
     Pull {
-        /// Which: HOST/NAME:TAG, or HOST/NAME@sha256:…
+        /// Which: HOST/NAME:TAG, or HOST/NAME@DIGEST
         reference: String,
         /// Write the bundle there
         #[arg(long, value_name = "FILE")]
@@ -198,7 +198,7 @@ pub(crate) struct Import {
     #[arg(long)]
     pub(crate) admit: bool,
     /// The digest that who made the bundle told you by another way; with another one, nothing is looked at
-    #[arg(long, value_name = "sha256:…")]
+    #[arg(long, value_name = "DIGEST")]
     pub(crate) digest: Option<String>,
     /// Take the bundle's plugins.toml, where there is none yet: it says what each plugin may do here
     #[arg(long)]
