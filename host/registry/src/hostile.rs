@@ -12,9 +12,9 @@ use crate::connection::Patience;
 use crate::{Reference, Registry, RegistryError};
 
 const PATIENCE: Patience = Patience {
-    connect: Duration::from_secs(2),
-    silence: Duration::from_millis(400),
-    whole: Duration::from_millis(1200),
+    connect: Duration::from_secs(10),
+    silence: Duration::from_secs(1),
+    whole: Duration::from_secs(3),
     rate: 10 << 20,
 };
 
@@ -259,7 +259,7 @@ async fn each_lie_of_a_registry_is_refused_for_its_reason_in_time() {
         let begun = Instant::now();
         let error = fake.registry(":v1").pull().await.unwrap_err();
         let (text, took) = (text(&error), begun.elapsed());
-        let bounded = took < Duration::from_secs(4) && text.len() < 1000;
+        let bounded = took < Duration::from_secs(20) && text.len() < 1000;
         let tells = text.contains(said) && !text.contains("hidden") && !text.contains('\u{1b}');
         if error.code() != code || !bounded || !tells {
             wrong.push(format!("{name}: {} after {took:?}: {text}", error.code()));

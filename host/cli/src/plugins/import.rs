@@ -224,15 +224,24 @@ fn grants_note(bundle: &Bundle, taken: bool, directory: &Path) -> Text {
     }
 }
 
+/// What was done or, to paste, the same command with `--admit` and the digest of what was looked at.
 fn ending(import: &Import, digest: &str) -> String {
-    let Import { bundle, directory, admit, grants, .. } = import;
+    let Import { bundle, directory, admit, digest: _, grants, downgrade, strict, trust } = import;
+    let path = |path: &Path| quoted(&path.display().to_string()).to_string();
     if *admit {
         return format!("{} has it now, and loads", directory.display());
     }
-    let grants = if *grants { " --grants" } else { "" };
-    let (bundle, directory) =
-        (quoted(&bundle.display().to_string()), quoted(&directory.display().to_string()));
-    format!(
-        "nothing was written. Next: pivot-host plugin import {bundle} {directory} --admit --digest {digest}{grants}"
-    )
+    let mut line = format!(
+        "nothing was written. Next: pivot-host plugin import {} {} --admit --digest {digest}",
+        path(bundle),
+        path(directory)
+    );
+    for (typed, flag) in [(grants, " --grants"), (downgrade, " --downgrade"), (strict, " --strict")] {
+        line.push_str(if *typed { flag } else { "" });
+    }
+    if let Some(trust) = trust {
+        line.push_str(" --trust ");
+        line.push_str(&path(trust));
+    }
+    line
 }

@@ -74,7 +74,7 @@ mod carried {
         let look = ["plugin", "import", "site.tar", "there", "--grants", "--trust", "trust.toml"];
         let shown = out(&site.host(0, &look));
         let next = format!(
-            "nothing was written. Next: pivot-host plugin import site.tar there --admit --digest {digest} --grants\n"
+            "nothing was written. Next: pivot-host plugin import site.tar there --admit --digest {digest} --grants --trust trust.toml\n"
         );
         assert!(shown.starts_with(&format!("site.tar: bundle {digest}\nolder 0.1.0: at worst, ")), "{shown}");
         assert!(shown.ends_with(&next), "{shown}");
