@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::tally::{Tally, counted};
 use crate::shell::{built_test, cargo, must, root, say, target, tested_pivot_host};
-use crate::{deny, page, release, structure};
+use crate::{cosign, deny, page, release, structure};
 
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,11 +96,14 @@ impl Stage {
             Self::Deny => deny::run(),
             Self::Clippy => {
                 // Those that start servers don't count as targets of the tests, unless they are named.
-                let named = [LAB, PROVIDERS, METAL3].into_iter().chain(SCENARIOS);
+                let named = [LAB, PROVIDERS, METAL3, cosign::TEST].into_iter().chain(SCENARIOS);
                 let (lint, deny) = (["clippy", "--workspace"], ["--", "--deny", "warnings"]);
                 everywhere(&[&lint[..], &["--all-targets"], &deny].concat())?;
                 // With the libraries, for the features that everything was just checked with.
-                must(cargo(&lint)?.arg("--lib").args(named.flat_map(|name| ["--test", name])).args(deny))
+                must(cargo(&lint)?.arg("--lib").args(named.flat_map(|name| ["--test", name])).args(deny))?;
+                // What a site builds that wants no code for registries.
+                let bare = ["clippy", "--package", "pivot-host", "--no-default-features"];
+                must(cargo(&bare)?.args(deny))
             }
             Self::Docs => {
                 must(cargo(&["doc", "--workspace", "--no-deps"])?.env("RUSTDOCFLAGS", "--deny warnings"))
@@ -171,7 +174,6 @@ impl fmt::Display for Stage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cosign;
 
     #[test]
     fn every_test_binary_of_the_scenarios_belongs_to_a_stage() {
