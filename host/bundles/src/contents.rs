@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use pivot_core::words::shown;
+use pivot_signatures::fields::Fields;
+use pivot_signatures::json::NAME;
 
 use crate::bundle::Bundle;
 use crate::digest::digest_of;
 use crate::document::{self, Descriptor, DocumentError};
 use crate::error::BundleError;
-use crate::fields::{Fields, NAME};
 use crate::kind::Kind;
 use crate::oci;
 use crate::set;
@@ -117,7 +118,7 @@ fn layers(manifest: &[u8]) -> Result<Vec<Layer>, BundleError> {
         let media_type = kind.media_type();
         document::media_type(fields.path("mediaType"), &descriptor.media_type, media_type)
             .map_err(refused)?;
-        fields.end().map_err(refused)?;
+        fields.end().map_err(|why| refused(why.into()))?;
         layers.push(Layer { name: title, media_type, digest: descriptor.digest, size: descriptor.size });
     }
     Ok(layers)

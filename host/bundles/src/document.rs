@@ -4,11 +4,10 @@ pub(crate) mod error;
 
 use pivot_core::words::shown;
 use pivot_signatures::digest::is_sha256;
-use pivot_signatures::json;
+use pivot_signatures::fields::Fields;
+use pivot_signatures::json::{self, NAME};
 
 pub use self::error::{DocumentError, SIZE};
-
-use crate::fields::{Fields, NAME};
 
 /// Parses a document, which is an object.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Fields, DocumentError> {
@@ -16,7 +15,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Fields, DocumentError> {
         return Err(DocumentError::Size(bytes.len()));
     }
     let text = str::from_utf8(bytes).map_err(|_| DocumentError::NotText)?;
-    Fields::of(json::parse(text)?)
+    Ok(Fields::of(json::parse(text)?)?)
 }
 
 /// Takes the version that manifests and indexes have.

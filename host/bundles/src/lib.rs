@@ -9,7 +9,7 @@
 //! | [`contents`] | what a bundle's manifest lists, before any of it has been fetched |
 //! | [`archive`], [`tape`] | the tar, read and written |
 //! | [`component`] | what a component imports and exports, for its own manifest |
-//! | [`index`], [`document`], [`fields`] | the JSON that a layout is described in, as it is read |
+//! | [`index`], [`document`] | the JSON that a layout is described in, as it is read |
 //! | [`oci`] | the same JSON, as it is written |
 //! | [`error`] | why a bundle is refused |
 //!
@@ -28,7 +28,6 @@ pub mod contents;
 mod digest;
 pub mod document;
 pub mod error;
-mod fields;
 mod index;
 pub mod kind;
 mod oci;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::json::{JsonError, NAME};
 
 /// An object whose fields are taken one after the other.
-pub(crate) struct Fields {
+pub struct Fields {
     /// Where it is: `predicate.`; empty for the outermost.
     path: String,
     map: Map<String, Value>,
@@ -15,7 +15,7 @@ pub(crate) struct Fields {
 
 impl Fields {
     /// The outermost object.
-    pub(crate) fn of(value: Value) -> Result<Self, JsonError> {
+    pub fn of(value: Value) -> Result<Self, JsonError> {
         Self::at("the whole", String::new(), value)
     }
 
@@ -27,12 +27,12 @@ impl Fields {
     }
 
     /// Whether a field is there and not yet taken.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }
 
     /// The path of a field: `predicate.claim`.
-    pub(crate) fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         format!("{}{}", self.path, shown(name, NAME))
     }
 
@@ -47,7 +47,7 @@ impl Fields {
     }
 
     /// Takes a string.
-    pub(crate) fn text(&mut self, name: &str) -> Result<String, JsonError> {
+    pub fn text(&mut self, name: &str) -> Result<String, JsonError> {
         match self.take(name)? {
             Value::String(text) => Ok(text),
             _ => Err(JsonError::Type(self.path(name), "a string")),
@@ -55,8 +55,13 @@ impl Fields {
     }
 
     /// Takes a string that may be absent.
-    pub(crate) fn text_if(&mut self, name: &str) -> Result<Option<String>, JsonError> {
+    pub fn text_if(&mut self, name: &str) -> Result<Option<String>, JsonError> {
         if self.has(name) { self.text(name).map(Some) } else { Ok(None) }
+    }
+
+    /// Takes a whole number.
+    pub fn number(&mut self, name: &str) -> Result<u64, JsonError> {
+        self.take(name)?.as_u64().ok_or_else(|| JsonError::Type(self.path(name), "a whole number"))
     }
 
     /// Takes `true` or `false`, which may be absent.
@@ -86,16 +91,28 @@ impl Fields {
     }
 
     /// Takes an object.
-    pub(crate) fn object(&mut self, name: &str) -> Result<Self, JsonError> {
+    pub fn object(&mut self, name: &str) -> Result<Self, JsonError> {
         let path = self.path(name);
         Self::at(&path, format!("{path}."), self.take(name)?)
     }
 
     /// Takes a list of objects.
-    pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Self>, JsonError> {
+    pub fn objects(&mut self, name: &str) -> Result<Vec<Self>, JsonError> {
         let path = self.path(name);
         let items = self.list(name)?.into_iter().enumerate();
         items.map(|(n, item)| Self::at(&format!("{path}[{n}]"), format!("{path}[{n}]."), item)).collect()
+    }
+
+    /// Takes annotations, which are strings by any names and may be absent, and returns the one of them that is asked for.
+    pub fn annotation(&mut self, name: &str) -> Result<Option<String>, JsonError> {
+        if !self.has("annotations") {
+            return Ok(None);
+        }
+        let mut notes = self.object("annotations")?;
+        if let Some((other, _)) = notes.map.iter().find(|(_, value)| !value.is_string()) {
+            return Err(JsonError::Type(notes.path(other), "a string"));
+        }
+        notes.text_if(name)
     }
 
     /// The names that are left.
@@ -104,7 +121,7 @@ impl Fields {
     }
 
     /// Refuses what nobody took.
-    pub(crate) fn end(self) -> Result<(), JsonError> {
+    pub fn end(self) -> Result<(), JsonError> {
         match self.map.keys().min() {
             None => Ok(()),
             Some(name) => Err(JsonError::Unknown(self.path(name))),

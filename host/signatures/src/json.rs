@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// How deeply values may be nested.
 pub const DEPTH: usize = 64;
 /// How many characters of a name are printed.
-pub(crate) const NAME: usize = 80;
+pub const NAME: usize = 80;
 
 /// Why something isn't what it should be. Quotes names of fields, never values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`key`] | public and private keys, as PEM |
 //! | [`json`] | JSON without duplicate keys |
+//! | [`fields`] | its objects, field by field |
 //! | [`envelope`] | one signed line: a DSSE envelope, bare or in a Sigstore bundle |
 //! | [`lines`] | the file `NAME.wasm.intoto.jsonl` |
 //! | [`statement`] | what is signed: a claim about a plugin or a plan |
@@ -23,7 +24,7 @@
 pub mod card;
 pub mod digest;
 pub mod envelope;
-mod fields;
+pub mod fields;
 pub mod json;
 pub mod judge;
 pub mod key;

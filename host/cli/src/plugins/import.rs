@@ -3,6 +3,8 @@
 //!
 //! To write components without admitting them was rejected: the directory would not load until each is admitted by hand.
 
+use std::collections::BTreeSet;
+use std::io::Error;
 use std::path::Path;
 
 use pivot_bundles::Bundle;
@@ -25,6 +27,8 @@ use crate::output::{Document, Output, Text, now};
 /// The operator's files, which are a site's own.
 const GRANTS: &str = "plugins.toml";
 const LOCK: &str = "plugins.lock";
+/// How the names of public keys end.
+const KEY: &str = ".pub";
 
 /// What becomes of one component.
 struct Imported {
@@ -127,13 +131,24 @@ fn takes_grants(staged: &Staged, bundle: &Bundle, wanted: bool) -> Result<bool> 
 /// Puts the bundle's files there, and returns its components. What a site decides itself stays the site's.
 fn place(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Result<Vec<String>> {
     let mut components = Vec::new();
+    // Before anything is written: afterwards all are the bundle's.
+    let mut unchanged = BTreeSet::new();
+    for (name, content) in bundle.files() {
+        let there = staged.read(name)?;
+        if there.as_ref() == Some(content) {
+            unchanged.insert(name.as_str());
+        } else if there.is_some() && name.ends_with(KEY) {
+            // A trust file may name it.
+            return Err(Error::other(format!("it has an own {name}, and a bundle replaces no key")));
+        }
+    }
     for (name, content) in bundle.files() {
         if name == LOCK || (name == GRANTS && !grants) {
             continue;
         }
         match name.strip_suffix(ENDING) {
             Some(component) => {
-                let same = staged.read(component)?.as_ref() == bundle.files().get(component);
+                let same = unchanged.contains(component);
                 let both = if same { joined(staged.read(name)?, content)? } else { content.clone() };
                 staged.write(name, &both)?;
             }
@@ -141,8 +156,8 @@ fn place(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Result<Vec<
                 // Its statements are about another file.
                 if name.ends_with(".wasm") {
                     components.push(name.clone());
-                    let (there, beside) = (staged.read(name)?, format!("{name}{ENDING}"));
-                    if there.as_ref() != Some(content) && !bundle.files().contains_key(&beside) {
+                    let beside = format!("{name}{ENDING}");
+                    if !unchanged.contains(name.as_str()) && !bundle.files().contains_key(&beside) {
                         staged.remove(&beside)?;
                     }
                 }

@@ -67,8 +67,8 @@ impl Staged {
             if kind.is_symlink() {
                 symlink(fs::read_link(&old)?, &new)?;
             } else if kind.is_file() {
-                // The same file, which nothing here writes into.
-                fs::hard_link(&old, &new)?;
+                // The same file, which nothing here writes into; a copy where a system lets nobody link to what others own.
+                fs::hard_link(&old, &new).or_else(|_| fs::copy(&old, &new).map(drop))?;
             } else {
                 let what = format!("{} is no file; import into a new directory", old.display());
                 return Err(Error::other(what));

@@ -132,6 +132,36 @@ mod carried {
     }
 
     #[test]
+    fn statements_about_another_component_are_not_taken_over() {
+        let site = vetting();
+        site.key("bob");
+        std::fs::create_dir(site.path("there")).unwrap();
+        // Calls itself steady, too.
+        site.guest("liar", "there/steady.wasm");
+        site.host(0, &["plugin", "sign", "there/steady.wasm", "--claim", "vetted", "--key", "bob.pem"]);
+        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        let (theirs, ours) = ("there/steady.wasm.intoto.jsonl", "plugins/steady.wasm.intoto.jsonl");
+        assert_eq!(site.read(theirs), site.read(ours));
+    }
+
+    #[test]
+    fn a_bundle_replaces_no_key() {
+        let site = vetting();
+        fs::copy(site.path("alice.pub"), site.path("plugins/alice.pub")).unwrap();
+        bundle(&site);
+        std::fs::create_dir(site.path("there")).unwrap();
+        site.write("there/alice.pub", "another key\n");
+        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there", "--admit"]));
+        assert!(
+            refused.contains("there: it has an own alice.pub, and a bundle replaces no key; nothing"),
+            "{refused}"
+        );
+        assert_eq!(names(&site.path("there")), ["alice.pub"]);
+        fs::copy(site.path("alice.pub"), site.path("there/alice.pub")).unwrap();
+        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+    }
+
+    #[test]
     fn what_a_trust_file_refuses_is_not_written() {
         let site = vetting();
         fs::remove_file(site.path("plugins/steady.wasm.intoto.jsonl")).unwrap();
