@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::plugins::{self, DIST, GRANTS};
-use crate::shell::{must, pivot_host, root, say, shown};
+use crate::shell::{must, root, say, shown};
 
 const EXAMPLE: &str = "examples/metal3";
 /// Everything that the demo writes.
@@ -30,9 +30,8 @@ pub(crate) fn run() -> Result<()> {
         "{EXAMPLE} is a Metal3 management cluster written down as files: a cluster on six hosts and, beside it, one \
          made from a ClusterClass. pivot-host reads it as it would read an API server, and moves it into {DIRECTORY}."
     ));
-    say("\n== Building pivot-host (some minutes the first time, seconds after that)");
-    let binary = pivot_host()?;
-    plugins::granted(&binary)?;
+    say("\n== Building pivot-host and the bundled plugins (some minutes the first time, seconds after that)");
+    let binary = plugins::with_program()?;
 
     let fresh = root()?.join(DEMO);
     if fresh.exists() {

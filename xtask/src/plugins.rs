@@ -21,8 +21,7 @@ const LOCK: &str = "plugins.lock";
 
 pub(crate) fn run() -> Result<()> {
     say("== Building pivot-host, which admits the plugins");
-    let binary = pivot_host()?;
-    granted(&binary)?;
+    let binary = with_program()?;
     say("\n== What a move takes from there; one that is not enabled is locked and left out");
     let mut list = Command::new(&binary);
     list.args(["plugin", "list", "--plugins", DIST]).current_dir(root()?);
@@ -31,22 +30,40 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Builds them, and lets the program admit them with the grants of the repository.
-pub(crate) fn granted(binary: &Path) -> Result<()> {
-    say(&format!("== Building the bundled plugins (a minute the first time) into {DIST}"));
+/// Lets the program admit them with the grants of the repository.
+fn granted(binary: &Path) -> Result<()> {
+    say(&format!("== The bundled plugins, in {DIST}"));
     bundle(binary, &root()?.join(DIST))
+}
+
+/// Builds the program, and the plugins beside it: each leaves a processor idle now and then.
+pub(crate) fn with_program() -> Result<PathBuf> {
+    std::thread::scope(|scope| {
+        let plugins = scope.spawn(|| components(&root()?.join(DIST)));
+        let binary = pivot_host()?;
+        match plugins.join() {
+            Ok(built) => built?,
+            Err(_) => bail!("the thread that builds the plugins panicked"),
+        };
+        granted(&binary)?;
+        Ok(binary)
+    })
 }
 
 /// Builds the plugins into a directory, granted, and locked by the program that is to run them.
 pub(crate) fn bundle(binary: &Path, dist: &Path) -> Result<()> {
-    let root = root()?;
-    let inputs = [root.join("wit"), root.join("sdk")];
-    let components =
-        pivot_guests::build_guests(&root.join(PLUGINS), &inputs.each_ref().map(PathBuf::as_path), dist)?;
+    let components = components(dist)?;
     clear(dist, &components)?;
-    let grants = root.join(PLUGINS).join(GRANTS);
+    let grants = root()?.join(PLUGINS).join(GRANTS);
     fs::copy(&grants, dist.join(GRANTS)).with_context(|| format!("copy {}", grants.display()))?;
     components.iter().try_for_each(|component| admit(binary, component))
+}
+
+/// The components, built into a directory; from a cache if nothing has changed.
+fn components(dist: &Path) -> Result<Vec<PathBuf>> {
+    let root = root()?;
+    let inputs = [root.join("wit"), root.join("sdk")];
+    pivot_guests::build_guests(&root.join(PLUGINS), &inputs.each_ref().map(PathBuf::as_path), dist)
 }
 
 /// Removes an earlier build: a removed plugin would be missed, an old digest would stay admitted.
