@@ -9,6 +9,7 @@ use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
 use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::Namespaces;
+use pivot_core::soft::kubeconfig_of;
 use pivot_core::{Key, Side};
 use pivot_engine::run;
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
@@ -369,7 +370,7 @@ impl<'a> Command<'a> {
                 "note: the kubeconfig of {cluster} moves with it, out of the source; if you have no other access to it: {save}"
             ));
         }
-        Options { found_by: Some(workload::secret_of(cluster)), ..options }
+        Options { found_by: Some(kubeconfig_of(cluster)), ..options }
     }
 
     /// Lets the next commands name the workload cluster that was found.

@@ -9,7 +9,7 @@ use pivot_core::grouped::{NAMES, counted};
 use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::scope::Scope;
 use pivot_core::shell::kubectl;
-use pivot_core::soft::is_cluster;
+use pivot_core::soft::{is_cluster, kubeconfig_of};
 use pivot_core::{GroupKind, Key, Kind};
 use pivot_places::{ConnectError, KubePlace, Place, PlaceError, builtin_kinds};
 
@@ -59,7 +59,7 @@ impl fmt::Display for WorkloadError {
             Self::NoSecret(cluster) => write!(
                 f,
                 "source: {} doesn't exist: the control plane of {cluster} is not initialised yet; see what it waits for: `{}`",
-                secret_of(cluster),
+                kubeconfig_of(cluster),
                 kubectl("describe", cluster, &[])
             ),
             Self::Unusable(error) => write!(f, "target: {error}"),
@@ -94,7 +94,8 @@ pub(crate) async fn open(
     let kind = builtin_kinds().into_iter().find(|kind| kind.group_kind.is_secret());
     let kind =
         kind.ok_or_else(|| WorkloadError::Source(PlaceError::NotFound("the kind Secret".to_owned())))?;
-    let secret = source.get(&Arc::new(kind), &secret_of(&cluster)).await.map_err(WorkloadError::Source)?;
+    let secret =
+        source.get(&Arc::new(kind), &kubeconfig_of(&cluster)).await.map_err(WorkloadError::Source)?;
     let Some(secret) = secret else {
         return Err(without_secret(cluster, clusters(source, namespace).await?));
     };
@@ -111,12 +112,6 @@ pub(crate) async fn open(
 
 fn kind_of_clusters() -> GroupKind {
     GroupKind::new(GROUP_CLUSTER, "Cluster")
-}
-
-/// The Secret that has a Cluster's kubeconfig.
-pub(crate) fn secret_of(cluster: &Key) -> Key {
-    let name = format!("{}-kubeconfig", cluster.name);
-    Key::new(GroupKind::new("", "Secret"), cluster.namespace.as_deref(), name)
 }
 
 /// The Clusters of all namespaces; if the user is not allowed to list those, of the one that was named.
@@ -180,7 +175,7 @@ pub(crate) fn saving(cluster: &Key, connection: &Connection) -> String {
     let one = one.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
     let words = one.chain(as_group.iter().map(|group| ("--as-group", group)));
     let words: Vec<&str> = words.flat_map(|(flag, value)| [flag, value]).collect();
-    let get = kubectl("get", &secret_of(cluster), &words);
+    let get = kubectl("get", &kubeconfig_of(cluster), &words);
     // Without `-C` a kubeconfig of that name would be emptied before it is read.
     format!("(umask 077; set -C; {get} | base64 -d > {}.kubeconfig)", cluster.name)
 }

@@ -20,6 +20,7 @@
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
 //! | [`addition`], [`added`] | objects from files, and how they are added to a plan |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | checks before anything is changed |
+//! | [`typed`] | kinds and parts as people type them |
 //! | [`usable`] | whether a move can work with the names of objects and kinds |
 //! | [`pause`] | how objects are paused, and how each pause is undone |
 //! | [`body`] | the body that creates a copy, and whether the answer matches it |
@@ -68,6 +69,7 @@ pub mod served;
 pub mod shell;
 pub mod side;
 pub mod soft;
+pub mod typed;
 pub mod usable;
 pub mod words;
 

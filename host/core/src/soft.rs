@@ -44,6 +44,12 @@ impl TemplateReference {
     }
 }
 
+/// The Secret in which Cluster API keeps the kubeconfig of a Cluster.
+pub fn kubeconfig_of(cluster: &Key) -> Key {
+    let name = format!("{}-kubeconfig", cluster.name);
+    Key::new(GroupKind::new("", "Secret"), cluster.namespace.as_deref(), name)
+}
+
 /// Whether it is a Cluster.
 pub fn is_cluster(kind: &GroupKind) -> bool {
     kind.is(GROUP_CLUSTER, "Cluster")

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pivot_core::GroupKind;
 use pivot_core::mapping::NamespaceMap;
+use pivot_core::typed;
 
 use super::usage::{Result, usage};
 
@@ -36,16 +37,8 @@ pub(super) fn namespace_map(typed: &[String], record_namespace: &str) -> Result<
     }
 }
 
-/// Kinds as manifests spell them; a lower-case first letter means a resource name, or a typo.
-pub(super) fn kinds(flag: &str, typed: &[String]) -> Result<BTreeSet<GroupKind>> {
-    let one = |text: &String| {
-        let Ok(kind) = text.parse::<GroupKind>();
-        if kind.kind.starts_with(|first: char| first.is_ascii_uppercase()) {
-            return Ok(kind);
-        }
-        usage(format!(
-            "{flag} {text:?} is not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"
-        ))
-    };
-    typed.iter().map(one).collect()
+/// The kinds that a flag names.
+pub(super) fn kinds(flag: &str, given: &[String]) -> Result<BTreeSet<GroupKind>> {
+    let one = |text: &String| typed::kind(text).or_else(|why| usage(format!("{flag} {text:?}: {why}")));
+    given.iter().map(one).collect()
 }

@@ -59,10 +59,11 @@ impl KubePlace {
     /// no file, no program, no other user, no proxy, and a server whose certificate is checked.
     pub async fn connect_by_secret(
         secret: Object,
-        entry: &'static str,
+        entry: &str,
         options: ConnectOptions,
     ) -> Result<Self, ConnectError> {
-        Self::connect_with(options, move || inline::load(&secret, entry).map(Some)).await
+        let entry = entry.to_owned();
+        Self::connect_with(options, move || inline::load(&secret, &entry).map(Some)).await
     }
 
     async fn connect_with(
