@@ -45,6 +45,8 @@ mod imports;
 #[cfg(test)]
 mod leftover;
 #[cfg(test)]
+mod linked;
+#[cfg(test)]
 mod loading;
 #[cfg(test)]
 mod many;

@@ -10,7 +10,7 @@ mod network;
 mod runs;
 mod sabotage;
 mod witness;
-mod world;
+pub(crate) mod world;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

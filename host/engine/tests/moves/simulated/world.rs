@@ -17,7 +17,7 @@ use pivot_worlds::Dice;
 
 /// What there is to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// A second machine.
     second_machine: bool,
     /// A Cluster in another namespace.
@@ -39,7 +39,7 @@ impl Shape {
     }
 
     /// Each there is.
-    pub(super) fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         (0..16_u8).map(|bits| Self {
             second_machine: bits & 1 != 0,
             other_namespace: bits & 2 != 0,
@@ -48,7 +48,7 @@ impl Shape {
         })
     }
 
-    pub(super) fn stage(self) -> Stage {
+    pub(crate) fn stage(self) -> Stage {
         let mut stage = Stage::empty();
         let second = |object: &Value| object["metadata"]["name"].as_str().unwrap().starts_with("m1");
         let mut all = objects();

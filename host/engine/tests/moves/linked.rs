@@ -1,0 +1,166 @@
+//! Moves to and from a place at the far end of a link, and links that are cut.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{GroupKind, Key};
+use pivot_engine::{Setup, run};
+use pivot_link::{LinkError, LinkPlace, serve};
+use pivot_places::memory::Fault;
+use pivot_places::{Change, MemoryPlace, Place, PlaceError, Preconditions};
+use serde_json::json;
+use tokio::io::{DuplexStream, duplex};
+use tokio::task::JoinHandle;
+
+use crate::crash::nothing_of_ours;
+use crate::simulated::world::Shape;
+use crate::stage::{Stage, picture};
+
+/// What a connection holds of what is on its way.
+const BUFFER: usize = 64 << 10;
+
+/// The near end of a connection, and the agent that answers at the other.
+fn connection(place: &MemoryPlace) -> (DuplexStream, JoinHandle<()>) {
+    let (near, far) = duplex(BUFFER);
+    let place = Arc::new(place.clone());
+    let agent = tokio::spawn(async move { drop(serve(far, place).await) });
+    (near, agent)
+}
+
+/// A link that is never cut.
+async fn link(place: &MemoryPlace) -> Arc<LinkPlace> {
+    let (near, _) = connection(place);
+    let (place, alive) = LinkPlace::over(near).await.unwrap();
+    tokio::spawn(alive);
+    place
+}
+
+#[tokio::test]
+async fn every_shape_ends_the_same_over_a_link_in_either_direction() {
+    let of_all = |mut setup: Setup| {
+        setup.options.scope = Scope::new(Namespaces::All);
+        setup
+    };
+    for shape in Shape::all() {
+        let straight = shape.stage();
+        run::start(of_all(straight.setup())).await.unwrap();
+        for into in [true, false] {
+            let stage = shape.stage();
+            let mut setup = of_all(stage.setup());
+            if into {
+                setup.sides.target = link(&stage.target).await;
+            } else {
+                setup.sides.source = link(&stage.source).await;
+            }
+            run::start(setup).await.unwrap_or_else(|stop| panic!("{shape:?}, into {into}: {stop}"));
+            assert_eq!(picture(&stage.target), picture(&straight.target), "{shape:?}, into {into}");
+            assert_eq!(picture(&stage.source), picture(&straight.source), "{shape:?}, into {into}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn errors_arrive_as_the_far_end_has_them() {
+    let place = MemoryPlace::new("far");
+    let link = link(&place).await;
+    assert_eq!(link.label(), "far");
+    assert_eq!(link.can(), place.can());
+    assert_eq!(link.identify().await.unwrap(), place.identify().await.unwrap());
+    let kinds = link.kinds().await.unwrap();
+    assert_eq!(kinds, place.kinds().await.unwrap());
+    let secrets = kinds.iter().find(|kind| kind.group_kind.is_secret()).unwrap().clone();
+    let key = Key::new(GroupKind::new("", "Secret"), Some("default"), "s");
+    assert!(link.get(&secrets, &key).await.unwrap().is_none());
+    let body =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"}});
+    link.create(&secrets, &body, Change::Real).await.unwrap();
+    let twice = link.create(&secrets, &body, Change::Real).await.unwrap_err();
+    assert!(matches!(twice, PlaceError::AlreadyExists(_)), "{twice}");
+    let other = Preconditions { uid: Some(pivot_core::Uid("other".into())), resource_version: None };
+    let conflict = link.delete(&secrets, &key, &other).await.unwrap_err();
+    assert!(matches!(conflict, PlaceError::Conflict(_)), "{conflict}");
+    let wait = PlaceError::TooManyRequests { retry_after: Some(Duration::from_secs(3)) };
+    place.on_call(move |verb, _| (verb == "list").then(|| Fault::Before(wait.clone())));
+    let refused = link.list(&secrets, None).await.unwrap_err();
+    assert_eq!(refused, PlaceError::TooManyRequests { retry_after: Some(Duration::from_secs(3)) });
+    // The answer's head is there before the far end has looked.
+    let mut events = link.watch(&secrets, None, "nonsense").await.unwrap();
+    let begun = place.watch(&secrets, None, "nonsense").await.map(drop).unwrap_err();
+    assert_eq!(events.next().await.unwrap().unwrap_err(), begun);
+}
+
+#[tokio::test]
+async fn a_link_that_is_cut_anywhere_and_made_again_ends_the_same() {
+    let whole = Stage::new();
+    run::start(whole.setup()).await.unwrap();
+    let mut cuts = 0;
+    for nth in 1.. {
+        let stage = Stage::new();
+        let (near, agent) = connection(&stage.target);
+        let (place, alive) = LinkPlace::over(near).await.unwrap();
+        tokio::spawn(alive);
+        let agent = Arc::new(std::sync::Mutex::new(agent));
+        let asked = Arc::new(AtomicUsize::new(0));
+        // At its n-th request the agent's connection is gone; whether it acts is a matter of luck, as it is outside.
+        stage.target.on_call({
+            let (asked, agent) = (asked.clone(), agent.clone());
+            move |_, _| {
+                if asked.fetch_add(1, Ordering::SeqCst) + 1 == nth {
+                    agent.lock().unwrap().abort();
+                }
+                None
+            }
+        });
+        let again = tokio::spawn({
+            let (place, target) = (place.clone(), stage.target.clone());
+            async move {
+                loop {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    if !place.connected() {
+                        let (near, _) = connection(&target);
+                        tokio::spawn(place.again(near).await.unwrap());
+                    }
+                }
+            }
+        });
+        let mut setup = stage.setup();
+        setup.sides.target = place.clone();
+        run::start(setup).await.unwrap_or_else(|stop| panic!("cut at {nth}: {stop}; {}", stop.state));
+        again.abort();
+        assert_eq!(picture(&stage.target), picture(&whole.target), "cut at {nth}");
+        assert_eq!(picture(&stage.source), picture(&whole.source), "cut at {nth}");
+        assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "cut at {nth}");
+        if asked.load(Ordering::SeqCst) < nth {
+            break;
+        }
+        cuts += 1;
+    }
+    assert!(cuts > 40, "{cuts}");
+}
+
+#[tokio::test]
+async fn another_cluster_is_not_the_same_place() {
+    let (one, other) = (MemoryPlace::new("one"), MemoryPlace::new("other"));
+    let place = link(&one).await;
+    let (near, _) = connection(&other);
+    assert!(matches!(place.again(near).await.map(drop), Err(LinkError::OtherPlace)));
+    assert_eq!(place.identify().await.unwrap(), one.identify().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_says_nothing_is_no_answer_and_nothing_of_it_goes_on() {
+    let (near, far) = duplex(BUFFER);
+    let silent = tokio::spawn(async move {
+        let _held = far;
+        std::future::pending::<()>().await;
+    });
+    let taken = tokio::time::timeout(Duration::from_mins(1), LinkPlace::over(near)).await;
+    assert!(
+        matches!(taken, Ok(Err(_))),
+        "a connection on which nothing comes is taken, or waited for without end"
+    );
+    silent.abort();
+}

@@ -1,0 +1,96 @@
+//! What is asked over a link: the verbs of [`Place`](pivot_places::Place) as values.
+
+use pivot_core::{Key, Kind};
+use pivot_places::{
+    Access, Capabilities, Change, Closing, Identity, Opening, Patch, Preconditions, ServicePath,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The versions of the protocol that this build speaks.
+pub(crate) const OLDEST: u32 = 1;
+pub(crate) const NEWEST: u32 = 1;
+
+/// One request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub(crate) enum Ask {
+    /// Which versions the asking side speaks; the first request on each connection.
+    Hello {
+        oldest: u32,
+        newest: u32,
+    },
+    Identify,
+    Kinds,
+    List {
+        kind: Kind,
+        namespace: Option<String>,
+    },
+    ListLabelled {
+        kind: Kind,
+        namespace: String,
+        label: String,
+    },
+    ListMeta {
+        kind: Kind,
+        namespace: Option<String>,
+    },
+    ListIdentities {
+        kind: Kind,
+        namespace: Option<String>,
+    },
+    Get {
+        kind: Kind,
+        key: Key,
+    },
+    Create {
+        kind: Kind,
+        body: Value,
+        change: Change,
+    },
+    Patch {
+        kind: Kind,
+        key: Key,
+        patch: Patch,
+    },
+    Delete {
+        kind: Kind,
+        key: Key,
+        preconditions: Preconditions,
+    },
+    Watch {
+        kind: Kind,
+        namespace: Option<String>,
+        resource_version: String,
+    },
+    Learn {
+        kinds: Vec<Kind>,
+    },
+    Open {
+        opening: Opening,
+    },
+    Close {
+        closing: Closing,
+    },
+    ProxyGet {
+        service: ServicePath,
+        limit: usize,
+    },
+    Denied {
+        asked: Vec<Access>,
+    },
+}
+
+/// Who answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Hello {
+    /// The newest version that both sides speak.
+    pub(crate) version: u32,
+    /// The build, for people.
+    pub(crate) build: String,
+    /// The place's name for people.
+    pub(crate) label: String,
+    pub(crate) can: Capabilities,
+    pub(crate) identity: Identity,
+}

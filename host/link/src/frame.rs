@@ -1,0 +1,135 @@
+//! Answers are a sequence of frames: a letter, a length, and as many bytes. Bodies of objects are sent as the place returned them.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+/// The largest frame: several times the largest object that an API server stores.
+const LARGEST: usize = 16 << 20;
+/// A letter and a length.
+const HEAD: usize = 5;
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tag {
+    /// The whole answer, as JSON.
+    Answer,
+    /// An object's body.
+    Object,
+    /// An object's metadata.
+    Meta,
+    /// The version of a list; its last frame.
+    Version,
+    /// An object that was added or changed.
+    Applied,
+    /// The last state of an object that was deleted.
+    Deleted,
+    /// Why there is no more.
+    Error,
+}
+
+impl Tag {
+    fn letter(self) -> u8 {
+        match self {
+            Self::Answer => b'a',
+            Self::Object => b'o',
+            Self::Meta => b'm',
+            Self::Version => b'v',
+            Self::Applied => b'+',
+            Self::Deleted => b'-',
+            Self::Error => b'e',
+        }
+    }
+
+    fn of(letter: u8) -> Option<Self> {
+        [Self::Answer, Self::Object, Self::Meta, Self::Version, Self::Applied, Self::Deleted, Self::Error]
+            .into_iter()
+            .find(|tag| tag.letter() == letter)
+    }
+}
+
+/// Why bytes are no frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FrameError {
+    #[error("an answer has a part of an unknown type")]
+    Tag,
+    #[error("an answer has a part that is too large")]
+    Large,
+}
+
+/// A frame as bytes, to be sent as one piece after the other: the body of an object isn't copied.
+pub(crate) fn pieces(tag: Tag, content: Bytes) -> [Bytes; 2] {
+    let mut head = BytesMut::with_capacity(HEAD);
+    head.put_u8(tag.letter());
+    // Longer than that is refused where it is read.
+    head.put_u32(u32::try_from(content.len()).unwrap_or(u32::MAX));
+    [head.freeze(), content]
+}
+
+/// Collects bytes until they are a frame.
+#[derive(Debug, Default)]
+pub(crate) struct Frames(BytesMut);
+
+impl Frames {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Whether nothing is left over.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next whole frame, if it is there.
+    pub(crate) fn next(&mut self) -> Result<Option<(Tag, Bytes)>, FrameError> {
+        let Some((&letter, rest)) = self.0.split_first() else { return Ok(None) };
+        let tag = Tag::of(letter).ok_or(FrameError::Tag)?;
+        let Some(length) = rest.first_chunk::<4>() else { return Ok(None) };
+        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        if length > LARGEST {
+            return Err(FrameError::Large);
+        }
+        if self.0.len() < HEAD + length {
+            self.0.reserve(HEAD + length - self.0.len());
+            return Ok(None);
+        }
+        self.0.advance(HEAD);
+        Ok(Some((tag, self.0.split_to(length).freeze())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_the_bytes_are_cut() {
+        let sent = [(Tag::Object, "{}"), (Tag::Meta, ""), (Tag::Version, "17"), (Tag::Error, "no")];
+        let bytes: Vec<u8> = sent
+            .iter()
+            .flat_map(|(tag, text)| pieces(*tag, Bytes::from_static(text.as_bytes())))
+            .flat_map(|piece| piece.to_vec())
+            .collect();
+        for size in 1..=bytes.len() {
+            let mut frames = Frames::default();
+            let mut got = Vec::new();
+            for piece in bytes.chunks(size) {
+                frames.push(piece);
+                while let Some((tag, content)) = frames.next().unwrap() {
+                    got.push((tag, String::from_utf8(content.to_vec()).unwrap()));
+                }
+            }
+            let expected: Vec<_> = sent.iter().map(|(tag, text)| (*tag, (*text).to_owned())).collect();
+            assert_eq!(got, expected, "in pieces of {size}");
+            assert!(frames.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused_before_it_is_waited_for() {
+        let mut frames = Frames::default();
+        frames.push(b"?");
+        assert_eq!(frames.next(), Err(FrameError::Tag));
+        let mut frames = Frames::default();
+        frames.push(b"o\xff\xff\xff\xff");
+        assert_eq!(frames.next(), Err(FrameError::Large));
+    }
+}

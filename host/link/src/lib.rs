@@ -1,0 +1,28 @@
+//! A link: a place at the far end of a connection that it made itself.
+//!
+//! The agent dials out, because nobody can reach it; on that connection it *serves*, and the side that was called asks. Each verb
+//! of [`Place`](pivot_places::Place) is one HTTP/2 stream, so that a lease is renewed beside a list, and the engine, on the side
+//! that asks, doesn't know that there is a link.
+//!
+//! Questions are JSON: every argument of every verb has a form as text already, and bodies of objects are sent as they are. gRPC
+//! was looked at and left out: it would add a code generator and three crates, and give nothing that HTTP/2 doesn't have.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `ask` | the verbs as values |
+//! | `frame` | the parts of an answer |
+//! | [`serve()`] | the far end |
+//! | [`LinkPlace`] | the near end |
+
+mod ask;
+mod frame;
+mod place;
+mod serve;
+
+pub use place::{LinkError, LinkPlace};
+pub use serve::serve;
+
+/// The one path of the protocol's first version.
+const PATH: &str = "/pivot-link/1";
+/// The same as HTTP/2 asks for it. The host is only a form: the connection leads to one place.
+const URI: &str = "http://agent/pivot-link/1";

@@ -1,0 +1,385 @@
+//! The near end: a place whose verbs are asked over a connection that the far end made.
+//!
+//! A verb that is cut off fails as any request that got no answer does, and the engine asks again: a create meets the mark of the
+//! first, a patch the version, a delete the UID. So nothing needs a number of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt};
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use pivot_core::{Key, Kind, Meta, Object};
+use pivot_places::{
+    Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
+    PlaceError, Preconditions, Result, ServicePath, Throttled,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::ask::{Ask, Hello, NEWEST, OLDEST};
+use crate::frame::{Frames, Tag};
+use crate::serve::{CONNECTION_WINDOW, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
+
+/// How long to wait for the next part of an answer. A watch has none to wait for.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+type Sender = SendRequest<Full<Bytes>>;
+
+/// A place at the far end of a link. The link may be cut and made again; the place is the same.
+pub struct LinkPlace {
+    /// The connection, while there is one.
+    line: watch::Sender<Option<Sender>>,
+    hello: Hello,
+    throttled: Throttled,
+}
+
+/// Why a connection is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// HTTP/2 doesn't begin.
+    #[error("the link doesn't begin: {0}")]
+    Handshake(#[source] hyper::Error),
+    /// The far end says no.
+    #[error("the link is refused: {0}")]
+    Refused(PlaceError),
+    /// It is another cluster than before.
+    #[error("the agent is in another cluster than before")]
+    OtherPlace,
+}
+
+impl LinkPlace {
+    /// Takes a connection that the far end made. The future keeps it alive, and ends with it.
+    pub async fn over<C>(
+        connection: C,
+    ) -> Result<(Arc<Self>, impl Future<Output = ()> + Send + use<C>), LinkError>
+    where
+        C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (sender, hello, alive) = greeted(connection).await?;
+        let line = watch::Sender::new(Some(sender));
+        let place = Arc::new(Self { line, hello, throttled: Throttled::default() });
+        Ok((place, alive))
+    }
+
+    /// Takes a new connection of the same place; what is still asked on the old one fails.
+    pub async fn again<C>(&self, connection: C) -> Result<impl Future<Output = ()> + Send + use<C>, LinkError>
+    where
+        C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (sender, hello, alive) = greeted(connection).await?;
+        if hello.identity != self.hello.identity {
+            return Err(LinkError::OtherPlace);
+        }
+        self.line.send_replace(Some(sender));
+        Ok(alive)
+    }
+
+    /// Whether there is a connection.
+    pub fn connected(&self) -> bool {
+        self.line.borrow().as_ref().is_some_and(|sender| !sender.is_closed())
+    }
+
+    async fn ask(&self, ask: Ask) -> Result<Answer> {
+        let sender = self.line.borrow().clone();
+        let Some(sender) = sender else { return Err(away()) };
+        asked(sender, &ask).await
+    }
+
+    async fn one<T: DeserializeOwned>(&self, ask: Ask) -> Result<T> {
+        self.ask(ask).await?.one().await
+    }
+
+    /// The object that was written.
+    async fn written(&self, kind: &Arc<Kind>, ask: Ask) -> Result<Object> {
+        let object = self.ask(ask).await?.object(kind).await?;
+        object.ok_or_else(|| PlaceError::Unreadable("an answer without an object".to_owned()))
+    }
+
+    async fn listing(&self, kind: &Arc<Kind>, ask: Ask) -> Result<Listing> {
+        let mut answer = self.ask(ask).await?;
+        let mut objects = Vec::new();
+        loop {
+            match answer.part().await? {
+                Some((Tag::Object, body)) => objects.push(parsed(kind, body)?),
+                Some((Tag::Version, version)) => {
+                    return Ok(Listing { objects, resource_version: text(&version)? });
+                }
+                other => return Err(odd(other)),
+            }
+        }
+    }
+
+    async fn metas(&self, ask: Ask) -> Result<MetaListing> {
+        let mut answer = self.ask(ask).await?;
+        let mut metas: Vec<Meta> = Vec::new();
+        loop {
+            match answer.part().await? {
+                Some((Tag::Meta, meta)) => metas.push(read(&meta)?),
+                Some((Tag::Version, version)) => {
+                    return Ok(MetaListing { metas, resource_version: text(&version)? });
+                }
+                other => return Err(odd(other)),
+            }
+        }
+    }
+}
+
+/// Begins HTTP/2, as the side that asks although it was called.
+async fn greeted<C>(
+    connection: C,
+) -> Result<(Sender, Hello, impl Future<Output = ()> + Send + use<C>), LinkError>
+where
+    C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut client = http2::Builder::new(TokioExecutor::new());
+    client
+        .timer(TokioTimer::new())
+        .keep_alive_interval(TEST_AFTER)
+        .keep_alive_timeout(GIVE_UP)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    let (sender, connection) =
+        client.handshake(TokioIo::new(connection)).await.map_err(LinkError::Handshake)?;
+    let mut connection = Box::pin(connection);
+    let hello = async {
+        let ask = Ask::Hello { oldest: OLDEST, newest: NEWEST };
+        asked(sender.clone(), &ask).await?.one::<Hello>().await
+    };
+    // The connection works only while it is polled.
+    let hello = tokio::select! {
+        hello = hello => hello.map_err(LinkError::Refused)?,
+        ended = &mut connection => {
+            return Err(match ended {
+                Err(error) => LinkError::Handshake(error),
+                Ok(()) => LinkError::Refused(away()),
+            });
+        }
+    };
+    let alive = async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a link has ended");
+        }
+    };
+    Ok((sender, hello, alive))
+}
+
+fn away() -> PlaceError {
+    PlaceError::Unavailable("the agent is not connected".to_owned())
+}
+
+fn cut(error: &hyper::Error) -> PlaceError {
+    PlaceError::Unavailable(format!("the link was cut: {error}"))
+}
+
+fn late() -> PlaceError {
+    PlaceError::Unavailable(format!("no answer over the link for {} seconds", DEADLINE.as_secs()))
+}
+
+fn odd(part: Option<(Tag, Bytes)>) -> PlaceError {
+    let what = match part {
+        Some((tag, _)) => format!("{tag:?} in an answer that has none"),
+        None => "an answer that ends too soon".to_owned(),
+    };
+    PlaceError::Unreadable(what)
+}
+
+async fn asked(mut sender: Sender, ask: &Ask) -> Result<Answer> {
+    let body =
+        serde_json::to_vec(ask).map_err(|_| PlaceError::Invalid("a question that can't be sent".into()))?;
+    let request = Request::builder().method(Method::POST).uri(crate::URI).body(Full::new(Bytes::from(body)));
+    let request = request.map_err(|_| PlaceError::Invalid("a question that can't be sent".into()))?;
+    let response = async {
+        sender.ready().await.map_err(|error| cut(&error))?;
+        sender.send_request(request).await.map_err(|error| cut(&error))
+    };
+    // Whether the first part of a watch ever comes, nobody knows; its head does.
+    let response = timeout(DEADLINE, response).await.map_err(|_| late())??;
+    match response.status() {
+        StatusCode::OK => Ok(Answer { body: response.into_body(), frames: Frames::default() }),
+        StatusCode::PAYLOAD_TOO_LARGE => Err(PlaceError::Invalid("larger than a link carries".into())),
+        StatusCode::BAD_REQUEST => {
+            Err(PlaceError::unsupported("the agent", "do what is asked: it may be older"))
+        }
+        other => Err(PlaceError::Unreadable(format!("the agent answers {other}"))),
+    }
+}
+
+/// An answer, part by part.
+struct Answer {
+    body: Incoming,
+    frames: Frames,
+}
+
+impl Answer {
+    /// The next part, however long that takes.
+    async fn next(&mut self) -> Result<Option<(Tag, Bytes)>> {
+        loop {
+            match self.frames.next() {
+                Ok(Some((Tag::Error, error))) => return Err(read::<PlaceError>(&error)?),
+                Ok(Some(part)) => return Ok(Some(part)),
+                Ok(None) => {}
+                Err(error) => return Err(PlaceError::Unreadable(error.to_string())),
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if let Some(data) = frame.data_ref() {
+                        self.frames.push(data);
+                    }
+                }
+                Some(Err(error)) => return Err(cut(&error)),
+                None if self.frames.is_empty() => return Ok(None),
+                None => return Err(PlaceError::Unavailable("the link was cut within an answer".to_owned())),
+            }
+        }
+    }
+
+    async fn part(&mut self) -> Result<Option<(Tag, Bytes)>> {
+        timeout(DEADLINE, self.next()).await.map_err(|_| late())?
+    }
+
+    async fn one<T: DeserializeOwned>(mut self) -> Result<T> {
+        match self.part().await? {
+            Some((Tag::Answer, answer)) => read(&answer),
+            other => Err(odd(other)),
+        }
+    }
+
+    async fn object(mut self, kind: &Arc<Kind>) -> Result<Option<Object>> {
+        match self.part().await? {
+            Some((Tag::Object, body)) => parsed(kind, body).map(Some),
+            None => Ok(None),
+            other => Err(odd(other)),
+        }
+    }
+}
+
+/// Errors of serde quote what they read.
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|_| PlaceError::Unreadable("an answer over the link".to_owned()))
+}
+
+fn text(bytes: &Bytes) -> Result<String> {
+    String::from_utf8(bytes.to_vec())
+        .map_err(|_| PlaceError::Unreadable("a version over the link".to_owned()))
+}
+
+fn parsed(kind: &Arc<Kind>, body: Bytes) -> Result<Object> {
+    Object::parse(kind.clone(), body).map_err(|error| PlaceError::Unreadable(error.to_string()))
+}
+
+fn owned(namespace: Option<&str>) -> Option<String> {
+    namespace.map(str::to_owned)
+}
+
+#[async_trait]
+impl Place for LinkPlace {
+    fn label(&self) -> &str {
+        &self.hello.label
+    }
+
+    fn can(&self) -> Capabilities {
+        self.hello.can
+    }
+
+    fn throttled(&self) -> Throttled {
+        self.throttled.clone()
+    }
+
+    async fn identify(&self) -> Result<Identity> {
+        self.one(Ask::Identify).await
+    }
+
+    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
+        self.one::<Vec<Kind>>(Ask::Kinds).await.map(|kinds| kinds.into_iter().map(Arc::new).collect())
+    }
+
+    async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
+        self.listing(kind, Ask::List { kind: (**kind).clone(), namespace: owned(namespace) }).await
+    }
+
+    async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
+        let (namespace, label) = (namespace.to_owned(), label.to_owned());
+        self.listing(kind, Ask::ListLabelled { kind: (**kind).clone(), namespace, label }).await
+    }
+
+    async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        self.metas(Ask::ListMeta { kind: (**kind).clone(), namespace: owned(namespace) }).await
+    }
+
+    async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        self.metas(Ask::ListIdentities { kind: (**kind).clone(), namespace: owned(namespace) }).await
+    }
+
+    async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
+        let ask = Ask::Get { kind: (**kind).clone(), key: key.clone() };
+        self.ask(ask).await?.object(kind).await
+    }
+
+    async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
+        self.written(kind, Ask::Create { kind: (**kind).clone(), body: body.clone(), change }).await
+    }
+
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
+        let (key, patch) = (key.clone(), patch.clone());
+        self.written(kind, Ask::Patch { kind: (**kind).clone(), key, patch }).await
+    }
+
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
+        let (key, preconditions) = (key.clone(), preconditions.clone());
+        self.one(Ask::Delete { kind: (**kind).clone(), key, preconditions }).await
+    }
+
+    async fn watch(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        resource_version: &str,
+    ) -> Result<BoxStream<'static, Result<Event>>> {
+        let ask = Ask::Watch {
+            kind: (**kind).clone(),
+            namespace: owned(namespace),
+            resource_version: resource_version.to_owned(),
+        };
+        let answer = self.ask(ask).await?;
+        let events = stream::try_unfold((answer, kind.clone()), |(mut answer, kind)| async move {
+            let event = match answer.next().await? {
+                None => return Ok(None),
+                Some((Tag::Applied, body)) => Event::Applied(parsed(&kind, body)?),
+                Some((Tag::Deleted, body)) => Event::Deleted(parsed(&kind, body)?),
+                other => return Err(odd(other)),
+            };
+            Ok(Some((event, (answer, kind))))
+        });
+        Ok(events.boxed())
+    }
+
+    async fn learn(&self, kinds: &[Arc<Kind>]) -> Result<()> {
+        self.one(Ask::Learn { kinds: kinds.iter().map(|kind| (**kind).clone()).collect() }).await
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<()> {
+        self.one(Ask::Open { opening: opening.clone() }).await
+    }
+
+    async fn close(&self, closing: &Closing) -> Result<()> {
+        self.one(Ask::Close { closing: closing.clone() }).await
+    }
+
+    async fn proxy_get(&self, service: &ServicePath, limit: usize) -> Result<(u16, Vec<u8>)> {
+        self.one(Ask::ProxyGet { service: service.clone(), limit }).await
+    }
+
+    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        self.one(Ask::Denied { asked: asked.to_vec() }).await
+    }
+}

@@ -1,0 +1,236 @@
+//! The far end: answers what is asked about a place, on a connection that it made.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt};
+use http::{Method, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, Limited, StreamBody, combinators::BoxBody};
+use hyper::body::Incoming;
+use hyper::rt::Executor;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use pivot_core::Kind;
+use pivot_places::{Event, Listing, MetaListing, Place, PlaceError, Result};
+use serde::Serialize;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+
+use crate::ask::{Ask, Hello, NEWEST, OLDEST};
+use crate::frame::{Tag, pieces};
+
+/// The largest question: an object, and what is said about it.
+const LARGEST: usize = 4 << 20;
+/// More than the other side asks at once.
+const STREAMS: u32 = 512;
+/// How much may be on its way: at 200 ms, 4 MiB a stream are 20 MB/s.
+pub(crate) const STREAM_WINDOW: u32 = 4 << 20;
+pub(crate) const CONNECTION_WINDOW: u32 = 32 << 20;
+/// A connection that is silent for this long is tested, and given up if there is no answer for the other.
+pub(crate) const TEST_AFTER: Duration = Duration::from_secs(5);
+pub(crate) const GIVE_UP: Duration = Duration::from_secs(10);
+
+type Body = BoxBody<Bytes, Infallible>;
+
+/// Answers on a connection until it ends. When this returns, or is dropped, nothing that was asked is still at work: a dead run's
+/// late create can't follow its successor.
+pub async fn serve<C>(connection: C, place: Arc<dyn Place>) -> Result<(), hyper::Error>
+where
+    C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let work = Work::default();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let place = place.clone();
+        async move { Ok::<_, Infallible>(answer(request, place).await) }
+    });
+    let mut server = http2::Builder::new(work.clone());
+    server
+        .timer(TokioTimer::new())
+        .keep_alive_interval(TEST_AFTER)
+        .keep_alive_timeout(GIVE_UP)
+        .max_concurrent_streams(STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    let served = server.serve_connection(TokioIo::new(connection), service).await;
+    work.end().await;
+    served
+}
+
+/// The verbs at work on a connection.
+#[derive(Clone, Default)]
+struct Work(Arc<Mutex<JoinSet<()>>>);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Work {
+    fn execute(&self, work: F) {
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What has ended is only counted.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(work);
+    }
+}
+
+impl Work {
+    async fn end(&self) {
+        let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
+    }
+}
+
+async fn answer(request: Request<Incoming>, place: Arc<dyn Place>) -> Response<Body> {
+    if request.method() != Method::POST || request.uri().path() != crate::PATH {
+        return refused(StatusCode::NOT_FOUND);
+    }
+    let Ok(body) = Limited::new(request.into_body(), LARGEST).collect().await else {
+        return refused(StatusCode::PAYLOAD_TOO_LARGE);
+    };
+    // Without the text: it may be a Secret's.
+    let Ok(ask) = serde_json::from_slice::<Ask>(&body.to_bytes()) else {
+        return refused(StatusCode::BAD_REQUEST);
+    };
+    let parts = carried_out(ask, place).await;
+    let frames = parts.flat_map(|(tag, content)| stream::iter(pieces(tag, content)));
+    let body = StreamBody::new(sync(frames.boxed()).map(|bytes| Ok(Frame::data(bytes))));
+    Response::new(BodyExt::boxed(body))
+}
+
+/// Streams of places are only `Send`; a mutex makes them `Sync`, too, and is never contended.
+fn sync(stream: BoxStream<'static, Bytes>) -> impl futures::Stream<Item = Bytes> + Send + Sync {
+    let stream = Mutex::new(stream);
+    stream::poll_fn(move |context| {
+        let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.poll_next_unpin(context)
+    })
+}
+
+fn refused(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Full::new(Bytes::new()).boxed());
+    *response.status_mut() = status;
+    response
+}
+
+type Parts = BoxStream<'static, (Tag, Bytes)>;
+
+async fn carried_out(ask: Ask, place: Arc<dyn Place>) -> Parts {
+    let shared = |kind: Kind| Arc::new(kind);
+    match ask {
+        Ask::Hello { oldest, newest } => one(hello(oldest, newest, &*place).await),
+        Ask::Identify => one(place.identify().await),
+        Ask::Kinds => one(place
+            .kinds()
+            .await
+            .map(|kinds| kinds.iter().map(|kind| (**kind).clone()).collect::<Vec<_>>())),
+        Ask::List { kind, namespace } => objects(place.list(&shared(kind), namespace.as_deref()).await),
+        Ask::ListLabelled { kind, namespace, label } => {
+            objects(place.list_labelled(&shared(kind), &namespace, &label).await)
+        }
+        Ask::ListMeta { kind, namespace } => {
+            metas(place.list_meta(&shared(kind), namespace.as_deref()).await)
+        }
+        Ask::ListIdentities { kind, namespace } => {
+            metas(place.list_identities(&shared(kind), namespace.as_deref()).await)
+        }
+        Ask::Get { kind, key } => match place.get(&shared(kind), &key).await {
+            Ok(Some(object)) => parts([(Tag::Object, object.raw().clone())]),
+            Ok(None) => parts([]),
+            Err(error) => failed(&error),
+        },
+        Ask::Create { kind, body, change } => {
+            written(place.create(&shared(kind), &body, change).await.map(|object| object.raw().clone()))
+        }
+        Ask::Patch { kind, key, patch } => {
+            written(place.patch(&shared(kind), &key, &patch).await.map(|object| object.raw().clone()))
+        }
+        Ask::Delete { kind, key, preconditions } => {
+            one(place.delete(&shared(kind), &key, &preconditions).await)
+        }
+        Ask::Watch { kind, namespace, resource_version } => {
+            match place.watch(&shared(kind), namespace.as_deref(), &resource_version).await {
+                Ok(events) => events.map(|event| seen(&event)).boxed(),
+                Err(error) => failed(&error),
+            }
+        }
+        Ask::Learn { kinds } => {
+            let kinds: Vec<_> = kinds.into_iter().map(Arc::new).collect();
+            one(place.learn(&kinds).await)
+        }
+        Ask::Open { opening } => one(place.open(&opening).await),
+        Ask::Close { closing } => one(place.close(&closing).await),
+        Ask::ProxyGet { service, limit } => one(place.proxy_get(&service, limit).await),
+        Ask::Denied { asked } => one(place.denied(&asked).await),
+    }
+}
+
+async fn hello(oldest: u32, newest: u32, place: &dyn Place) -> Result<Hello> {
+    let version = newest.min(NEWEST);
+    if version < oldest.max(OLDEST) {
+        return Err(PlaceError::Invalid(format!(
+            "this side speaks versions {OLDEST} to {NEWEST} of the link, the other {oldest} to {newest}"
+        )));
+    }
+    let identity = place.identify().await?;
+    let build = env!("CARGO_PKG_VERSION").to_owned();
+    Ok(Hello { version, build, label: place.label().to_owned(), can: place.can(), identity })
+}
+
+fn parts<const N: usize>(parts: [(Tag, Bytes); N]) -> Parts {
+    stream::iter(parts).boxed()
+}
+
+/// One answer, as JSON.
+fn one<T: Serialize>(answer: Result<T>) -> Parts {
+    match answer.map(|answer| serde_json::to_vec(&answer)) {
+        Ok(Ok(text)) => parts([(Tag::Answer, text.into())]),
+        Ok(Err(_)) => failed(&PlaceError::Unreadable("an answer that can't be sent".to_owned())),
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &PlaceError) -> Parts {
+    parts([failure(error)])
+}
+
+fn failure(error: &PlaceError) -> (Tag, Bytes) {
+    (Tag::Error, serde_json::to_vec(error).unwrap_or_default().into())
+}
+
+fn written(body: Result<Bytes>) -> Parts {
+    match body {
+        Ok(body) => parts([(Tag::Object, body)]),
+        Err(error) => failed(&error),
+    }
+}
+
+fn objects(listing: Result<Listing>) -> Parts {
+    match listing {
+        Ok(Listing { objects, resource_version }) => {
+            let version = (Tag::Version, Bytes::from(resource_version));
+            let bodies = objects.into_iter().map(|object| (Tag::Object, object.raw().clone()));
+            stream::iter(bodies.chain([version])).boxed()
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn metas(listing: Result<MetaListing>) -> Parts {
+    match listing {
+        Ok(MetaListing { metas, resource_version }) => {
+            let version = (Tag::Version, Bytes::from(resource_version));
+            let meta = |meta| (Tag::Meta, serde_json::to_vec(&meta).unwrap_or_default().into());
+            stream::iter(metas.into_iter().map(meta).chain([version])).boxed()
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn seen(event: &Result<Event>) -> (Tag, Bytes) {
+    match event {
+        Ok(Event::Applied(object)) => (Tag::Applied, object.raw().clone()),
+        Ok(Event::Deleted(object)) => (Tag::Deleted, object.raw().clone()),
+        Err(error) => failure(error),
+    }
+}
