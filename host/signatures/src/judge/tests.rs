@@ -252,3 +252,39 @@ fn a_digest_in_another_spelling_is_refused_and_not_passed_by() {
         assert_eq!(judged, Err(Untrusted::Digest));
     }
 }
+
+/// A start reads the trust file, and judges each plugin twice: before it is compiled, and as what it calls itself.
+#[test]
+fn five_plugins_with_two_signers_each_add_less_than_twenty_milliseconds_to_a_start() {
+    let mut people = People::default();
+    let names = ["one", "two", "three", "four", "five"];
+    let statements: Vec<(&str, String)> = names
+        .iter()
+        .map(|name| {
+            let mut line = |who: &str| {
+                let statement = statement(Claim::Vetted, name, SHA).text();
+                Envelope::sign(&statement, people.key(who)).unwrap().line().to_owned() + "\n"
+            };
+            (*name, line("alice") + &line("bob"))
+        })
+        .collect();
+    let mut start = || {
+        let begun = std::time::Instant::now();
+        let policy = people.trust(THREE).unwrap();
+        for (name, text) in &statements {
+            let signed = SignatureFile::read(text.as_bytes()).unwrap();
+            for name in [None, Some(*name)] {
+                let trusted =
+                    policy.judge(&Subject::Plugin { name, sha256: SHA }, &signed, Purpose::Load).unwrap();
+                assert_eq!(signers(&trusted), ["alice", "bob"]);
+            }
+        }
+        begun.elapsed()
+    };
+    // The fastest of some: how busy the machine is doesn't count.
+    let fastest = (0..20).map(|_| start()).min().unwrap();
+    println!("ten statements, each verified twice: {fastest:?}");
+    // What is released is optimised, and takes a tenth of the time.
+    let most = if cfg!(debug_assertions) { 200 } else { 20 };
+    assert!(fastest < std::time::Duration::from_millis(most), "{fastest:?}");
+}
