@@ -3,6 +3,7 @@
 mod approval;
 mod args;
 mod commands;
+mod controller;
 mod describe;
 mod ends;
 mod exit;

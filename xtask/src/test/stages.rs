@@ -28,7 +28,7 @@ pub(super) enum Stage {
 }
 
 /// The test binaries of the scenarios, except those that are stages of their own.
-const SCENARIOS: [&str; 4] = ["scenarios", "managers", "with_plugins", "vetting"];
+const SCENARIOS: [&str; 5] = ["scenarios", "managers", "with_plugins", "vetting", "controller"];
 const PROVIDERS: &str = "providers";
 const METAL3: &str = "metal3";
 const LAB: &str = "lab";

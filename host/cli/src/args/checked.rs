@@ -13,8 +13,8 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters};
 use super::describe::{Description, description};
 use super::flags::{
-    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OneSide, OutputFormat, PlanVerb, Planned,
-    Rbac, Resume, Rollback, Shell, Taking, Verb, Waits, Which,
+    Accept, Cli, Connection, Controlled, Describe, Dry, Kept, Move, MoveOrAsk, OneSide, OutputFormat,
+    PlanVerb, Planned, Rbac, Resume, Rollback, Shell, Taking, Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
@@ -37,6 +37,7 @@ pub(crate) enum Task {
     Rbac(Choices, Roles),
     Verify(DirectoryEnd),
     Plugin(PluginVerb),
+    Controller(Controlled),
     Version,
     Completion(Shell),
     Manual(PathBuf),
@@ -196,6 +197,7 @@ fn task(verb: Verb) -> Result<Task> {
             Task::Verify(DirectoryEnd { path: directory, keys: identity })
         }
         Verb::Plugin(verb) => Task::Plugin(verb),
+        Verb::Controller(typed) => Task::Controller(*typed),
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),
         Verb::Man { directory } => Task::Manual(directory),

@@ -46,6 +46,16 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host rbac --side target --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --bind-to jane",
             ),
         ],
+        Some("controller") => &[
+            (
+                "What to install in a cluster for it",
+                "pivot-host controller manifests --image registry.example.com/pivot-host:v1",
+            ),
+            (
+                "From outside, for the cluster of a kubeconfig",
+                "pivot-host controller --kubeconfig boot.kubeconfig",
+            ),
+        ],
         Some("move") => &[
             (
                 "One namespace from one cluster to another",

@@ -1,5 +1,6 @@
 //! What can be typed. The doc comments are the help texts.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
@@ -47,6 +48,8 @@ pub(crate) enum Verb {
     /// Write, inspect and admit plugins
     #[command(subcommand)]
     Plugin(PluginVerb),
+    /// Carry out the Pivots of a cluster, in it or from outside, until it is stopped
+    Controller(Box<Controlled>),
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -220,6 +223,54 @@ pub(crate) struct Rbac {
     /// Bind the roles to this user too; a service account is system:serviceaccount:NAMESPACE:NAME
     #[arg(long, value_name = "USER", help_heading = "Output")]
     pub(crate) bind_to: Option<String>,
+}
+
+/// A controller of Pivots.
+#[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub(crate) struct Controlled {
+    /// Kubeconfig of the cluster that the Pivots live in; by default KUBECONFIG, ~/.kube/config or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Its context; by default the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kubeconfig_context: Option<String>,
+    /// The controller's own namespace, for its Lease and for what it keeps of moves under way
+    #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
+    pub(crate) namespace: String,
+    /// Namespace in which leases and records of moves are kept, on both sides
+    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    pub(crate) record_namespace: String,
+    /// The most moves at once
+    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) at_once: u16,
+    /// Serve /metrics, /healthz and /readyz at this address, for example 127.0.0.1:8080
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) with: With,
+    #[command(subcommand)]
+    pub(crate) verb: Option<ControllerVerb>,
+}
+
+/// The namespace that the printed manifests have, unless another is named.
+const CONTROLLER_NAMESPACE: &str = "pivot-host-system";
+
+/// What can be done about a controller.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum ControllerVerb {
+    /// Print what to install in a cluster: the definition of Pivots, the controller and its roles; needs no cluster
+    Manifests {
+        /// The image of the controller
+        #[arg(long, value_name = "IMAGE")]
+        image: String,
+        /// The namespace to install it in
+        #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
+        namespace: String,
+        /// How many of it; one works at a time
+        #[arg(long, value_name = "NUMBER", default_value_t = 2)]
+        replicas: u32,
+    },
 }
 
 /// What can be done with saved plans.

@@ -28,7 +28,9 @@ pub(crate) use checked::{Choices, Roles, Task, check};
 pub(crate) use command::command;
 pub(crate) use command::{called, parse};
 pub(crate) use describe::Description;
-pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb};
+pub(crate) use flags::{
+    Color, Connection, Controlled, ControllerVerb, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb,
+};
 pub(crate) use manual::pages;
 pub(crate) use plugins::{Import, PluginClaim, PluginVerb, Signing, Trial, With};
 pub(crate) use scripts::script;

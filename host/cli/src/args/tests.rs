@@ -163,14 +163,14 @@ fn parts_are_kinds_or_objects() {
     refused(
         "pivot-host move --to-kubeconfig b --carry secrets",
         &expect![[
-            r#"--carry "secrets" is not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
+            r#"--carry "secrets": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
         ]],
     );
     for (typed, expected) in [
         (
             "secret/ns/a",
             expect![[
-                r#"--exclude "secret/ns/a" is not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
+                r#"--exclude "secret/ns/a": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
             ]],
         ),
         (
@@ -471,7 +471,7 @@ fn what_makes_no_sense_is_said() {
     refused(
         "pivot-host plan --drop-owner machine",
         &expect![[
-            r#"--drop-owner "machine" is not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"#
+            r#"--drop-owner "machine": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"#
         ]],
     );
     refused(
@@ -585,8 +585,9 @@ fn a_level_of_verbosity_may_be_a_number() {
 }
 
 /// The commands, by name; `None` is the program itself.
-fn commands_of_moves() -> [Option<&'static str>; 9] {
-    let others = ["plan", "move", "status", "resume", "rollback", "rbac", "describe", "plugin"].map(Some);
+fn commands_of_moves() -> [Option<&'static str>; 10] {
+    let others = ["plan", "move", "status", "resume", "rollback", "rbac", "describe", "plugin", "controller"]
+        .map(Some);
     std::array::from_fn(|index| index.checked_sub(1).and_then(|index| others[index]))
 }
 

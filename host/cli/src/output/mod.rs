@@ -44,9 +44,9 @@ pub(crate) use progress::Progress;
 pub(crate) use remedies::sentence as remedy;
 pub(crate) use report::{Ending, Recorder};
 pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
-pub(crate) use roles::{role_list, role_manifests, roles};
+pub(crate) use roles::{manifests, role_list, role_manifests, roles};
 pub(crate) use saved::{differences, saved_plan};
-pub(crate) use stop::{AlreadyShown, failure_lines, refusals};
+pub(crate) use stop::{AlreadyShown, explained, failure_lines, refusals};
 pub(crate) use text::Text;
 pub(crate) use verification::{altered, exposed, verified};
 

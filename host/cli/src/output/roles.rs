@@ -74,6 +74,16 @@ pub(crate) fn role_manifests(all: &[Manifests], (scope, side): (&str, &str)) -> 
     out
 }
 
+/// Manifests for `kubectl apply`, without comments.
+pub(crate) fn manifests(objects: &[Value]) -> Text {
+    let mut out = Text::default();
+    for object in objects {
+        out.line("---");
+        text::yaml(object).unwrap_or_default().lines().for_each(|line| out.line(line.to_owned()));
+    }
+    out
+}
+
 fn role(name: &str, namespace: Option<&str>, accesses: &[&Access]) -> Value {
     let mut verbs: BTreeMap<(&str, String), BTreeSet<usize>> = BTreeMap::new();
     for access in accesses {

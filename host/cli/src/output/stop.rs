@@ -30,6 +30,17 @@ pub(crate) fn refusals(failure: &Failure) -> &[Refusal] {
     }
 }
 
+/// Why a run stopped, and how to fix it, for readers of a status.
+pub(crate) fn explained(stop: &Stop) -> Text {
+    let mut text = failure_text(stop, false, "");
+    text.append(refusal_lines(refusals(&stop.failure), false));
+    let remedies: Vec<String> = stop.remedies().iter().map(remedies::text).collect();
+    if !remedies.is_empty() {
+        text.line(format!("fix: {}", remedies.join("; or ")));
+    }
+    text
+}
+
 /// What failed, line by line, with each object.
 pub(crate) fn failure_lines(stop: &Stop) -> Vec<String> {
     failure_text(stop, true, "").message().lines().map(str::to_owned).collect()

@@ -18,18 +18,20 @@ fn defined() -> BTreeSet<String> {
     let names = |text: &String| -> Vec<String> {
         text.lines().filter_map(|line| line.strip_prefix("  name: ")).map(str::to_owned).collect()
     };
-    texts.flat_map(|text| names(&text)).collect()
+    texts.flat_map(|text| names(&text)).chain(["pivots.pivot-host.io".to_owned()]).collect()
 }
 
 /// What is wrong with a line, if anything is.
 fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
-    let (mut plain, mut side, mut placed) = (Vec::new(), None, false);
+    let (mut plain, mut side, mut placed, mut file) = (Vec::new(), None, false, false);
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
         match word {
             "--kubeconfig" => side = words.next(),
             "-n" => placed = words.next().is_some(),
             "-A" => placed = true,
+            "-f" => file = words.next().is_some(),
+            word if word.starts_with("--for=") || word.starts_with("--timeout=") => {}
             "-l" | "-o" | "-p" | "--type" if words.next().is_some() => {}
             word if word.starts_with('-') => {
                 return Some(format!("{word} is not known here, or has no value"));
@@ -40,7 +42,15 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
     if !side.is_some_and(|file| file.ends_with(".kubeconfig")) {
         return Some("it doesn't say which side it is about".to_owned());
     }
-    let [verb @ ("get" | "label" | "patch"), resources, names @ ..] = plain.as_slice() else {
+    // Where each object goes, its file says.
+    if plain == ["apply"] && file {
+        return None;
+    }
+    let waits = plain.first() == Some(&"wait");
+    if let (true, Some(what)) = (waits, plain.get_mut(1)) {
+        *what = what.split('/').next().unwrap_or_default();
+    }
+    let [verb @ ("get" | "label" | "patch" | "wait"), resources, names @ ..] = plain.as_slice() else {
         return Some(format!("{plain:?} is not what kubectl is used for here"));
     };
     if *verb == "get" && !names.is_empty() {
@@ -70,6 +80,8 @@ fn a_line_for_kubectl_with_something_wrong_is_found() {
         "kubectl --kubeconfig a.kubeconfig get nodes",
         "kubectl --kubeconfig a.kubeconfig -n ns patch machines.cluster.x-k8s.io m --type merge -p '{}'",
         "kubectl --kubeconfig a.kubeconfig label crd machines.cluster.x-k8s.io a=",
+        "kubectl --kubeconfig a.kubeconfig apply -f a.yaml",
+        "kubectl --kubeconfig a.kubeconfig wait -n ns machines.cluster.x-k8s.io/m --for=condition=Ready --timeout=1m",
     ] {
         assert_eq!(wrong(good), None, "{good}");
     }
@@ -82,6 +94,9 @@ fn a_line_for_kubectl_with_something_wrong_is_found() {
         "kubectl --kubeconfig a.kubeconfig get nodes, pods -A",
         "kubectl --kubeconfig a.kubeconfig get pods --al",
         "kubectl --kubeconfig a.kubeconfig label crd machine a=",
+        "kubectl apply -f a.yaml",
+        "kubectl --kubeconfig a.kubeconfig apply a.yaml",
+        "kubectl --kubeconfig a.kubeconfig wait -n ns machine/m --for=condition=Ready",
     ] {
         assert!(wrong(bad).is_some(), "{bad}");
     }

@@ -1,0 +1,85 @@
+//! Runs a controller of Pivots, or prints what to install for one.
+
+use std::sync::Arc;
+
+use pivot_controller::{Controller, Installation, KubeOpener, Metrics, Server, Settings, manifests};
+use pivot_engine::{Exit, Halter, Stop};
+use pivot_places::{ConnectOptions, KubePlace};
+use serde_json::json;
+
+use crate::args::{Controlled, ControllerVerb};
+use crate::operator;
+use crate::output::{self, Output, Text};
+use crate::plugins::Loading;
+use crate::{exit, signals};
+
+/// Runs it, and returns the exit code.
+pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
+    if let Some(ControllerVerb::Manifests { image, namespace, replicas }) = &typed.verb {
+        let (image, namespace, replicas) = (image.clone(), namespace.clone(), *replicas);
+        let objects = manifests(&Installation { image, namespace, replicas });
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        output.result(|| output::manifests(&objects), &list);
+        return exit::DONE;
+    }
+    match controlled(typed, output).await {
+        Ok(()) => exit::DONE,
+        Err((code, why)) => {
+            output.fail(why);
+            exit::code(code)
+        }
+    }
+}
+
+async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exit, Text)> {
+    let refused = |why: String| (Exit::Refused, Text::from(why));
+    let plugins = Arc::new(Loading::begin(&typed.with));
+    // A controller without the plugins that it was given would move what they would have stopped.
+    if let Some(errors) = plugins.refused().await {
+        return Err((Exit::Plugin, errors));
+    }
+    plugins.notes().into_iter().for_each(|note| output.warn(note.message));
+    let options = ConnectOptions {
+        kubeconfig: typed.kubeconfig.clone(),
+        context: typed.kubeconfig_context.clone(),
+        ..ConnectOptions::default()
+    };
+    let home = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
+    let metrics = Arc::<Metrics>::default();
+    let halter = Halter::default();
+    let interrupted = signals::listen(halter.clone(), output.clone(), true)
+        .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
+    let server = async {
+        let Some(address) = typed.listen else { return std::future::pending().await };
+        let server = Server::bind(address, metrics.clone()).await;
+        let server = server.map_err(|error| refused(format!("can't listen at {address}: {error}")))?;
+        if let Ok(address) = server.address() {
+            output.say(format!("metrics and health: http://{address}"));
+        }
+        match server.run().await {}
+    };
+    let controller = Controller {
+        home: Arc::new(home),
+        opener: Arc::new(KubeOpener),
+        plugins: Arc::new(move || plugins.called(|_| {})),
+        settings: Settings {
+            namespace: typed.namespace.clone(),
+            record_namespace: typed.record_namespace.clone(),
+            identity: format!("{}_{}", operator::name(), uuid::Uuid::new_v4()),
+            at_once: typed.at_once.into(),
+            explain,
+        },
+        metrics: metrics.clone(),
+    };
+    tokio::select! {
+        ended = controller.run(halter) => ended.map_err(|error| refused(error.to_string())),
+        failed = server => failed,
+        _ = interrupted => Err((Exit::Unexpected, "exited at once, as requested".into())),
+    }
+}
+
+/// Why a move stopped: flags in it are options of the Pivot, by the same names.
+fn explain(stop: &Stop) -> String {
+    let text = output::explained(stop);
+    format!("{}; {}", text.message().lines().map(str::trim_end).collect::<Vec<_>>().join("\n"), stop.state)
+}

@@ -1,0 +1,273 @@
+//! One attempt at what a Pivot asks for: opens both clusters, reads their records, does what they call for, and says how it ended.
+
+use std::sync::Arc;
+
+use pivot_core::Side;
+use pivot_engine::{Exit, Failure, Halter, Options, Report, Setup, Sides, Stop, run};
+use pivot_places::{Place, PlaceError};
+
+use crate::decide::{Act, act, found};
+use crate::ends::{self, Ends, EndsError};
+use crate::resource::{Pivot, Spec};
+use crate::shared::Shared;
+use crate::status::{About, Status};
+use crate::view::View;
+
+/// How an attempt ended, and so when the next one begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The move has ended.
+    Done,
+    /// The Pivot was deleted, and nothing of it is under way.
+    Gone,
+    /// Another try may do.
+    Retry,
+    /// Not until somebody changes something; that may be anywhere, so it is looked at again now and then.
+    Stalled,
+    /// It was asked to stop.
+    Halted,
+}
+
+impl Verdict {
+    /// For the metrics.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Gone => "gone",
+            Self::Retry => "retry",
+            Self::Stalled => "stalled",
+            Self::Halted => "halted",
+        }
+    }
+}
+
+/// Why nothing could be done.
+enum Trouble {
+    /// A request to the Pivot's own cluster.
+    Home(PlaceError),
+    Ends(EndsError),
+    Stop(Box<Stop>),
+    /// The spec.
+    Spec(String),
+}
+
+impl From<PlaceError> for Trouble {
+    fn from(error: PlaceError) -> Self {
+        Self::Home(error)
+    }
+}
+
+impl From<Stop> for Trouble {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(Box::new(stop))
+    }
+}
+
+/// Makes one attempt. `failures` is how many before it failed in a row.
+pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, halter: Halter) -> Verdict {
+    // As it is now: what was seen may be older than what the last attempt wrote.
+    let pivot = match shared.home.now(&pivot).await {
+        Ok(Some(now)) if now.kept() || !now.deleted() => now,
+        Ok(_) => return Verdict::Gone,
+        Err(error) => {
+            tracing::warn!(%error, pivot = %pivot.key, "it can't be read");
+            return Verdict::Retry;
+        }
+    };
+    if !pivot.deleted() && pivot.status.is(About::Succeeded) {
+        // The last controller may have died just before it did this.
+        return match shared.home.forget_way(&pivot).await {
+            Ok(()) => Verdict::Done,
+            Err(_) => Verdict::Retry,
+        };
+    }
+    let observed_generation = pivot.meta.generation;
+    let status = Status { observed_generation, failures, ..pivot.status.clone() };
+    let view = Arc::new(View::new(status, shared.metrics.clone()));
+    view.change(|status| status.pending("waiting for its turn"));
+    let work = async {
+        let _turn = tokio::select! {
+            turn = shared.turns.acquire() => turn,
+            _ = halter.wait() => return Verdict::Halted,
+        };
+        let result = Attempt { shared: &shared, pivot: &pivot, view: &view, halter: &halter }.work().await;
+        judged(&shared, &view, failures, result)
+    };
+    let verdict = tokio::select! {
+        verdict = work => verdict,
+        () = view.keep_showing(&shared.home, &pivot) => Verdict::Retry,
+    };
+    if verdict != Verdict::Gone {
+        let mut shown = Status::default();
+        view.show(&shared.home, &pivot, &mut shown).await;
+    }
+    verdict
+}
+
+struct Attempt<'a> {
+    shared: &'a Arc<Shared>,
+    pivot: &'a Pivot,
+    view: &'a Arc<View>,
+    halter: &'a Halter,
+}
+
+impl Attempt<'_> {
+    async fn work(&self) -> Result<Verdict, Trouble> {
+        let Self { shared, pivot, .. } = *self;
+        // What succeeded left nothing to undo, and what never began has nothing: whatever is wrong with it then, it may go.
+        if pivot.deleted() && (pivot.status.is(About::Succeeded) || !pivot.status.begun()) {
+            return self.let_go().await;
+        }
+        let spec = pivot.spec.as_ref().map_err(|why| Trouble::Spec(why.clone()))?;
+        let options = spec.options(pivot.namespace()).map_err(Trouble::Spec)?;
+        let options = Options {
+            operator: pivot.operator(),
+            record_namespace: shared.settings.record_namespace.clone(),
+            ..options
+        };
+        if !pivot.deleted() && !shared.home.hold(pivot).await? {
+            return Ok(Verdict::Gone);
+        }
+        self.view.change(|status| status.pending("opening both clusters"));
+        let ends = match ends::open(&shared.home, &*shared.opener, pivot, spec).await {
+            Ok(ends) => ends,
+            Err(EndsError::NoWay { source, why }) => {
+                return self.without_target(spec, options, source, why).await;
+            }
+            Err(error) => return Err(Trouble::Ends(error)),
+        };
+        let Ends { sides, found_by } = ends;
+        let setup = self.setup(sides, Options { found_by, ..options });
+        let status = run::status(setup.clone()).await?;
+        // With one side silent, its records may say something else.
+        if let Some((side, why)) = status.silent {
+            return Err(Trouble::Ends(EndsError::NoAnswer(format!("no answer from the {side}: {why}"))));
+        }
+        match act(pivot.deleted(), found(&status, &pivot.operator())) {
+            Act::Move => self.go_on(setup).await,
+            Act::RollBack { move_id } => {
+                self.view.change(Status::rolling_back);
+                let options = Options { which: Some(move_id), ..setup.options.clone() };
+                run::rollback(Setup { options, ..setup }).await?;
+                self.view.tell(true, "RolledBack", "the move was undone; the source runs again".to_owned());
+                self.let_go().await
+            }
+            Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
+            Act::LetGo => self.let_go().await,
+        }
+    }
+
+    async fn go_on(&self, setup: Setup) -> Result<Verdict, Trouble> {
+        // Before anything can be changed: a Pivot that doesn't say this never began.
+        self.view.change(Status::begin);
+        self.shared.home.show(self.pivot, &self.view.status()).await?;
+        let Report { move_id, done, .. } = run::start(setup).await?;
+        let verdict = self.ended(&move_id, done.moved.values().sum(), done.kept.values().sum()).await?;
+        if self.pivot.deleted() { self.let_go().await } else { Ok(verdict) }
+    }
+
+    async fn ended(&self, move_id: &str, moved: usize, kept: usize) -> Result<Verdict, Trouble> {
+        self.view.change(|status| status.succeeded(move_id, moved, kept));
+        self.view.tell(true, "Succeeded", format!("move {move_id}: {moved} objects moved"));
+        // What has ended is in the target's records alone: until the Pivot says so, the way there is needed.
+        self.shared.home.show(self.pivot, &self.view.status()).await?;
+        self.shared.home.forget_way(self.pivot).await?;
+        Ok(Verdict::Done)
+    }
+
+    async fn let_go(&self) -> Result<Verdict, Trouble> {
+        self.shared.home.forget_way(self.pivot).await?;
+        self.shared.home.let_go(self.pivot).await?;
+        Ok(Verdict::Gone)
+    }
+
+    /// The way to the target is gone. If its move ended, the source knows that; if none is under way, there is nothing to undo.
+    async fn without_target(
+        &self,
+        spec: &Spec,
+        options: Options,
+        source: Arc<dyn Place>,
+        why: String,
+    ) -> Result<Verdict, Trouble> {
+        let sides = Sides { source: source.clone(), target: source };
+        let status = run::status_of_one(self.setup(sides, options), Side::Source).await?;
+        match act(self.pivot.deleted(), found(&status, &self.pivot.operator())) {
+            Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
+            Act::LetGo => self.let_go().await,
+            Act::Move | Act::RollBack { .. } => {
+                let named = spec.to.cluster.as_deref().unwrap_or_default();
+                let why = format!(
+                    "the target is not known: {why}; its control plane may not be initialised, or Cluster {named} was moved already"
+                );
+                Err(Trouble::Ends(EndsError::Wrong(why)))
+            }
+        }
+    }
+
+    fn setup(&self, sides: Sides, options: Options) -> Setup {
+        Setup {
+            sides,
+            options,
+            plugins: (self.shared.plugins)(),
+            watcher: self.view.clone(),
+            halter: self.halter.clone(),
+        }
+    }
+}
+
+/// What an attempt came to, for the Pivot's readers and for the next attempt.
+fn judged(shared: &Shared, view: &View, failures: u32, result: Result<Verdict, Trouble>) -> Verdict {
+    let (verdict, connected, reason, message) = match result {
+        Ok(verdict) => return verdict,
+        Err(Trouble::Spec(why)) => (Verdict::Stalled, None, "Spec", why),
+        Err(Trouble::Home(error)) => (Verdict::Retry, None, "NoAnswer", error.to_string()),
+        Err(Trouble::Ends(EndsError::NoAnswer(why))) => (Verdict::Retry, Some(false), "NoAnswer", why),
+        Err(Trouble::Ends(EndsError::Wrong(why) | EndsError::NoWay { why, .. })) => {
+            (Verdict::Stalled, Some(false), "NoCluster", why)
+        }
+        Err(Trouble::Stop(stop)) => {
+            view.change(|status| {
+                if let Some(move_id) = &stop.move_id {
+                    status.move_id = Some(move_id.clone());
+                }
+            });
+            let (verdict, connected, reason) = of_stop(&stop);
+            (verdict, connected, reason, (shared.settings.explain)(&stop))
+        }
+    };
+    if verdict == Verdict::Halted {
+        view.change(|status| status.say("stopped with the controller; the next one goes on"));
+        return verdict;
+    }
+    view.change(|status| {
+        status.failures = failures + 1;
+        status.say(&message);
+        if let Some(connected) = connected {
+            status.set(About::Connected, connected, reason, &message);
+        }
+        status.set(About::Succeeded, false, reason, &message);
+        status.set(About::Stalled, verdict == Verdict::Stalled, reason, &message);
+    });
+    view.tell(false, reason, message);
+    verdict
+}
+
+/// What a stop of the engine means: whether to try again, and in which words of one.
+fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
+    let silent = matches!(&stop.failure, Failure::Unreachable { .. })
+        || matches!(&stop.failure, Failure::Place { error, .. } if error.transient());
+    let busy = matches!(&stop.failure, Failure::Refused(refusals)
+        if !refusals.is_empty() && refusals.iter().all(|refusal| refusal.code == "run-active"));
+    match stop.exit {
+        Exit::Interrupted | Exit::Terminated => (Verdict::Halted, None, "Halted"),
+        _ if silent => (Verdict::Retry, Some(false), "NoAnswer"),
+        _ if busy => (Verdict::Retry, None, "OtherRun"),
+        Exit::Plugin => (Verdict::Stalled, Some(true), "Plugins"),
+        Exit::Refused => (Verdict::Stalled, Some(true), "Refused"),
+        Exit::Empty => (Verdict::Stalled, Some(true), "NothingToMove"),
+        Exit::PartWay => (Verdict::Retry, None, "PartWay"),
+        Exit::PastCommit => (Verdict::Retry, None, "PastCommit"),
+        Exit::Timeout => (Verdict::Retry, None, "Timeout"),
+        Exit::Unexpected | Exit::Usage => (Verdict::Retry, None, "Unexpected"),
+    }
+}

@@ -1,0 +1,285 @@
+//! The CustomResourceDefinition of Pivots. Its fields are those of [`Spec`](crate::resource::Spec); a test compares them.
+
+use serde_json::{Map, Value, json};
+
+use crate::resource::{GROUP, VERSION};
+
+/// The longest name of an object.
+const NAME: u32 = 253;
+/// The most entries of a list, and the longest of them: an API server estimates what comparing them costs.
+const ENTRIES: u32 = 100;
+const ENTRY: u32 = 400;
+const HOUR: u32 = 3_600;
+
+/// The definition.
+pub fn definition() -> Value {
+    let column = |name: &str, path: &str| json!({"name": name, "type": "string", "jsonPath": path});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("pivots.{GROUP}")},
+        "spec": {
+            "group": GROUP, "scope": "Namespaced",
+            "names": {"kind": "Pivot", "listKind": "PivotList", "plural": "pivots", "singular": "pivot"},
+            "versions": [{
+                "name": VERSION, "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": [
+                    column("Phase", ".status.phase"),
+                    column("Moved", ".status.progress"),
+                    column("Succeeded", ".status.conditions[?(@.type=='Succeeded')].status"),
+                    column("Message", ".status.message"),
+                    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+                ],
+                "schema": {"openAPIV3Schema": schema()},
+            }],
+        },
+    })
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object", "required": ["spec"],
+        "description": "A move of Cluster API objects from one management cluster to another, carried out by pivot-host.",
+        "properties": {
+            "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
+            "spec": spec(),
+            "status": status(),
+        },
+        // Until the source is paused nothing is changed, and a mistake can be corrected.
+        "x-kubernetes-validations": [{
+            "rule": "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase in ['Pending', 'Checked'] \
+                     || self.spec == oldSelf.spec",
+            "message": "the move is under way or has ended: delete this Pivot, which undoes the move if it is not committed, and make another",
+        }],
+    })
+}
+
+fn name(description: &str) -> Value {
+    json!({"type": "string", "description": description, "minLength": 1, "maxLength": NAME})
+}
+
+fn list(description: &str) -> Value {
+    let items = json!({"type": "string", "minLength": 1, "maxLength": ENTRY});
+    json!({"type": "array", "description": description, "maxItems": ENTRIES, "items": items})
+}
+
+fn flag(description: &str) -> Value {
+    json!({"type": "boolean", "description": description})
+}
+
+fn seconds(description: &str) -> Value {
+    json!({"type": "integer", "description": description, "minimum": 0, "maximum": 24 * HOUR})
+}
+
+fn object(description: &str, required: &[&str], properties: &[(&str, Value)]) -> Value {
+    let properties: Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    let mut schema = json!({"type": "object", "description": description, "properties": properties});
+    if let (false, Some(schema)) = (required.is_empty(), schema.as_object_mut()) {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema
+}
+
+fn spec() -> Value {
+    let kubeconfig = |whose: &str| {
+        let entry = name("The entry of its data; by default value.");
+        let what = format!("A Secret beside the Pivot that has a kubeconfig of {whose}.");
+        object(&what, &["name"], &[("name", name("Its name.")), ("key", entry)])
+    };
+    let from = object(
+        "Where the objects are; by default in the Pivot's own cluster and namespace.",
+        &[],
+        &[
+            ("kubeconfig", kubeconfig("another source")),
+            ("namespace", name("The namespace in that cluster; by default the Pivot's.")),
+        ],
+    );
+    let to = object(
+        "Where they go; if no cluster is named, into the Pivot's own.",
+        &[],
+        &[
+            ("cluster", name("The workload cluster of this Cluster, which is in the source.")),
+            ("kubeconfig", kubeconfig("the target")),
+            ("namespace", name("The namespace there; by default the source's.")),
+        ],
+    );
+    let mut spec = object(
+        "What moves, from where to where.",
+        &["to"],
+        &[
+            ("from", from),
+            ("to", to),
+            (
+                "clusters",
+                list("Only these Clusters and what they need; if none is named, all of the namespace."),
+            ),
+            ("options", options()),
+        ],
+    );
+    let rules = json!([
+        {
+            "rule": "!(has(self.to.cluster) && has(self.to.kubeconfig))",
+            "message": "to.cluster and to.kubeconfig exclude each other",
+        },
+        {
+            "rule": "has(self.to.cluster) || has(self.to.kubeconfig) || (has(self.from) && has(self.from.kubeconfig))",
+            "message": "from and to are both this cluster; name another one",
+        },
+        {
+            "rule": "!has(self.from) || !has(self.from.namespace) || has(self.from.kubeconfig)",
+            "message": "from.namespace goes with from.kubeconfig: in this cluster a Pivot moves its own namespace",
+        },
+    ]);
+    if let Some(spec) = spec.as_object_mut() {
+        spec.insert("x-kubernetes-validations".to_owned(), rules);
+    }
+    spec
+}
+
+fn options() -> Value {
+    object(
+        "Options of the move, each by the name of the flag of pivot-host move.",
+        &[],
+        &[
+            ("exclude", list("What stays: KIND.group or KIND.group/NAMESPACE/NAME.")),
+            ("carry", list("What is copied and stays too: KIND.group or KIND.group/NAMESPACE/NAME.")),
+            ("dropOwner", list("Kinds to which references may be dropped if the owner doesn't move.")),
+            ("acceptLoss", list("Kinds of which objects may be garbage-collected in the source.")),
+            ("withoutPluginFor", list("Kinds that are dangerous to move and may move without a plugin.")),
+            ("acceptShared", list("Kinds of pools that may give out addresses on both sides.")),
+            ("acceptOldNamespace", list("Kinds that may have the old name of a mapped namespace somewhere.")),
+            ("acceptUnverified", list("Kinds whose controllers in the target are not waited for.")),
+            ("movePaused", flag("Clusters that somebody paused may move; they stay paused.")),
+            ("acceptUnprovisioned", flag("Clusters and Machines that are still being built may move.")),
+            (
+                "useExisting",
+                flag("What others need too and is in the target already is used, although it differs."),
+            ),
+            ("assumePaused", flag("The source's controllers are off: they are not waited for.")),
+            ("noWait", flag("The target's controllers are not waited for.")),
+            (
+                "pauseTimeoutSeconds",
+                seconds("How long to wait for controllers to acknowledge the pause; by default 300."),
+            ),
+            (
+                "gateTimeoutSeconds",
+                seconds("How long plugins' checks may make the move wait; by default 600."),
+            ),
+            (
+                "verifyTimeoutSeconds",
+                seconds("How long to wait for the target's controllers; by default 600."),
+            ),
+            (
+                "settleConcurrency",
+                json!({
+                    "type": "integer", "minimum": 1, "maximum": 1_000,
+                    "description": "The most held objects to release at once; by default 8.",
+                }),
+            ),
+        ],
+    )
+}
+
+fn status() -> Value {
+    let (text, number) = (json!({"type": "string"}), json!({"type": "integer", "format": "int64"}));
+    let condition = object(
+        "One condition.",
+        &["type", "status", "reason", "lastTransitionTime"],
+        &[
+            ("type", text.clone()),
+            ("status", json!({"type": "string", "enum": ["True", "False", "Unknown"]})),
+            ("reason", text.clone()),
+            ("message", text.clone()),
+            ("observedGeneration", number.clone()),
+            ("lastTransitionTime", json!({"type": "string", "format": "date-time"})),
+        ],
+    );
+    object(
+        "What the move does: a view. What decides are the records on its two sides.",
+        &[],
+        &[
+            ("observedGeneration", number.clone()),
+            ("phase", text.clone()),
+            ("moveId", text.clone()),
+            (
+                "objects",
+                object(
+                    "The objects of the move, in numbers.",
+                    &[],
+                    &[("planned", number.clone()), ("copied", number.clone()), ("deleted", number.clone())],
+                ),
+            ),
+            ("progress", text.clone()),
+            ("message", text),
+            ("failures", number),
+            (
+                "conditions",
+                json!({
+                    "type": "array", "items": condition,
+                    "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+                }),
+            ),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::resource::{From, KubeconfigSecret, MoveOptions, Spec, To};
+    use crate::status::{About, Status};
+
+    use super::*;
+
+    /// Every field of a value, with those inside.
+    fn fields(value: &Value, path: &str, into: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => map.iter().for_each(|(name, value)| {
+                into.push(format!("{path}.{name}"));
+                fields(value, &format!("{path}.{name}"), into);
+            }),
+            Value::Array(items) => items.iter().for_each(|item| fields(item, &format!("{path}[]"), into)),
+            _ => {}
+        }
+    }
+
+    /// Every field that a schema has.
+    fn known(schema: &Value, path: &str, into: &mut Vec<String>) {
+        for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+            into.push(format!("{path}.{name}"));
+            known(schema, &format!("{path}.{name}"), into);
+        }
+        if schema["items"].is_object() {
+            known(&schema["items"], &format!("{path}[]"), into);
+        }
+    }
+
+    fn same_fields(value: &Value, schema: &Value) {
+        let (mut there, mut defined) = (Vec::new(), Vec::new());
+        fields(value, "", &mut there);
+        known(schema, "", &mut defined);
+        there.sort();
+        there.dedup();
+        defined.sort();
+        assert_eq!(there, defined);
+    }
+
+    #[test]
+    fn the_definition_has_the_fields_that_the_controller_reads_and_no_others() {
+        let secret = || Some(KubeconfigSecret { name: "s".into(), key: "value".into() });
+        let full = Spec {
+            from: From { kubeconfig: secret(), namespace: Some("a".into()) },
+            to: To { cluster: Some("c".into()), kubeconfig: secret(), namespace: Some("b".into()) },
+            clusters: ["c".to_owned()].into(),
+            options: MoveOptions::default(),
+        };
+        same_fields(&serde_json::to_value(full).unwrap(), &spec());
+    }
+
+    #[test]
+    fn the_definition_has_the_fields_that_the_controller_shows() {
+        let mut shown = Status::default();
+        shown.set(About::Connected, true, "Answered", "");
+        same_fields(&serde_json::to_value(shown).unwrap(), &status());
+    }
+}

@@ -1,0 +1,130 @@
+//! The two clusters of a Pivot, and the way to them: kubeconfigs in Secrets.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pivot_core::names::GROUP_CLUSTER;
+use pivot_core::soft::kubeconfig_of;
+use pivot_core::{GroupKind, Key, Object};
+use pivot_engine::Sides;
+use pivot_places::{ConnectOptions, KubePlace, Place};
+use serde_json::Value;
+
+use crate::home::{Home, builtin};
+use crate::resource::{KubeconfigSecret, Pivot, Spec, entry};
+
+/// Opens the cluster that a kubeconfig in a Secret leads to.
+#[async_trait]
+pub trait Opener: Send + Sync + 'static {
+    /// Opens it, without a request; the error has nothing of the Secret's data.
+    async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String>;
+}
+
+/// Opens API servers.
+#[derive(Debug, Default)]
+pub struct KubeOpener;
+
+#[async_trait]
+impl Opener for KubeOpener {
+    async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
+        match KubePlace::connect_by_secret(secret, entry, ConnectOptions::default()).await {
+            Ok(place) => Ok(Arc::new(place)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// The two clusters, opened.
+pub(crate) struct Ends {
+    pub(crate) sides: Sides,
+    /// The Secret that leads to the target, if it may move away with its Cluster.
+    pub(crate) found_by: Option<Key>,
+}
+
+/// Why they were not opened.
+pub(crate) enum EndsError {
+    /// Another try may do.
+    NoAnswer(String),
+    /// Not until somebody changes something.
+    Wrong(String),
+    /// The way to the target is gone. The source may know why.
+    NoWay { source: Arc<dyn Place>, why: String },
+}
+
+impl From<pivot_places::PlaceError> for EndsError {
+    fn from(error: pivot_places::PlaceError) -> Self {
+        if error.transient() { Self::NoAnswer(error.to_string()) } else { Self::Wrong(error.to_string()) }
+    }
+}
+
+/// Opens both.
+pub(crate) async fn open(
+    home: &Home,
+    opener: &dyn Opener,
+    pivot: &Pivot,
+    spec: &Spec,
+) -> Result<Ends, EndsError> {
+    let by = async |secret: &KubeconfigSecret| -> Result<Arc<dyn Place>, EndsError> {
+        let found = home.secret(pivot.namespace(), &secret.name).await?;
+        let Some(found) = found else {
+            return Err(EndsError::Wrong(format!(
+                "there is no Secret {}/{}",
+                pivot.namespace(),
+                secret.name
+            )));
+        };
+        opener.open(found, &secret.key).await.map_err(EndsError::Wrong)
+    };
+    let source = match &spec.from.kubeconfig {
+        Some(secret) => by(secret).await?,
+        None => home.place.clone(),
+    };
+    let (target, found_by) = match (&spec.to.cluster, &spec.to.kubeconfig) {
+        (Some(cluster), _) => workload(home, opener, pivot, spec, (source.clone(), cluster)).await?,
+        (None, Some(secret)) => (by(secret).await?, None),
+        (None, None) => (home.place.clone(), None),
+    };
+    Ok(Ends { sides: Sides { source, target }, found_by })
+}
+
+/// Opens the workload cluster of a Cluster in the source. Its Secret moves away with it: from then on the copy of it leads there.
+async fn workload(
+    home: &Home,
+    opener: &dyn Opener,
+    pivot: &Pivot,
+    spec: &Spec,
+    (source, cluster): (Arc<dyn Place>, &str),
+) -> Result<(Arc<dyn Place>, Option<Key>), EndsError> {
+    let namespace = spec.source_namespace(pivot.namespace());
+    let cluster = Key::new(GroupKind::new(GROUP_CLUSTER, "Cluster"), Some(namespace), cluster);
+    let key = kubeconfig_of(&cluster);
+    let found = source.get(&builtin("", "Secret")?, &key).await?;
+    // Otherwise whoever may write Secrets beside a Pivot, and no Cluster, could choose where everything goes.
+    let there = match &found {
+        Some(_) => exists(&*source, &cluster).await?,
+        None => false,
+    };
+    let kept = home.kept_way(pivot, &cluster).await?;
+    let secret = match (found, kept) {
+        (Some(secret), _) if there => {
+            let data = secret.value().ok().and_then(|body| body.get("data").cloned()).unwrap_or(Value::Null);
+            home.keep_way(pivot, &cluster, &data).await?;
+            secret
+        }
+        (_, Some(kept)) => kept,
+        (Some(_), None) => {
+            return Err(EndsError::NoWay { source, why: format!("{key} is there, but {cluster} is not") });
+        }
+        (None, None) => return Err(EndsError::NoWay { source, why: format!("there is no {key}") }),
+    };
+    let place = opener.open(secret, &entry()).await.map_err(EndsError::Wrong)?;
+    Ok((place, Some(key)))
+}
+
+async fn exists(source: &dyn Place, cluster: &Key) -> Result<bool, EndsError> {
+    let kinds = source.kinds().await?;
+    let Some(kind) = kinds.into_iter().find(|kind| kind.group_kind == cluster.group_kind) else {
+        return Ok(false);
+    };
+    Ok(source.get(&kind, cluster).await?.is_some())
+}

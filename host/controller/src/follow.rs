@@ -1,0 +1,90 @@
+//! Following the Pivots of a cluster: a list, then its changes, and again from the list when the watch ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use pivot_core::Key;
+use pivot_places::{Event, PlaceError};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::home::Home;
+use crate::resource::Pivot;
+
+/// The pause before the next list: short after a watch that ended, longer after one that failed.
+const AGAIN: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(30);
+/// How many changes may wait to be looked at.
+const WAITING: usize = 64;
+
+/// What became of Pivots.
+pub(crate) enum Change {
+    /// These there are, and no others.
+    All(Vec<Pivot>),
+    /// This one is as it is here.
+    Seen(Box<Pivot>),
+    /// This one is gone.
+    Gone(Key),
+}
+
+/// The changes, as they come; nothing is followed once it is dropped.
+pub(crate) struct Changes {
+    changes: mpsc::Receiver<Change>,
+    task: JoinHandle<()>,
+}
+
+impl Changes {
+    pub(crate) async fn next(&mut self) -> Option<Change> {
+        self.changes.recv().await
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+pub(crate) fn follow(home: Arc<Home>) -> Changes {
+    let (send, changes) = mpsc::channel(WAITING);
+    let task = tokio::spawn(async move {
+        let mut pause = AGAIN;
+        loop {
+            match round(&home, &send).await {
+                Ok(()) | Err(PlaceError::Expired(_)) => pause = AGAIN,
+                Err(error) => {
+                    tracing::warn!(%error, "the Pivots can't be read");
+                    pause = (pause * 2).min(LONGEST);
+                }
+            }
+            if send.is_closed() {
+                return;
+            }
+            sleep(pause).await;
+        }
+    });
+    Changes { changes, task }
+}
+
+/// One list and its watch.
+async fn round(home: &Home, send: &mpsc::Sender<Change>) -> Result<(), PlaceError> {
+    let listing = home.place.list(&home.pivots, None).await?;
+    // Nobody is left to hear it.
+    let told = |sent: Result<(), mpsc::error::SendError<Change>>| sent.is_ok();
+    if !told(send.send(Change::All(listing.objects.iter().map(Pivot::of).collect())).await) {
+        return Ok(());
+    }
+    let mut events = home.place.watch(&home.pivots, None, &listing.resource_version).await?;
+    while let Some(event) = events.next().await {
+        let change = match event? {
+            Event::Applied(object) => Change::Seen(Box::new(Pivot::of(&object))),
+            Event::Deleted(object) => Change::Gone(object.key()),
+        };
+        if !told(send.send(change).await) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

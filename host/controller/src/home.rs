@@ -1,0 +1,222 @@
+//! The cluster that Pivots live in: reading them, and writing what they show.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pivot_core::{GroupKind, Key, Kind, KindLabels, Object};
+use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Subresource, builtin_kinds};
+use serde_json::{Value, json};
+
+use crate::resource::{self, FINALIZER, Pivot};
+use crate::status::{Status, now};
+
+/// How often a request is repeated that got no answer, and how long after it.
+const TRIES: usize = 5;
+const PAUSE: Duration = Duration::from_secs(1);
+/// The component that Events name.
+const COMPONENT: &str = "pivot-host";
+/// On the Secrets that keep the way to a target: the Pivot, and the Cluster.
+const OF_PIVOT: &str = "pivot-host.io/pivot";
+const LEADS_TO: &str = "pivot-host.io/leads-to";
+
+/// The cluster that Pivots live in.
+pub(crate) struct Home {
+    pub(crate) place: Arc<dyn Place>,
+    pub(crate) pivots: Arc<Kind>,
+    secrets: Arc<Kind>,
+    events: Arc<Kind>,
+    /// The controller's own namespace.
+    namespace: String,
+}
+
+/// The kind of Events, which no move deals with.
+fn kind_of_events() -> Kind {
+    Kind {
+        group_kind: GroupKind::new("", "Event"),
+        version: "v1".to_owned(),
+        plural: "events".to_owned(),
+        namespaced: true,
+        status_subresource: false,
+        served: vec!["v1".to_owned()],
+        labels: KindLabels::default(),
+    }
+}
+
+/// A built-in kind that moves deal with.
+pub(crate) fn builtin(group: &str, kind: &str) -> Result<Arc<Kind>, PlaceError> {
+    let found = builtin_kinds().into_iter().find(|one| one.group_kind.is(group, kind));
+    found.map(Arc::new).ok_or_else(|| PlaceError::NotFound(format!("the kind {kind}")))
+}
+
+impl Home {
+    pub(crate) fn new(place: Arc<dyn Place>, namespace: &str) -> Result<Self, PlaceError> {
+        let (pivots, events) = (resource::kind(), Arc::new(kind_of_events()));
+        let secrets = builtin("", "Secret")?;
+        Ok(Self { place, pivots, secrets, events, namespace: namespace.to_owned() })
+    }
+
+    /// A Pivot as it is now, if it is still the same one.
+    pub(crate) async fn now(&self, pivot: &Pivot) -> Result<Option<Pivot>, PlaceError> {
+        let now = again(|| self.place.get(&self.pivots, &pivot.key)).await?;
+        Ok(now.as_ref().map(Pivot::of).filter(|now| now.meta.uid == pivot.meta.uid))
+    }
+
+    /// Writes what a Pivot shows. One that is gone shows nothing.
+    pub(crate) async fn show(&self, pivot: &Pivot, status: &Status) -> Result<(), PlaceError> {
+        // A merge patch: what is null is removed.
+        let patch = Patch {
+            body: json!({"metadata": {"uid": pivot.meta.uid}, "status": status}),
+            subresource: Subresource::Status,
+            change: Change::Real,
+        };
+        match again(|| self.place.patch(&self.pivots, &pivot.key, &patch)).await {
+            Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes sure that the Pivot stays until its move has ended. Returns whether it is held: one that was deleted meanwhile is not,
+    /// and nothing may begin for it.
+    pub(crate) async fn hold(&self, pivot: &Pivot) -> Result<bool, PlaceError> {
+        self.finalizers(pivot, |names| {
+            let there = names.iter().any(|name| name == FINALIZER);
+            (!there).then(|| names.iter().cloned().chain([FINALIZER.to_owned()]).collect())
+        })
+        .await?;
+        Ok(self.now(pivot).await?.is_some_and(|now| now.kept()))
+    }
+
+    /// Lets a deleted Pivot go.
+    pub(crate) async fn let_go(&self, pivot: &Pivot) -> Result<(), PlaceError> {
+        self.finalizers(pivot, |names| {
+            let there = names.iter().any(|name| name == FINALIZER);
+            there.then(|| names.iter().filter(|name| *name != FINALIZER).cloned().collect())
+        })
+        .await
+    }
+
+    /// Changes the finalizers from what they are to what is wanted, if anything is. They are one list, so the version counts. What
+    /// is being deleted takes no new ones.
+    async fn finalizers(
+        &self,
+        pivot: &Pivot,
+        wanted: impl Fn(&[String]) -> Option<Vec<String>>,
+    ) -> Result<(), PlaceError> {
+        for _ in 0..TRIES {
+            let Some(now) = again(|| self.place.get(&self.pivots, &pivot.key)).await? else { return Ok(()) };
+            let Some(wanted) = wanted(&now.meta.finalizers).filter(|_| now.meta.uid == pivot.meta.uid) else {
+                return Ok(());
+            };
+            let version = &now.meta.resource_version;
+            let body = json!({"metadata": {"resourceVersion": version, "finalizers": wanted}});
+            let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
+            match again(|| self.place.patch(&self.pivots, &pivot.key, &patch)).await {
+                Err(PlaceError::Conflict(_)) => {}
+                Ok(_) | Err(PlaceError::NotFound(_)) => return Ok(()),
+                Err(_)
+                    if now.meta.deletion_timestamp.is_some() && wanted.len() > now.meta.finalizers.len() =>
+                {
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(PlaceError::Conflict(format!("{}: others change it all the time", pivot.key)))
+    }
+
+    /// Writes an Event about a Pivot. It is for people: if it can't be written, the work goes on.
+    pub(crate) async fn tell(&self, pivot: &Pivot, normal: bool, reason: &str, message: &str) {
+        let (namespace, name) = (pivot.namespace(), &pivot.key.name);
+        let time = now();
+        // Unique: two of one Pivot in the same microsecond would be one too many anyway.
+        let stamp = jiff::Timestamp::now().as_microsecond();
+        let body = json!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"name": format!("{name}.{stamp:x}"), "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": self.pivots.api_version(), "kind": "Pivot", "namespace": namespace, "name": name,
+                "uid": pivot.meta.uid,
+            },
+            "type": if normal { "Normal" } else { "Warning" },
+            "reason": reason, "message": message.chars().take(1_000).collect::<String>(),
+            "source": {"component": COMPONENT}, "firstTimestamp": time, "lastTimestamp": time, "count": 1,
+        });
+        if let Err(error) = self.place.create(&self.events, &body, Change::Real).await {
+            tracing::debug!(%error, "the Event was not written");
+        }
+    }
+
+    /// A Secret of this cluster.
+    pub(crate) async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Object>, PlaceError> {
+        let key = Key::new(self.secrets.group_kind.clone(), Some(namespace), name);
+        again(|| self.place.get(&self.secrets, &key)).await
+    }
+
+    fn way(&self, pivot: &Pivot) -> Key {
+        let name = format!("pivot-target-{}", pivot.meta.uid);
+        Key::new(self.secrets.group_kind.clone(), Some(&self.namespace), name)
+    }
+
+    /// The kept way to a Pivot's target, if it leads to this Cluster: the Pivot may have been changed since.
+    pub(crate) async fn kept_way(&self, pivot: &Pivot, cluster: &Key) -> Result<Option<Object>, PlaceError> {
+        let key = self.way(pivot);
+        let kept = again(|| self.place.get(&self.secrets, &key)).await?;
+        Ok(kept.filter(|kept| kept.meta.annotations.get(LEADS_TO) == Some(&cluster.to_string())))
+    }
+
+    /// Keeps the way to the target: the Secret that has it moves away with its Cluster, and whoever goes on with the move after
+    /// that needs it. It is kept in the controller's own namespace, and never copied from there.
+    pub(crate) async fn keep_way(
+        &self,
+        pivot: &Pivot,
+        cluster: &Key,
+        data: &Value,
+    ) -> Result<(), PlaceError> {
+        let key = self.way(pivot);
+        let annotations = json!({
+            OF_PIVOT: format!("{}/{}", pivot.namespace(), pivot.key.name), LEADS_TO: cluster.to_string(),
+        });
+        let metadata = json!({
+            "name": key.name, "namespace": self.namespace, "labels": {OF_PIVOT: pivot.meta.uid},
+            "annotations": annotations,
+        });
+        let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data});
+        let patch = Patch {
+            body: json!({"metadata": {"annotations": annotations}, "data": data}),
+            subresource: Subresource::None,
+            change: Change::Real,
+        };
+        match again(|| self.place.create(&self.secrets, &body, Change::Real)).await {
+            Err(PlaceError::AlreadyExists(_)) => {
+                again(|| self.place.patch(&self.secrets, &key, &patch)).await.map(drop)
+            }
+            other => other.map(drop),
+        }
+    }
+
+    pub(crate) async fn forget_way(&self, pivot: &Pivot) -> Result<(), PlaceError> {
+        let (key, any) = (self.way(pivot), Preconditions::default());
+        match again(|| self.place.delete(&self.secrets, &key, &any)).await {
+            Err(PlaceError::NotFound(_)) => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// Repeats a request that got no answer. Each one here may be made twice.
+pub(crate) async fn again<T, F: Future<Output = Result<T, PlaceError>>>(
+    request: impl Fn() -> F,
+) -> Result<T, PlaceError> {
+    let mut tries = 1;
+    loop {
+        match request().await {
+            Err(error) if error.transient() && tries < TRIES => {
+                tracing::debug!(%error, "asked again");
+                tokio::time::sleep(PAUSE).await;
+                tries += 1;
+            }
+            other => return other,
+        }
+    }
+}

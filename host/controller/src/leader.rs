@@ -1,0 +1,165 @@
+//! Which of several controllers works: the one that holds a Lease.
+//!
+//! It keeps two from telling people two things at once. Safety doesn't depend on it: each move has locks and records of its own,
+//! which hold against any other run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pivot_core::{GroupKind, Key, Kind};
+use pivot_places::{Change, Patch, Place, PlaceError, Subresource};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::home::builtin;
+
+const NAME: &str = "pivot-host-controller";
+/// How long a Lease counts without renewal, by the clock of who waits for it.
+const DURATION: Duration = Duration::from_secs(15);
+const RENEW: Duration = Duration::from_secs(4);
+/// Who couldn't renew for this long stops leading, before another begins.
+const FENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The Lease of the controllers of one cluster.
+pub(crate) struct Leadership {
+    place: Arc<dyn Place>,
+    kind: Arc<Kind>,
+    key: Key,
+    identity: String,
+}
+
+/// The Lease as it was last seen.
+#[derive(Clone, PartialEq, Eq)]
+struct Seen {
+    version: String,
+    holder: String,
+}
+
+impl Leadership {
+    pub(crate) fn new(place: Arc<dyn Place>, namespace: &str, identity: &str) -> Result<Self, PlaceError> {
+        let kind = builtin("coordination.k8s.io", "Lease")?;
+        let key = Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some(namespace), NAME);
+        Ok(Self { place, kind, key, identity: identity.to_owned() })
+    }
+
+    /// Waits until this process leads; returns the version of the Lease.
+    pub(crate) async fn won(&self) -> String {
+        let mut unchanged: Option<(Seen, Instant)> = None;
+        loop {
+            match self.try_to_win(&mut unchanged).await {
+                Ok(Some(version)) => return version,
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "the Lease of the controller can't be had"),
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    async fn try_to_win(
+        &self,
+        unchanged: &mut Option<(Seen, Instant)>,
+    ) -> Result<Option<String>, PlaceError> {
+        let Some(seen) = self.read().await? else {
+            let mut body = json!({
+                "apiVersion": self.kind.api_version(), "kind": "Lease",
+                "metadata": {"name": NAME, "namespace": self.key.namespace},
+            });
+            pivot_core::merge::apply(&mut body, &self.held());
+            return match self.place.create(&self.kind, &body, Change::Real).await {
+                Ok(lease) => Ok(Some(lease.meta.resource_version)),
+                Err(PlaceError::AlreadyExists(_)) => Ok(None),
+                Err(error) => Err(error),
+            };
+        };
+        let since = match unchanged {
+            Some((last, since)) if *last == seen => *since,
+            _ => unchanged.insert((seen.clone(), Instant::now())).1,
+        };
+        let free = seen.holder.is_empty() || seen.holder == self.identity || since.elapsed() >= DURATION;
+        if free { self.write(&self.held(), &seen.version).await } else { Ok(None) }
+    }
+
+    /// Keeps the Lease; returns why it is lost.
+    pub(crate) async fn lost(&self, mut version: String) -> String {
+        let mut renewed = Instant::now();
+        loop {
+            sleep(RENEW).await;
+            let attempt = Instant::now();
+            match timeout(RENEW, self.renew(&version)).await {
+                Ok(Ok(Some(new))) => (version, renewed) = (new, attempt),
+                Ok(Ok(None)) => return "another controller has the Lease".to_owned(),
+                Ok(Err(error)) => tracing::warn!(%error, "the Lease of the controller was not renewed"),
+                Err(_) => tracing::warn!("the Lease of the controller was not renewed in time"),
+            }
+            if renewed.elapsed() >= FENCE {
+                return format!("the Lease was not renewed for {} seconds", FENCE.as_secs());
+            }
+        }
+    }
+
+    async fn renew(&self, version: &str) -> Result<Option<String>, PlaceError> {
+        if let Some(version) = self.write(&self.held(), version).await? {
+            return Ok(Some(version));
+        }
+        // An earlier attempt may have succeeded without an answer.
+        match self.read().await? {
+            Some(seen) if seen.holder == self.identity => self.write(&self.held(), &seen.version).await,
+            _ => Ok(None),
+        }
+    }
+
+    /// Lets the next controller begin at once.
+    pub(crate) async fn give_back(&self) {
+        let free = json!({"spec": {"holderIdentity": ""}});
+        let given = async {
+            match self.read().await? {
+                Some(seen) if seen.holder == self.identity => {
+                    self.write(&free, &seen.version).await.map(drop)
+                }
+                _ => Ok(()),
+            }
+        };
+        if let Ok(Err(error)) = timeout(RENEW, given).await {
+            tracing::debug!(%error, "the Lease of the controller was not given back");
+        }
+    }
+
+    fn held(&self) -> Value {
+        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        json!({"spec": {
+            "holderIdentity": self.identity, "leaseDurationSeconds": DURATION.as_secs(), "renewTime": now,
+        }})
+    }
+
+    async fn read(&self) -> Result<Option<Seen>, PlaceError> {
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct View {
+            spec: Spec,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(default, rename_all = "camelCase")]
+        struct Spec {
+            holder_identity: Option<String>,
+        }
+        let lease = self.place.get(&self.kind, &self.key).await?;
+        Ok(lease.map(|lease| {
+            let View { spec } = lease.view().unwrap_or_default();
+            Seen { version: lease.meta.resource_version, holder: spec.holder_identity.unwrap_or_default() }
+        }))
+    }
+
+    /// Writes the Lease in the state that was seen; `None` if it has changed since.
+    async fn write(&self, patch: &Value, version: &str) -> Result<Option<String>, PlaceError> {
+        let mut body = patch.clone();
+        pivot_core::merge::apply(&mut body, &json!({"metadata": {"resourceVersion": version}}));
+        let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
+        match self.place.patch(&self.kind, &self.key, &patch).await {
+            Ok(lease) => Ok(Some(lease.meta.resource_version)),
+            Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

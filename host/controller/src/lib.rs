@@ -1,0 +1,45 @@
+//! Carries out `Pivot` resources: moves that a cluster describes, run by a controller in it.
+//!
+//! The engine does each move, as it does for somebody at a terminal; this crate decides only when to run it, and shows how far it
+//! is. It keeps nothing that the records on the two sides don't have, so a controller can die at any moment.
+//!
+//! It is written against [`pivot_places::Place`], for the Pivots themselves too: list, watch and patch are there, with their
+//! errors, and what is tested in memory is what runs. kube-runtime was looked at and left out: its scheduler starts as many
+//! reconciliations as there are objects and lets no deletion through while one is at work, and it has no Lease.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`Controller`] | the loop: who is next, and when; `shared`: what it is told |
+//! | `attempt` | one attempt at one Pivot |
+//! | `decide` | what the records call for: pure |
+//! | `resource`, `status` | what a Pivot asks for, and what it shows |
+//! | `ends` | the way to the two clusters |
+//! | `home`, `follow` | the cluster that Pivots live in: writing and reading |
+//! | `leader` | which of several controllers works |
+//! | `view`, `metrics`, `serve` | for people, and for Prometheus |
+//! | [`definition()`], [`manifests()`] | what is installed |
+
+mod attempt;
+mod controller;
+mod decide;
+mod definition;
+mod ends;
+mod follow;
+mod home;
+mod leader;
+mod manifests;
+mod metrics;
+mod resource;
+mod serve;
+mod shared;
+mod status;
+mod view;
+
+pub use controller::Controller;
+pub use definition::definition;
+pub use ends::{KubeOpener, Opener};
+pub use manifests::{Installation, manifests};
+pub use metrics::Metrics;
+pub use resource::{From, GROUP, KubeconfigSecret, MoveOptions, Spec, To, VERSION};
+pub use serve::Server;
+pub use shared::Settings;

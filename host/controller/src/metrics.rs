@@ -1,0 +1,110 @@
+//! Numbers for Prometheus, in its text format. A page of it is a pure function of what was counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pivot_core::record::Phase;
+
+/// What the controller counts.
+#[derive(Debug, Default)]
+pub struct Metrics(Mutex<Numbers>);
+
+#[derive(Debug, Default)]
+struct Numbers {
+    leads: bool,
+    /// How many Pivots there are, by what they show.
+    pivots: BTreeMap<String, usize>,
+    running: usize,
+    /// Ended attempts, by how they ended.
+    attempts: BTreeMap<&'static str, u64>,
+    /// How often a phase was done, and for how many milliseconds.
+    phases: BTreeMap<Phase, (u64, u64)>,
+}
+
+impl Metrics {
+    pub(crate) fn leads(&self, leads: bool) {
+        self.numbers().leads = leads;
+    }
+
+    pub(crate) fn pivots(&self, phases: impl Iterator<Item = String>, running: usize) {
+        let mut numbers = self.numbers();
+        numbers.pivots.clear();
+        phases.for_each(|phase| *numbers.pivots.entry(phase).or_default() += 1);
+        numbers.running = running;
+    }
+
+    pub(crate) fn attempt(&self, ended: &'static str) {
+        *self.numbers().attempts.entry(ended).or_default() += 1;
+    }
+
+    pub(crate) fn phase(&self, phase: Phase, milliseconds: u64) {
+        let mut numbers = self.numbers();
+        let (times, sum) = numbers.phases.entry(phase).or_default();
+        (*times, *sum) = (*times + 1, *sum + milliseconds);
+    }
+
+    /// The page that Prometheus reads.
+    pub fn page(&self) -> String {
+        let Numbers { leads, pivots, running, attempts, phases } = &*self.numbers();
+        let mut page = String::new();
+        let mut metric = |name: &str, of: &str, help: &str, lines: Vec<(String, String)>| {
+            // Writing to a String can't fail.
+            let _ = writeln!(page, "# HELP pivot_host_{name} {help}\n# TYPE pivot_host_{name} {of}");
+            for (labels, value) in lines {
+                let _ = writeln!(page, "pivot_host_{name}{labels} {value}");
+            }
+        };
+        let plain = |value: usize| vec![(String::new(), value.to_string())];
+        let labelled = |label: &str, name: &str| format!("{{{label}=\"{name}\"}}");
+        metric("leader", "gauge", "Whether this controller works.", plain((*leads).into()));
+        let lines =
+            pivots.iter().map(|(phase, count)| (labelled("phase", phase), count.to_string())).collect();
+        metric("pivots", "gauge", "Pivots, by the phase that they show.", lines);
+        metric("attempts_running", "gauge", "Attempts at work.", plain(*running));
+        let lines = attempts.iter().map(|(how, count)| (labelled("ended", how), count.to_string())).collect();
+        metric("attempts_total", "counter", "Attempts, by how they ended.", lines);
+        let lines = phases
+            .iter()
+            .map(|(phase, (times, _))| (labelled("phase", &phase.to_string()), times.to_string()));
+        metric("phases_total", "counter", "Phases that were done.", lines.collect());
+        #[expect(clippy::cast_precision_loss, reason = "milliseconds of hundreds of thousands of years")]
+        let seconds = |milliseconds: u64| milliseconds as f64 / 1_000.0;
+        let lines = phases
+            .iter()
+            .map(|(phase, (_, sum))| (labelled("phase", &phase.to_string()), seconds(*sum).to_string()));
+        metric("phase_seconds_total", "counter", "How long phases took.", lines.collect());
+        page
+    }
+
+    fn numbers(&self) -> MutexGuard<'_, Numbers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_every_number_with_its_type() {
+        let metrics = Metrics::default();
+        metrics.leads(true);
+        metrics.pivots(["Copied", "Copied", "Succeeded"].map(str::to_owned).into_iter(), 2);
+        metrics.attempt("done");
+        metrics.phase(Phase::Copied, 1_500);
+        metrics.phase(Phase::Copied, 500);
+        let page = metrics.page();
+        for line in [
+            "pivot_host_leader 1",
+            "pivot_host_pivots{phase=\"Copied\"} 2",
+            "pivot_host_attempts_running 2",
+            "pivot_host_attempts_total{ended=\"done\"} 1",
+            "pivot_host_phases_total{phase=\"Copied\"} 2",
+            "pivot_host_phase_seconds_total{phase=\"Copied\"} 2",
+        ] {
+            assert!(page.lines().any(|there| there == line), "{line}\n{page}");
+        }
+        assert_eq!(page.matches("# TYPE").count(), 6);
+    }
+}

@@ -1,0 +1,274 @@
+//! The resource `Pivot`: a move, as somebody describes it to a cluster.
+//!
+//! Options have the names of the flags of `pivot-host move`. A field that this version doesn't know refuses the whole resource:
+//! an `exclude` that is overlooked would move what was to stay.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pivot_core::mapping::NamespaceMap;
+use pivot_core::part::Part;
+use pivot_core::scope::{ClusterName, Namespaces, Scope};
+use pivot_core::typed;
+use pivot_core::usable::odd_name;
+use pivot_core::{GroupKind, Key, Kind, KindLabels, Meta, Object};
+use pivot_engine::Options;
+use serde::{Deserialize, Serialize};
+
+use crate::status::Status;
+
+/// The API group of Pivots.
+pub const GROUP: &str = "pivot-host.io";
+/// Its version.
+pub const VERSION: &str = "v1alpha1";
+/// Keeps a Pivot until its move has ended or is undone.
+pub(crate) const FINALIZER: &str = "pivot-host.io/pivot";
+/// The entry in which Cluster API keeps a kubeconfig.
+const ENTRY: &str = "value";
+
+/// What a Pivot asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Spec {
+    /// Where the objects are.
+    #[serde(default)]
+    pub from: From,
+    /// Where they go.
+    pub to: To,
+    /// Only these Clusters and what they need; if none is named, all of the namespace.
+    #[serde(default)]
+    pub clusters: BTreeSet<String>,
+    /// How they are moved.
+    #[serde(default)]
+    pub options: MoveOptions,
+}
+
+/// The source. If nothing is named, the Pivot's own cluster and namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct From {
+    /// Another cluster.
+    #[serde(default)]
+    pub kubeconfig: Option<KubeconfigSecret>,
+    /// The namespace in that cluster; by default the Pivot's.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+/// The target. If no cluster is named, the Pivot's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct To {
+    /// The workload cluster of this Cluster, which is in the source.
+    #[serde(default)]
+    pub cluster: Option<String>,
+    /// Another cluster.
+    #[serde(default)]
+    pub kubeconfig: Option<KubeconfigSecret>,
+    /// The namespace there; by default the source's.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+/// A Secret beside the Pivot that has a kubeconfig.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KubeconfigSecret {
+    /// Its name.
+    pub name: String,
+    /// The entry of its data.
+    #[serde(default = "entry")]
+    pub key: String,
+}
+
+pub(crate) fn entry() -> String {
+    ENTRY.to_owned()
+}
+
+/// Options of the move, by the names of the flags.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct MoveOptions {
+    /// What stays: `KIND.group` or `KIND.group/NAMESPACE/NAME`.
+    pub exclude: Vec<String>,
+    /// What is copied, and stays too.
+    pub carry: Vec<String>,
+    /// Kinds to which references may be dropped.
+    pub drop_owner: Vec<String>,
+    /// Kinds of which objects may be garbage-collected.
+    pub accept_loss: Vec<String>,
+    /// Kinds that may move without a plugin.
+    pub without_plugin_for: Vec<String>,
+    /// Kinds of pools that may give out addresses on both sides.
+    pub accept_shared: Vec<String>,
+    /// Kinds that may have the old name of a mapped namespace somewhere.
+    pub accept_old_namespace: Vec<String>,
+    /// Kinds whose controllers in the target are not waited for.
+    pub accept_unverified: Vec<String>,
+    /// Clusters that somebody paused may move.
+    pub move_paused: bool,
+    /// Clusters that are still being built may move.
+    pub accept_unprovisioned: bool,
+    /// What is in the target already is used, although it differs.
+    pub use_existing: bool,
+    /// The source's controllers are off.
+    pub assume_paused: bool,
+    /// The target's controllers are not waited for.
+    pub no_wait: bool,
+    /// How long to wait for the pause.
+    pub pause_timeout_seconds: Option<u32>,
+    /// How long plugins' checks may make the move wait.
+    pub gate_timeout_seconds: Option<u32>,
+    /// How long to wait for the target's controllers.
+    pub verify_timeout_seconds: Option<u32>,
+    /// The most held objects to release at once.
+    pub settle_concurrency: Option<u16>,
+}
+
+/// A Pivot as it was last seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Pivot {
+    pub(crate) key: Key,
+    pub(crate) meta: Meta,
+    /// What it asks for, or why that can't be read.
+    pub(crate) spec: Result<Spec, String>,
+    pub(crate) status: Status,
+}
+
+/// The kind of Pivots.
+pub(crate) fn kind() -> Arc<Kind> {
+    Arc::new(Kind {
+        group_kind: GroupKind::new(GROUP, "Pivot"),
+        version: VERSION.to_owned(),
+        plural: "pivots".to_owned(),
+        namespaced: true,
+        status_subresource: true,
+        served: vec![VERSION.to_owned()],
+        labels: KindLabels::default(),
+    })
+}
+
+impl Pivot {
+    pub(crate) fn of(object: &Object) -> Self {
+        let body = object.value().unwrap_or_default();
+        let part = |name: &str| body.get(name).cloned().unwrap_or_default();
+        let spec = serde_json::from_value(part("spec")).map_err(|error| format!("spec: {error}"));
+        // What can't be read was not written here, and is written again.
+        let status = serde_json::from_value(part("status")).unwrap_or_default();
+        Self { key: object.key(), meta: object.meta.clone(), spec, status }
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.key.namespace.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn deleted(&self) -> bool {
+        self.meta.deletion_timestamp.is_some()
+    }
+
+    pub(crate) fn kept(&self) -> bool {
+        self.meta.finalizers.iter().any(|name| name == FINALIZER)
+    }
+
+    /// Who runs its move, in the records: by this the move is found again, whatever became of the status.
+    pub(crate) fn operator(&self) -> String {
+        format!("Pivot {}/{} (UID {})", self.namespace(), self.key.name, self.meta.uid)
+    }
+}
+
+impl Spec {
+    /// The source's namespace.
+    pub(crate) fn source_namespace<'a>(&'a self, own: &'a str) -> &'a str {
+        self.from.namespace.as_deref().unwrap_or(own)
+    }
+
+    /// The engine's options for the Pivot of a namespace, or why there are none.
+    pub(crate) fn options(&self, own: &str) -> Result<Options, String> {
+        let Self { from, to, clusters, options } = self;
+        let MoveOptions {
+            exclude,
+            carry,
+            drop_owner,
+            accept_loss,
+            without_plugin_for,
+            accept_shared,
+            accept_old_namespace,
+            accept_unverified,
+            move_paused,
+            accept_unprovisioned,
+            use_existing,
+            assume_paused,
+            no_wait,
+            pause_timeout_seconds,
+            gate_timeout_seconds,
+            verify_timeout_seconds,
+            settle_concurrency,
+        } = options;
+        // Who may write a Pivot in one namespace is not thereby allowed to move another.
+        if from.kubeconfig.is_none() && from.namespace.is_some() {
+            return Err(
+                "from.namespace goes with from.kubeconfig: in this cluster a Pivot moves its own namespace"
+                    .into(),
+            );
+        }
+        match (from.kubeconfig.is_some(), &to.cluster, &to.kubeconfig) {
+            (_, Some(_), Some(_)) => return Err("to.cluster and to.kubeconfig exclude each other".into()),
+            (false, None, None) => return Err("from and to are both this cluster; name another one".into()),
+            _ => {}
+        }
+        let namespace = self.source_namespace(own);
+        let names = clusters.iter().chain(&to.cluster).chain(&from.namespace).chain(&to.namespace);
+        if let Some(odd) = names.map(String::as_str).find_map(odd_name) {
+            return Err(odd);
+        }
+        let elsewhere = to.namespace.as_ref().filter(|other| other.as_str() != namespace);
+        let pairs = elsewhere.map(|other| (namespace.to_owned(), other.clone()));
+        let scope = Scope {
+            clusters: clusters.iter().map(|name| ClusterName::new(namespace, name)).collect(),
+            exclude: parts("exclude", exclude)?,
+            carry: parts("carry", carry)?,
+            drop_owners: kinds("dropOwner", drop_owner)?,
+            accept_loss: kinds("acceptLoss", accept_loss)?,
+            without_plugin_for: kinds("withoutPluginFor", without_plugin_for)?,
+            accept_shared: kinds("acceptShared", accept_shared)?,
+            namespace_map: NamespaceMap::new(pairs).map_err(|error| format!("to.namespace: {error}"))?,
+            accept_old_namespace: kinds("acceptOldNamespace", accept_old_namespace)?,
+            move_paused: *move_paused,
+            accept_unprovisioned: *accept_unprovisioned,
+            ..Scope::new(Namespaces::One(namespace.to_owned()))
+        };
+        let usual = Options::new(scope);
+        let seconds =
+            |given: &Option<u32>, usual| given.map_or(usual, |given| Duration::from_secs(given.into()));
+        Ok(Options {
+            use_existing: *use_existing,
+            assume_paused: *assume_paused,
+            no_wait: *no_wait,
+            accept_unverified: kinds("acceptUnverified", accept_unverified)?,
+            pause_timeout: seconds(pause_timeout_seconds, usual.pause_timeout),
+            gate_timeout: seconds(gate_timeout_seconds, usual.gate_timeout),
+            verify_timeout: seconds(verify_timeout_seconds, usual.verify_timeout),
+            settle_concurrency: settle_concurrency
+                .map_or(usual.settle_concurrency, |most| most.max(1).into()),
+            ..usual
+        })
+    }
+}
+
+fn parts(option: &str, given: &[String]) -> Result<BTreeSet<Part>, String> {
+    each(option, given, typed::part)
+}
+
+fn kinds(option: &str, given: &[String]) -> Result<BTreeSet<GroupKind>, String> {
+    each(option, given, typed::kind)
+}
+
+fn each<T: Ord>(
+    option: &str,
+    given: &[String],
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<BTreeSet<T>, String> {
+    let one = |text: &String| read(text).map_err(|why| format!("options.{option} {text:?}: {why}"));
+    given.iter().map(one).collect()
+}

@@ -1,0 +1,35 @@
+//! What a controller is told, and what its attempts share.
+
+use std::sync::Arc;
+
+use pivot_engine::{Plugins, Stop};
+use tokio::sync::Semaphore;
+
+use crate::ends::Opener;
+use crate::home::Home;
+use crate::metrics::Metrics;
+
+/// How a controller runs.
+#[derive(Clone)]
+pub struct Settings {
+    /// Its own namespace: for its Lease, and for the ways to targets that it keeps.
+    pub namespace: String,
+    /// Where leases and records of moves are kept, on both sides.
+    pub record_namespace: String,
+    /// Its name among the controllers of its cluster.
+    pub identity: String,
+    /// The most moves at once.
+    pub at_once: usize,
+    /// Why a move stopped, for people.
+    pub explain: fn(&Stop) -> String,
+}
+
+/// What all attempts share.
+pub(crate) struct Shared {
+    pub(crate) home: Arc<Home>,
+    pub(crate) opener: Arc<dyn Opener>,
+    pub(crate) plugins: Arc<dyn Fn() -> Plugins + Send + Sync>,
+    pub(crate) settings: Settings,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) turns: Semaphore,
+}

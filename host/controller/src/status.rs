@@ -1,0 +1,232 @@
+//! What a Pivot shows: a view for people and for `kubectl wait`. No decision is made by it; the records on the two sides decide.
+
+use jiff::Timestamp;
+use pivot_core::record::Phase;
+use pivot_engine::{Event, Verb};
+use serde::{Deserialize, Serialize};
+
+/// What a Pivot shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Status {
+    /// Which version of the spec this is about.
+    pub(crate) observed_generation: Option<i64>,
+    /// How far it is: `Pending`, a phase of the move, `RollingBack`, or `Succeeded`.
+    pub(crate) phase: Option<String>,
+    /// The move's id, as `pivot-host status` shows it.
+    pub(crate) move_id: Option<String>,
+    /// How much of it: copied and deleted, of how many.
+    pub(crate) objects: Objects,
+    /// The same in one word, for a column.
+    pub(crate) progress: Option<String>,
+    /// What it does or waits for, or why it stopped.
+    pub(crate) message: Option<String>,
+    /// Attempts in a row that failed.
+    pub(crate) failures: u32,
+    /// For programs.
+    pub(crate) conditions: Vec<Condition>,
+}
+
+/// The objects of a move, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Objects {
+    /// How many are to be copied.
+    pub(crate) planned: u64,
+    /// How many are in the target.
+    pub(crate) copied: u64,
+    /// How many were deleted from the source by the run that is, or was last, at work.
+    pub(crate) deleted: u64,
+}
+
+/// One condition, as Kubernetes spells them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Condition {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub(crate) of: String,
+    /// `True`, `False` or `Unknown`.
+    pub(crate) status: String,
+    /// A word for programs.
+    pub(crate) reason: String,
+    /// A sentence for people.
+    #[serde(default)]
+    pub(crate) message: String,
+    /// Which version of the spec this is about.
+    #[serde(default)]
+    pub(crate) observed_generation: Option<i64>,
+    /// When the status last changed.
+    pub(crate) last_transition_time: String,
+}
+
+/// The types of conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Both clusters answer.
+    Connected,
+    /// The point of no return is passed.
+    Committed,
+    /// The move has ended.
+    Succeeded,
+    /// It goes on only when somebody changes something.
+    Stalled,
+}
+
+impl About {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Connected => "Connected",
+            Self::Committed => "Committed",
+            Self::Succeeded => "Succeeded",
+            Self::Stalled => "Stalled",
+        }
+    }
+}
+
+/// The longest message that is shown; an API server takes 32 KiB in a condition.
+const LONGEST: usize = 2_000;
+/// The phases before the first of the engine's, and after the last.
+const PENDING: &str = "Pending";
+const ROLLING_BACK: &str = "RollingBack";
+const SUCCEEDED: &str = "Succeeded";
+
+impl Status {
+    /// Whether a condition is true.
+    pub(crate) fn is(&self, about: About) -> bool {
+        self.conditions.iter().any(|condition| condition.of == about.name() && condition.status == "True")
+    }
+
+    /// Sets a condition.
+    pub(crate) fn set(&mut self, about: About, holds: bool, reason: &str, message: &str) {
+        let status = if holds { "True" } else { "False" };
+        let generation = self.observed_generation;
+        let old = self.conditions.iter().position(|condition| condition.of == about.name());
+        let since = old.and_then(|at| self.conditions.get(at)).filter(|old| old.status == status);
+        let last_transition_time = since.map_or_else(now, |old| old.last_transition_time.clone());
+        let new = Condition {
+            of: about.name().to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message: shortened(message),
+            observed_generation: generation,
+            last_transition_time,
+        };
+        match old.and_then(|at| self.conditions.get_mut(at)) {
+            Some(old) => *old = new,
+            None => self.conditions.push(new),
+        }
+    }
+
+    pub(crate) fn say(&mut self, message: &str) {
+        self.message = Some(shortened(message));
+    }
+
+    /// Nothing has begun, or is about to.
+    pub(crate) fn pending(&mut self, why: &str) {
+        if self.phase.is_none() {
+            self.phase = Some(PENDING.to_owned());
+        }
+        self.say(why);
+    }
+
+    /// A move is about to begin, or to go on.
+    pub(crate) fn begin(&mut self) {
+        if !self.begun() {
+            self.phase = Some(Phase::Checked.to_string());
+        }
+        self.say(doing(Phase::Checked));
+    }
+
+    /// Whether a move may have begun.
+    pub(crate) fn begun(&self) -> bool {
+        self.phase.as_deref().is_some_and(|phase| phase != PENDING)
+    }
+
+    pub(crate) fn rolling_back(&mut self) {
+        self.phase = Some(ROLLING_BACK.to_owned());
+        self.say("the Pivot was deleted before its move was committed: undoing it");
+    }
+
+    pub(crate) fn succeeded(&mut self, move_id: &str, moved: usize, kept: usize) {
+        let message = match kept {
+            0 => format!("{moved} objects moved"),
+            kept => format!("{moved} objects moved, {kept} are on both sides"),
+        };
+        self.phase = Some(SUCCEEDED.to_owned());
+        self.move_id = Some(move_id.to_owned());
+        self.failures = 0;
+        self.say(&message);
+        self.set(About::Connected, true, "Answered", "");
+        self.set(About::Committed, true, SUCCEEDED, "");
+        self.set(About::Succeeded, true, SUCCEEDED, &message);
+        self.set(About::Stalled, false, SUCCEEDED, "");
+    }
+
+    /// What the engine reported.
+    pub(crate) fn fold(&mut self, event: &Event) {
+        match event {
+            Event::Planned { summary, .. } => {
+                self.objects = Objects { planned: count(summary.objects), ..Objects::default() };
+                self.set(About::Connected, true, "Answered", "");
+            }
+            Event::PhaseBegun { phase, .. } => {
+                self.phase = Some(phase.to_string());
+                self.say(doing(*phase));
+                self.set(About::Stalled, false, "Running", "");
+                if *phase > Phase::Committed {
+                    self.set(About::Committed, true, "Committed", "the move can only go forward");
+                }
+            }
+            Event::Object { verb: Verb::Created | Verb::Updated | Verb::Used, .. } => {
+                self.objects.copied += 1
+            }
+            Event::Object { verb: Verb::Deleted, .. } => self.objects.deleted += 1,
+            Event::Object { verb: Verb::Removed, .. } => {
+                self.objects.copied = self.objects.copied.saturating_sub(1);
+            }
+            Event::Waiting { awaited, more, seconds_left } => {
+                let first = awaited.first().map(ToString::to_string).unwrap_or_default();
+                let others = awaited.len().saturating_sub(1) + more;
+                let others = if others > 0 { format!(", and {others} more") } else { String::new() };
+                self.say(&format!("waiting, for {seconds_left} seconds at most: {first}{others}"));
+            }
+            Event::Asking { side, place, seconds } => {
+                self.say(&format!("no answer from the {side}, {place}, for {seconds} seconds"));
+            }
+            Event::Retrying { side, error, .. } => self.say(&format!("the {side} does not answer: {error}")),
+            _ => {}
+        }
+        let Objects { planned, copied, .. } = self.objects;
+        self.progress = (planned > 0).then(|| format!("{}/{planned}", copied.min(planned)));
+    }
+}
+
+/// What a phase does, in words.
+fn doing(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Checked => "checking both sides; nothing is changed yet",
+        Phase::Paused => "pausing the source",
+        Phase::Copied => "copying into the target, paused",
+        Phase::Committed => "verifying the copy",
+        Phase::Live => "resuming the target, and waiting for its controllers",
+        Phase::Released => "deleting from the source",
+        Phase::Settled => "releasing what plugins hold",
+    }
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+fn shortened(message: &str) -> String {
+    match message.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()),
+        None => message.to_owned(),
+    }
+}
+
+/// As API servers write times.
+pub(crate) fn now() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

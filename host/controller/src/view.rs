@@ -1,0 +1,130 @@
+//! From the engine's events to what a Pivot shows: collected as they come, written at most once a second.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pivot_core::Key;
+use pivot_core::hooks::Severity;
+use pivot_engine::{Event, Watcher};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use crate::home::Home;
+use crate::metrics::Metrics;
+use crate::resource::Pivot;
+use crate::status::Status;
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// What one Pivot is to show.
+pub(crate) struct View {
+    status: Mutex<Status>,
+    news: Notify,
+    /// What people are told as Events.
+    told: Mutex<Vec<Told>>,
+    metrics: Arc<Metrics>,
+}
+
+/// Something that is told as an Event.
+pub(crate) struct Told {
+    pub(crate) normal: bool,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+}
+
+impl View {
+    pub(crate) fn new(status: Status, metrics: Arc<Metrics>) -> Self {
+        Self { status: Mutex::new(status), news: Notify::new(), told: Mutex::default(), metrics }
+    }
+
+    /// Changes what is shown.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Status)) {
+        change(&mut lock(&self.status));
+        self.news.notify_one();
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        lock(&self.status).clone()
+    }
+
+    /// Writes what changes, until it is dropped.
+    pub(crate) async fn keep_showing(&self, home: &Home, pivot: &Pivot) {
+        let mut shown = pivot.status.clone();
+        loop {
+            self.news.notified().await;
+            self.show(home, pivot, &mut shown).await;
+            sleep(EVERY).await;
+        }
+    }
+
+    /// Writes what changed since.
+    pub(crate) async fn show(&self, home: &Home, pivot: &Pivot, shown: &mut Status) {
+        let told = std::mem::take(&mut *lock(&self.told));
+        for Told { normal, reason, message } in told {
+            home.tell(pivot, normal, &reason, &message).await;
+        }
+        let status = self.status();
+        if status == *shown {
+            return;
+        }
+        match home.show(pivot, &status).await {
+            Ok(()) => *shown = status,
+            // It is a view: the move goes on.
+            Err(error) => tracing::warn!(%error, pivot = %pivot.key, "its status was not written"),
+        }
+    }
+
+    pub(crate) fn tell(&self, normal: bool, reason: &str, message: String) {
+        lock(&self.told).push(Told { normal, reason: reason.to_owned(), message });
+        self.news.notify_one();
+    }
+}
+
+impl Watcher for View {
+    fn event(&self, event: Event) {
+        match &event {
+            Event::PhaseDone { phase, milliseconds } => {
+                self.metrics.phase(*phase, *milliseconds);
+                self.tell(true, &phase.to_string(), format!("phase {phase} is done after {milliseconds} ms"));
+            }
+            Event::Warning { code, object, text } => {
+                self.tell(false, &reason_of(code), about(object.as_ref(), text))
+            }
+            Event::Finding { plugin, code, severity, object, text, .. } if *severity != Severity::Note => {
+                let text = format!("plugin {plugin}: {text}");
+                self.tell(false, &reason_of(code), about(object.as_ref(), &text));
+            }
+            _ => {}
+        }
+        self.change(|status| status.fold(&event));
+    }
+}
+
+/// As Events spell their reasons: `no-ready-node` is `NoReadyNode`.
+fn reason_of(code: &str) -> String {
+    let words = code.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
+    };
+    words.map(capital).collect()
+}
+
+fn about(object: Option<&Key>, text: &str) -> String {
+    object.map_or_else(|| text.to_owned(), |object| format!("{object}: {text}"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_becomes_a_reason() {
+        assert_eq!(reason_of("no-ready-node"), "NoReadyNode");
+        assert_eq!(reason_of(""), "");
+    }
+}

@@ -1,0 +1,167 @@
+//! Controllers that die, and Pivots that are deleted, at each write of a move.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pivot_core::Key;
+use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, Place, PlaceError};
+use tokio::sync::Notify;
+
+use crate::stage::Stage;
+
+/// Writes that are part of a move, in the order in which they come: those about Events and the controllers' own Lease are not.
+fn counts(verb: &str, key: &Key) -> bool {
+    let writes = ["create", "patch", "patch-status", "delete"].contains(&verb);
+    writes && key.group_kind.kind != "Event" && key.name != "pivot-host-controller"
+}
+
+/// Tells when the n-th write of a move was made, or is about to be; nothing gets through to either cluster while `dead`.
+struct Moment {
+    nth: usize,
+    writes: AtomicUsize,
+    reached: Notify,
+    dead: std::sync::atomic::AtomicBool,
+    /// Whether what writes at this moment dies there.
+    kills: bool,
+}
+
+impl Moment {
+    fn of(stage: &Stage, nth: usize, kills: bool) -> Arc<Self> {
+        let moment = Arc::new(Self {
+            nth,
+            writes: AtomicUsize::new(0),
+            reached: Notify::new(),
+            dead: Default::default(),
+            kills,
+        });
+        for place in [&stage.home, &stage.target] {
+            let moment = moment.clone();
+            place.on_call(move |verb, key| moment.fault(verb, key));
+        }
+        moment
+    }
+
+    fn fault(&self, verb: &str, key: &Key) -> Option<Fault> {
+        let lost = || PlaceError::Unavailable("dead".into());
+        if self.dead.load(Ordering::SeqCst) {
+            return Some(Fault::Before(lost()));
+        }
+        if !counts(verb, key) || self.writes.fetch_add(1, Ordering::SeqCst) + 1 != self.nth {
+            return None;
+        }
+        self.reached.notify_one();
+        if !self.kills {
+            return None;
+        }
+        self.dead.store(true, Ordering::SeqCst);
+        // Every other one takes effect.
+        Some(if self.nth.is_multiple_of(2) { Fault::After(lost()) } else { Fault::Before(lost()) })
+    }
+
+    /// Waits for it; false if the move ends before. How often a status is written depends on the time that passes.
+    async fn comes(&self, stage: &Stage) -> bool {
+        tokio::select! {
+            () = self.reached.notified() => true,
+            () = stage.until("done", |stage| stage.done("a")) => false,
+        }
+    }
+
+    fn over(stage: &Stage) {
+        for place in [&stage.home, &stage.target] {
+            place.on_call(|_, _| None);
+        }
+    }
+}
+
+/// How many writes an undisturbed move makes.
+async fn writes() -> usize {
+    let stage = Stage::new(&["a"]);
+    let moment = Moment::of(&stage, usize::MAX, false);
+    stage.ask("a");
+    let running = stage.start();
+    stage.until("done", |stage| stage.done("a")).await;
+    running.stop().await;
+    moment.writes.load(Ordering::SeqCst)
+}
+
+/// Of a move that has ended its summary is left.
+fn nothing_of_ours(stage: &Stage, place: &MemoryPlace) {
+    let ours = place.keys().into_iter().filter(|key| {
+        let ended = || !place.body(key).unwrap()["metadata"]["labels"]["pivot-host.io/finished"].is_null();
+        key.namespace.as_deref() == Some("kube-system") && !ended()
+    });
+    assert_eq!(ours.collect::<Vec<_>>(), [], "in {}", place.label());
+    assert_eq!(stage.ways(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whenever_a_controller_dies_the_next_one_comes_to_the_same_end() {
+    let all = writes().await;
+    assert!(all > 30, "{all}");
+    for nth in 1..=all {
+        let stage = Stage::new(&["a"]);
+        stage.ask("a");
+        let moment = Moment::of(&stage, nth, true);
+        let running = stage.start();
+        if !moment.comes(&stage).await {
+            break;
+        }
+        running.kill();
+        tokio::task::yield_now().await;
+        Moment::over(&stage);
+        let next = stage.start();
+        stage.until(&format!("done after death {nth}"), |stage| stage.done("a")).await;
+        stage.is_only_in(&stage.target, "a");
+        next.stop().await;
+        nothing_of_ours(&stage, &stage.home);
+        nothing_of_ours(&stage, &stage.target);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pivot_deleted_at_any_moment_leaves_its_cluster_whole_on_one_side() {
+    let all = writes().await;
+    let (mut undone, mut moved) = (0, 0);
+    for nth in 1..=all {
+        let stage = Stage::new(&["a"]);
+        stage.ask("a");
+        let moment = Moment::of(&stage, nth, false);
+        let running = stage.start();
+        if !moment.comes(&stage).await {
+            break;
+        }
+        stage.delete("a").await;
+        stage.until(&format!("let go after write {nth}"), |stage| stage.pivot("a").is_none()).await;
+        if stage.cluster_in(&stage.target, "a").is_empty() {
+            stage.is_only_in(&stage.home, "a");
+            undone += 1;
+        } else {
+            stage.is_only_in(&stage.target, "a");
+            moved += 1;
+        }
+        running.stop().await;
+        nothing_of_ours(&stage, &stage.home);
+        nothing_of_ours(&stage, &stage.target);
+    }
+    assert!(undone > 5 && moved > 5, "{undone} undone, {moved} moved");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_is_stopped_leaves_the_move_to_the_next() {
+    let all = writes().await;
+    for nth in (1..=all).step_by(3) {
+        let stage = Stage::new(&["a"]);
+        stage.ask("a");
+        let moment = Moment::of(&stage, nth, false);
+        let running = stage.start();
+        if !moment.comes(&stage).await {
+            break;
+        }
+        running.stop().await;
+        let next = stage.start();
+        stage.until(&format!("done after stop {nth}"), |stage| stage.done("a")).await;
+        stage.is_only_in(&stage.target, "a");
+        next.stop().await;
+    }
+}

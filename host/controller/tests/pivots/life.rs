@@ -1,0 +1,259 @@
+//! What becomes of a Pivot whose controller lives.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pivot_places::PlaceError;
+use pivot_places::memory::Fault;
+use serde_json::json;
+
+use crate::stage::Stage;
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_moves_into_its_workload_cluster_and_the_pivot_says_so() {
+    let stage = Stage::new(&["a", "b"]);
+    stage.ask("a");
+    let running = stage.start();
+    stage.until("done", |stage| stage.done("a")).await;
+    stage.is_only_in(&stage.target, "a");
+    stage.is_only_in(&stage.home, "b");
+    let status = stage.pivot("a").unwrap()["status"].clone();
+    assert_eq!(status["phase"], "Succeeded");
+    assert_eq!(status["progress"], "5/5");
+    assert_eq!(status["message"], "5 objects moved");
+    assert!(stage.is("a", "Connected") && stage.is("a", "Committed") && !stage.is("a", "Stalled"));
+    assert_eq!(stage.ways(), [], "a kubeconfig is kept only while the move is under way");
+    let told = |stage: &Stage, reason: &str| {
+        let events = stage.home.keys().into_iter().filter(|key| key.group_kind.kind == "Event");
+        let mut reasons = events.map(|key| stage.home.body(&key).unwrap()["reason"].clone());
+        reasons.any(|there| there == reason)
+    };
+    stage.until("told", |stage| told(stage, "Copied") && told(stage, "Succeeded")).await;
+    let counted =
+        |stage: &Stage| stage.metrics.page().contains("pivot_host_attempts_total{ended=\"done\"} 1");
+    stage.until("counted", counted).await;
+
+    stage.delete("a").await;
+    stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    stage.is_only_in(&stage.target, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_pivots_are_carried_out_at_once() {
+    let names: Vec<String> = (0..10).map(|index| format!("n{index}")).collect();
+    let namespaces: Vec<&str> = names.iter().map(String::as_str).collect();
+    let stage = Stage::new(&namespaces);
+    namespaces.iter().for_each(|namespace| stage.ask(namespace));
+    let running = stage.start();
+    stage
+        .until("all done", |stage| namespaces.iter().all(|namespace| stage.is(namespace, "Succeeded")))
+        .await;
+    namespaces.iter().for_each(|namespace| stage.is_only_in(&stage.target, namespace));
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_stalls_and_goes_on_when_it_is_corrected() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"noWait": true, "exclude": ["machines"]}}));
+    let running = stage.start();
+    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+    let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("options.exclude \"machines\": not a kind"), "{message}");
+    stage.is_only_in(&stage.home, "a");
+    let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
+    stage
+        .home
+        .edit(&pivot, |body| {
+            body["spec"] = json!({"to": {"cluster": "c"}, "options": {"noWait": true}});
+            body["metadata"]["generation"] = json!(2);
+        })
+        .unwrap();
+    stage.until("done", |stage| stage.done("a")).await;
+    assert!(!stage.is("a", "Stalled"));
+    stage.is_only_in(&stage.target, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_option_that_is_not_known_refuses_the_pivot() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"keep": ["Secret"]}}));
+    let running = stage.start();
+    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+    let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("unknown field `keep`"), "{message}");
+    stage.is_only_in(&stage.home, "a");
+    stage.delete("a").await;
+    stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pivot_of_the_own_cluster_moves_no_other_namespace() {
+    let stage = Stage::new(&["a", "b"]);
+    stage.ask_for(
+        "a",
+        json!({"from": {"namespace": "b"}, "to": {"cluster": "c"}, "options": {"noWait": true}}),
+    );
+    let running = stage.start();
+    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+    let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("in this cluster a Pivot moves its own namespace"), "{message}");
+    stage.is_only_in(&stage.home, "b");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_without_its_cluster_leads_nowhere() {
+    let stage = Stage::new(&["a"]);
+    stage.secret("a", "d-kubeconfig", "target");
+    stage.ask_for("a", json!({"to": {"cluster": "d"}, "options": {"noWait": true}}));
+    let running = stage.start();
+    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+    let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("Secret a/d-kubeconfig is there, but Cluster a/d is not"), "{message}");
+    assert_eq!(stage.ways(), []);
+    stage.is_only_in(&stage.home, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_does_not_answer_is_asked_again() {
+    let stage = Stage::new(&["a"]);
+    let silent = Arc::new(AtomicBool::new(true));
+    stage.target.on_call({
+        let silent = silent.clone();
+        move |_, _| {
+            let lost = || Fault::Before(PlaceError::Unavailable("nothing there".into()));
+            silent.load(Ordering::SeqCst).then(lost)
+        }
+    });
+    stage.ask("a");
+    let running = stage.start();
+    stage
+        .until("not connected", |stage| {
+            stage.condition("a", "Connected").is_some_and(|condition| condition["status"] == "False")
+        })
+        .await;
+    assert!(!stage.is("a", "Stalled"), "{:#}", stage.pivot("a").unwrap());
+    stage.is_only_in(&stage.home, "a");
+    silent.store(false, Ordering::SeqCst);
+    stage.until("done", |stage| stage.done("a")).await;
+    stage.is_only_in(&stage.target, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_pivot_shows_comes_back_from_the_records() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "way"}}, "options": {"noWait": true}}));
+    stage.secret("a", "way", "target");
+    let running = stage.start();
+    stage.until("done", |stage| stage.done("a")).await;
+    let shown = stage.pivot("a").unwrap()["status"]["moveId"].clone();
+    running.stop().await;
+    let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
+    stage.home.edit(&pivot, |body| body["status"] = json!({})).unwrap();
+    let running = stage.start();
+    stage.until("done again", |stage| stage.done("a")).await;
+    assert_eq!(stage.pivot("a").unwrap()["status"]["moveId"], shown);
+    stage.is_only_in(&stage.target, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_move_from_another_cluster_comes_in() {
+    let stage = Stage::new(&["a"]);
+    stage.ask("a");
+    let running = stage.start();
+    stage.until("done", |stage| stage.done("a")).await;
+    // Back again: no controller here has written a status.
+    stage.home.add_namespace("desk");
+    stage.secret("desk", "way", "target");
+    let spec = json!({"from": {"kubeconfig": {"name": "way"}, "namespace": "a"}, "to": {},
+        "options": {"noWait": true, "acceptUnprovisioned": true}});
+    stage.ask_for("desk", spec);
+    stage.until("back", |stage| stage.is("desk", "Succeeded")).await;
+    stage.is_only_in(&stage.home, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_two_controllers_works_and_the_other_follows_when_it_dies() {
+    let stage = Stage::new(&["a", "b"]);
+    let first = stage.start();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let second = stage.start();
+    stage.ask("a");
+    stage.until("done", |stage| stage.done("a")).await;
+    first.kill();
+    stage.ask("b");
+    stage.until("done by the other", |stage| stage.done("b")).await;
+    stage.is_only_in(&stage.target, "b");
+    second.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_stands_beside_a_move_between_two_others() {
+    let stage = Stage::new(&["a"]);
+    stage.home.add_namespace("desk");
+    stage.secret("desk", "from", "home");
+    stage.secret("desk", "into", "target");
+    let spec = json!({
+        "from": {"kubeconfig": {"name": "from"}, "namespace": "a"},
+        "to": {"kubeconfig": {"name": "into"}, "namespace": "b"},
+        "options": {"noWait": true},
+    });
+    stage.target.add_namespace("b");
+    stage.ask_for("desk", spec);
+    let running = stage.start();
+    stage.until("done", |stage| stage.is("desk", "Succeeded")).await;
+    assert_eq!(stage.cluster_in(&stage.home, "a"), Vec::<String>::new());
+    assert_eq!(stage.cluster_in(&stage.target, "b").len(), 5);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_began_may_go_whatever_is_wrong_with_it() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "mistyped"}}}));
+    let running = stage.start();
+    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+    let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("there is no Secret a/mistyped"), "{message}");
+    stage.delete("a").await;
+    stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    stage.is_only_in(&stage.home, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kept_way_leads_to_no_other_cluster() {
+    let stage = Stage::new(&["a"]);
+    // Refused after the way was kept.
+    stage.ask_for(
+        "a",
+        json!({"to": {"cluster": "c"}, "options": {"noWait": true, "exclude": ["Cluster.cluster.x-k8s.io"]}}),
+    );
+    let running = stage.start();
+    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+    assert_eq!(stage.ways().len(), 1);
+    let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
+    stage
+        .home
+        .edit(&pivot, |body| {
+            body["spec"] = json!({"to": {"cluster": "other"}, "options": {"noWait": true}});
+            body["metadata"]["generation"] = json!(2);
+        })
+        .unwrap();
+    let no_way = |stage: &Stage| {
+        let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+        message.contains("there is no Secret a/other-kubeconfig")
+    };
+    stage.until("without a way", no_way).await;
+    stage.is_only_in(&stage.home, "a");
+    running.stop().await;
+}

@@ -1,0 +1,263 @@
+//! A management cluster in memory with Pivots in it, the cluster that it made, and controllers that can die.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pivot_controller::{Controller, GROUP, Metrics, Opener, Settings, VERSION};
+use pivot_core::{GroupKind, Key, Kind, KindLabels, Object};
+use pivot_engine::{Halt, Halter, Plugins};
+use pivot_places::{MemoryPlace, Place, PlaceError, Preconditions};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::distant::Distant;
+
+const CAPI: &str = "cluster.x-k8s.io";
+/// The controllers' own namespace.
+pub(crate) const OWN: &str = "pivot-host-system";
+/// Much longer than any move here takes.
+const LIMIT: u32 = 4_000;
+
+pub(crate) struct Stage {
+    pub(crate) home: MemoryPlace,
+    pub(crate) target: MemoryPlace,
+    pub(crate) metrics: Arc<Metrics>,
+    started: AtomicUsize,
+}
+
+/// A controller at work.
+pub(crate) struct Running {
+    task: JoinHandle<Result<(), PlaceError>>,
+    halter: Halter,
+}
+
+impl Running {
+    /// It dies: nothing more is done.
+    pub(crate) fn kill(&self) {
+        self.task.abort();
+    }
+
+    /// It is asked to stop, and does.
+    pub(crate) async fn stop(self) {
+        self.halter.halt(Halt::Signal(15));
+        self.task.await.unwrap().unwrap();
+    }
+}
+
+/// The Secret's entry is the name of the cluster.
+struct ByName(Vec<(&'static str, MemoryPlace)>);
+
+#[async_trait]
+impl Opener for ByName {
+    async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
+        let body = secret.value().unwrap();
+        let name = body["data"][entry].as_str().ok_or("no such entry")?;
+        let place = self.0.iter().find(|(there, _)| *there == name).ok_or("no such cluster")?;
+        Ok(Arc::new(Distant(place.1.clone())))
+    }
+}
+
+fn kind(group: &str, kind: &str, plural: &str, version: &str, labels: KindLabels) -> Kind {
+    Kind {
+        group_kind: GroupKind::new(group, kind),
+        version: version.into(),
+        plural: plural.into(),
+        namespaced: true,
+        status_subresource: kind != "Event",
+        served: vec![version.into()],
+        labels,
+    }
+}
+
+fn pivots() -> Kind {
+    kind(GROUP, "Pivot", "pivots", VERSION, KindLabels::default())
+}
+
+fn object(namespace: &str, kind: &str, name: &str, owner: Option<&str>) -> Value {
+    let api_version = if kind == "Secret" { "v1".to_owned() } else { format!("{CAPI}/v1beta2") };
+    let mut body = json!({
+        "apiVersion": api_version, "kind": kind,
+        "metadata": {"name": name, "namespace": namespace, "uid": format!("{namespace}-{kind}-{name}")},
+    });
+    if let Some(owner) = owner {
+        body["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": format!("{CAPI}/v1beta2"), "kind": owner, "name": "c",
+            "uid": format!("{namespace}-{owner}-c"), "controller": true,
+        }]);
+    }
+    body
+}
+
+/// A Cluster with three machines, and the Secret that leads to it.
+fn cluster(namespace: &str) -> Vec<Value> {
+    let mut cluster = object(namespace, "Cluster", "c", None);
+    cluster["spec"] = json!({"paused": false});
+    cluster["status"] = json!({"initialization": {"infrastructureProvisioned": true},
+        "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}]});
+    let mut secret = object(namespace, "Secret", "c-kubeconfig", None);
+    secret["data"] = json!({"value": "target"});
+    let machines = (0..3).map(|index| {
+        let mut machine = object(namespace, "Machine", &format!("m{index}"), Some("Cluster"));
+        machine["status"] = json!({"nodeRef": {"name": format!("m{index}")}});
+        machine
+    });
+    [cluster, secret].into_iter().chain(machines).collect()
+}
+
+impl Stage {
+    /// With a Cluster in each namespace.
+    pub(crate) fn new(namespaces: &[&str]) -> Self {
+        let (home, target) = (MemoryPlace::new("home"), MemoryPlace::new("target"));
+        let discover = KindLabels { discover: true, ..KindLabels::default() };
+        for place in [&home, &target] {
+            for (name, plural) in [("Cluster", "clusters"), ("Machine", "machines")] {
+                place.add_kind(kind(CAPI, name, plural, "v1beta2", discover));
+            }
+        }
+        home.add_kind(pivots());
+        home.add_kind(kind("", "Event", "events", "v1", KindLabels::default()));
+        home.add_namespace(OWN);
+        for namespace in namespaces {
+            home.add_namespace(namespace);
+            cluster(namespace).into_iter().for_each(|object| drop(home.insert(object).unwrap()));
+        }
+        Self { home, target, metrics: Arc::default(), started: AtomicUsize::new(0) }
+    }
+
+    /// A controller begins.
+    pub(crate) fn start(&self) -> Running {
+        let halter = Halter::default();
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        let controller = Controller {
+            home: Arc::new(Distant(self.home.clone())),
+            opener: Arc::new(ByName(vec![("home", self.home.clone()), ("target", self.target.clone())])),
+            plugins: Arc::new(Plugins::default),
+            settings: Settings {
+                namespace: OWN.into(),
+                record_namespace: "kube-system".into(),
+                identity: format!("controller-{number}"),
+                at_once: 10,
+                explain: |stop| format!("{stop}; {}", stop.state),
+            },
+            metrics: self.metrics.clone(),
+        };
+        Running { task: tokio::spawn(controller.run(halter.clone())), halter }
+    }
+
+    /// Somebody asks for a move of the namespace into its workload cluster.
+    pub(crate) fn ask(&self, namespace: &str) {
+        self.ask_for(namespace, json!({"to": {"cluster": "c"}, "options": {"noWait": true}}));
+    }
+
+    pub(crate) fn ask_for(&self, namespace: &str, spec: Value) {
+        let metadata = json!({"name": "pivot", "namespace": namespace, "generation": 1});
+        let body = json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Pivot", "metadata": metadata, "spec": spec,
+        });
+        self.home.insert(body).unwrap();
+    }
+
+    /// A kubeconfig of a cluster, in a Secret.
+    pub(crate) fn secret(&self, namespace: &str, name: &str, cluster: &str) {
+        let metadata = json!({"name": name, "namespace": namespace, "uid": format!("{namespace}-{name}")});
+        let body =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"value": cluster}});
+        self.home.insert(body).unwrap();
+    }
+
+    /// Somebody deletes it.
+    pub(crate) async fn delete(&self, namespace: &str) {
+        let any = Preconditions::default();
+        match self.home.delete(&Arc::new(pivots()), &pivot(namespace), &any).await {
+            Ok(()) | Err(PlaceError::NotFound(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The Pivot of a namespace, if it is there.
+    pub(crate) fn pivot(&self, namespace: &str) -> Option<Value> {
+        self.home.body(&pivot(namespace))
+    }
+
+    /// A condition of it.
+    pub(crate) fn condition(&self, namespace: &str, of: &str) -> Option<Value> {
+        let pivot = self.pivot(namespace)?;
+        let conditions = pivot["status"]["conditions"].as_array()?.clone();
+        conditions.into_iter().find(|condition| condition["type"] == of)
+    }
+
+    /// It says that it has succeeded, and nothing is kept of it.
+    pub(crate) fn done(&self, namespace: &str) -> bool {
+        self.is(namespace, "Succeeded") && self.ways().is_empty()
+    }
+
+    pub(crate) fn is(&self, namespace: &str, of: &str) -> bool {
+        self.condition(namespace, of).is_some_and(|condition| condition["status"] == "True")
+    }
+
+    /// Waits until something is so.
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, so: impl Fn(&Self) -> bool) -> impl Future<Output = ()> {
+        let place = std::panic::Location::caller();
+        async move {
+            for _ in 0..LIMIT {
+                if so(self) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            let shown: Vec<Value> = ["a", "b", "desk"].iter().filter_map(|name| self.pivot(name)).collect();
+            panic!("{place}: never {what}: {shown:#?}");
+        }
+    }
+
+    /// What of a namespace's Cluster is in a cluster.
+    pub(crate) fn cluster_in(&self, place: &MemoryPlace, namespace: &str) -> Vec<String> {
+        let of_cluster = |key: &Key| key.group_kind.group == CAPI || key.name == "c-kubeconfig";
+        let keys = place.keys().into_iter();
+        let mut there: Vec<String> = keys
+            .filter(|key| key.namespace.as_deref() == Some(namespace) && of_cluster(key))
+            .map(|key| key.to_string())
+            .collect();
+        there.sort();
+        there
+    }
+
+    /// What the controller keeps of moves: nothing, unless one is under way.
+    pub(crate) fn ways(&self) -> Vec<Key> {
+        let secret = |key: &Key| key.group_kind.is_secret() && key.namespace.as_deref() == Some(OWN);
+        self.home.keys().into_iter().filter(secret).collect()
+    }
+
+    /// The Cluster of a namespace is whole, and active, where it is said to be, and nowhere else.
+    #[track_caller]
+    pub(crate) fn is_only_in(&self, place: &MemoryPlace, namespace: &str) {
+        let other = if place.label() == "home" { &self.target } else { &self.home };
+        let whole: Vec<String> = {
+            let mut names: Vec<String> = cluster(namespace)
+                .iter()
+                .map(|body| {
+                    format!(
+                        "{} {namespace}/{}",
+                        body["kind"].as_str().unwrap(),
+                        body["metadata"]["name"].as_str().unwrap()
+                    )
+                })
+                .collect();
+            names.sort();
+            names
+        };
+        assert_eq!(self.cluster_in(place, namespace), whole, "in {}", place.label());
+        assert_eq!(self.cluster_in(other, namespace), Vec::<String>::new(), "in {}", other.label());
+        let cluster = place.body(&Key::new(GroupKind::new(CAPI, "Cluster"), Some(namespace), "c")).unwrap();
+        let paused = cluster["spec"]["paused"] == true
+            || cluster.pointer("/metadata/annotations/cluster.x-k8s.io~1paused").is_some();
+        assert!(!paused, "{cluster:#}");
+    }
+}
+
+fn pivot(namespace: &str) -> Key {
+    Key::new(GroupKind::new(GROUP, "Pivot"), Some(namespace), "pivot")
+}

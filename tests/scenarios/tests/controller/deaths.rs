@@ -1,0 +1,116 @@
+//! Controllers that are killed, and Pivots that are deleted, in the middle of a move.
+
+use pivot_lab::proxy::{Fault, Moment, Rule, Seen, Times};
+use pivot_lab::{FaultProxy, Observer, Rules, process, say};
+use pivot_scenarios::host::{AGENT, Host, Run};
+use tokio::sync::oneshot;
+
+use crate::stage::{Stage, same};
+
+/// A request of the controller to its cluster.
+struct Point {
+    method: &'static str,
+    path: &'static str,
+    nth: u64,
+    moment: Moment,
+}
+
+const fn point(method: &'static str, path: &'static str, nth: u64, moment: Moment) -> Point {
+    Point { method, path, nth, moment }
+}
+
+/// A few of those that `host/controller` tries all of, in memory: two Leases expire after each.
+const POINTS: [Point; 5] = [
+    point("POST", "/namespaces/pivot-host-system/secrets", 1, Moment::After),
+    point("PATCH", "/clusters/c", 1, Moment::After),
+    point("PATCH", "/configmaps/", 2, Moment::After),
+    point("DELETE", "/secrets/c-kubeconfig", 1, Moment::After),
+    point("DELETE", "/configmaps/pivot-host-source", 1, Moment::After),
+];
+
+/// Nothing is in the target yet; part of it is; it is committed; part of the source is gone. And whether the objects end up there.
+const PHASES: [(Point, bool); 4] = [
+    (point("PATCH", "/clusters/c", 1, Moment::After), false),
+    (point("PATCH", "/configmaps/", 1, Moment::After), false),
+    (point("PATCH", "/configmaps/", 2, Moment::After), true),
+    (point("DELETE", "/machines/", 1, Moment::After), true),
+];
+
+impl Point {
+    fn hits(&self, seen: &Seen) -> bool {
+        let path = format!("{}?", seen.path);
+        seen.user_agent.starts_with(AGENT)
+            && seen.is_mutating()
+            && seen.method == self.method
+            && path.contains(self.path)
+    }
+}
+
+async fn controller(source: &FaultProxy) -> Run {
+    Host::out_of(source.kubeconfig()).start(&["controller"]).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_killed_anywhere_is_followed_by_one_that_comes_to_the_same_end() {
+    let names: Vec<String> = (0..POINTS.len()).map(|index| format!("case-{index}")).collect();
+    let namespaces: Vec<&str> = names.iter().map(String::as_str).collect();
+    let stage = Stage::start(&namespaces).await;
+    let source = FaultProxy::start(&stage.pair.source).await.unwrap();
+    let observer = Observer::of(&stage.pair, &namespaces).await.unwrap();
+    for (point, namespace) in POINTS.iter().zip(namespaces.iter().copied()) {
+        let says = format!("{} {} number {}, {:?}", point.method, point.path, point.nth, point.moment);
+        say(format_args!("killed at {says}"));
+        let before = stage.moved(&stage.pair.source, namespace).await;
+        let (tell, pid) = oneshot::channel();
+        let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
+        let rule =
+            Rule::new(Times::Nth(point.nth), Fault::action(point.moment, kill), |seen| point.hits(seen));
+        let rule = source.faults().add(rule);
+        let run = controller(&source).await;
+        tell.send(run.id()).unwrap();
+        stage.ask(namespace).await;
+        let ended = run.end().await.unwrap();
+        assert_eq!(ended.code, None, "{says}: it did not die\n{}", ended.stderr);
+        source.faults().remove(rule);
+        let mut next = controller(&source).await;
+        stage.until(namespace, "Succeeded", &mut next).await;
+        same(before, stage.moved(&stage.pair.target, namespace).await);
+        assert!(stage.moved(&stage.pair.source, namespace).await.is_empty(), "{says}");
+        next.signal("TERM").unwrap();
+        next.end().await.unwrap().ends_with(0).unwrap();
+    }
+    stage.tidy().await;
+    assert_eq!(observer.finish(&Rules::new()).await.unwrap(), [], "invariants");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pivot_deleted_in_any_phase_is_undone_or_finished() {
+    let names: Vec<String> = (0..PHASES.len()).map(|index| format!("case-{index}")).collect();
+    let namespaces: Vec<&str> = names.iter().map(String::as_str).collect();
+    let stage = Stage::start(&namespaces).await;
+    let source = FaultProxy::start(&stage.pair.source).await.unwrap();
+    let observer = Observer::of(&stage.pair, &namespaces).await.unwrap();
+    let mut running = controller(&source).await;
+    for ((point, moved), namespace) in PHASES.iter().zip(namespaces.iter().copied()) {
+        let says = format!("{} {} number {}", point.method, point.path, point.nth);
+        say(format_args!("deleted at {says}"));
+        let before = stage.moved(&stage.pair.source, namespace).await;
+        let pivots = stage.pivots(namespace);
+        let delete = async move { drop(pivots.delete("pivot", &Default::default()).await.unwrap()) };
+        let rule =
+            Rule::new(Times::Nth(point.nth), Fault::action(point.moment, delete), |seen| point.hits(seen));
+        let rule = source.faults().add(rule);
+        stage.ask(namespace).await;
+        stage.until_gone(namespace, &mut running).await;
+        source.faults().remove(rule);
+        let (whole, empty) = if *moved {
+            (&stage.pair.target, &stage.pair.source)
+        } else {
+            (&stage.pair.source, &stage.pair.target)
+        };
+        same(before, stage.moved(whole, namespace).await);
+        assert!(stage.moved(empty, namespace).await.is_empty(), "{says}");
+    }
+    stage.tidy().await;
+    assert_eq!(observer.finish(&Rules::new()).await.unwrap(), [], "invariants");
+}

@@ -1,0 +1,133 @@
+//! Pivots whose controller lives.
+
+use std::time::Duration;
+
+use pivot_lab::{Observer, Rules, say};
+use pivot_scenarios::host::{Host, Run};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, is, same};
+
+async fn controller(stage: &Stage) -> Run {
+    let host = Host::out_of(&stage.account());
+    let mut run = host.start(&["controller", "--listen", "127.0.0.1:0"]).await.unwrap();
+    run.until_it_says("metrics and health: ").await.unwrap();
+    run
+}
+
+/// What a path of its server answers.
+async fn page(run: &Run, path: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let said = run.said();
+    let address = said.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_one_manifest_a_bootstrap_cluster_moves_into_the_cluster_that_it_made() {
+    let stage = Stage::start(&["shop"]).await;
+    stage.grant(&["shop"]).await;
+    let before = stage.moved(&stage.pair.source, "shop").await;
+    let observer = Observer::of(&stage.pair, &["shop"]).await.unwrap();
+    let mut running = controller(&stage).await;
+    assert!(page(&running, "/healthz").await.starts_with("HTTP/1.1 200"));
+    stage.ask("shop").await;
+    let shown = stage.until("shop", "Succeeded", &mut running).await;
+    assert_eq!(shown["phase"], "Succeeded");
+    assert!(is(&shown, "Connected") && is(&shown, "Committed") && !is(&shown, "Stalled"), "{shown:#}");
+    same(before, stage.moved(&stage.pair.target, "shop").await);
+    let left = stage.moved(&stage.pair.source, "shop").await;
+    assert!(left.is_empty(), "{:?}", left.keys());
+    let numbers = page(&running, "/metrics").await;
+    for line in ["pivot_host_leader 1", "pivot_host_pivots{phase=\"Succeeded\"} 1"] {
+        assert!(numbers.contains(line), "{numbers}");
+    }
+    // What has begun is fixed.
+    let refused = stage.change("shop", json!({"to": {"cluster": "other"}})).await.unwrap_err();
+    assert!(refused.contains("the move is under way or has ended"), "{refused}");
+    stage.tidy().await;
+    stage.delete("shop").await;
+    stage.until_gone("shop", &mut running).await;
+    running.signal("TERM").unwrap();
+    let ended = running.end().await.unwrap().ends_with(0).unwrap();
+    assert!(!ended.stderr.contains("LS0t"), "a certificate: {}", ended.stderr);
+    assert_eq!(observer.finish(&Rules::new()).await.unwrap(), [], "invariants");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_pivots_at_once_and_two_controllers() {
+    let names: Vec<String> = (0..10).map(|index| format!("shop-{index}")).collect();
+    let namespaces: Vec<&str> = names.iter().map(String::as_str).collect();
+    let stage = Stage::start(&namespaces).await;
+    stage.grant(&namespaces).await;
+    let mut before = Vec::new();
+    for namespace in &namespaces {
+        before.push(stage.moved(&stage.pair.source, namespace).await);
+    }
+    let mut first = controller(&stage).await;
+    let mut second = controller(&stage).await;
+    for namespace in &namespaces {
+        stage.ask(namespace).await;
+    }
+    for namespace in &namespaces[..3] {
+        stage.until(namespace, "Succeeded", &mut first).await;
+    }
+    // The one that leads dies; the other goes on.
+    let leads = page(&first, "/metrics").await.contains("pivot_host_leader 1");
+    let (dies, stays) = if leads { (&mut first, &mut second) } else { (&mut second, &mut first) };
+    dies.kill().unwrap();
+    for (namespace, before) in namespaces.iter().zip(before) {
+        stage.until(namespace, "Succeeded", stays).await;
+        same(before, stage.moved(&stage.pair.target, namespace).await);
+    }
+    assert!(page(stays, "/metrics").await.contains("pivot_host_leader 1"));
+    stage.tidy().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_says_why_and_changes_nothing() {
+    let stage = Stage::start(&["shop"]).await;
+    stage.grant(&["shop"]).await;
+    let before = stage.moved(&stage.pair.source, "shop").await;
+    let mut running = controller(&stage).await;
+    stage.ask_with("shop", json!({"noWait": true})).await;
+    let shown = stage.until("shop", "Stalled", &mut running).await;
+    let message = shown["message"].as_str().unwrap();
+    assert!(message.contains("BareMetalHost") && message.contains("--without-plugin-for"), "{message}");
+    assert!(message.contains("nothing is changed"), "{message}");
+    same(before.clone(), stage.moved(&stage.pair.source, "shop").await);
+    // The server knows what can't be right.
+    for (spec, why) in [
+        (json!({"to": {"cluster": null}}), "from and to are both this cluster"),
+        (json!({"to": {"kubeconfig": {"name": "other"}}}), "exclude each other"),
+        (json!({"from": {"namespace": "other"}}), "a Pivot moves its own namespace"),
+    ] {
+        let refused = stage.change("shop", spec.clone()).await.unwrap_err();
+        assert!(refused.contains(why), "{spec}: {refused}");
+    }
+    let corrected = json!({"options": {"withoutPluginFor": ["BareMetalHost.metal3.io"]}});
+    stage.change("shop", corrected).await.unwrap();
+    stage.until("shop", "Succeeded", &mut running).await;
+    same(before, stage.moved(&stage.pair.target, "shop").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_role_for_the_move_it_is_refused_by_name() {
+    let stage = Stage::start(&["shop"]).await;
+    let mut running = controller(&stage).await;
+    stage.ask("shop").await;
+    let shown = stage.until("shop", "Stalled", &mut running).await;
+    let message = shown["message"].as_str().unwrap();
+    assert!(message.contains("forbidden") && message.contains("secrets"), "{message}");
+    stage.grant(&["shop"]).await;
+    // It is looked at again by itself, or when the Pivot changes.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    stage.change("shop", json!({"options": {"settleConcurrency": 4}})).await.unwrap();
+    let shown: Value = stage.until("shop", "Succeeded", &mut running).await;
+    say(format_args!("{}", shown["message"]));
+}

@@ -1,0 +1,177 @@
+//! A cluster with a controller's manifests installed, and a cluster that it made.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use pivot_lab::managers::kubeconfig_secret;
+use pivot_lab::{Dump, Pair, Server};
+use pivot_scenarios::host::{Host, Run};
+use pivot_scenarios::{shape, state};
+use serde_json::{Value, json};
+
+pub(crate) const ACCOUNT: &str = "system:serviceaccount:pivot-host-system:pivot-host";
+const LIMIT: Duration = Duration::from_mins(4);
+/// Long enough for the garbage collector to collect what it would collect.
+const COLLECTED: Duration = Duration::from_secs(2);
+
+pub(crate) struct Stage {
+    pub(crate) pair: Pair,
+}
+
+impl Stage {
+    /// With everything installed but the Deployment, which no kubelet here would run, and a Cluster in each namespace.
+    pub(crate) async fn start(namespaces: &[&str]) -> Self {
+        let (pair, crds) = (Pair::start().await.unwrap(), shape::crds().unwrap());
+        let crds: Vec<_> = crds.iter().map(String::as_str).collect();
+        pair.install_crds(&crds).await.unwrap();
+        let stage = Self { pair };
+        let words = ["controller", "manifests", "--image", "registry.example.com/pivot-host:v1"];
+        let list = Host::alone().run(&words).await.unwrap().done().unwrap();
+        let (definitions, others): (Vec<Value>, Vec<Value>) = list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .cloned()
+            .partition(|object| object["kind"] == "CustomResourceDefinition");
+        let definitions: Vec<String> = definitions.iter().map(Value::to_string).collect();
+        let definitions: Vec<&str> = definitions.iter().map(String::as_str).collect();
+        stage.pair.source.install_crds(&definitions).await.unwrap();
+        // The Deployment too: the server's validation is part of what is shown.
+        stage.pair.source.apply_values(others).await.unwrap();
+        for namespace in namespaces {
+            stage.fill(namespace).await;
+        }
+        stage
+    }
+
+    /// A cluster of one machine, whose kubeconfig is the target's.
+    async fn fill(&self, namespace: &str) {
+        let value = kubeconfig_secret(&self.pair.target, "any", "c").unwrap()["data"]["value"].clone();
+        let mut objects: Vec<Value> = shape::cluster(namespace, 1);
+        let kubeconfigs = objects.iter_mut().filter(|object| object["metadata"]["name"] == "c-kubeconfig");
+        kubeconfigs.for_each(|secret| secret["data"]["value"] = value.clone());
+        self.pair.source.apply_values(objects).await.unwrap();
+    }
+
+    /// Grants the controller what a move of each namespace needs. Outside of namespaces that is the same for all.
+    pub(crate) async fn grant(&self, namespaces: &[&str]) {
+        let host = Host::out_of(self.pair.source.kubeconfig()).with_variable("PIVOT_HOST_NO_WAIT", "true");
+        for (at, namespace) in namespaces.iter().enumerate() {
+            let words =
+                ["rbac", "--side", "source", "--bind-to", ACCOUNT, "--to-workload", "c", "-n", namespace];
+            let list =
+                host.run(&[&words[..], &shape::WITHOUT_PLUGIN].concat()).await.unwrap().done().unwrap();
+            let items = list["items"].as_array().unwrap().iter();
+            let new = items.filter(|item| at == 0 || !item["metadata"]["namespace"].is_null());
+            self.pair.source.apply_values(new.cloned().collect()).await.unwrap();
+        }
+    }
+
+    /// The kubeconfig of the controller's service account.
+    pub(crate) fn account(&self) -> PathBuf {
+        self.pair.source.kubeconfig_as(ACCOUNT, &["system:serviceaccounts"]).unwrap()
+    }
+
+    /// The Pivots of a namespace.
+    pub(crate) fn pivots(&self, namespace: &str) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk("pivot-host.io", "v1alpha1", "Pivot");
+        Api::namespaced_with(self.pair.source.client(), namespace, &ApiResource::from_gvk(&kind))
+    }
+
+    /// Asks for a move of a namespace into its workload cluster, in which no controllers run.
+    pub(crate) async fn ask(&self, namespace: &str) {
+        self.ask_with(namespace, json!({"noWait": true, "withoutPluginFor": ["BareMetalHost.metal3.io"]}))
+            .await;
+    }
+
+    pub(crate) async fn ask_with(&self, namespace: &str, options: Value) {
+        let pivot = json!({
+            "apiVersion": "pivot-host.io/v1alpha1", "kind": "Pivot",
+            "metadata": {"name": "pivot", "namespace": namespace},
+            "spec": {"to": {"cluster": "c"}, "options": options},
+        });
+        self.pair.source.apply_values(vec![pivot]).await.unwrap();
+    }
+
+    /// Changes the spec; the server's answer.
+    pub(crate) async fn change(&self, namespace: &str, spec: Value) -> Result<(), String> {
+        let patch = Patch::Merge(json!({ "spec": spec }));
+        let changed = self.pivots(namespace).patch("pivot", &PatchParams::default(), &patch).await;
+        changed.map(drop).map_err(|error| error.to_string())
+    }
+
+    pub(crate) async fn delete(&self, namespace: &str) {
+        self.pivots(namespace).delete("pivot", &Default::default()).await.unwrap();
+    }
+
+    /// What a Pivot shows.
+    pub(crate) async fn shown(&self, namespace: &str) -> Option<Value> {
+        let pivot = self.pivots(namespace).get_opt("pivot").await.unwrap()?;
+        Some(pivot.data["status"].clone())
+    }
+
+    /// Waits until a condition is true, and returns what the Pivot shows then.
+    pub(crate) async fn until(&self, namespace: &str, of: &str, running: &mut Run) -> Value {
+        let begun = Instant::now();
+        loop {
+            let shown = self.shown(namespace).await.unwrap_or_default();
+            if is(&shown, of) {
+                return shown;
+            }
+            let runs = running.still_runs().unwrap();
+            assert!(runs && begun.elapsed() < LIMIT, "{namespace}: not {of}: {shown:#}\n{}", running.said());
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Waits until a deleted Pivot is gone.
+    pub(crate) async fn until_gone(&self, namespace: &str, running: &mut Run) {
+        let begun = Instant::now();
+        while let Some(shown) = self.shown(namespace).await {
+            let runs = running.still_runs().unwrap();
+            assert!(runs && begun.elapsed() < LIMIT, "{namespace}: not gone: {shown:#}\n{}", running.said());
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// What of a namespace a move is about.
+    pub(crate) async fn moved(&self, server: &Server, namespace: &str) -> Dump {
+        let mut dump = server.dump(&[namespace]).await.unwrap();
+        dump.retain(|key, _| key.kind != "Pivot.pivot-host.io");
+        dump
+    }
+
+    /// Nothing of a move is left in either cluster.
+    pub(crate) async fn tidy(&self) {
+        tokio::time::sleep(COLLECTED).await;
+        for server in [&self.pair.source, &self.pair.target] {
+            let mut left = state::belongings(server).await.unwrap();
+            left.retain(|name| name != "Lease pivot-host-system/pivot-host-controller");
+            assert_eq!(left, Vec::<String>::new(), "on the {}", server.name());
+        }
+        let kept: Api<k8s_openapi::api::core::v1::Secret> =
+            Api::namespaced(self.pair.source.client(), "pivot-host-system");
+        let kept: Vec<String> = kept
+            .list(&Default::default())
+            .await
+            .unwrap()
+            .into_iter()
+            .filter_map(|one| one.metadata.name)
+            .collect();
+        assert_eq!(kept, Vec::<String>::new());
+    }
+}
+
+/// Whether a condition is true.
+pub(crate) fn is(shown: &Value, of: &str) -> bool {
+    let conditions = shown["conditions"].as_array();
+    conditions.into_iter().flatten().any(|one| one["type"] == of && one["status"] == "True")
+}
+
+/// The two states are equal except for what no move preserves.
+#[track_caller]
+pub(crate) fn same(left: Dump, right: Dump) {
+    let (left, right) = (state::carried(left), state::carried(right));
+    assert!(left == right, "{}", state::difference(&left, &right));
+}
