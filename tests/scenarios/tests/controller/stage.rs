@@ -54,7 +54,7 @@ impl Stage {
         self.pair.source.apply_values(objects).await.unwrap();
     }
 
-    /// Grants the controller what a move of each namespace needs. Outside of namespaces that is the same for all.
+    /// Grants the controller what a move of each namespace needs. Outside of that namespace it is the same for all.
     pub(crate) async fn grant(&self, namespaces: &[&str]) {
         let host = Host::out_of(self.pair.source.kubeconfig()).with_variable("PIVOT_HOST_NO_WAIT", "true");
         for (at, namespace) in namespaces.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Stage {
             let list =
                 host.run(&[&words[..], &shape::WITHOUT_PLUGIN].concat()).await.unwrap().done().unwrap();
             let items = list["items"].as_array().unwrap().iter();
-            let new = items.filter(|item| at == 0 || !item["metadata"]["namespace"].is_null());
+            let new = items.filter(|item| at == 0 || item["metadata"]["namespace"] == *namespace);
             self.pair.source.apply_values(new.cloned().collect()).await.unwrap();
         }
     }
