@@ -1,6 +1,6 @@
 //! Pivots whose controller lives.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pivot_lab::{Observer, Rules, say};
 use pivot_scenarios::host::{Host, Run};
@@ -74,9 +74,7 @@ async fn ten_pivots_at_once_and_two_controllers() {
     for namespace in &namespaces {
         stage.ask(namespace).await;
     }
-    for namespace in &namespaces[..3] {
-        stage.until(namespace, "Succeeded", &mut first).await;
-    }
+    stage.until(namespaces[0], "Succeeded", &mut first).await;
     // The one that leads dies; the other goes on.
     let leads = page(&first, "/metrics").await.contains("pivot_host_leader 1");
     let (dies, stays) = if leads { (&mut first, &mut second) } else { (&mut second, &mut first) };
@@ -85,7 +83,12 @@ async fn ten_pivots_at_once_and_two_controllers() {
         stage.until(namespace, "Succeeded", stays).await;
         same(before, stage.moved(&stage.pair.target, namespace).await);
     }
-    assert!(page(stays, "/metrics").await.contains("pivot_host_leader 1"));
+    // All may have been moved by the one that died, before its lease ran out.
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !page(stays, "/metrics").await.contains("pivot_host_leader 1") {
+        assert!(Instant::now() < patience, "nobody leads");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
     stage.tidy().await;
 }
 
