@@ -77,10 +77,16 @@ impl Session {
         question: Question<'_>,
         fine: &[u16],
     ) -> Result<Answer, RegistryError> {
-        let mut answer = self.send(&question).await?;
-        if answer.status == 401 && self.authorization.is_none() {
+        let (mut answer, mut by) = self.send(&question).await?;
+        // A token has an end, and a long transfer meets it: who has one already gets another, once.
+        if answer.status == 401 && self.is_ours(&by) {
             self.log_in(&answer, question.what).await?;
-            answer = self.send(&question).await?;
+            (answer, by) = self.send(&question).await?;
+        }
+        // Who asks for credentials there is not whom they were given for.
+        if matches!(answer.status, 401 | 403) && !self.is_ours(&by) {
+            let there = by.authority().map(ToString::to_string).unwrap_or_default();
+            return Err(self.odd(format!("it sends to {there}, which answers {}", answer.status)));
         }
         let host = self.host().to_owned();
         match answer.status {
@@ -93,7 +99,8 @@ impl Session {
         }
     }
 
-    async fn send(&self, question: &Question<'_>) -> Result<Answer, RegistryError> {
+    /// The answer, and whose it is.
+    async fn send(&self, question: &Question<'_>) -> Result<(Answer, Uri), RegistryError> {
         let mut address = self.uri(&question.address)?;
         let mut redirects = 0;
         loop {
@@ -115,7 +122,7 @@ impl Session {
             let request = request.body(body).map_err(|_| self.odd("a header that is none"))?;
             let answer = self.connections.send(request, question.most, sent).await?;
             if !question.may_redirect || !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
-                return Ok(answer);
+                return Ok((answer, address));
             }
             redirects += 1;
             if redirects > REDIRECTS {

@@ -1,10 +1,21 @@
 //! Bundles through a real registry, behind TLS and a password, and through another client.
 
 use std::fs;
+use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pivot_lab::assets;
 use pivot_lab::registry::{PASSWORD, Registry};
 use pivot_scenarios::folder::Folder;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A directory with two plugins, and a bundle of it.
 fn bundled(registry: &Registry) -> Folder {
@@ -125,4 +136,108 @@ async fn another_client_carries_a_bundle_between_a_file_and_a_registry() {
     folder.run(&regctl, 0, &["artifact", "get", &component, "--output", "taken"]).unwrap();
     let taken = fs::read_dir(folder.path("taken")).unwrap().next().unwrap().unwrap().path();
     assert!(fs::read(taken).unwrap() == bytes(&folder, "plugins/older.wasm"));
+}
+
+/// A server that may be sent to, or send elsewhere: every request gets the answer for its path.
+struct Fake {
+    port: u16,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Fake {
+    async fn start(registry: &Registry, answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (tls, heard) = (acceptor(registry), Arc::<Mutex<Vec<String>>>::default());
+        let (log, answer) = (heard.clone(), Arc::new(answer));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (tls, log, answer) = (tls.clone(), log.clone(), answer.clone());
+                tokio::spawn(async move {
+                    let mut stream = tls.accept(stream).await.unwrap();
+                    let mut head = Vec::new();
+                    while !head.ends_with(b"\r\n\r\n") {
+                        head.push(stream.read_u8().await.unwrap());
+                    }
+                    let head = String::from_utf8(head).unwrap();
+                    let answer = answer(head.lines().next().unwrap());
+                    log.lock().unwrap().push(head);
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                    let _ = stream.shutdown().await;
+                });
+            }
+        });
+        Self { port, heard }
+    }
+
+    fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+/// With the registry's certificate: the same authority, another port.
+fn acceptor(registry: &Registry) -> TlsAcceptor {
+    let file = |name: &str| registry.authority().with_file_name(name);
+    let certificate = CertificateDer::from_pem_file(file("server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+fn says(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+}
+
+/// The manifest of a bundle.
+fn manifest(folder: &Folder) -> String {
+    fs::create_dir(folder.path("layout")).unwrap();
+    let (tar, into) = (folder.path("site.tar"), folder.path("layout"));
+    let unpacked = Command::new("tar").arg("xf").arg(tar).arg("-C").arg(&into).status().unwrap();
+    assert!(unpacked.success());
+    let index: Value = serde_json::from_slice(&fs::read(into.join("index.json")).unwrap()).unwrap();
+    let digest = index["manifests"][0]["digest"].as_str().unwrap().replace(':', "/");
+    fs::read_to_string(into.join("blobs").join(digest)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_a_registry_sends_to_gets_no_credentials_whatever_it_asks_for() {
+    let registry = Registry::start().await.unwrap();
+    let mut folder = bundled(&registry);
+    let manifest = manifest(&folder);
+    for challenge in ["Basic realm=\"r\"", "Bearer realm=\"https://localhost:{port}/token\""] {
+        let elsewhere = Arc::new(AtomicU16::default());
+        let own = elsewhere.clone();
+        let thief = Fake::start(&registry, move |_| {
+            let challenge = challenge.replace("{port}", &own.load(Ordering::SeqCst).to_string());
+            says("401 Unauthorized", &format!("www-authenticate: {challenge}\r\n"), "")
+        })
+        .await;
+        elsewhere.store(thief.port, Ordering::SeqCst);
+        // Reading needs no login here; a login is kept all the same.
+        let (manifest, to) = (manifest.clone(), thief.port);
+        let open = Fake::start(&registry, move |line| match line.contains("/manifests/") {
+            true => says("200 OK", "", &manifest),
+            false => says("307 Elsewhere", &format!("location: https://localhost:{to}/blob\r\n"), ""),
+        })
+        .await;
+        let host = format!("localhost:{}", open.port);
+        let login = folder.path(&format!("login-{}", open.port));
+        fs::create_dir(&login).unwrap();
+        // operator:hunter22
+        let text = format!("{{\"auths\":{{\"{host}\":{{\"auth\":\"b3BlcmF0b3I6aHVudGVyMjI=\"}}}}}}");
+        fs::write(login.join("config.json"), text).unwrap();
+        folder = folder.with("DOCKER_CONFIG", login);
+        let place = format!("{host}/site/plugins:v1");
+        let (_, said) = folder.host(3, &["plugin", "pull", &place, "--out", "stolen.tar"]).unwrap();
+        assert!(said.contains(&format!("it sends to localhost:{to}, which answers 401")), "{said}");
+        let heard = thief.heard();
+        assert_eq!(heard.len(), 1, "{heard:?}");
+        assert!(!heard[0].to_lowercase().contains("authorization"), "{heard:?}");
+        assert!(!folder.path("stolen.tar").exists());
+    }
 }
