@@ -210,6 +210,9 @@ pub enum Change {
     DryRun,
 }
 
+/// The namespace in which a server is asked about objects whose own doesn't exist yet: every cluster has it.
+pub const STAND_IN_NAMESPACE: &str = "default";
+
 /// Why a call failed. Messages never contain an object's body.
 ///
 /// A plain value, since a place may be at the far end of a connection: it has no source, and causes are part of the text. The

@@ -11,7 +11,7 @@ use pivot_core::hooks::Hook;
 use pivot_core::plan::{ChangingHook, PluginChange, Step};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::{Key, Side, body};
-use pivot_places::{Change, PlaceError};
+use pivot_places::{Change, PlaceError, STAND_IN_NAMESPACE};
 
 use crate::job::Job;
 use crate::options::DryRun;
@@ -20,9 +20,6 @@ use crate::phases::copy;
 use crate::plugins::calls;
 use crate::requests::side_by_side::{self, DRY_RUNS};
 use crate::snapshot::Snapshot;
-
-/// The namespace to ask in for objects whose own doesn't exist yet.
-const STAND_IN_NAMESPACE: &str = "default";
 
 /// What plugins change, by object.
 pub(crate) type Changes = BTreeMap<Key, Vec<PluginChange>>;
