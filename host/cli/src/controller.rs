@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pivot_controller::{Controller, Installation, KubeOpener, Metrics, Server, Settings, manifests};
 use pivot_engine::{Exit, Halter, Stop};
+use pivot_link::{Agents, Papers};
 use pivot_places::{ConnectOptions, KubePlace};
 use serde_json::json;
 
@@ -15,9 +16,9 @@ use crate::{exit, signals};
 
 /// Runs it, and returns the exit code.
 pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
-    if let Some(ControllerVerb::Manifests { image, namespace, replicas }) = &typed.verb {
-        let (image, namespace, replicas) = (image.clone(), namespace.clone(), *replicas);
-        let objects = manifests(&Installation { image, namespace, replicas });
+    if let Some(ControllerVerb::Manifests { image, namespace, replicas, agents_secret }) = &typed.verb {
+        let (image, namespace, agents_secret) = (image.clone(), namespace.clone(), agents_secret.clone());
+        let objects = manifests(&Installation { image, namespace, replicas: *replicas, agents_secret });
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         output.result(|| output::manifests(&objects), &list);
         return exit::DONE;
@@ -45,7 +46,13 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
         ..ConnectOptions::default()
     };
     let home = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
-    let metrics = Arc::<Metrics>::default();
+    let agents = match &typed.agents_tls {
+        Some(directory) => {
+            Some(Arc::new(Agents::new(Papers::of(directory)).map_err(|error| refused(error.to_string()))?))
+        }
+        None => None,
+    };
+    let metrics = Arc::new(Metrics::of(agents.clone()));
     let halter = Halter::default();
     let interrupted = signals::listen(halter.clone(), output.clone(), true)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
@@ -60,7 +67,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
     };
     let controller = Controller {
         home: Arc::new(home),
-        opener: Arc::new(KubeOpener),
+        opener: Arc::new(KubeOpener { agents: agents.clone() }),
         plugins: Arc::new(move || plugins.called(|_| {})),
         settings: Settings {
             namespace: typed.namespace.clone(),
@@ -70,6 +77,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
             explain,
         },
         metrics: metrics.clone(),
+        agents: typed.agents.zip(agents),
     };
     tokio::select! {
         ended = controller.run(halter) => ended.map_err(|error| refused(error.to_string())),

@@ -1,5 +1,6 @@
 //! Moves Cluster API objects between management clusters, safely.
 
+mod agent;
 mod approval;
 mod args;
 mod commands;

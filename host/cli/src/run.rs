@@ -17,7 +17,7 @@ use crate::commands::{Command, MoveOrResume};
 use crate::next::Commands;
 use crate::output::{Document, Output, OutputSettings};
 use crate::signals::{self, Interrupted};
-use crate::{controller, describe, exit, logging, plugins, saved, verify};
+use crate::{agent, controller, describe, exit, logging, plugins, saved, verify};
 
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
@@ -127,6 +127,12 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             runtime.shutdown_background();
             return code;
         }
+        Task::Agent(typed) => {
+            let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+            let code = runtime.block_on(agent::run(typed, output));
+            runtime.shutdown_background();
+            return code;
+        }
         Task::Plan(choices)
         | Task::Move(choices)
         | Task::Status(choices)
@@ -206,6 +212,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             | Task::Verify(_)
             | Task::Plugin(_)
             | Task::Controller(_)
+            | Task::Agent(_)
             | Task::Version
             | Task::Completion(_)
             | Task::Manual(_) => exit::DONE,

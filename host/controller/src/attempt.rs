@@ -242,8 +242,10 @@ fn judged(shared: &Shared, view: &View, failures: u32, result: Result<Verdict, T
     view.change(|status| {
         status.failures = failures + 1;
         status.say(&message);
-        if let Some(connected) = connected {
-            status.set(About::Connected, connected, reason, &message);
+        match connected {
+            Some(true) => status.connected(),
+            Some(false) => status.set(About::Connected, false, reason, &message),
+            None => {}
         }
         status.set(About::Succeeded, false, reason, &message);
         status.set(About::Stalled, verdict == Verdict::Stalled, reason, &message);

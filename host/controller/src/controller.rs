@@ -4,16 +4,21 @@
 //! its two sides, so that another controller can take over at any moment.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::pending;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
 use pivot_core::{Key, Uid};
 use pivot_engine::{Halt, Halter, Plugins};
+use pivot_link::Agents;
 use pivot_places::{Place, PlaceError};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::attempt::{Verdict, attempt};
 use crate::ends::Opener;
@@ -46,12 +51,14 @@ pub struct Controller {
     pub settings: Settings,
     /// Where it counts.
     pub metrics: Arc<Metrics>,
+    /// The agents that may call, and where.
+    pub agents: Option<(SocketAddr, Arc<Agents>)>,
 }
 
 impl Controller {
     /// Waits until it leads, and works until it is asked to stop.
     pub async fn run(self, halter: Halter) -> Result<(), PlaceError> {
-        let Self { home, opener, plugins, settings, metrics } = self;
+        let Self { home, opener, plugins, settings, metrics, agents } = self;
         let leadership = Leadership::new(home.clone(), &settings.namespace, &settings.identity)?;
         let shared = Arc::new(Shared {
             home: Arc::new(Home::new(home, &settings.namespace)?),
@@ -71,8 +78,11 @@ impl Controller {
             shared.metrics.leads(true);
             let mut desk = Desk::new(shared.clone());
             let mut lost = std::pin::pin!(leadership.lost(version));
+            // Until it is dropped, after the attempts have ended, it keeps the links alive.
+            let mut called = std::pin::pin!(called(agents.as_ref()));
             let why = tokio::select! {
                 () = desk.work() => continue,
+                never = &mut called => match never {},
                 why = &mut lost => Some(why),
                 _ = halter.wait() => None,
             };
@@ -91,6 +101,18 @@ impl Controller {
                 }
             }
         }
+    }
+}
+
+/// Takes agents, as only the controller that leads does: who meets another calls again.
+async fn called(agents: Option<&(SocketAddr, Arc<Agents>)>) -> Infallible {
+    let Some((address, agents)) = agents else { return pending().await };
+    loop {
+        match TcpListener::bind(address).await {
+            Ok(listener) => match agents.clone().listen(listener).await {},
+            Err(error) => tracing::warn!(%error, %address, "agents can't call"),
+        }
+        sleep(FIRST).await;
     }
 }
 

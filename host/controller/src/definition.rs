@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::resource::{GROUP, VERSION};
+use crate::resource::{GROUP, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, SAME_CLUSTER, VERSION};
 
 /// The longest name of an object.
 const NAME: u32 = 253;
@@ -92,6 +92,7 @@ fn spec() -> Value {
         &[],
         &[
             ("kubeconfig", kubeconfig("another source")),
+            ("agent", name("The cluster of an agent of the Pivot's namespace.")),
             ("namespace", name("The namespace in that cluster; by default the Pivot's.")),
         ],
     );
@@ -101,6 +102,7 @@ fn spec() -> Value {
         &[
             ("cluster", name("The workload cluster of this Cluster, which is in the source.")),
             ("kubeconfig", kubeconfig("the target")),
+            ("agent", name("The cluster of an agent of the Pivot's namespace.")),
             ("namespace", name("The namespace there; by default the source's.")),
         ],
     );
@@ -117,18 +119,23 @@ fn spec() -> Value {
             ("options", options()),
         ],
     );
+    let elsewhere = "(has(self.from) && (has(self.from.kubeconfig) || has(self.from.agent)))";
     let rules = json!([
         {
-            "rule": "!(has(self.to.cluster) && has(self.to.kubeconfig))",
-            "message": "to.cluster and to.kubeconfig exclude each other",
+            "rule": "!has(self.from) || !(has(self.from.kubeconfig) && has(self.from.agent))",
+            "message": ONE_SOURCE,
         },
         {
-            "rule": "has(self.to.cluster) || has(self.to.kubeconfig) || (has(self.from) && has(self.from.kubeconfig))",
-            "message": "from and to are both this cluster; name another one",
+            "rule": "[has(self.to.cluster), has(self.to.kubeconfig), has(self.to.agent)].filter(named, named).size() < 2",
+            "message": ONE_TARGET,
         },
         {
-            "rule": "!has(self.from) || !has(self.from.namespace) || has(self.from.kubeconfig)",
-            "message": "from.namespace goes with from.kubeconfig: in this cluster a Pivot moves its own namespace",
+            "rule": format!("has(self.to.cluster) || has(self.to.kubeconfig) || has(self.to.agent) || {elsewhere}"),
+            "message": SAME_CLUSTER,
+        },
+        {
+            "rule": format!("!has(self.from) || !has(self.from.namespace) || {elsewhere}"),
+            "message": OWN_NAMESPACE,
         },
     ]);
     if let Some(spec) = spec.as_object_mut() {
@@ -268,8 +275,13 @@ mod tests {
     fn the_definition_has_the_fields_that_the_controller_reads_and_no_others() {
         let secret = || Some(KubeconfigSecret { name: "s".into(), key: "value".into() });
         let full = Spec {
-            from: From { kubeconfig: secret(), namespace: Some("a".into()) },
-            to: To { cluster: Some("c".into()), kubeconfig: secret(), namespace: Some("b".into()) },
+            from: From { kubeconfig: secret(), agent: Some("e".into()), namespace: Some("a".into()) },
+            to: To {
+                cluster: Some("c".into()),
+                kubeconfig: secret(),
+                agent: Some("e".into()),
+                namespace: Some("b".into()),
+            },
             clusters: ["c".to_owned()].into(),
             options: MoveOptions::default(),
         };

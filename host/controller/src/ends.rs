@@ -1,28 +1,39 @@
-//! The two clusters of a Pivot, and the way to them: kubeconfigs in Secrets.
+//! The two clusters of a Pivot, and the way to them: kubeconfigs in Secrets, and links of agents.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::soft::kubeconfig_of;
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::Sides;
-use pivot_places::{ConnectOptions, KubePlace, Place};
+use pivot_link::{AgentName, Agents};
+use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError};
 use serde_json::Value;
 
 use crate::home::{Home, builtin};
 use crate::resource::{KubeconfigSecret, Pivot, Spec, entry};
 
-/// Opens the cluster that a kubeconfig in a Secret leads to.
+/// How long an agent may take to call again.
+const AGENT: Duration = Duration::from_secs(20);
+
+/// Opens clusters.
 #[async_trait]
 pub trait Opener: Send + Sync + 'static {
-    /// Opens it, without a request; the error has nothing of the Secret's data.
+    /// The one that a kubeconfig in a Secret leads to, without a request; the error has nothing of the Secret's data.
     async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String>;
+
+    /// The one of an agent.
+    async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError>;
 }
 
 /// Opens API servers.
 #[derive(Debug, Default)]
-pub struct KubeOpener;
+pub struct KubeOpener {
+    /// The agents that call, if any may.
+    pub agents: Option<Arc<Agents>>,
+}
 
 #[async_trait]
 impl Opener for KubeOpener {
@@ -30,6 +41,19 @@ impl Opener for KubeOpener {
         match KubePlace::connect_by_secret(secret, entry, ConnectOptions::default()).await {
             Ok(place) => Ok(Arc::new(place)),
             Err(error) => Err(error.to_string()),
+        }
+    }
+
+    async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError> {
+        let Some(agents) = &self.agents else {
+            return Err(PlaceError::unsupported(
+                "this controller",
+                "be called by agents: start it with --agents",
+            ));
+        };
+        match agents.place(name, AGENT).await {
+            Some(place) => Ok(place),
+            None => Err(PlaceError::Unavailable(format!("agent {name} is not connected"))),
         }
     }
 }
@@ -51,8 +75,8 @@ pub(crate) enum EndsError {
     NoWay { source: Arc<dyn Place>, why: String },
 }
 
-impl From<pivot_places::PlaceError> for EndsError {
-    fn from(error: pivot_places::PlaceError) -> Self {
+impl From<PlaceError> for EndsError {
+    fn from(error: PlaceError) -> Self {
         if error.transient() { Self::NoAnswer(error.to_string()) } else { Self::Wrong(error.to_string()) }
     }
 }
@@ -75,14 +99,20 @@ pub(crate) async fn open(
         };
         opener.open(found, &secret.key).await.map_err(EndsError::Wrong)
     };
-    let source = match &spec.from.kubeconfig {
-        Some(secret) => by(secret).await?,
-        None => home.place.clone(),
+    // An agent's certificate names the namespace whose Pivots may use it.
+    let of = async |name: &String| {
+        opener.agent(&AgentName { namespace: pivot.namespace().to_owned(), name: name.clone() }).await
     };
-    let (target, found_by) = match (&spec.to.cluster, &spec.to.kubeconfig) {
-        (Some(cluster), _) => workload(home, opener, pivot, spec, (source.clone(), cluster)).await?,
-        (None, Some(secret)) => (by(secret).await?, None),
-        (None, None) => (home.place.clone(), None),
+    let source = match (&spec.from.kubeconfig, &spec.from.agent) {
+        (Some(secret), _) => by(secret).await?,
+        (None, Some(agent)) => of(agent).await?,
+        (None, None) => home.place.clone(),
+    };
+    let (target, found_by) = match (&spec.to.cluster, &spec.to.kubeconfig, &spec.to.agent) {
+        (Some(cluster), ..) => workload(home, opener, pivot, spec, (source.clone(), cluster)).await?,
+        (None, Some(secret), _) => (by(secret).await?, None),
+        (None, None, Some(agent)) => (of(agent).await?, None),
+        (None, None, None) => (home.place.clone(), None),
     };
     Ok(Ends { sides: Sides { source, target }, found_by })
 }

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pivot_core::record::Phase;
+use pivot_link::Agents;
 
 /// What the controller counts.
 #[derive(Debug, Default)]
-pub struct Metrics(Mutex<Numbers>);
+pub struct Metrics {
+    numbers: Mutex<Numbers>,
+    agents: Option<Arc<Agents>>,
+}
 
 #[derive(Debug, Default)]
 struct Numbers {
@@ -23,6 +27,11 @@ struct Numbers {
 }
 
 impl Metrics {
+    /// With the agents that it takes, if it takes any.
+    pub fn of(agents: Option<Arc<Agents>>) -> Self {
+        Self { agents, ..Self::default() }
+    }
+
     pub(crate) fn leads(&self, leads: bool) {
         self.numbers().leads = leads;
     }
@@ -58,6 +67,8 @@ impl Metrics {
         let plain = |value: usize| vec![(String::new(), value.to_string())];
         let labelled = |label: &str, name: &str| format!("{{{label}=\"{name}\"}}");
         metric("leader", "gauge", "Whether this controller works.", plain((*leads).into()));
+        let connected = self.agents.as_ref().map_or(0, |agents| agents.connected());
+        metric("agents_connected", "gauge", "Agents that are connected.", plain(connected));
         let lines =
             pivots.iter().map(|(phase, count)| (labelled("phase", phase), count.to_string())).collect();
         metric("pivots", "gauge", "Pivots, by the phase that they show.", lines);
@@ -78,7 +89,7 @@ impl Metrics {
     }
 
     fn numbers(&self) -> MutexGuard<'_, Numbers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,6 +108,7 @@ mod tests {
         let page = metrics.page();
         for line in [
             "pivot_host_leader 1",
+            "pivot_host_agents_connected 0",
             "pivot_host_pivots{phase=\"Copied\"} 2",
             "pivot_host_attempts_running 2",
             "pivot_host_attempts_total{ended=\"done\"} 1",
@@ -105,6 +117,6 @@ mod tests {
         ] {
             assert!(page.lines().any(|there| there == line), "{line}\n{page}");
         }
-        assert_eq!(page.matches("# TYPE").count(), 6);
+        assert_eq!(page.matches("# TYPE").count(), 7);
     }
 }

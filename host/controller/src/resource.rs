@@ -27,6 +27,13 @@ pub(crate) const FINALIZER: &str = "pivot-host.io/pivot";
 /// The entry in which Cluster API keeps a kubeconfig.
 const ENTRY: &str = "value";
 
+/// What contradicts itself; the server says the same, by the definition.
+pub(crate) const ONE_SOURCE: &str = "from.kubeconfig and from.agent exclude each other";
+pub(crate) const ONE_TARGET: &str = "to.cluster, to.kubeconfig and to.agent exclude each other";
+pub(crate) const OWN_NAMESPACE: &str =
+    "from.namespace goes with from.kubeconfig or from.agent: in this cluster a Pivot moves its own namespace";
+pub(crate) const SAME_CLUSTER: &str = "from and to are both this cluster; name another one";
+
 /// What a Pivot asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -51,6 +58,9 @@ pub struct From {
     /// Another cluster.
     #[serde(default)]
     pub kubeconfig: Option<KubeconfigSecret>,
+    /// The cluster of an agent of the Pivot's namespace.
+    #[serde(default)]
+    pub agent: Option<String>,
     /// The namespace in that cluster; by default the Pivot's.
     #[serde(default)]
     pub namespace: Option<String>,
@@ -66,6 +76,9 @@ pub struct To {
     /// Another cluster.
     #[serde(default)]
     pub kubeconfig: Option<KubeconfigSecret>,
+    /// The cluster of an agent of the Pivot's namespace.
+    #[serde(default)]
+    pub agent: Option<String>,
     /// The namespace there; by default the source's.
     #[serde(default)]
     pub namespace: Option<String>,
@@ -205,25 +218,24 @@ impl Spec {
             verify_timeout_seconds,
             settle_concurrency,
         } = options;
+        let elsewhere = usize::from(from.kubeconfig.is_some()) + usize::from(from.agent.is_some());
+        let named = [to.cluster.is_some(), to.kubeconfig.is_some(), to.agent.is_some()];
         // Who may write a Pivot in one namespace is not thereby allowed to move another.
-        if from.kubeconfig.is_none() && from.namespace.is_some() {
-            return Err(
-                "from.namespace goes with from.kubeconfig: in this cluster a Pivot moves its own namespace"
-                    .into(),
-            );
-        }
-        match (from.kubeconfig.is_some(), &to.cluster, &to.kubeconfig) {
-            (_, Some(_), Some(_)) => return Err("to.cluster and to.kubeconfig exclude each other".into()),
-            (false, None, None) => return Err("from and to are both this cluster; name another one".into()),
+        match (elsewhere, named.into_iter().filter(|is| *is).count()) {
+            (2, _) => return Err(ONE_SOURCE.into()),
+            (_, 2..) => return Err(ONE_TARGET.into()),
+            (0, _) if from.namespace.is_some() => return Err(OWN_NAMESPACE.into()),
+            (0, 0) => return Err(SAME_CLUSTER.into()),
             _ => {}
         }
         let namespace = self.source_namespace(own);
-        let names = clusters.iter().chain(&to.cluster).chain(&from.namespace).chain(&to.namespace);
+        let places = [&to.cluster, &to.agent, &from.agent, &from.namespace, &to.namespace];
+        let names = clusters.iter().chain(places.into_iter().flatten());
         if let Some(odd) = names.map(String::as_str).find_map(odd_name) {
             return Err(odd);
         }
-        let elsewhere = to.namespace.as_ref().filter(|other| other.as_str() != namespace);
-        let pairs = elsewhere.map(|other| (namespace.to_owned(), other.clone()));
+        let renamed = to.namespace.as_ref().filter(|other| other.as_str() != namespace);
+        let pairs = renamed.map(|other| (namespace.to_owned(), other.clone()));
         let scope = Scope {
             clusters: clusters.iter().map(|name| ClusterName::new(namespace, name)).collect(),
             exclude: parts("exclude", exclude)?,

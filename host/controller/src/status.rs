@@ -97,6 +97,11 @@ impl Status {
         self.conditions.iter().any(|condition| condition.of == about.name() && condition.status == "True")
     }
 
+    /// Both clusters answered.
+    pub(crate) fn connected(&mut self) {
+        self.set(About::Connected, true, "Answered", "");
+    }
+
     /// Sets a condition.
     pub(crate) fn set(&mut self, about: About, holds: bool, reason: &str, message: &str) {
         let status = if holds { "True" } else { "False" };
@@ -157,7 +162,7 @@ impl Status {
         self.move_id = Some(move_id.to_owned());
         self.failures = 0;
         self.say(&message);
-        self.set(About::Connected, true, "Answered", "");
+        self.connected();
         self.set(About::Committed, true, SUCCEEDED, "");
         self.set(About::Succeeded, true, SUCCEEDED, &message);
         self.set(About::Stalled, false, SUCCEEDED, "");
@@ -168,7 +173,7 @@ impl Status {
         match event {
             Event::Planned { summary, .. } => {
                 self.objects = Objects { planned: count(summary.objects), ..Objects::default() };
-                self.set(About::Connected, true, "Answered", "");
+                self.connected();
             }
             Event::PhaseBegun { phase, .. } => {
                 self.phase = Some(phase.to_string());

@@ -11,15 +11,29 @@
 //! |---|---|
 //! | `ask` | the verbs as values |
 //! | `frame` | the parts of an answer |
-//! | [`serve()`] | the far end |
+//! | [`serve()`], [`Guard`] | the far end, and what it may be asked |
 //! | [`LinkPlace`] | the near end |
+//! | [`Papers`], [`AgentName`] | who is at the two ends |
+//! | [`Agent`], [`Agents`] | who calls, and who is called |
 
+mod agents;
 mod ask;
+mod connection;
+mod dial;
 mod frame;
+mod guard;
+mod name;
+mod papers;
 mod place;
 mod serve;
 
-pub use place::{LinkError, LinkPlace};
+pub use agents::Agents;
+pub use connection::Connection;
+pub use dial::{Agent, DialError};
+pub use guard::Guard;
+pub use name::AgentName;
+pub use papers::{Papers, PapersError};
+pub use place::{Alive, LinkError, LinkPlace};
 pub use serve::serve;
 
 /// The one path of the protocol's first version.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, BoxStream, StreamExt};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -21,13 +22,12 @@ use pivot_places::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
+use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
 use crate::frame::{Frames, Tag};
-use crate::serve::{CONNECTION_WINDOW, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
 
 /// How long to wait for the next part of an answer. A watch has none to wait for.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -58,29 +58,29 @@ pub enum LinkError {
 
 impl LinkPlace {
     /// Takes a connection that the far end made. The future keeps it alive, and ends with it.
-    pub async fn over<C>(
-        connection: C,
-    ) -> Result<(Arc<Self>, impl Future<Output = ()> + Send + use<C>), LinkError>
-    where
-        C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let (sender, hello, alive) = greeted(connection).await?;
-        let line = watch::Sender::new(Some(sender));
-        let place = Arc::new(Self { line, hello, throttled: Throttled::default() });
-        Ok((place, alive))
+    pub async fn over<C: Connection>(connection: C) -> Result<(Arc<Self>, Alive), LinkError> {
+        greeted(connection).await.map(Self::begun)
     }
 
     /// Takes a new connection of the same place; what is still asked on the old one fails.
-    pub async fn again<C>(&self, connection: C) -> Result<impl Future<Output = ()> + Send + use<C>, LinkError>
-    where
-        C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let (sender, hello, alive) = greeted(connection).await?;
-        if hello.identity != self.hello.identity {
-            return Err(LinkError::OtherPlace);
-        }
-        self.line.send_replace(Some(sender));
-        Ok(alive)
+    pub async fn again<C: Connection>(&self, connection: C) -> Result<Alive, LinkError> {
+        let greeted = greeted(connection).await?;
+        if self.is_of(&greeted) { Ok(self.resumed(greeted)) } else { Err(LinkError::OtherPlace) }
+    }
+
+    pub(crate) fn begun(Greeted { sender, hello, alive }: Greeted) -> (Arc<Self>, Alive) {
+        let line = watch::Sender::new(Some(sender));
+        (Arc::new(Self { line, hello, throttled: Throttled::default() }), alive)
+    }
+
+    /// Whether a connection leads to this place.
+    pub(crate) fn is_of(&self, greeted: &Greeted) -> bool {
+        greeted.hello.identity == self.hello.identity
+    }
+
+    pub(crate) fn resumed(&self, greeted: Greeted) -> Alive {
+        self.line.send_replace(Some(greeted.sender));
+        greeted.alive
     }
 
     /// Whether there is a connection.
@@ -133,13 +133,18 @@ impl LinkPlace {
     }
 }
 
+/// Keeps a connection alive, and ends with it.
+pub type Alive = BoxFuture<'static, ()>;
+
+/// A connection whose far end has said who it is.
+pub(crate) struct Greeted {
+    sender: Sender,
+    hello: Hello,
+    alive: Alive,
+}
+
 /// Begins HTTP/2, as the side that asks although it was called.
-async fn greeted<C>(
-    connection: C,
-) -> Result<(Sender, Hello, impl Future<Output = ()> + Send + use<C>), LinkError>
-where
-    C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, LinkError> {
     let mut client = http2::Builder::new(TokioExecutor::new());
     client
         .timer(TokioTimer::new())
@@ -170,7 +175,7 @@ where
             tracing::debug!(%error, "a link has ended");
         }
     };
-    Ok((sender, hello, alive))
+    Ok(Greeted { sender, hello, alive: alive.boxed() })
 }
 
 fn away() -> PlaceError {

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -18,35 +17,31 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::Kind;
 use pivot_places::{Event, Listing, MetaListing, Place, PlaceError, Result};
 use serde::Serialize;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
+use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
 use crate::frame::{Tag, pieces};
+use crate::guard::Guard;
 
 /// The largest question: an object, and what is said about it.
 const LARGEST: usize = 4 << 20;
 /// More than the other side asks at once.
 const STREAMS: u32 = 512;
-/// How much may be on its way: at 200 ms, 4 MiB a stream are 20 MB/s.
-pub(crate) const STREAM_WINDOW: u32 = 4 << 20;
-pub(crate) const CONNECTION_WINDOW: u32 = 32 << 20;
-/// A connection that is silent for this long is tested, and given up if there is no answer for the other.
-pub(crate) const TEST_AFTER: Duration = Duration::from_secs(5);
-pub(crate) const GIVE_UP: Duration = Duration::from_secs(10);
 
 type Body = BoxBody<Bytes, Infallible>;
 
 /// Answers on a connection until it ends. When this returns, or is dropped, nothing that was asked is still at work: a dead run's
 /// late create can't follow its successor.
-pub async fn serve<C>(connection: C, place: Arc<dyn Place>) -> Result<(), hyper::Error>
-where
-    C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let work = Work::default();
+pub async fn serve<C: Connection>(
+    connection: C,
+    place: Arc<dyn Place>,
+    guard: Guard,
+) -> Result<(), hyper::Error> {
+    let (work, guard) = (Work::default(), Arc::new(guard));
     let service = service_fn(move |request: Request<Incoming>| {
-        let place = place.clone();
-        async move { Ok::<_, Infallible>(answer(request, place).await) }
+        let (place, guard) = (place.clone(), guard.clone());
+        async move { Ok::<_, Infallible>(answer(request, place, &guard).await) }
     });
     let mut server = http2::Builder::new(work.clone());
     server
@@ -81,7 +76,7 @@ impl Work {
     }
 }
 
-async fn answer(request: Request<Incoming>, place: Arc<dyn Place>) -> Response<Body> {
+async fn answer(request: Request<Incoming>, place: Arc<dyn Place>, guard: &Guard) -> Response<Body> {
     if request.method() != Method::POST || request.uri().path() != crate::PATH {
         return refused(StatusCode::NOT_FOUND);
     }
@@ -92,7 +87,10 @@ async fn answer(request: Request<Incoming>, place: Arc<dyn Place>) -> Response<B
     let Ok(ask) = serde_json::from_slice::<Ask>(&body.to_bytes()) else {
         return refused(StatusCode::BAD_REQUEST);
     };
-    let parts = carried_out(ask, place).await;
+    let parts = match guard.refuses(&ask) {
+        Some(error) => failed(&error),
+        None => carried_out(ask, place, guard).await,
+    };
     let frames = parts.flat_map(|(tag, content)| stream::iter(pieces(tag, content)));
     let body = StreamBody::new(sync(frames.boxed()).map(|bytes| Ok(Frame::data(bytes))));
     Response::new(BodyExt::boxed(body))
@@ -115,7 +113,7 @@ fn refused(status: StatusCode) -> Response<Body> {
 
 type Parts = BoxStream<'static, (Tag, Bytes)>;
 
-async fn carried_out(ask: Ask, place: Arc<dyn Place>) -> Parts {
+async fn carried_out(ask: Ask, place: Arc<dyn Place>, guard: &Guard) -> Parts {
     let shared = |kind: Kind| Arc::new(kind);
     match ask {
         Ask::Hello { oldest, newest } => one(hello(oldest, newest, &*place).await),
@@ -161,7 +159,14 @@ async fn carried_out(ask: Ask, place: Arc<dyn Place>) -> Parts {
         Ask::Open { opening } => one(place.open(&opening).await),
         Ask::Close { closing } => one(place.close(&closing).await),
         Ask::ProxyGet { service, limit } => one(place.proxy_get(&service, limit).await),
-        Ask::Denied { asked } => one(place.denied(&asked).await),
+        Ask::Denied { asked } => {
+            let (mut denied, rest): (Vec<_>, Vec<_>) =
+                asked.into_iter().partition(|access| guard.denies(access));
+            one(place.denied(&rest).await.map(|by_place| {
+                denied.extend(by_place);
+                denied
+            }))
+        }
     }
 }
 

@@ -68,6 +68,14 @@ impl Authority {
         self.sign(params)
     }
 
+    /// The identity of an agent, by the URI in its certificate.
+    pub fn agent(&self, uri: &str) -> Result<Identity> {
+        let mut params = params("agent", &[])?;
+        params.subject_alt_names = vec![rcgen::SanType::URI(uri.try_into()?)];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(params)
+    }
+
     fn sign(&self, params: CertificateParams) -> Result<Identity> {
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer).context("sign a certificate")?;

@@ -13,11 +13,12 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters};
 use super::describe::{Description, description};
 use super::flags::{
-    Accept, Cli, Connection, Controlled, Describe, Dry, Kept, Move, MoveOrAsk, OneSide, OutputFormat,
-    PlanVerb, Planned, Rbac, Resume, Rollback, Shell, Taking, Verb, Waits, Which,
+    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OneSide, OutputFormat, PlanVerb, Planned,
+    Rbac, Resume, Rollback, Shell, Taking, Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
+use super::service::{Answering, Controlled};
 use super::usage::{Result, usage};
 use super::values::{duration, kinds, namespace_map};
 use super::workload::Within;
@@ -38,6 +39,7 @@ pub(crate) enum Task {
     Verify(DirectoryEnd),
     Plugin(PluginVerb),
     Controller(Controlled),
+    Agent(Answering),
     Version,
     Completion(Shell),
     Manual(PathBuf),
@@ -198,6 +200,7 @@ fn task(verb: Verb) -> Result<Task> {
         }
         Verb::Plugin(verb) => Task::Plugin(verb),
         Verb::Controller(typed) => Task::Controller(*typed),
+        Verb::Agent(typed) => Task::Agent(*typed),
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),
         Verb::Man { directory } => Task::Manual(directory),

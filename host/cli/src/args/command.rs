@@ -66,7 +66,9 @@ pub(super) fn examples_of(of: Option<&str>, name: &str) -> String {
         let line = line.replacen("pivot-host", name, 1);
         // A line that the terminal wraps could not be pasted.
         let line = if line.len() > WIDTH {
-            line.replacen(" --to-kubeconfig ", " \\\n    --to-kubeconfig ", 1)
+            [" --to-kubeconfig ", " --call "]
+                .iter()
+                .fold(line, |line, flag| line.replacen(flag, &format!(" \\\n   {flag}"), 1))
         } else {
             line
         };

@@ -56,6 +56,16 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host controller --kubeconfig boot.kubeconfig",
             ),
         ],
+        Some("agent") => &[
+            (
+                "What to install in a cluster for it",
+                "pivot-host agent manifests --image registry.example.com/pivot-host:v1 --call pivot.example.com:8443 --allow-namespace shop",
+            ),
+            (
+                "From outside, for the cluster of a kubeconfig",
+                "pivot-host agent --kubeconfig prod.kubeconfig --call localhost:8443 --tls DIR --allow-namespace shop",
+            ),
+        ],
         Some("move") => &[
             (
                 "One namespace from one cluster to another",

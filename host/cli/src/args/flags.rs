@@ -1,6 +1,5 @@
 //! What can be typed. The doc comments are the help texts.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
@@ -8,6 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
 
 use super::plugins::{PluginVerb, Signing, With};
+use super::service::{Answering, Controlled};
 
 /// Move Cluster API objects between management clusters, safely and resumably.
 #[derive(Debug, Parser)]
@@ -50,6 +50,8 @@ pub(crate) enum Verb {
     Plugin(PluginVerb),
     /// Carry out the Pivots of a cluster, in it or from outside, until it is stopped
     Controller(Box<Controlled>),
+    /// Let a controller elsewhere, which is called from here, move objects into this cluster or out of it
+    Agent(Box<Answering>),
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -223,54 +225,6 @@ pub(crate) struct Rbac {
     /// Bind the roles to this user too; a service account is system:serviceaccount:NAMESPACE:NAME
     #[arg(long, value_name = "USER", help_heading = "Output")]
     pub(crate) bind_to: Option<String>,
-}
-
-/// A controller of Pivots.
-#[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
-pub(crate) struct Controlled {
-    /// Kubeconfig of the cluster that the Pivots live in; by default KUBECONFIG, ~/.kube/config or the pod's service account
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// Its context; by default the current one
-    #[arg(long, value_name = "NAME")]
-    pub(crate) kubeconfig_context: Option<String>,
-    /// The controller's own namespace, for its Lease and for what it keeps of moves under way
-    #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
-    pub(crate) namespace: String,
-    /// Namespace in which leases and records of moves are kept, on both sides
-    #[arg(long, value_name = "NAME", default_value = "kube-system")]
-    pub(crate) record_namespace: String,
-    /// The most moves at once
-    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    pub(crate) at_once: u16,
-    /// Serve /metrics, /healthz and /readyz at this address, for example 127.0.0.1:8080
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) listen: Option<SocketAddr>,
-    #[command(flatten)]
-    pub(crate) with: With,
-    #[command(subcommand)]
-    pub(crate) verb: Option<ControllerVerb>,
-}
-
-/// The namespace that the printed manifests have, unless another is named.
-const CONTROLLER_NAMESPACE: &str = "pivot-host-system";
-
-/// What can be done about a controller.
-#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
-pub(crate) enum ControllerVerb {
-    /// Print what to install in a cluster: the definition of Pivots, the controller and its roles; needs no cluster
-    Manifests {
-        /// The image of the controller
-        #[arg(long, value_name = "IMAGE")]
-        image: String,
-        /// The namespace to install it in
-        #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
-        namespace: String,
-        /// How many of it; one works at a time
-        #[arg(long, value_name = "NUMBER", default_value_t = 2)]
-        replicas: u32,
-    },
 }
 
 /// What can be done with saved plans.

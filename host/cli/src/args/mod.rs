@@ -15,6 +15,7 @@ mod manual;
 mod parts;
 mod plugins;
 mod scripts;
+mod service;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -28,11 +29,10 @@ pub(crate) use checked::{Choices, Roles, Task, check};
 pub(crate) use command::command;
 pub(crate) use command::{called, parse};
 pub(crate) use describe::Description;
-pub(crate) use flags::{
-    Color, Connection, Controlled, ControllerVerb, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb,
-};
+pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb};
 pub(crate) use manual::pages;
 pub(crate) use plugins::{Import, PluginClaim, PluginVerb, Signing, Trial, With};
 pub(crate) use scripts::script;
+pub(crate) use service::{AgentVerb, Answering, Called, Controlled, ControllerVerb};
 pub(crate) use usage::UsageError;
 pub(crate) use workload::{Within, Workload};

@@ -107,6 +107,26 @@ async fn a_pivot_of_the_own_cluster_moves_no_other_namespace() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {
+    let stage = Stage::new(&["shop", "bank"]);
+    for namespace in ["shop", "bank"] {
+        stage.ask_for(namespace, json!({"to": {"agent": "edge"}, "options": {"noWait": true}}));
+    }
+    let running = stage.start();
+    stage.until("done", |stage| stage.done("shop")).await;
+    stage.is_only_in(&stage.target, "shop");
+    stage.until("no agent", |stage| stage.condition("bank", "Connected").is_some()).await;
+    let connected = stage.condition("bank", "Connected").unwrap();
+    assert_eq!((&connected["status"], &connected["reason"]), (&json!("False"), &json!("NoAnswer")));
+    assert!(
+        connected["message"].as_str().unwrap().contains("agent bank/edge is not connected"),
+        "{connected}"
+    );
+    stage.is_only_in(&stage.home, "bank");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_secret_without_its_cluster_leads_nowhere() {
     let stage = Stage::new(&["a"]);
     stage.secret("a", "d-kubeconfig", "target");
@@ -241,6 +261,12 @@ async fn a_kept_way_leads_to_no_other_cluster() {
     let running = stage.start();
     stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
     assert_eq!(stage.ways().len(), 1);
+    let connected = stage.condition("a", "Connected").unwrap();
+    assert_eq!(
+        (&connected["status"], &connected["reason"], &connected["message"]),
+        (&json!("True"), &json!("Answered"), &json!("")),
+        "both answered; why it stalls is said by the other conditions"
+    );
     let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
     stage
         .home

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use pivot_controller::{Controller, GROUP, Metrics, Opener, Settings, VERSION};
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object};
 use pivot_engine::{Halt, Halter, Plugins};
+use pivot_link::AgentName;
 use pivot_places::{MemoryPlace, Place, PlaceError, Preconditions};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -56,6 +57,14 @@ impl Opener for ByName {
         let name = body["data"][entry].as_str().ok_or("no such entry")?;
         let place = self.0.iter().find(|(there, _)| *there == name).ok_or("no such cluster")?;
         Ok(Arc::new(Distant(place.1.clone())))
+    }
+
+    async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError> {
+        let found = self.0.iter().find(|(there, _)| *there == "target");
+        match found.filter(|_| name.to_string() == "shop/edge") {
+            Some((_, place)) => Ok(Arc::new(Distant(place.clone()))),
+            None => Err(PlaceError::Unavailable(format!("agent {name} is not connected"))),
+        }
     }
 }
 
@@ -142,6 +151,7 @@ impl Stage {
                 explain: |stop| format!("{stop}; {}", stop.state),
             },
             metrics: self.metrics.clone(),
+            agents: None,
         };
         Running { task: tokio::spawn(controller.run(halter.clone())), halter }
     }

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{Setup, run};
-use pivot_link::{LinkError, LinkPlace, serve};
+use pivot_link::{Guard, LinkError, LinkPlace, serve};
 use pivot_places::memory::Fault;
 use pivot_places::{Change, MemoryPlace, Place, PlaceError, Preconditions};
 use serde_json::json;
@@ -24,9 +24,16 @@ const BUFFER: usize = 64 << 10;
 
 /// The near end of a connection, and the agent that answers at the other.
 fn connection(place: &MemoryPlace) -> (DuplexStream, JoinHandle<()>) {
+    guarded(place, None)
+}
+
+/// The same, where only this namespace may be written.
+fn guarded(place: &MemoryPlace, namespace: Option<&str>) -> (DuplexStream, JoinHandle<()>) {
     let (near, far) = duplex(BUFFER);
     let place = Arc::new(place.clone());
-    let agent = tokio::spawn(async move { drop(serve(far, place).await) });
+    let namespaces = namespace.map(|namespace| [namespace.to_owned()].into());
+    let guard = Guard { namespaces, record_namespace: "kube-system".into() };
+    let agent = tokio::spawn(async move { drop(serve(far, place, guard).await) });
     (near, agent)
 }
 
@@ -58,6 +65,34 @@ async fn every_shape_ends_the_same_over_a_link_in_either_direction() {
             run::start(setup).await.unwrap_or_else(|stop| panic!("{shape:?}, into {into}: {stop}"));
             assert_eq!(picture(&stage.target), picture(&straight.target), "{shape:?}, into {into}");
             assert_eq!(picture(&stage.source), picture(&straight.source), "{shape:?}, into {into}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_guard_lets_a_move_of_its_namespace_through_and_no_other() {
+    let straight = Stage::new();
+    run::start(straight.setup()).await.unwrap();
+    for (allowed, through) in [("ns", true), ("other", false)] {
+        for into in [true, false] {
+            let stage = Stage::new();
+            let before = (picture(&stage.source), picture(&stage.target));
+            let (near, _agent) = guarded(if into { &stage.target } else { &stage.source }, Some(allowed));
+            let (place, alive) = LinkPlace::over(near).await.unwrap();
+            tokio::spawn(alive);
+            let mut setup = stage.setup();
+            let side = if into { &mut setup.sides.target } else { &mut setup.sides.source };
+            *side = place;
+            let ended = run::start(setup).await;
+            let after = (picture(&stage.source), picture(&stage.target));
+            if through {
+                ended.unwrap_or_else(|stop| panic!("into {into}: {stop}"));
+                assert_eq!(after, (picture(&straight.source), picture(&straight.target)), "into {into}");
+            } else {
+                let stop = ended.unwrap_err();
+                assert!(stop.to_string().contains("--allow-namespace"), "into {into}: {stop}");
+                assert_eq!(after, before, "into {into}");
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use pivot_core::{GroupKind, Key, Kind};
-use pivot_link::{LinkPlace, serve};
+use pivot_link::{Guard, LinkPlace, serve};
 use pivot_places::{Change, MemoryPlace, Place, builtin_kinds};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,7 +27,8 @@ async fn distant(place: &MemoryPlace) -> Arc<LinkPlace> {
     }
     relay::between(from_agent, to_cell, ROUND_TRIP);
     let far = Arc::new(place.clone());
-    tokio::spawn(async move { drop(serve(agent, far).await) });
+    let guard = Guard { namespaces: None, record_namespace: "kube-system".into() };
+    tokio::spawn(async move { drop(serve(agent, far, guard).await) });
     let (place, alive) = LinkPlace::over(near).await.unwrap();
     tokio::spawn(alive);
     place

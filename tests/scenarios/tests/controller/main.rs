@@ -1,6 +1,8 @@
 //! Moves that a controller makes, on real servers, with the permissions of its manifests and of `rbac`, and no others.
 
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod deaths;
 #[cfg(test)]
 mod moves;

@@ -86,10 +86,13 @@ impl Stage {
     }
 
     pub(crate) async fn ask_with(&self, namespace: &str, options: Value) {
+        self.ask_for(namespace, json!({"to": {"cluster": "c"}, "options": options})).await;
+    }
+
+    pub(crate) async fn ask_for(&self, namespace: &str, spec: Value) {
         let pivot = json!({
             "apiVersion": "pivot-host.io/v1alpha1", "kind": "Pivot",
-            "metadata": {"name": "pivot", "namespace": namespace},
-            "spec": {"to": {"cluster": "c"}, "options": options},
+            "metadata": {"name": "pivot", "namespace": namespace}, "spec": spec,
         });
         self.pair.source.apply_values(vec![pivot]).await.unwrap();
     }
@@ -113,14 +116,27 @@ impl Stage {
 
     /// Waits until a condition is true, and returns what the Pivot shows then.
     pub(crate) async fn until(&self, namespace: &str, of: &str, running: &mut Run) -> Value {
+        self.until_is(namespace, of, "True", running).await
+    }
+
+    /// Waits until a condition is false.
+    pub(crate) async fn until_false(&self, namespace: &str, of: &str, running: &mut Run) -> Value {
+        self.until_is(namespace, of, "False", running).await
+    }
+
+    async fn until_is(&self, namespace: &str, of: &str, status: &str, running: &mut Run) -> Value {
         let begun = Instant::now();
         loop {
             let shown = self.shown(namespace).await.unwrap_or_default();
-            if is(&shown, of) {
+            if condition(&shown, of).is_some_and(|one| one["status"] == status) {
                 return shown;
             }
             let runs = running.still_runs().unwrap();
-            assert!(runs && begun.elapsed() < LIMIT, "{namespace}: not {of}: {shown:#}\n{}", running.said());
+            assert!(
+                runs && begun.elapsed() < LIMIT,
+                "{namespace}: {of} isn't {status}: {shown:#}\n{}",
+                running.said()
+            );
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
@@ -165,8 +181,11 @@ impl Stage {
 
 /// Whether a condition is true.
 pub(crate) fn is(shown: &Value, of: &str) -> bool {
-    let conditions = shown["conditions"].as_array();
-    conditions.into_iter().flatten().any(|one| one["type"] == of && one["status"] == "True")
+    condition(shown, of).is_some_and(|one| one["status"] == "True")
+}
+
+fn condition<'a>(shown: &'a Value, of: &str) -> Option<&'a Value> {
+    shown["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == of)
 }
 
 /// The two states are equal except for what no move preserves.

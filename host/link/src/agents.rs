@@ -1,0 +1,138 @@
+//! The end that is called: takes the connections of agents, each by the name in its certificate.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::name::AgentName;
+use crate::papers::{Papers, PapersError};
+use crate::place::{Alive, Greeted, LinkError, LinkPlace, greeted};
+
+/// For TLS, and for the first question and its answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How many may be at that at once: none of them has said yet who it is.
+const STRANGERS: usize = 64;
+
+/// The agents that have called.
+pub struct Agents {
+    papers: Papers,
+    links: Mutex<BTreeMap<AgentName, Arc<LinkPlace>>>,
+    called: Notify,
+}
+
+impl fmt::Debug for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agents").field("links", &self.links().keys()).finish_non_exhaustive()
+    }
+}
+
+/// Why a connection is not taken.
+#[derive(Debug, thiserror::Error)]
+enum Turned {
+    #[error(transparent)]
+    Papers(#[from] PapersError),
+    #[error("TLS: {0}")]
+    Tls(#[from] std::io::Error),
+    #[error("nothing was said for {} seconds", PATIENCE.as_secs())]
+    Silent,
+    #[error("its certificate names no agent: one URI spiffe://DOMAIN/agent/NAMESPACE/NAME is needed")]
+    Nameless,
+    #[error("{name}: {error}")]
+    Link { name: AgentName, error: LinkError },
+}
+
+impl Agents {
+    /// With these papers, if they can be used.
+    pub fn new(papers: Papers) -> Result<Self, PapersError> {
+        papers.acceptor()?;
+        Ok(Self { papers, links: Mutex::default(), called: Notify::new() })
+    }
+
+    /// Takes connections until it is dropped; with it all of them end.
+    pub async fn listen(self: Arc<Self>, listener: TcpListener) -> Infallible {
+        let strangers = Arc::new(Semaphore::new(STRANGERS));
+        let mut connections = JoinSet::new();
+        loop {
+            // It is never closed.
+            let Ok(stranger) = strangers.clone().acquire_owned().await else { continue };
+            while connections.try_join_next().is_some() {}
+            let Ok((stream, from)) = listener.accept().await else {
+                sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let agents = self.clone();
+            connections.spawn(async move {
+                match agents.take(stream).await {
+                    Ok((name, alive)) => {
+                        drop(stranger);
+                        tracing::info!(agent = %name, %from, "an agent is connected");
+                        alive.await;
+                        tracing::info!(agent = %name, %from, "the link of an agent has ended");
+                    }
+                    Err(error) => tracing::warn!(%error, %from, "a connection is not taken"),
+                }
+            });
+        }
+    }
+
+    async fn take(&self, stream: TcpStream) -> Result<(AgentName, Alive), Turned> {
+        let tls = self.papers.acceptor()?;
+        stream.set_nodelay(true)?;
+        let stream = timeout(PATIENCE, tls.accept(stream)).await.map_err(|_| Turned::Silent)??;
+        let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        let name = certificates.first().and_then(AgentName::of).ok_or(Turned::Nameless)?;
+        let turned = |error| Turned::Link { name: name.clone(), error };
+        let greeted =
+            timeout(PATIENCE, greeted(stream)).await.map_err(|_| Turned::Silent)?.map_err(turned)?;
+        let alive = self.linked(&name, greeted).map_err(turned)?;
+        self.called.notify_waiters();
+        Ok((name, alive))
+    }
+
+    fn linked(&self, name: &AgentName, greeted: Greeted) -> Result<Alive, LinkError> {
+        let mut links = self.links();
+        match links.get(name) {
+            Some(place) if place.is_of(&greeted) => return Ok(place.resumed(greeted)),
+            // A certificate that was copied takes over no link. When the first is away, it may have been made anew.
+            Some(place) if place.connected() => return Err(LinkError::OtherPlace),
+            _ => {}
+        }
+        let (place, alive) = LinkPlace::begun(greeted);
+        links.insert(name.clone(), place);
+        Ok(alive)
+    }
+
+    /// The place of an agent, if it is connected, or calls in time.
+    pub async fn place(&self, name: &AgentName, patience: Duration) -> Option<Arc<LinkPlace>> {
+        let connected = || self.links().get(name).filter(|place| place.connected()).cloned();
+        let wait = async {
+            loop {
+                let called = self.called.notified();
+                tokio::pin!(called);
+                // What calls between the look and the wait counts.
+                called.as_mut().enable();
+                if let Some(place) = connected() {
+                    return place;
+                }
+                called.await;
+            }
+        };
+        timeout(patience, wait).await.ok()
+    }
+
+    /// How many are connected.
+    pub fn connected(&self) -> usize {
+        self.links().values().filter(|place| place.connected()).count()
+    }
+
+    fn links(&self) -> MutexGuard<'_, BTreeMap<AgentName, Arc<LinkPlace>>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

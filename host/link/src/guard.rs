@@ -1,0 +1,330 @@
+//! What the side that asks may have done: the agent's own rules, on top of the permissions of its account. Pure.
+//!
+//! Whoever asks writes its questions itself, kinds and names included; so what is judged is what the request to the API server
+//! would be, and never what the question says about itself.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use pivot_core::usable::{odd_kind, odd_name, odd_version};
+use pivot_core::{Key, Kind};
+use pivot_places::{Access, Change, PlaceError, STAND_IN_NAMESPACE};
+use serde_json::Value;
+
+use crate::ask::Ask;
+
+/// How the names of all that pivot-host keeps of a move begin.
+const OURS: &str = "pivot-host";
+
+/// What may be asked of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// The namespaces whose objects may be written, and whose Secrets may be read; none for all of them.
+    pub namespaces: Option<BTreeSet<String>>,
+    /// Where leases and records of moves are kept.
+    pub record_namespace: String,
+}
+
+/// What a question would do.
+struct Deed {
+    access: Access,
+    /// The object, if it is about one.
+    name: Option<String>,
+    /// Whether the server is only asked what it thinks of an object whose namespace doesn't exist yet.
+    stands_in: bool,
+}
+
+impl Guard {
+    /// Why a question is not answered, if it isn't.
+    pub(crate) fn refuses(&self, ask: &Ask) -> Option<PlaceError> {
+        if let Some(odd) = odd(ask) {
+            return Some(PlaceError::Invalid(odd));
+        }
+        let refused = match ask {
+            Ask::ProxyGet { service, .. } => (!self.within(Some(&service.namespace)))
+                .then(|| format!("asking services in namespace {}", service.namespace)),
+            ask => deed(ask)
+                .filter(|deed| !self.allows(&deed.access, deed.name.as_deref(), deed.stands_in))
+                .map(|deed| deed.access.to_string()),
+        };
+        refused.map(|what| {
+            PlaceError::Forbidden(format!("the agent's --allow-namespace leaves this out: {what}"))
+        })
+    }
+
+    /// Whether the guard alone would refuse it, whatever the object's name is.
+    pub(crate) fn denies(&self, access: &Access) -> bool {
+        !self.allows(access, Some(OURS), false) && !self.allows(access, self.any_namespace(), false)
+    }
+
+    fn any_namespace(&self) -> Option<&str> {
+        self.namespaces.iter().flatten().next().map(String::as_str)
+    }
+
+    fn allows(&self, access: &Access, name: Option<&str>, stands_in: bool) -> bool {
+        let (group, plural) = (access.group.as_str(), access.resource.as_str());
+        let within = stands_in || self.within(access.namespace.as_deref());
+        if matches!(&*access.verb, "get" | "list" | "watch") {
+            // What else there is, a move has to know to be safe; none of it is secret.
+            return within || (group, plural) != ("", "secrets");
+        }
+        let of_record = access.namespace.as_deref() == Some(self.record_namespace.as_str())
+            && name.is_some_and(|name| name.starts_with(OURS));
+        match (group, plural) {
+            ("", "namespaces") => self.within(name),
+            ("", "secrets") => within && access.namespace.is_some(),
+            ("", "configmaps") => (within && access.namespace.is_some()) || of_record,
+            ("coordination.k8s.io", "leases") => of_record,
+            // Permissions, webhooks, definitions, workloads: no move writes one.
+            _ if of_kubernetes(group) => false,
+            // What is in no namespace at all: the account's permissions decide.
+            _ => within || access.namespace.is_none(),
+        }
+    }
+
+    /// Whether that namespace is one of those. All of them are only if all are allowed.
+    fn within(&self, namespace: Option<&str>) -> bool {
+        let Some(allowed) = &self.namespaces else { return true };
+        namespace.is_some_and(|namespace| allowed.contains(namespace))
+    }
+}
+
+/// Whether it is a group of Kubernetes itself: all others have a domain, and `k8s.io` is reserved for it, but for `x-k8s.io`.
+fn of_kubernetes(group: &str) -> bool {
+    !group.contains('.') || (group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io"))
+}
+
+fn deed(ask: &Ask) -> Option<Deed> {
+    let deed = |verb: &'static str, kind: &Kind, namespace: Option<&str>, name: Option<&str>| {
+        Some(Deed {
+            access: Access {
+                verb: Cow::Borrowed(verb),
+                group: kind.group_kind.group.clone(),
+                resource: kind.plural.clone(),
+                subresource: Cow::Borrowed(""),
+                // A kind that says it is in none has a path without one, whatever namespace is named.
+                namespace: namespace.filter(|_| kind.namespaced).map(str::to_owned),
+            },
+            name: name.map(str::to_owned),
+            stands_in: false,
+        })
+    };
+    let of = |verb, kind, key: &Key| deed(verb, kind, key.namespace.as_deref(), Some(&key.name));
+    match ask {
+        Ask::List { kind, namespace }
+        | Ask::ListMeta { kind, namespace }
+        | Ask::ListIdentities { kind, namespace } => deed("list", kind, namespace.as_deref(), None),
+        Ask::ListLabelled { kind, namespace, .. } => deed("list", kind, Some(namespace), None),
+        Ask::Watch { kind, namespace, .. } => deed("watch", kind, namespace.as_deref(), None),
+        Ask::Get { kind, key } => of("get", kind, key),
+        Ask::Patch { kind, key, .. } => of("patch", kind, key),
+        Ask::Delete { kind, key, .. } => of("delete", kind, key),
+        Ask::Create { kind, body, change } => {
+            let metadata =
+                |name| body.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str);
+            let deed = deed("create", kind, metadata("namespace"), metadata("name"));
+            let tried = |deed: &Deed| {
+                *change == Change::DryRun && deed.access.namespace.as_deref() == Some(STAND_IN_NAMESPACE)
+            };
+            deed.map(|deed| Deed { stands_in: tried(&deed), ..deed })
+        }
+        Ask::Hello { .. }
+        | Ask::Identify
+        | Ask::Kinds
+        | Ask::Learn { .. }
+        | Ask::Open { .. }
+        | Ask::Close { .. }
+        | Ask::ProxyGet { .. }
+        | Ask::Denied { .. } => None,
+    }
+}
+
+/// What is wrong with the words of a question that become part of a path.
+fn odd(ask: &Ask) -> Option<String> {
+    let kinds: Vec<&Kind> = match ask {
+        Ask::List { kind, .. }
+        | Ask::ListLabelled { kind, .. }
+        | Ask::ListMeta { kind, .. }
+        | Ask::ListIdentities { kind, .. }
+        | Ask::Get { kind, .. }
+        | Ask::Create { kind, .. }
+        | Ask::Patch { kind, .. }
+        | Ask::Delete { kind, .. }
+        | Ask::Watch { kind, .. } => vec![kind],
+        Ask::Learn { kinds } => kinds.iter().collect(),
+        _ => Vec::new(),
+    };
+    let of_kind = |kind: &&Kind| {
+        let versions = kind.served.iter().chain([&kind.version]);
+        odd_kind(&kind.group_kind)
+            .or_else(|| odd_name(&kind.plural))
+            .or_else(|| versions.map(String::as_str).find_map(odd_version))
+    };
+    let deed = deed(ask);
+    let names = deed.iter().flat_map(|deed| deed.access.namespace.iter().chain(&deed.name));
+    let service = match ask {
+        Ask::ProxyGet { service, .. } => vec![&service.namespace, &service.service, &service.port],
+        _ => Vec::new(),
+    };
+    kinds.iter().find_map(of_kind).or_else(|| names.chain(service).map(String::as_str).find_map(odd_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::{GroupKind, KindLabels};
+    use pivot_places::{Change, Preconditions, ServicePath, builtin_kinds};
+    use serde_json::json;
+
+    use super::*;
+
+    fn guard() -> Guard {
+        Guard { namespaces: Some(["shop".to_owned()].into()), record_namespace: "kube-system".to_owned() }
+    }
+
+    fn kind(name: &str) -> Kind {
+        builtin_kinds().into_iter().find(|kind| kind.group_kind.kind == name).unwrap_or_else(|| Kind {
+            group_kind: GroupKind::new("cluster.x-k8s.io", name),
+            version: "v1beta2".to_owned(),
+            plural: format!("{}s", name.to_ascii_lowercase()),
+            namespaced: name != "Identity",
+            status_subresource: true,
+            served: vec!["v1beta2".to_owned()],
+            labels: KindLabels::default(),
+        })
+    }
+
+    fn key(kind: &Kind, namespace: &str, name: &str) -> Key {
+        Key::new(kind.group_kind.clone(), Some(namespace).filter(|one| !one.is_empty()), name)
+    }
+
+    fn each_write(name: &str, namespace: &str, object: &str) -> [Ask; 3] {
+        let kind = kind(name);
+        let key = key(&kind, namespace, object);
+        let mut metadata = json!({"name": object});
+        if !namespace.is_empty() {
+            metadata["namespace"] = json!(namespace);
+        }
+        let patch = pivot_places::Patch {
+            body: json!({}),
+            subresource: pivot_places::Subresource::None,
+            change: Change::Real,
+        };
+        [
+            Ask::Create { kind: kind.clone(), body: json!({"metadata": metadata}), change: Change::Real },
+            Ask::Patch { kind: kind.clone(), key: key.clone(), patch },
+            Ask::Delete { kind, key, preconditions: Preconditions::default() },
+        ]
+    }
+
+    #[test]
+    fn a_guard_lets_a_move_write_what_moves_and_nothing_else() {
+        let allowed = [
+            ("Machine", "shop", "m"),
+            ("Secret", "shop", "s"),
+            ("ConfigMap", "shop", "c"),
+            ("Identity", "", "i"),
+            ("Namespace", "", "shop"),
+            ("ConfigMap", "kube-system", "pivot-host-target-1"),
+            ("Lease", "kube-system", "pivot-host.ns.shop"),
+        ];
+        for (kind, namespace, name) in allowed {
+            for ask in each_write(kind, namespace, name) {
+                assert_eq!(guard().refuses(&ask), None, "{ask:?}");
+            }
+        }
+        let refused = [
+            ("Machine", "other", "m"),
+            ("Secret", "other", "s"),
+            ("Secret", "kube-system", "pivot-host-target-1"),
+            ("Secret", "", "s"),
+            ("ConfigMap", "kube-system", "coredns"),
+            ("Lease", "kube-system", "kube-controller-manager"),
+            ("Lease", "shop", "pivot-host"),
+            ("Namespace", "", "other"),
+            ("Namespace", "", "kube-system"),
+            ("Deployment", "shop", "d"),
+            ("Service", "shop", "s"),
+            ("ServiceAccount", "shop", "s"),
+            ("Role", "shop", "r"),
+            ("RoleBinding", "shop", "r"),
+            ("ClusterRole", "", "r"),
+            ("ClusterRoleBinding", "", "r"),
+            ("CustomResourceDefinition", "", "machines.cluster.x-k8s.io"),
+        ];
+        for (kind, namespace, name) in refused {
+            for ask in each_write(kind, namespace, name) {
+                assert!(matches!(guard().refuses(&ask), Some(PlaceError::Forbidden(_))), "{ask:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn before_its_namespace_exists_an_object_is_only_tried_in_another() {
+        let create = |name, namespace: &str, change| Ask::Create {
+            kind: kind(name),
+            body: json!({"metadata": {"name": "m", "namespace": namespace}}),
+            change,
+        };
+        for name in ["Machine", "Secret", "ConfigMap"] {
+            assert_eq!(guard().refuses(&create(name, "default", Change::DryRun)), None, "{name}");
+            assert!(guard().refuses(&create(name, "default", Change::Real)).is_some(), "{name}");
+            assert!(guard().refuses(&create(name, "other", Change::DryRun)).is_some(), "{name}");
+        }
+        assert!(guard().refuses(&create("RoleBinding", "default", Change::DryRun)).is_some());
+    }
+
+    #[test]
+    fn secrets_are_read_in_the_allowed_namespaces_only() {
+        let list = |name, namespace: Option<&str>| Ask::List {
+            kind: kind(name),
+            namespace: namespace.map(str::to_owned),
+        };
+        for ask in [list("Secret", Some("shop")), list("Machine", None), list("Deployment", Some("other"))] {
+            assert_eq!(guard().refuses(&ask), None, "{ask:?}");
+        }
+        for ask in [list("Secret", None), list("Secret", Some("kube-system"))] {
+            assert!(guard().refuses(&ask).is_some(), "{ask:?}");
+        }
+        let everything = Guard { namespaces: None, ..guard() };
+        assert_eq!(everything.refuses(&list("Secret", None)), None);
+    }
+
+    #[test]
+    fn a_question_that_lies_about_its_kind_is_judged_by_the_path_it_would_take() {
+        // A Secret that says it is a Machine.
+        let lying = Kind { group_kind: GroupKind::new("", "Machine"), ..kind("Secret") };
+        assert!(guard().refuses(&Ask::List { kind: lying, namespace: None }).is_some());
+        // Secrets that say they are in no namespace: the path would name none, and so all of them.
+        let all = || Kind { namespaced: false, ..kind("Secret") };
+        let namespace = || Some("shop".to_owned());
+        let version = "1".to_owned();
+        for ask in [
+            Ask::List { kind: all(), namespace: namespace() },
+            Ask::ListMeta { kind: all(), namespace: namespace() },
+            Ask::ListIdentities { kind: all(), namespace: namespace() },
+            Ask::ListLabelled { kind: all(), namespace: "shop".to_owned(), label: "a=b".to_owned() },
+            Ask::Watch { kind: all(), namespace: namespace(), resource_version: version },
+        ] {
+            assert!(matches!(guard().refuses(&ask), Some(PlaceError::Forbidden(_))), "{ask:?}");
+        }
+        for plural in ["../secrets", "namespaces/kube-system/secrets", "", ".."] {
+            let kind = Kind { plural: plural.to_owned(), ..kind("Machine") };
+            let ask = Ask::List { kind, namespace: Some("shop".to_owned()) };
+            assert!(matches!(guard().refuses(&ask), Some(PlaceError::Invalid(_))), "{plural}");
+        }
+        let kind = kind("Machine");
+        for (namespace, name) in [("shop", "../../other/machines/m"), ("shop/../other", "m"), ("shop", "..")]
+        {
+            let ask = Ask::Get { kind: kind.clone(), key: key(&kind, namespace, name) };
+            assert!(matches!(guard().refuses(&ask), Some(PlaceError::Invalid(_))), "{ask:?}");
+        }
+        let service = |namespace: &str| ServicePath {
+            namespace: namespace.to_owned(),
+            service: "ironic".to_owned(),
+            port: "80".to_owned(),
+            path: "v1".to_owned(),
+        };
+        assert!(guard().refuses(&Ask::ProxyGet { service: service("other"), limit: 1 }).is_some());
+        assert_eq!(guard().refuses(&Ask::ProxyGet { service: service("shop"), limit: 1 }), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! The name of an agent: what its certificate says, and what a Pivot asks for.
+
+use std::fmt;
+
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use webpki::EndEntityCert;
+
+/// An agent, by the namespace of the Pivots that may use it, and a name in that.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AgentName {
+    /// The namespace.
+    pub namespace: String,
+    /// The name in it.
+    pub name: String,
+}
+
+impl AgentName {
+    /// That of a certificate: one URI `spiffe://DOMAIN/agent/NAMESPACE/NAME` among its names. The domain says nothing here, because
+    /// the authority is the site's own.
+    pub(crate) fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let certificate = EndEntityCert::try_from(certificate).ok()?;
+        let mut names = certificate.valid_uri_names().filter_map(Self::in_uri);
+        // Two would be two agents.
+        names.next().filter(|_| names.next().is_none())
+    }
+
+    fn in_uri(uri: &str) -> Option<Self> {
+        let (_, path) = uri.strip_prefix("spiffe://")?.split_once('/')?;
+        match path.split('/').collect::<Vec<_>>().as_slice() {
+            ["agent", namespace, name] if !namespace.is_empty() && !name.is_empty() => {
+                Some(Self { namespace: (*namespace).to_owned(), name: (*name).to_owned() })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agents_name_is_one_uri_of_this_form() {
+        let name = AgentName { namespace: "shop".into(), name: "edge".into() };
+        assert_eq!(AgentName::in_uri("spiffe://site.example.com/agent/shop/edge"), Some(name));
+        for odd in [
+            "spiffe://site.example.com/agent/shop",
+            "spiffe://site.example.com/agent/shop/edge/more",
+            "spiffe://site.example.com/agent//edge",
+            "spiffe://site.example.com/agent/shop/",
+            "spiffe://site.example.com/ns/shop/sa/edge",
+            "spiffe:///agent/shop",
+            "https://site.example.com/agent/shop/edge",
+            "",
+        ] {
+            assert_eq!(AgentName::in_uri(odd), None, "{odd}");
+        }
+    }
+}
