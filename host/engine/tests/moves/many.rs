@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tracing::Span;
 use tracing::field::Field;
-use tracing::span::{Id, Record};
+use tracing::span::{Attributes, Id, Record};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::crash::nothing_of_ours;
@@ -212,6 +212,11 @@ impl Ids {
 }
 
 impl<S: tracing::Subscriber> Layer<S> for Ids {
+    /// Of the thousands of spans of all tests, one may get the number of another that has ended.
+    fn on_new_span(&self, _: &Attributes<'_>, span: &Id, _: Context<'_, S>) {
+        self.0.lock().unwrap().remove(&span.into_u64());
+    }
+
     fn on_record(&self, span: &Id, values: &Record<'_>, _: Context<'_, S>) {
         let mut ids = self.0.lock().unwrap();
         values.record(&mut |field: &Field, value: &dyn Debug| {
@@ -223,17 +228,13 @@ impl<S: tracing::Subscriber> Layer<S> for Ids {
     }
 }
 
-/// A request, and the span in which it was sent.
-type Sent = (String, Key, Option<u64>);
+/// A request, and the span in which it was sent: as long as that is held, no other gets its number.
+type Sent = (String, Key, Span);
 
 fn listen(place: &MemoryPlace, sent: &Arc<Mutex<Vec<Sent>>>) {
     let sent = sent.clone();
     place.on_call(move |verb, key| {
-        sent.lock().unwrap().push((
-            verb.to_owned(),
-            key.clone(),
-            Span::current().id().map(|id| id.into_u64()),
-        ));
+        sent.lock().unwrap().push((verb.to_owned(), key.clone(), Span::current()));
         None
     });
 }
@@ -266,7 +267,7 @@ async fn every_request_of_a_run_is_in_a_span_with_its_moves_id() {
     let mut of_namespaces: BTreeMap<String, BTreeSet<&String>> = BTreeMap::new();
     let mut renewals = 0;
     for (verb, key, span) in sent.lock().unwrap().iter() {
-        let id = span.as_ref().and_then(|span| ids.get(span));
+        let id = span.id().and_then(|span| ids.get(&span.into_u64()));
         let id = id.unwrap_or_else(|| panic!("{verb} {key} is in no span, or in one without an id"));
         // Records have the move's id in their names; of the rest each namespace has one move.
         if key.name.starts_with("pivot-host-source-") || key.name.starts_with("pivot-host-target-") {
