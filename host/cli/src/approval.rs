@@ -38,6 +38,12 @@ pub(crate) struct Approved {
     pub(crate) notes: Vec<Note>,
 }
 
+/// The trust file, if it requires that plans are approved.
+pub(crate) fn required(named: Option<&Path>) -> Result<Option<TrustFile>, Text> {
+    let of_plans = |trust: &TrustFile| trust.policy.rules().iter().any(|rule| rule.claim.of_plans());
+    Ok(TrustFile::read(named)?.filter(of_plans))
+}
+
 /// Reads the plan to carry out, if one is named, and holds it against the trust file. A move without a plan is refused where
 /// plans have to be approved; a resume goes on with what was begun, and accepts no danger under the name of those who approved
 /// fewer: `beyond` has the flags of this run that a plan's decisions lack.
@@ -47,8 +53,7 @@ pub(crate) fn read(
     begins: bool,
     beyond: impl FnOnce(&Decisions) -> Vec<String>,
 ) -> Result<Approved, Text> {
-    let trust =
-        TrustFile::read(trust)?.filter(|trust| trust.policy.rules().iter().any(|rule| rule.claim.of_plans()));
+    let trust = required(trust)?;
     let Some(file) = plan else {
         return match trust {
             Some(_) if begins => Err(

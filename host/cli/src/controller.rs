@@ -12,7 +12,11 @@ use crate::args::{Controlled, ControllerVerb};
 use crate::operator;
 use crate::output::{self, Output, Text};
 use crate::plugins::Loading;
-use crate::{exit, signals};
+use crate::{approval, exit, signals};
+
+const NO_PLANS: &str = "the trust file requires a plan that was approved, and a Pivot has none: whoever writes it would move \
+                        without approval; move with `plan --out`, `plan sign` and `move --plan`, or take the rule out of the \
+                        controller's trust file";
 
 /// Runs it, and returns the exit code.
 pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
@@ -34,6 +38,11 @@ pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
 
 async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exit, Text)> {
     let refused = |why: String| (Exit::Refused, Text::from(why));
+    // A Pivot carries no plan that somebody could have approved.
+    let approved = approval::required(typed.with.trust.as_deref()).map_err(|why| (Exit::Refused, why))?;
+    if approved.is_some() {
+        return Err(refused(NO_PLANS.to_owned()));
+    }
     let plugins = Arc::new(Loading::begin(&typed.with));
     // A controller without the plugins that it was given would move what they would have stopped.
     if let Some(errors) = plugins.refused().await {

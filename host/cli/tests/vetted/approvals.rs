@@ -110,3 +110,17 @@ fn a_resume_accepts_no_danger_that_the_approved_plan_does_not() {
     let said = resume(&site, &more);
     assert!(!said.contains("approved"), "{said}");
 }
+
+/// A Pivot carries no plan, so whoever may write Pivots would move without approval.
+#[test]
+fn a_controller_does_not_start_where_plans_have_to_be_approved() {
+    let site = Site::new();
+    site.key("alice");
+    site.key("bob");
+    site.write("trust.toml", TRUST);
+    let said = err(&site.host(3, &["controller", "--kubeconfig", "none", "--trust", "trust.toml"]));
+    assert!(
+        said.contains("the trust file requires a plan that was approved, and a Pivot has none"),
+        "{said}"
+    );
+}
