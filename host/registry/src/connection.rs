@@ -129,6 +129,12 @@ impl Connections {
         direct.enforce_http(false);
         match self.proxies.intercept(uri).filter(|_| uri.scheme_str() == Some("https")) {
             Some(proxy) => {
+                // Any other is spoken to in plain HTTP, too, and would be sent the password in clear.
+                if proxy.uri().scheme_str() != Some("http") {
+                    let why =
+                        "HTTPS_PROXY names a proxy that is not http://, and no other kind is spoken here";
+                    return Err(unreachable(host, why));
+                }
                 let mut tunnel = Tunnel::new(proxy.uri().clone(), direct);
                 if let Some(auth) = proxy.basic_auth() {
                     tunnel = tunnel.with_auth(auth.clone());
@@ -224,4 +230,20 @@ fn unreachable(host: &str, why: impl Into<Box<dyn std::error::Error + Send + Syn
         next = cause.source();
     }
     RegistryError::Unreachable { host: host.to_owned(), why: pivot_core::words::line(&why, 300) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_proxy_that_is_not_spoken_to_in_plain_http_is_refused() {
+        for proxy in ["https://me:hidden@127.0.0.1:1", "socks5://me:hidden@127.0.0.1:1"] {
+            let mut connections = Connections::new(Patience::default()).unwrap();
+            connections.proxies = Matcher::builder().https(proxy).build();
+            let request = Request::get("https://r.example/v2/").body(Full::default()).unwrap();
+            let said = connections.send(request, 1, 0).await.err().unwrap().to_string();
+            assert!(said.contains("no other kind is spoken here") && !said.contains("hidden"), "{said}");
+        }
+    }
 }

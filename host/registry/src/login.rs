@@ -66,6 +66,9 @@ impl Login {
             Err(CredentialRetrievalError::HelperFailure { helper, .. }) => {
                 Err(of(&format!("the helper {} failed", shown(&helper, 80))))
             }
+            Err(CredentialRetrievalError::HelperCommunicationError) => Err(of(&format!(
+                "the credential helper that it names for {host} can't be started: put it on the PATH, or log in without it"
+            ))),
             Err(_) => Err(of(&"it can't be understood")),
         }
     }
@@ -172,7 +175,10 @@ mod tests {
                 r#"{"auths":{"r.example":{"identitytoken":"hidden"}}}"#,
                 "an identity token, which this program can't use",
             ),
-            (r#"{"credsStore":"that-nobody-has"}"#, "it can't be understood"),
+            (
+                r#"{"credsStore":"that-nobody-has"}"#,
+                "for r.example can't be started: put it on the PATH, or log in without it",
+            ),
         ] {
             let said = kept(bad).unwrap_err();
             assert!(said.ends_with(why) && !said.contains("hidden"), "{said}");
