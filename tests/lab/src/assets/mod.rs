@@ -127,6 +127,11 @@ impl Assets {
         self.cache.get(recipes::regctl()).await
     }
 
+    /// One that makes a directory of what it pulls.
+    pub async fn oras(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::oras()).await
+    }
+
     /// The tool that signs what others verify. It takes some minutes to build.
     pub async fn cosign(&self) -> Result<PathBuf> {
         self.cache.get(recipes::cosign()).await

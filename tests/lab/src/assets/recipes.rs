@@ -33,6 +33,8 @@ const DISTRIBUTION: &str = "3.1.2";
 const DISTRIBUTION_MODULE: &str = "github.com/distribution/distribution/v3";
 /// The release of another client of registries.
 const REGCLIENT: &str = "0.11.7";
+/// The release of the one that makes directories of what it pulls.
+const ORAS: &str = "1.3.6";
 /// The release of the tool that signs what others verify.
 const COSIGN: &str = "3.1.3";
 
@@ -107,6 +109,11 @@ pub(super) fn registry() -> Recipe {
 pub(super) fn regctl() -> Recipe {
     let how = How::Command { module: "github.com/regclient/regclient", package: "./cmd/regctl" };
     Recipe { name: "regctl", version: REGCLIENT.to_owned(), how }
+}
+
+pub(super) fn oras() -> Recipe {
+    let how = How::Command { module: "oras.land/oras", package: "./cmd/oras" };
+    Recipe { name: "oras", version: ORAS.to_owned(), how }
 }
 
 pub(super) fn cosign() -> Recipe {

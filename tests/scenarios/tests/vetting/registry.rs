@@ -138,6 +138,23 @@ async fn another_client_carries_a_bundle_between_a_file_and_a_registry() {
     assert!(fs::read(taken).unwrap() == bytes(&folder, "plugins/older.wasm"));
 }
 
+#[tokio::test]
+async fn another_client_makes_a_directory_of_a_bundle_that_loads() {
+    let registry = Registry::start().await.unwrap();
+    let folder = bundled(&registry);
+    let oras = assets().await.unwrap().oras().await.unwrap();
+    let place = format!("{}/site/plugins:v1", registry.host());
+    folder.host(0, &["plugin", "push", "site.tar", &place]).unwrap();
+    let authority = registry.authority().display().to_string();
+    // To a registry of this machine it would speak without TLS.
+    let tls = ["--plain-http=false", "--ca-file", &authority];
+    folder.run(&oras, 0, &[&["pull", "--output", "taken", &place], &tls[..]].concat()).unwrap();
+    folder.host(0, &["plugin", "verify", "taken"]).unwrap();
+    // The same bundle again: no file is missing or another.
+    folder.host(0, &["plugin", "bundle", "taken", "--out", "again.tar"]).unwrap();
+    assert!(bytes(&folder, "site.tar") == bytes(&folder, "again.tar"));
+}
+
 /// A server that may be sent to, or send elsewhere: every request gets the answer for its path.
 struct Fake {
     port: u16,
