@@ -38,6 +38,9 @@ pub struct Admitting<'a> {
     pub at: &'a str,
     /// From which bundle.
     pub bundle: Option<&'a str>,
+    /// Whether a file that is admitted already stays so by whom and when it was, and is judged as when it is loaded: the last day on
+    /// which a signer admits is not the last on which what was admitted loads.
+    pub keeps: bool,
     /// What the directory is called in messages, if it is going to have another name.
     pub called: Option<&'a Path>,
 }
@@ -98,10 +101,13 @@ impl Runtime {
     /// at once. A file can call itself anything, so one whose section is enabled for another file, or for none yet, is refused
     /// with [`Grant::Nothing`].
     pub async fn admit(&self, path: &Path, how: &Admitting<'_>) -> Result<Admission, LoadError> {
-        let &Admitting { grant, trust, by, at, bundle, called } = how;
+        let &Admitting { grant, trust, by, at, bundle, keeps, called } = how;
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?.called(called);
         let artifact = dir.read(&file)?;
+        let mut lock = read_lock(&dir)?;
+        let trust = trust.map(|trust| if keeps { trust.about(&lock, &artifact) } else { trust.clone() });
+        let trust = trust.as_ref();
         if let Some(trust) = trust {
             trust.judge(&dir, &artifact, None).await?;
         }
@@ -112,9 +118,9 @@ impl Runtime {
         // Read before anything is written, so that an invalid file stays unchanged.
         let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
         let mut operator = OperatorFile::read(&text)?;
-        let mut lock = read_lock(&dir)?;
-        let before = lock.named(name).filter(|entry| entry.sha256 != artifact.digest).map(Locked::of);
-        let same = lock.named(name).is_some() && before.is_none();
+        let held = lock.named(name).filter(|entry| entry.sha256 == artifact.digest).cloned();
+        let same = held.is_some();
+        let before = lock.named(name).filter(|_| !same).map(Locked::of);
         let granted = operator.plugins.get(name).is_some_and(|grants| grants.enabled);
         if granted && grant == Grant::Nothing && !same {
             let command = lock_command(&dir, &artifact.file, "--grant ");
@@ -129,15 +135,19 @@ impl Runtime {
         if let Some(text) = &text {
             operator = OperatorFile::read(text)?;
         }
-        lock.admit(Entry {
-            name: name.clone(),
-            version: version.clone(),
-            sha256: artifact.digest.clone(),
-            size: artifact.bytes.len() as u64,
-            passed: passed.then(trial::terms),
-            by: Some(by.to_owned()).filter(|by| !by.is_empty()),
-            at: Some(at.to_owned()).filter(|at| !at.is_empty()),
-            bundle: bundle.map(str::to_owned),
+        let passed = passed.then(trial::terms);
+        lock.admit(match held.filter(|_| keeps) {
+            Some(held) => Entry { passed, ..held },
+            None => Entry {
+                name: name.clone(),
+                version: version.clone(),
+                sha256: artifact.digest.clone(),
+                size: artifact.bytes.len() as u64,
+                passed,
+                by: Some(by.to_owned()).filter(|by| !by.is_empty()),
+                at: Some(at.to_owned()).filter(|at| !at.is_empty()),
+                bundle: bundle.map(str::to_owned),
+            },
         });
         dir.write(LOCK_FILE, &lock.text())?;
         if let Some(text) = &text {
@@ -160,15 +170,18 @@ impl Runtime {
         let (dir, file) = split(path)?;
         let dir = PluginDir::open(&dir)?;
         let artifact = dir.read(&file)?;
+        let there = PluginDir::open(directory)?;
+        let lock = read_lock(&there)?;
+        let trust = trust.map(|trust| trust.about(&lock, &artifact));
+        let trust = trust.as_ref();
         if let Some(trust) = trust {
             trust.judge(&dir, &artifact, None).await?;
         }
         let candidate = self.candidate(artifact, false).await?;
         let Candidate { artifact, seen, declaration, hooks, .. } = &candidate;
         vouched::by(&dir, artifact, (declaration, hooks, seen), trust).await?;
-        let dir = PluginDir::open(directory)?;
+        let dir = there;
         let operator = OperatorFile::read(&dir.text(GRANTS_FILE)?.unwrap_or_default())?;
-        let lock = read_lock(&dir)?;
         let entry = lock.named(&candidate.declaration.name);
         let file = match entry {
             Some(entry) => of_digest(&dir, &entry.sha256)?,

@@ -1,12 +1,13 @@
 //! The plugin directory, opened as a handle that no path and no link leads out of.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, DirEntry, OpenOptions};
 #[cfg(unix)]
 use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
 use pivot_core::words::shown;
@@ -67,6 +68,23 @@ fn not_a_file() -> Refused {
     Refused::NotInside("neither a file nor a link to one".into())
 }
 
+/// What lies in a directory of plugins.
+#[derive(Debug)]
+pub struct Files {
+    /// The files that are wanted, by their names.
+    pub wanted: BTreeMap<String, Vec<u8>>,
+    /// The names of the others.
+    pub others: Vec<String>,
+}
+
+/// The files of a directory of plugins. None of them lies elsewhere: a link that leads out of the directory is an error.
+pub fn files_of(directory: &Path, wanted: impl Fn(&str) -> bool) -> Result<Files, LoadError> {
+    let dir = PluginDir::open(directory)?;
+    let (wanted, others) = dir.names()?.into_iter().partition::<Vec<_>, _>(|name| wanted(name));
+    let read = |name: String| dir.bytes(&name, MAX_PLUGIN).map(|bytes| (name, bytes));
+    Ok(Files { wanted: wanted.into_iter().map(read).collect::<Result<_, _>>()?, others })
+}
+
 /// A directory with plugins and the operator's files beside them.
 #[derive(Clone)]
 pub(crate) struct PluginDir {
@@ -106,6 +124,20 @@ impl PluginDir {
         Ok(files)
     }
 
+    /// The names of all files, sorted.
+    fn names(&self) -> Result<Vec<String>, LoadError> {
+        let unreadable = |error| {
+            Refused::Unreadable(error).of(Who { file: self.path.display().to_string(), ..Who::default() })
+        };
+        let entries = self.dir.entries().map_err(unreadable)?;
+        let name = |entry: std::io::Result<DirEntry>| {
+            entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).map_err(unreadable)
+        };
+        let mut names = entries.map(name).collect::<Result<Vec<_>, _>>()?;
+        names.sort();
+        Ok(names)
+    }
+
     /// Reads one plugin's file.
     pub(crate) fn read(&self, file: &str) -> Result<Artifact, LoadError> {
         let bytes = self.bytes(file, MAX_PLUGIN)?;
@@ -130,8 +162,24 @@ impl PluginDir {
     /// Writes one of the operator's files atomically.
     pub(crate) fn write(&self, file: &str, text: &str) -> Result<(), LoadError> {
         let new = format!(".{file}.new");
-        let written = self.dir.write(&new, text).and_then(|()| self.dir.rename(&new, &self.dir, file));
-        written.map_err(|error| Refused::Unreadable(error).of(Who { file: file.into(), ..Who::default() }))
+        let written = self.write_new(&new, text).and_then(|()| self.dir.rename(&new, &self.dir, file));
+        written.map_err(|error| {
+            // What is left is removed before the next one, too.
+            let _ = self.dir.remove_file(&new);
+            Refused::Unreadable(error).of(Who { file: file.into(), ..Who::default() })
+        })
+    }
+
+    /// Never into what is there: a process that was killed left it, or somebody put a link to another file there.
+    fn write_new(&self, file: &str, text: &str) -> std::io::Result<()> {
+        match self.dir.remove_file(file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut new = self.dir.open_with(file, OpenOptions::new().write(true).create_new(true))?;
+        new.write_all(text.as_bytes())?;
+        // Renamed before it is on the disk, it would be empty after a power failure.
+        new.sync_all()
     }
 
     /// Whether a file there, or the directory itself (`.`), may be written by its group or by everybody.
@@ -185,5 +233,31 @@ impl PluginDir {
         } else {
             Refused::Unreadable(error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_was_left_half_written_is_not_written_through() {
+        let home = tempfile::tempdir().unwrap();
+        let (other, left) = (home.path().join("other"), home.path().join(".plugins.lock.new"));
+        let dir = PluginDir::open(home.path()).unwrap();
+        fs::write(&other, "mine").unwrap();
+        fs::hard_link(&other, &left).unwrap();
+        dir.write("plugins.lock", "new").unwrap();
+        std::os::unix::fs::symlink("other", &left).unwrap();
+        dir.write("plugins.lock", "newer").unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(home.path().join("plugins.lock")).unwrap(), "newer");
+        // What can't be put in its place is not left, either.
+        fs::create_dir_all(home.path().join("plugins.toml/below")).unwrap();
+        assert!(dir.write("plugins.toml", "x").is_err());
+        assert_eq!(dir.names().unwrap(), ["other", "plugins.lock", "plugins.toml"]);
     }
 }

@@ -59,6 +59,7 @@ mod worst;
 
 pub use admission::{Admission, Admitted, Admitting, Grant, Locked};
 pub use describe::{Change, Declaration, Read};
+pub use directory::{Files, files_of};
 pub use engine::Runtime;
 pub use error::{CallError, LoadError, Refused, Who};
 pub use limits::Limits;

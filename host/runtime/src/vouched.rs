@@ -21,6 +21,7 @@ use crate::describe::{Change, Declaration, Read};
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused};
 use crate::parse::Seen;
+use crate::trust::Lock;
 
 /// The most characters of a text on a card that the description doesn't bound.
 const TEXT: usize = 1_000;
@@ -37,6 +38,12 @@ pub struct Trust {
 }
 
 impl Trust {
+    /// The same for a file that may be admitted already: then it is only loaded.
+    pub(crate) fn about(&self, lock: &Lock, artifact: &Artifact) -> Self {
+        let purpose = if lock.of_digest(&artifact.digest).is_some() { Purpose::Load } else { self.purpose };
+        Self { purpose, ..self.clone() }
+    }
+
     /// The claims that count about a plugin's file. Without a name, only rules for all plugins and for those that are named in
     /// signed cards can be held against it.
     pub(crate) async fn judge(

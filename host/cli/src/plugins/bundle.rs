@@ -1,16 +1,15 @@
 //! `plugin bundle`: a directory of plugins as one file, for a site that has no network.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use pivot_bundles::Bundle;
 use pivot_bundles::kind::Kind;
 use pivot_engine::Exit;
-use pivot_places::read_regular_file;
-use pivot_runtime::{LoadOptions, Loaded, Runtime};
+use pivot_runtime::{Files, LoadOptions, Loaded, Runtime, files_of};
+use pivot_signatures::key::PublicKey;
 use serde_json::json;
 
+use super::import::KEY;
 use super::refused;
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};
@@ -29,8 +28,14 @@ pub(super) async fn run(
     let loaded = runtime.load(directory, options).await;
     let Loaded { plugins, disabled, .. } =
         loaded.map_err(|errors| (Exit::Plugin, refused::text(directory, &errors)))?;
-    let Found { files, left } =
-        found(directory).map_err(|why| bad(format!("{}: {why}", directory.display())))?;
+    let Files { wanted: files, others: left } = files_of(directory, |name| Kind::of(name).is_ok())
+        .map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
+    for (name, content) in files.iter().filter(|(name, _)| name.ends_with(KEY)) {
+        let key = std::str::from_utf8(content).ok().filter(|text| PublicKey::from_pem(text).is_ok());
+        // It could be anything, and a private one would leave the site.
+        let no = || bad(format!("{}: {name} is no public key; remove it", directory.display()));
+        key.ok_or_else(no)?;
+    }
     let bundle =
         Bundle::of(files).map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
     to.write_with(|file| bundle.write(file))
@@ -55,32 +60,4 @@ pub(super) async fn run(
     let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": left});
     output.result(text, &Document::new("Bundle", content));
     Ok(())
-}
-
-/// What a directory has.
-#[derive(Default)]
-struct Found {
-    /// The files that go into a bundle.
-    files: BTreeMap<String, Vec<u8>>,
-    /// The names of the others.
-    left: Vec<String>,
-}
-
-fn found(directory: &Path) -> std::io::Result<Found> {
-    let Found { mut files, mut left } = Found::default();
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if Kind::of(&name).is_ok() {
-            let content = read_regular_file(&path);
-            files.insert(
-                name,
-                content.map_err(|error| std::io::Error::other(format!("{}: {error}", path.display())))?,
-            );
-        } else {
-            left.push(name);
-        }
-    }
-    left.sort();
-    Ok(Found { files, left })
 }

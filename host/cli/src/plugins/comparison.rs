@@ -13,6 +13,8 @@ use super::refused;
 use crate::exit::{self, Result};
 use crate::output::{Document, Output, Text};
 
+const GONE: &str = "its file is not there any more";
+
 /// One of the two that are compared.
 #[derive(Clone)]
 struct Subject {
@@ -20,8 +22,8 @@ struct Subject {
     version: String,
     sha256: String,
     size: u64,
-    /// None: its file is gone, and only the lock knows of it.
-    inspection: Option<Inspection>,
+    /// Or why only the lock knows of it.
+    inspection: Result<Inspection, String>,
 }
 
 /// What only one of the two has.
@@ -39,7 +41,7 @@ impl Subject {
             version: inspection.declaration.version.clone(),
             sha256: inspection.digest.clone(),
             size: inspection.size,
-            inspection: Some(inspection),
+            inspection: Ok(inspection),
         }
     }
 
@@ -101,12 +103,12 @@ impl Comparison {
         let newer = Subject::of(newer);
         let Some(Locked { version, sha256, size }) = admitted.locked.clone() else { return Ok(None) };
         let inspection = match &admitted.file {
-            Some(file) => Some(runtime.inspect(&directory.join(file)).await),
-            None => None,
+            Some(file) => runtime.inspect(&directory.join(file)).await.map_err(|error| error.to_string()),
+            None => Err(GONE.to_owned()),
         };
-        let inspection = inspection.transpose().map_err(|error| (Exit::Plugin, error.to_string().into()))?;
         // Another file may have taken its name since.
-        let inspection = inspection.filter(|inspection| inspection.digest == sha256);
+        let same = |inspection: &Inspection| inspection.digest == sha256;
+        let inspection = inspection.and_then(|found| same(&found).then_some(found).ok_or(GONE.to_owned()));
         let older = Subject { name: newer.name.clone(), version, sha256, size, inspection };
         Ok(Some(Self::new(older, newer, Some((directory.to_owned(), admitted)))))
     }
@@ -145,7 +147,7 @@ impl Comparison {
         json!({
             "old": older.content(),
             "new": newer.content(),
-            "compared": older.inspection.is_some(),
+            "compared": older.inspection.is_ok(),
             "changes": changes.iter().map(|Change { aspect, added, removed }| {
                 json!({"aspect": aspect, "added": added, "removed": removed})
             }).collect::<Vec<_>>(),
@@ -165,7 +167,7 @@ fn order(older: &Subject, newer: &Subject) -> Option<Ordering> {
 
 /// What they ask for, each by its aspect; and what they could do at worst if they are granted that.
 fn differences(older: &Subject, newer: &Subject) -> (Vec<Change>, Change) {
-    let (Some(old), Some(new)) = (&older.inspection, &newer.inspection) else { return Default::default() };
+    let (Ok(old), Ok(new)) = (&older.inspection, &newer.inspection) else { return Default::default() };
     let between = |aspect, old: &[String], new: &[String]| {
         let only = |one: &[String], other: &[String]| -> Vec<String> {
             one.iter().filter(|item| !other.contains(item)).cloned().collect()
@@ -193,8 +195,8 @@ fn words(older: &Subject, newer: &Subject, changes: &[Change], worst: &Change) -
     }
     text.line(format!("  sha256   {} -> {}", short(&older.sha256), short(&newer.sha256)));
     text.line(format!("  size     {} -> {} bytes", older.size, newer.size));
-    if older.inspection.is_none() {
-        text.line("the file that was admitted is not there any more: what it asked for can't be compared");
+    if let Err(why) = &older.inspection {
+        text.line(format!("what the admitted one asked for can't be compared: {why}"));
         return text;
     }
     for Change { aspect, added, removed } in changes {

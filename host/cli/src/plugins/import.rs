@@ -3,12 +3,13 @@
 //!
 //! To write components without admitting them was rejected: the directory would not load until each is admitted by hand.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Error;
 use std::path::Path;
 
 use pivot_bundles::Bundle;
 use pivot_core::shell::quoted;
+use pivot_core::words::shown;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
 use pivot_runtime::{Admission, Admitting, Declaration, Grant, LoadOptions, Loaded, Runtime, Trust};
@@ -27,8 +28,13 @@ use crate::output::{Document, Output, Text, now};
 /// The operator's files, which are a site's own.
 const GRANTS: &str = "plugins.toml";
 const LOCK: &str = "plugins.lock";
+/// How the names of components end.
+const WASM: &str = ".wasm";
 /// How the names of public keys end.
-const KEY: &str = ".pub";
+pub(super) const KEY: &str = ".pub";
+
+/// The most characters of a line of grants that are shown.
+const LINE: usize = 300;
 
 /// What becomes of one component.
 struct Imported {
@@ -52,7 +58,7 @@ pub(super) async fn run(
         (Exit::Refused, Text::from(text))
     };
     let staged = Staged::beside(directory).map_err(io)?;
-    let takes_grants = takes_grants(&staged, &bundle, import.grants)?;
+    let takes_grants = takes_grants(&staged, &bundle, import)?;
     let components = place(&staged, &bundle, takes_grants).map_err(io)?;
     let mut plugins = Vec::new();
     for file in &components {
@@ -62,6 +68,7 @@ pub(super) async fn run(
             by: &operator::name(),
             at: &now(),
             bundle: Some(&digest),
+            keeps: true,
             called: Some(directory),
         };
         plugins.push(one(&staged, &bundle, import, file, how, runtime).await?);
@@ -85,7 +92,7 @@ pub(super) async fn run(
         for plugin in &plugins {
             text.append(plugin.text.clone());
         }
-        text.append(grants_note(&bundle, takes_grants, directory));
+        text.append(grants_note(&bundle, takes_grants, import));
         text.append(not_called(&disabled));
         text.line(ending(import, &digest));
         text
@@ -114,16 +121,21 @@ fn read(import: &Import) -> Result<Bundle> {
     }
 }
 
-/// Whether the bundle's grants become the site's. They are never written over what a site has.
-fn takes_grants(staged: &Staged, bundle: &Bundle, wanted: bool) -> Result<bool> {
+/// Whether the bundle's grants become the site's. They are never written over what a site has, and nobody signs them: only the
+/// bundle's digest says that they are those of who made it.
+fn takes_grants(staged: &Staged, bundle: &Bundle, import: &Import) -> Result<bool> {
     let refuse =
         |why: &str| Err((Exit::Refused, Text::from(format!("--grants: {why}; nothing was written"))));
-    if !wanted {
+    if !import.grants {
         return Ok(false);
     }
     match (staged.path().join(GRANTS).exists(), bundle.files().contains_key(GRANTS)) {
         (true, _) => refuse("the directory has a plugins.toml of its own, which stays as it is"),
         (_, false) => refuse("the bundle has no plugins.toml"),
+        (false, true) if import.admit && import.digest.is_none() => refuse(
+            "plugins.toml is not signed, so --digest has to say which bundle is meant, as who made it told you by another way; \
+             without --admit you see what it grants",
+        ),
         (false, true) => Ok(true),
     }
 }
@@ -132,46 +144,53 @@ fn takes_grants(staged: &Staged, bundle: &Bundle, wanted: bool) -> Result<bool> 
 fn place(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Result<Vec<String>> {
     let mut components = Vec::new();
     // Before anything is written: afterwards all are the bundle's.
-    let mut unchanged = BTreeSet::new();
+    let own = own_statements(staged, bundle)?;
     for (name, content) in bundle.files() {
         let there = staged.read(name)?;
-        if there.as_ref() == Some(content) {
-            unchanged.insert(name.as_str());
-        } else if there.is_some() && name.ends_with(KEY) {
+        if there.is_some() && there.as_ref() != Some(content) && name.ends_with(KEY) {
             // A trust file may name it.
             return Err(Error::other(format!("it has an own {name}, and a bundle replaces no key")));
         }
     }
     for (name, content) in bundle.files() {
-        if name == LOCK || (name == GRANTS && !grants) {
+        if name == LOCK || (name == GRANTS && !grants) || name.ends_with(ENDING) {
             continue;
         }
-        match name.strip_suffix(ENDING) {
-            Some(component) => {
-                let same = unchanged.contains(component);
-                let both = if same { joined(staged.read(name)?, content)? } else { content.clone() };
-                staged.write(name, &both)?;
-            }
-            None => {
-                // Its statements are about another file.
-                if name.ends_with(".wasm") {
-                    components.push(name.clone());
-                    let beside = format!("{name}{ENDING}");
-                    if !unchanged.contains(name.as_str()) && !bundle.files().contains_key(&beside) {
-                        staged.remove(&beside)?;
-                    }
-                }
-                staged.write(name, content)?;
+        staged.write(name, content)?;
+        if name.ends_with(WASM) {
+            components.push(name.clone());
+            let beside = format!("{name}{ENDING}");
+            let new = bundle.files().get(&beside).map(Vec::as_slice);
+            match (own.get(name.as_str()), new) {
+                (None, None) => staged.remove(&beside)?,
+                (None, Some(new)) => staged.write(&beside, new)?,
+                (Some(own), new) => staged.write(&beside, &joined(own, new.unwrap_or_default())?)?,
             }
         }
     }
     Ok(components)
 }
 
-/// The statements of both, if they are about the same file: a site's own must not get lost.
-fn joined(there: Option<Vec<u8>>, new: &[u8]) -> std::io::Result<Vec<u8>> {
+/// The statements that the site has about the bundle's components, by the bundle's names for them: the site may have another one
+/// for the same file, and statements about another file that only has its name say nothing of it.
+fn own_statements<'b>(staged: &Staged, bundle: &'b Bundle) -> std::io::Result<BTreeMap<&'b str, Vec<u8>>> {
+    let mut own: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+    let components = || bundle.files().iter().filter(|(name, _)| name.ends_with(WASM));
+    for file in staged.files()?.iter().filter(|file| file.ends_with(WASM)) {
+        let Some(statements) = staged.read(&format!("{file}{ENDING}"))? else { continue };
+        let there = staged.read(file)?;
+        for (name, _) in components().filter(|(_, content)| there.as_ref() == Some(*content)) {
+            let before = own.remove(name.as_str()).unwrap_or_default();
+            own.insert(name, joined(&before, &statements)?);
+        }
+    }
+    Ok(own)
+}
+
+/// The statements of both, which are about the same file: a site's own must not get lost.
+fn joined(there: &[u8], new: &[u8]) -> std::io::Result<Vec<u8>> {
     let no = |why: pivot_signatures::lines::LineError| std::io::Error::other(why.to_string());
-    let mut all = SignatureFile::read(&there.unwrap_or_default()).map_err(no)?;
+    let mut all = SignatureFile::read(there).map_err(no)?;
     for (_, envelope) in SignatureFile::read(new).map_err(no)?.envelopes() {
         all.add(envelope.clone()).map_err(no)?;
     }
@@ -224,14 +243,22 @@ async fn one(
     Ok(Imported { text, content })
 }
 
-fn grants_note(bundle: &Bundle, taken: bool, directory: &Path) -> Text {
-    let bundled = bundle.files().contains_key(GRANTS);
-    match (bundled, taken) {
-        (false, _) => Text::default(),
-        (true, true) => {
-            Text::from("plugins.toml, which says what each may do here, is the bundle's (--grants)")
+fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
+    let Import { directory, admit, .. } = import;
+    let Some(grants) = bundle.files().get(GRANTS) else { return Text::default() };
+    match taken {
+        true => {
+            let mut text =
+                Text::from("plugins.toml, which says what each may do here, is the bundle's (--grants)");
+            // To be read before it counts.
+            if !admit {
+                let grants = String::from_utf8_lossy(grants);
+                let lines = grants.lines().filter(|line| !line.trim().is_empty());
+                lines.for_each(|line| text.line(format!("  {}", shown(line, LINE))));
+            }
+            text
         }
-        (true, false) => Text::from(format!(
+        false => Text::from(format!(
             "the bundle's plugins.toml is left out: {} says what each may do here; a plugin that it doesn't name is admitted and \
              not enabled",
             directory.join(GRANTS).display()

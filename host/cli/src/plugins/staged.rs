@@ -83,6 +83,12 @@ impl Staged {
         &self.path
     }
 
+    /// The names of its files.
+    pub(super) fn files(&self) -> io::Result<Vec<String>> {
+        let entries = entries(&self.path)?;
+        Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
+    }
+
     /// A file's content, if it has that file.
     pub(super) fn read(&self, file: &str) -> io::Result<Option<Vec<u8>>> {
         match pivot_places::read_regular_file(&self.path.join(file)) {

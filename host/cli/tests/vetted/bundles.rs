@@ -26,6 +26,12 @@ mod carried {
         site
     }
 
+    /// Takes all of it, grants included.
+    fn take(site: &Site) {
+        let digest = bundle(site);
+        site.host(0, &["plugin", "import", "site.tar", "there", "--grants", "--admit", "--digest", &digest]);
+    }
+
     fn bundle(site: &Site) -> String {
         let made = json(&site.host(0, &["plugin", "bundle", "plugins", "--out", "site.tar", "-o", "json"]));
         made["digest"].as_str().unwrap().to_owned()
@@ -50,8 +56,7 @@ mod carried {
         assert!(made.contains("left out, because no bundle has such files: notes.txt\n"), "{made}");
         assert_eq!(fs::read(site.path("site.tar")).unwrap(), fs::read(site.path("again.tar")).unwrap());
         // What another directory makes of it is the same, too.
-        let take = ["plugin", "import", "site.tar", "there", "--grants", "--admit"];
-        site.host(0, &take);
+        take(&site);
         fs::copy(site.path("plugins/plugins.lock"), site.path("there/plugins.lock")).unwrap();
         site.host(0, &["plugin", "bundle", "there", "--out", "third.tar"]);
         assert_eq!(fs::read(site.path("site.tar")).unwrap(), fs::read(site.path("third.tar")).unwrap());
@@ -108,8 +113,73 @@ mod carried {
         let again = out(&site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]));
         assert!(again.contains("older 0.1.0: it is admitted as it is\n"), "{again}");
         let after = files(&site.path("there"));
-        let same = |name: &&String| name.as_str() != "plugins.lock" && before[*name] != after[*name];
-        assert_eq!(before.keys().filter(same).count(), 0);
+        assert_eq!(before, after);
+    }
+
+    #[test]
+    fn grants_that_nobody_signed_are_shown_and_taken_with_the_bundles_digest_only() {
+        let site = vetting();
+        let look = ["plugin", "import", "site.tar", "there", "--grants"];
+        let shown = out(&site.host(0, &look));
+        assert!(shown.contains("\n  [plugins.older]\n  hooks = [\"relate\"]\n"), "{shown}");
+        let refused = err(&site.host(3, &[&look[..], &["--admit"]].concat()));
+        assert!(
+            refused.contains("--grants: plugins.toml is not signed, so --digest has to say"),
+            "{refused}"
+        );
+        assert!(!site.path("there").exists());
+    }
+
+    #[test]
+    fn what_is_admitted_stays_admitted_by_whom_it_was_whatever_bundle_has_it_again() {
+        let site = vetting();
+        take(&site);
+        let lock = site.read("there/plugins.lock");
+        site.write("there/plugins.lock", &lock.replace("admitted-by = \"", "admitted-by = \"alice, not "));
+        let lock = site.read("there/plugins.lock");
+        site.write("plugins/steady.md", "Read me again.\n");
+        // The signer admits nothing any more; that doesn't end what was admitted.
+        let trust = site.read("trust.toml");
+        site.write("trust.toml", &trust.replace("[[require]]", "admits-until = 2026-01-01\n[[require]]"));
+        bundle(&site);
+        let again = ["plugin", "import", "site.tar", "there", "--admit", "--trust", "trust.toml"];
+        site.host(0, &again);
+        assert_eq!(site.read("there/plugins.lock"), lock);
+        assert_eq!(site.read("there/steady.md"), "Read me again.\n");
+        fs::remove_file(site.path("there/plugins.lock")).unwrap();
+        let refused = err(&site.host(6, &again));
+        assert!(refused.contains("alice admits until 2026-01-01"), "{refused}");
+    }
+
+    #[test]
+    fn nothing_from_elsewhere_and_no_private_key_gets_into_a_bundle() {
+        let site = vetting();
+        let refused = || err(&site.host(2, &["plugin", "bundle", "plugins", "--out", "other.tar"]));
+        fs::copy(site.path("alice.pem"), site.path("plugins/alice.pub")).unwrap();
+        assert!(refused().contains("plugins: alice.pub is no public key; remove it"), "{}", refused());
+        fs::remove_file(site.path("plugins/alice.pub")).unwrap();
+        std::os::unix::fs::symlink("../alice.pem", site.path("plugins/LICENSE")).unwrap();
+        assert!(refused().contains("LICENSE") && refused().contains("outside"), "{}", refused());
+        assert!(!site.path("other.tar").exists());
+    }
+
+    #[test]
+    fn a_new_version_comes_even_if_the_old_one_can_not_be_inspected() {
+        let site = vetting();
+        fs::create_dir(site.path("there")).unwrap();
+        site.write("there/older.wasm", "no component");
+        let text = site.read("plugins/plugins.lock");
+        let sha = |text: &str| text.lines().find(|line| line.starts_with("sha256")).unwrap().to_owned();
+        let broken = pivot_signatures::digest::sha256(b"no component");
+        let (_, rest) = text.split_once("[[plugin]]").unwrap();
+        let (entry, _) = rest.split_once("[[plugin]]").unwrap();
+        assert!(entry.contains("name = \"older\""), "{entry}");
+        let entry = entry.replace(&sha(entry), &format!("sha256 = \"{broken}\""));
+        site.write("there/plugins.lock", &format!("format = 1\n[[plugin]]{entry}"));
+        let shown = out(&site.host(0, &["plugin", "import", "site.tar", "there"]));
+        assert!(shown.contains("what the admitted one asked for can't be compared: "), "{shown}");
+        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        site.host(0, &["plugin", "verify", "there"]);
     }
 
     #[test]
@@ -165,27 +235,30 @@ mod carried {
     fn what_a_trust_file_refuses_is_not_written() {
         let site = vetting();
         fs::remove_file(site.path("plugins/steady.wasm.intoto.jsonl")).unwrap();
-        bundle(&site);
-        let take = ["plugin", "import", "site.tar", "there", "--grants", "--admit", "--trust", "trust.toml"];
-        let refused = err(&site.host(6, &take));
+        let import = |code, digest: &str| {
+            let line =
+                ["plugin", "import", "site.tar", "there", "--grants", "--admit", "--trust", "trust.toml"];
+            err(&site.host(code, &[&line[..], &["--digest", digest]].concat()))
+        };
+        let refused = import(6, &bundle(&site));
         assert!(refused.contains("steady") && refused.contains("nothing was written"), "{refused}");
         // Nobody who signed it counts at this site, either: a key in the bundle is only there to read.
         fs::copy(site.path("alice.pub"), site.path("plugins/alice.pub")).unwrap();
         site.host(0, &["plugin", "sign", "plugins/steady.wasm", "--claim", "vetted", "--key", "alice.pem"]);
-        bundle(&site);
+        let digest = bundle(&site);
         site.key("bob");
         site.write(
             "trust.toml",
             "[signers.bob]\nkeys = ['bob.pub']\n[[require]]\nclaim = 'vetted'\nfrom = ['bob']\n",
         );
-        site.host(6, &take);
+        import(6, &digest);
         assert!(!site.path("there").exists() && !site.path(".there.import").exists());
     }
 
     #[test]
     fn an_older_version_needs_downgrade_and_a_newer_one_takes_its_place() {
         let site = vetting();
-        site.host(0, &["plugin", "import", "site.tar", "there", "--grants", "--admit"]);
+        take(&site);
         let newer = |version: &str| {
             site.read("there/plugins.lock").replacen(
                 "version = \"0.1.0\"",
@@ -217,10 +290,16 @@ mod carried {
     #[test]
     fn a_component_under_another_name_replaces_the_one_that_was_admitted() {
         let site = vetting();
-        site.host(0, &["plugin", "import", "site.tar", "there", "--grants", "--admit"]);
+        take(&site);
         fs::rename(site.path("there/older.wasm"), site.path("there/old-name.wasm")).unwrap();
-        fs::remove_file(site.path("there/older.wasm.intoto.jsonl")).unwrap();
+        let (before, after) = ("there/older.wasm.intoto.jsonl", "there/old-name.wasm.intoto.jsonl");
+        fs::rename(site.path(before), site.path(after)).unwrap();
+        // What the site has about the same file stays, by its new name.
+        site.key("bob");
+        site.host(0, &["plugin", "sign", "there/old-name.wasm", "--claim", "vetted", "--key", "bob.pem"]);
         site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        assert_eq!(site.read("there/older.wasm.intoto.jsonl").lines().count(), 2);
+        assert!(!site.path("there/old-name.wasm.intoto.jsonl").exists());
         assert!(!names(&site.path("there")).contains(&"old-name.wasm".to_owned()));
         site.host(0, &["plugin", "verify", "there"]);
     }
