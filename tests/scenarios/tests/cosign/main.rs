@@ -35,13 +35,33 @@ mod both_ways {
     }
 
     const P256: [&str; 4] = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
+    const LOCK: [&str; 6] = ["plugin", "lock", "--grant", "plugins/older.wasm", "--trust", "trust.toml"];
 
     #[tokio::test]
     async fn a_statement_that_cosign_signs_admits_a_plugin() {
-        let (cosign, folder) = (cosign().await, folder());
-        keys(&folder, &P256);
+        let folder = signed_by_cosign(&cosign().await, &P256);
+        folder.host(0, &LOCK).unwrap();
+        folder.host(0, &["plugin", "verify", "plugins", "--trust", "trust.toml"]).unwrap();
+        let kept = std::env::var_os("PIVOT_KEEP_SAMPLE").map(PathBuf::from);
+        if let Some(kept) = kept {
+            fs::copy(folder.path("b.json"), kept.join("cosign-3.1.3.json")).unwrap();
+            fs::copy(folder.path("alice.pub"), kept.join("cosign-3.1.3.pub")).unwrap();
+        }
+    }
+
+    /// cosign signs the digest with such a key (Ed25519ph). What is read here is a signature of the message itself.
+    #[tokio::test]
+    async fn what_cosign_signs_with_an_ed25519_key_counts_as_signed_by_nobody() {
+        let folder = signed_by_cosign(&cosign().await, &["-algorithm", "ED25519"]);
+        let (_, stderr) = folder.host(6, &LOCK).unwrap();
+        assert!(stderr.contains("nobody signed; 1 of alice missing; ignored: line 1"), "{stderr}");
+    }
+
+    fn signed_by_cosign(cosign: &Path, options: &[&str]) -> Folder {
+        let folder = folder();
+        keys(&folder, options);
         folder
-            .run(&cosign, 0, &["import-key-pair", "--key", "alice.pem", "--output-key-prefix", "cosign"])
+            .run(cosign, 0, &["import-key-pair", "--key", "alice.pem", "--output-key-prefix", "cosign"])
             .unwrap();
         let only = ["plugin", "sign", "plugins/older.wasm", "--claim", "vetted", "--statement-only"];
         let (statement, _) = folder.host(0, &only).unwrap();
@@ -58,18 +78,10 @@ mod both_ways {
             "b.json",
             "--yes",
         ];
-        folder.run(&cosign, 0, &attest).unwrap();
+        folder.run(cosign, 0, &attest).unwrap();
         let attach = ["plugin", "sign", "plugins/older.wasm", "--claim", "vetted", "--attach", "b.json"];
         folder.host(0, &attach).unwrap();
         folder
-            .host(0, &["plugin", "lock", "--grant", "plugins/older.wasm", "--trust", "trust.toml"])
-            .unwrap();
-        folder.host(0, &["plugin", "verify", "plugins", "--trust", "trust.toml"]).unwrap();
-        let kept = std::env::var_os("PIVOT_KEEP_SAMPLE").map(PathBuf::from);
-        if let Some(kept) = kept {
-            fs::copy(folder.path("b.json"), kept.join("cosign-3.1.3.json")).unwrap();
-            fs::copy(folder.path("alice.pub"), kept.join("cosign-3.1.3.pub")).unwrap();
-        }
     }
 
     #[tokio::test]
