@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::part::Parts;
 use super::{licences, linked, sbom};
 use crate::plugins;
 use crate::shell::{must, root, said, say, target};
@@ -30,6 +31,8 @@ pub(super) const DOCUMENTS: &str = "share/doc/pivot-host";
 const COPIED: [&str; 3] = ["README.md", "CHANGELOG.md", "LICENSE"];
 pub(super) const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
 pub(super) const PARTS: &str = "sbom.cdx.json";
+/// How the names of those of plugins end.
+pub(super) const PARTS_OF_PLUGIN: &str = "cdx.json";
 
 /// Packs the program with all that belongs to it, and returns the archive's path.
 pub(super) fn write(program: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
@@ -49,6 +52,7 @@ pub(super) fn write(program: &Path, triple: &str, out: &Path) -> Result<PathBuf>
     }
     said(Command::new(&installed).arg("man").arg(tree.join(MANUAL)))?;
     plugins::bundle(&installed, &tree.join(PLUGINS))?;
+    parts_of_plugins(&tree.join(PLUGINS))?;
     copy(&root()?.join("packaging/Containerfile"), &tree.join(CONTAINERFILE))?;
     documents(&installed, triple, &tree.join(DOCUMENTS))?;
     pack(&trees, &name, out)
@@ -78,10 +82,30 @@ fn documents(program: &Path, triple: &str, folder: &Path) -> Result<()> {
     }
     let parts = linked::parts(triple)?;
     put(&folder.join(LICENCES), &licences::text(&parts)?)?;
-    let sha256 = said(Command::new("sha256sum").arg("--binary").arg(program))?;
+    put(&folder.join(PARTS), &list("pivot-host", VERSION, program, &parts)?)
+}
+
+/// A list of its own beside each bundled plugin, which goes with it into bundles and registries.
+fn parts_of_plugins(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
+        let component = entry?.path();
+        if component.extension().is_none_or(|ending| ending != "wasm") {
+            continue;
+        }
+        let name = component.file_stem().and_then(|stem| stem.to_str()).context("a plugin has no name")?;
+        let parts = linked::parts_of_plugin(name)?;
+        let own = parts.values().find(|part| part.name == name).context("a plugin is none of its parts")?;
+        put(&component.with_extension(PARTS_OF_PLUGIN), &list(name, &own.version, &component, &parts)?)?;
+    }
+    Ok(())
+}
+
+/// The list of parts of a file.
+fn list(name: &str, version: &str, file: &Path, parts: &Parts) -> Result<String> {
+    let sha256 = said(Command::new("sha256sum").arg("--binary").arg(file))?;
     let (sha256, _) = sha256.split_once(' ').context("sha256sum prints a digest")?;
     let time = commit("%Y-%m-%dT%H:%M:%SZ")?;
-    put(&folder.join(PARTS), &sbom::document(&parts, &sbom::About { version: VERSION, time: &time, sha256 }))
+    Ok(sbom::document(parts, &sbom::About { name, version, time: &time, sha256 }))
 }
 
 /// When the sources were committed.

@@ -13,12 +13,14 @@ use crate::shell::{root, said};
 /// Where the page's libraries are named, and their licences.
 const PAGE: &str = "host/cli/src/output/page";
 const PROGRAM: &str = "pivot-host";
+const PLUGINS: &str = "plugins";
+const WASM: &str = "wasm32-unknown-unknown";
 
 /// What is in the program, built for a target, and in the bundled plugins.
 pub(super) fn parts(triple: &str) -> Result<Parts> {
     let root = root()?;
     let mut parts = crates::linked(&root, &["--package", PROGRAM], triple)?;
-    for (url, part) in crates::linked(&root.join("plugins"), &["--workspace"], "wasm32-unknown-unknown")? {
+    for (url, part) in crates::linked(&root.join(PLUGINS), &["--workspace"], WASM)? {
         parts.entry(url).or_insert(part);
     }
     let mut others = of_page(&root.join(PAGE))?;
@@ -26,6 +28,16 @@ pub(super) fn parts(triple: &str) -> Result<Parts> {
     let program = parts.values_mut().find(|part| part.name == PROGRAM).context("the program is not there")?;
     program.uses.extend(others.keys().cloned());
     parts.extend(others);
+    Ok(parts)
+}
+
+/// What is in one of the bundled plugins.
+pub(super) fn parts_of_plugin(name: &str) -> Result<Parts> {
+    let mut parts = crates::linked(&root()?.join(PLUGINS), &["--package", name], WASM)?;
+    let rust = of_rust(WASM)?;
+    let plugin = parts.values_mut().find(|part| part.name == name);
+    plugin.with_context(|| format!("there is no plugin {name}"))?.uses.extend(rust.keys().cloned());
+    parts.extend(rust);
     Ok(parts)
 }
 

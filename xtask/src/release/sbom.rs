@@ -7,18 +7,19 @@ use serde_json::{Value, json};
 
 use super::part::{Part, Parts};
 
-/// What is described: the program in its archive.
+/// What is described: the program in its archive, or a plugin beside it.
 pub(super) struct About<'a> {
+    pub(super) name: &'a str,
     pub(super) version: &'a str,
     /// When its sources were committed.
     pub(super) time: &'a str,
-    /// The digest of the program itself.
+    /// The digest of the program itself, or of the component.
     pub(super) sha256: &'a str,
 }
 
 /// The document.
 pub(super) fn document(parts: &Parts, about: &About<'_>) -> String {
-    let program = format!("pkg:generic/pivot-host@{}", about.version);
+    let program = format!("pkg:generic/{}@{}", about.name, about.version);
     let components: Vec<Value> =
         parts.iter().filter(|(url, _)| **url != program).map(|(url, part)| component(url, part)).collect();
     let dependencies: Vec<Value> =
@@ -33,7 +34,7 @@ pub(super) fn document(parts: &Parts, about: &About<'_>) -> String {
             "component": {
                 "type": "application",
                 "bom-ref": program,
-                "name": "pivot-host",
+                "name": about.name,
                 "version": about.version,
                 "purl": program,
                 "licenses": [{"expression": "Apache-2.0"}],
@@ -82,7 +83,8 @@ mod tests {
             ("pkg:generic/pivot-host@1.0.0".to_owned(), part("pivot-host", "1.0.0", &["pkg:cargo/a@2.0.0"])),
             ("pkg:cargo/a@2.0.0".to_owned(), with_digest("00ff", part("a", "2.0.0", &[]))),
         ]);
-        let about = About { version: "1.0.0", time: "2026-01-02T03:04:05Z", sha256: "abcd" };
+        let about =
+            About { name: "pivot-host", version: "1.0.0", time: "2026-01-02T03:04:05Z", sha256: "abcd" };
         let document: Value = serde_json::from_str(&document(&parts, &about)).unwrap();
         assert_eq!(
             document["metadata"]["component"]["hashes"],

@@ -8,7 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::archive::{
-    COMPLETIONS, CONTAINERFILE, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PLUGINS, SUMS, VERSION,
+    COMPLETIONS, CONTAINERFILE, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN, PLUGINS, SUMS,
+    VERSION,
 };
 use super::image::Image;
 use super::place::{Place, copy_folder};
@@ -59,6 +60,8 @@ pub(super) fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
     Ok(needed.lines().filter_map(path).collect())
 }
 
+const BUNDLED: [&str; 5] = ["metal3-endpoints", "metal3-hosts", "patches", "readiness", "secrets"];
+
 /// The program starts under each of its names, and all that belongs to it is there and was made by it.
 fn is_complete(prefix: &Path, empty: &Place) -> Result<()> {
     same("version", &empty.says(&["version"])?, &format!("pivot-host {VERSION}\n"))?;
@@ -86,17 +89,28 @@ fn is_complete(prefix: &Path, empty: &Place) -> Result<()> {
     has("the changes", &read(&documents.join("CHANGELOG.md"))?, "# Changelog")?;
     has("the licence", &read(&documents.join("LICENSE"))?, "Apache License")?;
     has("the licences of others", &read(&documents.join(LICENCES))?, "\n  wasmtime ")?;
-    let parts: serde_json::Value = serde_json::from_str(&read(&documents.join(PARTS))?)?;
-    let listed = parts.pointer("/metadata/component/hashes/0/content").and_then(serde_json::Value::as_str);
-    let listed = listed.context("the list of what is linked in has no digest of the program")?;
-    let program = said(Command::new("sha256sum").arg(prefix.join("bin/pivot-host")))?;
-    has("the program's digest", &program, &format!("{listed} "))
+    lists(&documents.join(PARTS), &prefix.join("bin/pivot-host"), "wasmtime")?;
+    for plugin in BUNDLED {
+        let component = prefix.join(PLUGINS).join(format!("{plugin}.wasm"));
+        lists(&component.with_extension(PARTS_OF_PLUGIN), &component, "pivot-sdk")?;
+    }
+    Ok(())
+}
+
+/// A list of parts is about a file as it is, and has this part.
+fn lists(list: &Path, file: &Path, part: &str) -> Result<()> {
+    let text = read(list)?;
+    let document: serde_json::Value = serde_json::from_str(&text)?;
+    let digest = document.pointer("/metadata/component/hashes/0/content").and_then(serde_json::Value::as_str);
+    let digest = digest.with_context(|| format!("{} has no digest", list.display()))?;
+    has("the file's digest", &said(Command::new("sha256sum").arg(file))?, &format!("{digest} "))?;
+    has("the list of parts", &text, &format!("\"name\": \"{part}\""))
 }
 
 /// Plans and moves the example with the bundled plugins, into a directory.
 fn moves(place: &Place, plugins: &str) -> Result<()> {
     let list = place.says(&["plugin", "list", "--plugins", plugins])?;
-    for plugin in ["metal3-endpoints", "metal3-hosts", "patches", "readiness", "secrets"] {
+    for plugin in BUNDLED {
         has("the list of plugins", &list, plugin)?;
     }
     site(place, plugins)?;
