@@ -50,6 +50,7 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
     let guard = Guard {
         namespaces: (!called.allow_all_namespaces).then(|| called.allow_namespace.iter().cloned().collect()),
         record_namespace: typed.record_namespace.clone(),
+        keep_answering: called.keep_answering,
     };
     let agent = Agent::new(address.clone(), Papers::of(tls), Arc::new(place), guard);
     let agent = agent.map_err(|error| refused(error.to_string()))?;
@@ -82,11 +83,13 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
 fn arguments(called: &Called) -> Vec<String> {
     let pair = |flag: &str, value: &String| [flag.to_owned(), value.clone()];
     let all = called.allow_all_namespaces.then(|| "--allow-all-namespaces".to_owned());
+    let keep = called.keep_answering.then(|| "--keep-answering".to_owned());
     called
         .call
         .iter()
         .flat_map(|address| pair("--call", address))
         .chain(called.allow_namespace.iter().flat_map(|namespace| pair("--allow-namespace", namespace)))
         .chain(all)
+        .chain(keep)
         .collect()
 }

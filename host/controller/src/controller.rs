@@ -13,10 +13,10 @@ use std::time::Duration;
 use futures::future::OptionFuture;
 use pivot_core::{Key, Uid};
 use pivot_engine::{Halt, Halter, Plugins};
-use pivot_link::Agents;
+use pivot_link::{AgentName, Agents};
 use pivot_places::{Place, PlaceError};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, broadcast};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -81,7 +81,7 @@ impl Controller {
             // Until it is dropped, after the attempts have ended, it keeps the links alive.
             let mut called = std::pin::pin!(called(agents.as_ref()));
             let why = tokio::select! {
-                () = desk.work() => continue,
+                () = desk.work(agents.as_ref().map(|(_, agents)| &**agents)) => continue,
                 never = &mut called => match never {},
                 why = &mut lost => Some(why),
                 _ = halter.wait() => None,
@@ -162,8 +162,9 @@ impl Desk {
     }
 
     /// Works until it is dropped.
-    async fn work(&mut self) {
+    async fn work(&mut self, agents: Option<&Agents>) {
         let mut changes = follow(self.shared.home.clone());
+        let mut calls = agents.map(Agents::calls);
         loop {
             self.begin_what_is_due();
             self.count();
@@ -175,6 +176,7 @@ impl Desk {
                     None => return,
                 },
                 Some(ended) = self.attempts.join_next_with_id() => self.ended(ended),
+                Some(Ok(name)) = OptionFuture::from(calls.as_mut().map(broadcast::Receiver::recv)) => self.called(&name),
                 Some(()) = OptionFuture::from(next.map(sleep_until)) => {}
             }
         }
@@ -212,6 +214,16 @@ impl Desk {
             && *about != entry.seen()
         {
             halter.halt(Halt::Signal(TERMINATE));
+        }
+    }
+
+    /// What stopped may have waited for this agent, or for what its cluster's people have changed.
+    fn called(&mut self, name: &AgentName) {
+        let now = Instant::now();
+        for entry in self.entries.values_mut().filter(|entry| entry.pivot.is_of(name)) {
+            if let Some((_, Some(next))) = &mut entry.tried {
+                *next = now;
+            }
         }
     }
 

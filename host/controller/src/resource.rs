@@ -14,6 +14,7 @@ use pivot_core::typed;
 use pivot_core::usable::odd_name;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Meta, Object};
 use pivot_engine::Options;
+use pivot_link::AgentName;
 use serde::{Deserialize, Serialize};
 
 use crate::status::Status;
@@ -174,6 +175,12 @@ impl Pivot {
 
     pub(crate) fn namespace(&self) -> &str {
         self.key.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Whether one of its clusters is this agent's.
+    pub(crate) fn is_of(&self, agent: &AgentName) -> bool {
+        let named = |spec: &Spec| [&spec.from.agent, &spec.to.agent].contains(&&Some(agent.name.clone()));
+        self.namespace() == agent.namespace && self.spec.as_ref().is_ok_and(named)
     }
 
     pub(crate) fn deleted(&self) -> bool {

@@ -23,6 +23,12 @@ pub const MARK: &str = "pivot-host.io/move";
 pub const ADDED: &str = "pivot-host.io/added";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
 pub const UNDO: &str = "pivot-host.io/undo";
+/// Label of the record of a move that is under way; its value is the role of the side that keeps it.
+pub const RECORD: &str = "pivot-host.io/record";
+/// Label of the summary that an ended move leaves instead.
+pub const FINISHED: &str = "pivot-host.io/finished";
+/// Label of the Leases that are locks of moves.
+pub const LOCK: &str = "pivot-host.io/lock";
 /// Prefix of the source id of a move that reads files; a move from a cluster has the cluster's UID instead.
 pub const FILES: &str = "directory-";
 /// The field manager that the server records for fields set by this tool.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Semaphore, broadcast};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -19,12 +19,14 @@ use crate::place::{Alive, Greeted, LinkError, LinkPlace, greeted};
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How many may be at that at once: none of them has said yet who it is.
 const STRANGERS: usize = 64;
+/// How many calls may wait to be heard of.
+const WAITING: usize = 256;
 
 /// The agents that have called.
 pub struct Agents {
     papers: Papers,
     links: Mutex<BTreeMap<AgentName, Arc<LinkPlace>>>,
-    called: Notify,
+    calls: broadcast::Sender<AgentName>,
 }
 
 impl fmt::Debug for Agents {
@@ -52,7 +54,7 @@ impl Agents {
     /// With these papers, if they can be used.
     pub fn new(papers: Papers) -> Result<Self, PapersError> {
         papers.acceptor()?;
-        Ok(Self { papers, links: Mutex::default(), called: Notify::new() })
+        Ok(Self { papers, links: Mutex::default(), calls: broadcast::Sender::new(WAITING) })
     }
 
     /// Takes connections until it is dropped; with it all of them end.
@@ -92,7 +94,8 @@ impl Agents {
         let greeted =
             timeout(PATIENCE, greeted(stream)).await.map_err(|_| Turned::Silent)?.map_err(turned)?;
         let alive = self.linked(&name, greeted).map_err(turned)?;
-        self.called.notify_waiters();
+        // Nobody may be waiting.
+        drop(self.calls.send(name.clone()));
         Ok((name, alive))
     }
 
@@ -113,18 +116,21 @@ impl Agents {
     pub async fn place(&self, name: &AgentName, patience: Duration) -> Option<Arc<LinkPlace>> {
         let connected = || self.links().get(name).filter(|place| place.connected()).cloned();
         let wait = async {
+            // What calls between a look and the wait counts.
+            let mut calls = self.calls();
             loop {
-                let called = self.called.notified();
-                tokio::pin!(called);
-                // What calls between the look and the wait counts.
-                called.as_mut().enable();
                 if let Some(place) = connected() {
                     return place;
                 }
-                called.await;
+                drop(calls.recv().await);
             }
         };
         timeout(patience, wait).await.ok()
+    }
+
+    /// The agents that call from now on.
+    pub fn calls(&self) -> broadcast::Receiver<AgentName> {
+        self.calls.subscribe()
     }
 
     /// How many are connected.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::ask::Ask;
 
 /// How the names of all that pivot-host keeps of a move begin.
-const OURS: &str = "pivot-host";
+pub(crate) const OURS: &str = "pivot-host";
 
 /// What may be asked of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +23,15 @@ pub struct Guard {
     pub namespaces: Option<BTreeSet<String>>,
     /// Where leases and records of moves are kept.
     pub record_namespace: String,
+    /// Whether more is answered than that it lives once a move into the cluster has ended.
+    pub keep_answering: bool,
 }
 
 /// What a question would do.
-struct Deed {
-    access: Access,
+pub(crate) struct Deed {
+    pub(crate) access: Access,
     /// The object, if it is about one.
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Whether the server is only asked what it thinks of an object whose namespace doesn't exist yet.
     stands_in: bool,
 }
@@ -94,7 +96,7 @@ fn of_kubernetes(group: &str) -> bool {
     !group.contains('.') || (group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io"))
 }
 
-fn deed(ask: &Ask) -> Option<Deed> {
+pub(crate) fn deed(ask: &Ask) -> Option<Deed> {
     let deed = |verb: &'static str, kind: &Kind, namespace: Option<&str>, name: Option<&str>| {
         Some(Deed {
             access: Access {
@@ -178,7 +180,11 @@ mod tests {
     use super::*;
 
     fn guard() -> Guard {
-        Guard { namespaces: Some(["shop".to_owned()].into()), record_namespace: "kube-system".to_owned() }
+        Guard {
+            namespaces: Some(["shop".to_owned()].into()),
+            record_namespace: "kube-system".to_owned(),
+            keep_answering: false,
+        }
     }
 
     fn kind(name: &str) -> Kind {

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `ask` | the verbs as values |
 //! | `frame` | the parts of an answer |
-//! | [`serve()`], [`Guard`] | the far end, and what it may be asked |
+//! | [`serve()`], [`Guard`], `ended` | the far end, what it may be asked, and until when |
 //! | [`LinkPlace`] | the near end |
 //! | [`Papers`], [`AgentName`] | who is at the two ends |
 //! | [`Agent`], [`Agents`] | who calls, and who is called |
@@ -20,6 +20,7 @@ mod agents;
 mod ask;
 mod connection;
 mod dial;
+mod ended;
 mod frame;
 mod guard;
 mod name;

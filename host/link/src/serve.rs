@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
+use crate::ended::Ended;
 use crate::frame::{Tag, pieces};
 use crate::guard::Guard;
 
@@ -38,10 +39,18 @@ pub async fn serve<C: Connection>(
     place: Arc<dyn Place>,
     guard: Guard,
 ) -> Result<(), hyper::Error> {
-    let (work, guard) = (Work::default(), Arc::new(guard));
+    let work = Work::default();
+    let ended = match guard.keep_answering {
+        true => None,
+        false => Ended::of(place.clone(), &guard.record_namespace),
+    };
+    if let Some(ended) = &ended {
+        work.execute(ended.clone().follow());
+    }
+    let far = Arc::new(Far { place, guard, ended });
     let service = service_fn(move |request: Request<Incoming>| {
-        let (place, guard) = (place.clone(), guard.clone());
-        async move { Ok::<_, Infallible>(answer(request, place, &guard).await) }
+        let far = far.clone();
+        async move { Ok::<_, Infallible>(far.answer(request).await) }
     });
     let mut server = http2::Builder::new(work.clone());
     server
@@ -76,24 +85,53 @@ impl Work {
     }
 }
 
-async fn answer(request: Request<Incoming>, place: Arc<dyn Place>, guard: &Guard) -> Response<Body> {
-    if request.method() != Method::POST || request.uri().path() != crate::PATH {
-        return refused(StatusCode::NOT_FOUND);
+/// The place, and what may be asked about it.
+struct Far {
+    place: Arc<dyn Place>,
+    guard: Guard,
+    /// Whether a move has ended, where that matters.
+    ended: Option<Ended>,
+}
+
+impl Far {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if request.method() != Method::POST || request.uri().path() != crate::PATH {
+            return refused(StatusCode::NOT_FOUND);
+        }
+        let Ok(body) = Limited::new(request.into_body(), LARGEST).collect().await else {
+            return refused(StatusCode::PAYLOAD_TOO_LARGE);
+        };
+        // Without the text: it may be a Secret's.
+        let Ok(ask) = serde_json::from_slice::<Ask>(&body.to_bytes()) else {
+            return refused(StatusCode::BAD_REQUEST);
+        };
+        let parts = match self.refuses(&ask).await {
+            Some(error) => failed(&error),
+            None => self.answered(ask).await,
+        };
+        let frames = parts.flat_map(|(tag, content)| stream::iter(pieces(tag, content)));
+        let body = StreamBody::new(sync(frames.boxed()).map(|bytes| Ok(Frame::data(bytes))));
+        Response::new(BodyExt::boxed(body))
     }
-    let Ok(body) = Limited::new(request.into_body(), LARGEST).collect().await else {
-        return refused(StatusCode::PAYLOAD_TOO_LARGE);
-    };
-    // Without the text: it may be a Secret's.
-    let Ok(ask) = serde_json::from_slice::<Ask>(&body.to_bytes()) else {
-        return refused(StatusCode::BAD_REQUEST);
-    };
-    let parts = match guard.refuses(&ask) {
-        Some(error) => failed(&error),
-        None => carried_out(ask, place, guard).await,
-    };
-    let frames = parts.flat_map(|(tag, content)| stream::iter(pieces(tag, content)));
-    let body = StreamBody::new(sync(frames.boxed()).map(|bytes| Ok(Frame::data(bytes))));
-    Response::new(BodyExt::boxed(body))
+
+    async fn refuses(&self, ask: &Ask) -> Option<PlaceError> {
+        match (self.guard.refuses(ask), &self.ended) {
+            (None, Some(ended)) => ended.refuses(ask).await,
+            (refused, _) => refused,
+        }
+    }
+
+    async fn answered(&self, ask: Ask) -> Parts {
+        let carried_out = |ask| carried_out(ask, self.place.clone(), &self.guard);
+        let Some(ended) = &self.ended else { return carried_out(ask).await };
+        let (may_end, watches) = (ended.may_end_a_move(&ask), matches!(ask, Ask::Watch { .. }));
+        let parts = carried_out(ask).await;
+        if may_end {
+            ended.look().await;
+        }
+        // What a watch would still see belongs to nobody but the cluster.
+        if watches { parts.take_until(ended.clone().wait()).boxed() } else { parts }
+    }
 }
 
 /// Streams of places are only `Send`; a mutex makes them `Sync`, too, and is never contended.

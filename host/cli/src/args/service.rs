@@ -107,6 +107,9 @@ pub(crate) struct Called {
     /// The same for all of them
     #[arg(long)]
     pub(crate) allow_all_namespaces: bool,
+    /// Go on answering once a move into this cluster has ended: for another move, or for taking the cluster back
+    #[arg(long)]
+    pub(crate) keep_answering: bool,
 }
 
 /// What can be done about an agent.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pivot_core::names::LOCK as LABEL;
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
@@ -20,8 +21,6 @@ use crate::requests::side::Handle;
 
 /// How long a lease is valid without renewal.
 pub(crate) const DURATION: Duration = Duration::from_secs(15);
-/// The label that selects these Leases in a list.
-const LABEL: &str = "pivot-host.io/lock";
 const CLAIM: &str = "pivot-host.io/claim";
 
 /// A Lease as it was last seen.

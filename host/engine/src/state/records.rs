@@ -10,6 +10,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::names::{FINISHED, RECORD as LABEL};
 use pivot_core::record::{Finished, Record};
 use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
@@ -25,10 +26,6 @@ use crate::requests::side_by_side::LISTS;
 pub(crate) const CHUNK: usize = 900_000;
 /// The longest piece that is read: a single line may be longer than a piece should be.
 const MOST: usize = 2 * CHUNK;
-/// The label of a record that is under way; its value is the role.
-const LABEL: &str = "pivot-host.io/record";
-/// The label of the summary that an ended move leaves instead.
-const FINISHED: &str = "pivot-host.io/finished";
 /// How many summaries are kept.
 const KEPT: usize = 10;
 /// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files

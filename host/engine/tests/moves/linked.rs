@@ -32,7 +32,7 @@ fn guarded(place: &MemoryPlace, namespace: Option<&str>) -> (DuplexStream, JoinH
     let (near, far) = duplex(BUFFER);
     let place = Arc::new(place.clone());
     let namespaces = namespace.map(|namespace| [namespace.to_owned()].into());
-    let guard = Guard { namespaces, record_namespace: "kube-system".into() };
+    let guard = Guard { namespaces, record_namespace: "kube-system".into(), keep_answering: false };
     let agent = tokio::spawn(async move { drop(serve(far, place, guard).await) });
     (near, agent)
 }
@@ -95,6 +95,39 @@ async fn a_guard_lets_a_move_of_its_namespace_through_and_no_other() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn after_the_move_its_link_tells_how_it_ended_and_nothing_else() {
+    let stage = Stage::new();
+    let (near, _agent) = connection(&stage.target);
+    let (place, alive) = LinkPlace::over(near).await.unwrap();
+    tokio::spawn(alive);
+    let secrets = place.kinds().await.unwrap().into_iter().find(|kind| kind.group_kind.is_secret()).unwrap();
+    let now = place.list(&secrets, Some("ns")).await.unwrap().resource_version;
+    let mut watched = place.watch(&secrets, Some("ns"), &now).await.unwrap();
+    let mut setup = stage.setup();
+    setup.sides.target = place.clone();
+    run::start(setup.clone()).await.unwrap();
+    let after = picture(&stage.target);
+    while let Some(event) = watched.next().await {
+        event.unwrap();
+    }
+    let listed = place.list(&secrets, Some("ns")).await.map(drop).unwrap_err();
+    let mut again = place.watch(&secrets, Some("ns"), &now).await.unwrap();
+    for error in [listed, again.next().await.unwrap().unwrap_err()] {
+        assert!(matches!(&error, PlaceError::Forbidden(why) if why.contains("--keep-answering")), "{error}");
+    }
+    let status = run::status(setup).await.unwrap();
+    assert_eq!((status.moves.len(), status.finished.len()), (0, 1));
+    // A second move of what is new in the source.
+    let again = Stage::new();
+    let mut setup = again.setup();
+    setup.sides.target = place;
+    let stop = run::start(setup).await.unwrap_err();
+    assert!(stop.to_string().contains("--keep-answering"), "{stop}");
+    assert_eq!(picture(&stage.target), after);
+    assert_eq!(picture(&again.source), picture(&Stage::new().source));
 }
 
 #[tokio::test]

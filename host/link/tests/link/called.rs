@@ -24,7 +24,11 @@ fn edge() -> AgentName {
 }
 
 fn guard() -> Guard {
-    Guard { namespaces: Some(["shop".to_owned()].into()), record_namespace: "kube-system".into() }
+    Guard {
+        namespaces: Some(["shop".to_owned()].into()),
+        record_namespace: "kube-system".into(),
+        keep_answering: false,
+    }
 }
 
 fn kind(name: &str) -> Arc<Kind> {

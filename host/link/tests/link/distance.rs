@@ -27,7 +27,7 @@ async fn distant(place: &MemoryPlace) -> Arc<LinkPlace> {
     }
     relay::between(from_agent, to_cell, ROUND_TRIP);
     let far = Arc::new(place.clone());
-    let guard = Guard { namespaces: None, record_namespace: "kube-system".into() };
+    let guard = Guard { namespaces: None, record_namespace: "kube-system".into(), keep_answering: false };
     tokio::spawn(async move { drop(serve(agent, far, guard).await) });
     let (place, alive) = LinkPlace::over(near).await.unwrap();
     tokio::spawn(alive);

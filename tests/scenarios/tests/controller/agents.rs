@@ -52,9 +52,13 @@ impl Link {
 
     /// An agent, when it is linked.
     async fn agent(&self, kubeconfig: &Path) -> Run {
-        let words =
-            ["agent", "--call", &self.call, "--tls", &self.papers("agent"), "--allow-namespace", "shop"];
-        let mut agent = Host::out_of(kubeconfig).start(&words).await.unwrap();
+        self.agent_with(kubeconfig, &[]).await
+    }
+
+    async fn agent_with(&self, kubeconfig: &Path, more: &[&str]) -> Run {
+        let tls = self.papers("agent");
+        let words = ["agent", "--call", &self.call, "--tls", &tls, "--allow-namespace", "shop"];
+        let mut agent = Host::out_of(kubeconfig).start(&[&words[..], more].concat()).await.unwrap();
         agent.until_it_says("linked to ").await.unwrap();
         agent
     }
@@ -125,16 +129,27 @@ async fn over_an_agents_link_objects_move_into_a_cluster_and_back() {
             json!({"from": {"agent": "edge", "namespace": "shop"}, "to": {}, "options": options()}),
         )
         .await;
+    // Not without the child's leave: it manages itself.
+    let shown = stage.until_false("shop", "Succeeded", &mut running).await;
+    assert!(shown["message"].as_str().unwrap().contains("--keep-answering"), "{shown:#}");
+    same(before.clone(), stage.moved(child, "shop").await);
+    ended(agent).await;
+    // That an agent calls is enough of a change.
+    let agent = link.agent_with(&edge, &["--keep-answering"]).await;
     stage.until("shop", "Succeeded", &mut running).await;
     same(before, stage.moved(home, "shop").await);
     assert!(stage.moved(child, "shop").await.is_empty());
     stage.tidy().await;
-    for mut one in [running, agent] {
-        assert!(one.still_runs().unwrap());
-        one.signal("TERM").unwrap();
-        let ended = one.end().await.unwrap().ends_with(0).unwrap();
-        assert!(!ended.stderr.contains("PRIVATE KEY"), "{}", ended.stderr);
-    }
+    ended(running).await;
+    ended(agent).await;
+}
+
+/// Asks it to stop.
+async fn ended(mut one: Run) {
+    assert!(one.still_runs().unwrap());
+    one.signal("TERM").unwrap();
+    let ended = one.end().await.unwrap().ends_with(0).unwrap();
+    assert!(!ended.stderr.contains("PRIVATE KEY"), "{}", ended.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,298 @@
+//! Whether a move into the agent's cluster has ended, and what is answered from then on: that it lives, and how the move ended.
+//!
+//! The cluster's own records say so, as they do to everybody; nothing else is kept. They are read when the link begins, after each
+//! write over it that may have ended a move, and now and then for what others write.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pivot_core::names::{FINISHED, LOCK, RECORD};
+use pivot_core::{Kind, Object};
+use pivot_places::{Place, PlaceError, Result, builtin_kinds};
+use tokio::sync::{Mutex, watch};
+use tokio::time::sleep;
+
+use crate::ask::Ask;
+use crate::guard::{OURS, deed};
+
+/// How soon what was written by others counts.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// What the records say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Said {
+    /// They were not read.
+    Nothing,
+    /// No move has ended, or one is under way.
+    Open,
+    /// All have ended; the summary of one.
+    Ended(String),
+}
+
+/// The cluster's records.
+#[derive(Clone)]
+pub(crate) struct Ended(Arc<Records>);
+
+struct Records {
+    place: Arc<dyn Place>,
+    kind: Arc<Kind>,
+    namespace: String,
+    said: watch::Sender<Said>,
+    /// One reading at a time: an older one must not come last.
+    reading: Mutex<()>,
+}
+
+impl Ended {
+    /// Those that a place keeps in a namespace.
+    pub(crate) fn of(place: Arc<dyn Place>, namespace: &str) -> Option<Self> {
+        let kind = builtin_kinds().into_iter().find(|kind| kind.group_kind.kind == "ConfigMap")?;
+        let (kind, said) = (Arc::new(kind), watch::Sender::new(Said::Nothing));
+        let records = Records { place, kind, namespace: namespace.to_owned(), said, reading: Mutex::new(()) };
+        Some(Self(Arc::new(records)))
+    }
+
+    /// Reads them again and again.
+    pub(crate) async fn follow(self) {
+        loop {
+            if let Err(error) = self.read().await {
+                tracing::debug!(%error, "the records of moves can't be read");
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// When the last move has ended.
+    pub(crate) async fn wait(self) {
+        let mut said = self.0.said.subscribe();
+        // It lives as long as this does.
+        drop(said.wait_for(|said| matches!(said, Said::Ended(_))).await);
+    }
+
+    /// Why a question is no longer answered, if it isn't.
+    pub(crate) async fn refuses(&self, ask: &Ask) -> Option<PlaceError> {
+        if still(ask, &self.0.namespace) {
+            return None;
+        }
+        let known = self.0.said.borrow().clone();
+        let said = match known {
+            Said::Nothing => self.read().await,
+            said => Ok(said),
+        };
+        let name = match said {
+            Ok(Said::Ended(name)) => name,
+            Ok(_) => return None,
+            Err(error) => return Some(error),
+        };
+        let why = format!(
+            "a move into this cluster has ended (ConfigMap {}/{name}), and with it what its agent answers; start the agent with --keep-answering for more",
+            self.0.namespace
+        );
+        Some(match ask {
+            // The write that ended the move, asked again because its answer was lost.
+            Ask::Patch { .. } if of_record(ask, &self.0.namespace) => PlaceError::Conflict(why),
+            _ => PlaceError::Forbidden(why),
+        })
+    }
+
+    /// Whether what is asked may end a move.
+    pub(crate) fn may_end_a_move(&self, ask: &Ask) -> bool {
+        matches!(ask, Ask::Patch { .. } | Ask::Delete { .. }) && of_record(ask, &self.0.namespace)
+    }
+
+    /// Looks whether it did.
+    pub(crate) async fn look(&self) {
+        if self.read().await.is_err() {
+            // Before the next question it is tried again.
+            self.0.said.send_replace(Said::Nothing);
+        }
+    }
+
+    async fn read(&self) -> Result<Said> {
+        let Records { place, kind, namespace, said, reading } = &*self.0;
+        let _one = reading.lock().await;
+        let list = |label| place.list_labelled(kind, namespace, label);
+        let (under_way, ended) = tokio::try_join!(list(RECORD), list(FINISHED))?;
+        let into = |object: &&Object| object.meta.labels.get(FINISHED).is_some_and(|role| role == "target");
+        let last = ended
+            .objects
+            .iter()
+            .filter(into)
+            .max_by(|a, b| a.meta.creation_timestamp.cmp(&b.meta.creation_timestamp));
+        let now = match last {
+            Some(last) if under_way.objects.is_empty() => Said::Ended(last.meta.name.clone()),
+            _ => Said::Open,
+        };
+        said.send_replace(now.clone());
+        Ok(now)
+    }
+}
+
+/// Whether it is about a record of a move, or its summary.
+fn of_record(ask: &Ask, namespace: &str) -> bool {
+    ours(ask, namespace) == Some(Ours::Record)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ours {
+    Record,
+    Lock,
+}
+
+/// What of ours a question is about, by the path of its request.
+fn ours(ask: &Ask, namespace: &str) -> Option<Ours> {
+    let deed = deed(ask)?;
+    if deed.access.namespace.as_deref() != Some(namespace) {
+        return None;
+    }
+    let named = deed.name.as_ref().is_none_or(|name| name.starts_with(OURS));
+    match (&*deed.access.group, &*deed.access.resource) {
+        ("", "configmaps") if named => Some(Ours::Record),
+        ("coordination.k8s.io", "leases") if named => Some(Ours::Lock),
+        _ => None,
+    }
+}
+
+/// Whether a question is answered even then.
+fn still(ask: &Ask, namespace: &str) -> bool {
+    match ask {
+        Ask::Hello { .. } | Ask::Identify | Ask::Kinds | Ask::Learn { .. } | Ask::Denied { .. } => true,
+        Ask::ListLabelled { label, .. } => match ours(ask, namespace) {
+            Some(Ours::Record) => label == RECORD || label == FINISHED,
+            Some(Ours::Lock) => label == LOCK,
+            None => false,
+        },
+        Ask::Get { .. } => ours(ask, namespace).is_some(),
+        // The run that ended gives back what it holds.
+        Ask::Delete { .. } => ours(ask, namespace) == Some(Ours::Lock),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::Key;
+    use pivot_places::{Change, MemoryPlace, Patch, Preconditions, Subresource};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn kind(name: &str) -> Kind {
+        builtin_kinds().into_iter().find(|kind| kind.group_kind.kind == name).unwrap()
+    }
+
+    fn key(kind: &Kind, namespace: &str, name: &str) -> Key {
+        Key::new(kind.group_kind.clone(), Some(namespace), name)
+    }
+
+    fn labelled(name: &str, namespace: &str, label: &str) -> Ask {
+        Ask::ListLabelled { kind: kind(name), namespace: namespace.to_owned(), label: label.to_owned() }
+    }
+
+    fn get(name: &str, namespace: &str, object: &str) -> Ask {
+        let kind = kind(name);
+        Ask::Get { key: key(&kind, namespace, object), kind }
+    }
+
+    fn delete(name: &str, namespace: &str, object: &str) -> Ask {
+        let kind = kind(name);
+        Ask::Delete { key: key(&kind, namespace, object), kind, preconditions: Preconditions::default() }
+    }
+
+    fn patch(name: &str, namespace: &str, object: &str) -> Ask {
+        let kind = kind(name);
+        let patch = Patch { body: json!({}), subresource: Subresource::None, change: Change::Real };
+        Ask::Patch { key: key(&kind, namespace, object), kind, patch }
+    }
+
+    fn create(name: &str, namespace: &str, object: &str, change: Change) -> Ask {
+        let body = json!({"metadata": {"name": object, "namespace": namespace}});
+        Ask::Create { kind: kind(name), body, change }
+    }
+
+    #[test]
+    fn once_a_move_has_ended_only_its_end_is_told_and_its_locks_are_given_back() {
+        let ns = "kube-system";
+        let told = [
+            Ask::Hello { oldest: 1, newest: 1 },
+            Ask::Identify,
+            Ask::Kinds,
+            Ask::Denied { asked: Vec::new() },
+            labelled("ConfigMap", ns, RECORD),
+            labelled("ConfigMap", ns, FINISHED),
+            labelled("Lease", ns, LOCK),
+            get("ConfigMap", ns, "pivot-host-target-1"),
+            get("Lease", ns, "pivot-host.ns.shop"),
+            delete("Lease", ns, "pivot-host.ns.shop"),
+        ];
+        for ask in told {
+            assert!(still(&ask, ns), "{ask:?}");
+        }
+        let everything = Kind { namespaced: false, ..kind("ConfigMap") };
+        let (secret, machine) = (kind("Secret"), kind("ConfigMap"));
+        let service = pivot_places::ServicePath {
+            namespace: "shop".to_owned(),
+            service: "ironic".to_owned(),
+            port: "80".to_owned(),
+            path: "v1".to_owned(),
+        };
+        let version = "1".to_owned();
+        let untold = [
+            labelled("ConfigMap", ns, "app"),
+            labelled("ConfigMap", "shop", RECORD),
+            labelled("Secret", ns, RECORD),
+            Ask::ListLabelled { kind: everything, namespace: ns.to_owned(), label: RECORD.to_owned() },
+            Ask::List { kind: machine.clone(), namespace: Some(ns.to_owned()) },
+            Ask::ListMeta { kind: machine.clone(), namespace: None },
+            Ask::ListIdentities { kind: machine.clone(), namespace: None },
+            Ask::Watch { kind: secret, namespace: Some("shop".to_owned()), resource_version: version },
+            get("ConfigMap", ns, "coredns"),
+            get("ConfigMap", "shop", "pivot-host-target-1"),
+            get("Secret", ns, "pivot-host"),
+            delete("ConfigMap", ns, "pivot-host-target-1"),
+            delete("Lease", "shop", "pivot-host"),
+            patch("ConfigMap", ns, "pivot-host-target-1"),
+            patch("Lease", ns, "pivot-host.ns.shop"),
+            create("Lease", ns, "pivot-host.ns.shop", Change::Real),
+            create("ConfigMap", ns, "pivot-host-target-2", Change::Real),
+            create("Secret", "shop", "s", Change::DryRun),
+            Ask::ProxyGet { service, limit: 1 },
+        ];
+        for ask in untold {
+            assert!(!still(&ask, ns), "{ask:?}");
+        }
+    }
+
+    fn record(place: &MemoryPlace, name: &str, labels: Value) {
+        let metadata = json!({"name": name, "namespace": "kube-system", "labels": labels});
+        place.insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_move_has_ended_when_one_into_this_cluster_did_and_none_is_under_way() {
+        let place = MemoryPlace::new("far");
+        let ended = Ended::of(Arc::new(place.clone()), "kube-system").unwrap();
+        let said = async || ended.read().await.unwrap();
+        assert_eq!(said().await, Said::Open);
+        record(&place, "pivot-host-source-0", json!({FINISHED: "source"}));
+        assert_eq!(said().await, Said::Open);
+        record(&place, "pivot-host-target-1", json!({FINISHED: "target"}));
+        assert_eq!(said().await, Said::Ended("pivot-host-target-1".to_owned()));
+        record(&place, "pivot-host-target-2", json!({RECORD: "target"}));
+        assert_eq!(said().await, Said::Open);
+    }
+
+    #[tokio::test]
+    async fn without_a_look_at_the_records_nothing_is_answered() {
+        let place = MemoryPlace::new("far");
+        let ended = Ended::of(Arc::new(place.clone()), "kube-system").unwrap();
+        let away = PlaceError::Unavailable("away".to_owned());
+        place.on_call({
+            let away = away.clone();
+            move |_, _| Some(pivot_places::memory::Fault::Before(away.clone()))
+        });
+        assert_eq!(ended.refuses(&get("Secret", "shop", "s")).await, Some(away));
+        assert_eq!(ended.refuses(&Ask::Identify).await, None);
+        place.on_call(|_, _| None);
+        assert_eq!(ended.refuses(&get("Secret", "shop", "s")).await, None);
+    }
+}
