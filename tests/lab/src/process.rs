@@ -120,11 +120,25 @@ impl Drop for Process {
 
 /// Sends SIGKILL to one process: what a crash test does to the program under test.
 pub fn kill(pid: u32) -> Result<()> {
+    send(pid, Signal::KILL)
+}
+
+/// Stops one process where it is: whoever asks it something waits.
+pub fn freeze(pid: u32) -> Result<()> {
+    send(pid, Signal::STOP)
+}
+
+/// Lets it go on.
+pub fn thaw(pid: u32) -> Result<()> {
+    send(pid, Signal::CONT)
+}
+
+fn send(pid: u32, signal: Signal) -> Result<()> {
     let pid = i32::try_from(pid)
         .ok()
         .and_then(Pid::from_raw)
         .with_context(|| format!("{pid} is not a process id"))?;
-    kill_process(pid, Signal::KILL).with_context(|| format!("kill process {pid:?}"))
+    kill_process(pid, signal).with_context(|| format!("send {signal:?} to process {pid:?}"))
 }
 
 type Job = (Command, oneshot::Sender<io::Result<Child>>);

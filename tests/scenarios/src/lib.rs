@@ -9,6 +9,7 @@
 //! | [`folder`] | runs of programs in a folder that is everybody's home |
 //! | [`age`] | runs of the tool whose format encrypted directories have |
 //! | [`mod@clusterctl`] | runs of the peer |
+//! | [`pivots`], [`link`] | what a controller is asked for, and the link of an agent |
 //! | [`shape`] | clusters to move |
 //! | [`state`] | what a move must keep, and what it must not leave behind |
 
@@ -16,5 +17,7 @@ pub mod age;
 pub mod clusterctl;
 pub mod folder;
 pub mod host;
+pub mod link;
+pub mod pivots;
 pub mod shape;
 pub mod state;

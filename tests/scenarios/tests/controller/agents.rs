@@ -1,68 +1,18 @@
 //! Pivots over the link of an agent: the controller has no way to the target, and no kubeconfig of it.
 
-use std::fs;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use pivot_lab::pki::{Authority, Identity};
 use pivot_lab::proxy::{Fault, Moment, Rule, Times};
 use pivot_lab::{FaultProxy, Observer, Rules, Server, process, say};
 use pivot_scenarios::host::{AGENT, Host, Run};
+use pivot_scenarios::link::Link;
 use pivot_scenarios::shape;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 use crate::stage::{ACCOUNT, Stage, same};
 
 const AGENT_ACCOUNT: &str = "system:serviceaccount:pivot-host-system:pivot-host-agent";
-
-/// The certificates of both ends, and where agents call.
-struct Link {
-    address: String,
-    call: String,
-    papers: TempDir,
-}
-
-impl Link {
-    fn new() -> Self {
-        let authority = Authority::new("links").unwrap();
-        let papers = tempfile::tempdir().unwrap();
-        let write = |name: &str, identity: Identity| {
-            let directory = papers.path().join(name);
-            fs::create_dir(&directory).unwrap();
-            fs::write(directory.join("tls.crt"), identity.certificate).unwrap();
-            fs::write(directory.join("tls.key"), identity.key).unwrap();
-            fs::write(directory.join("ca.crt"), authority.certificate()).unwrap();
-        };
-        write("controller", authority.server().unwrap());
-        write("agent", authority.agent("spiffe://site.example.com/agent/shop/edge").unwrap());
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { address: format!("127.0.0.1:{port}"), call: format!("localhost:{port}"), papers }
-    }
-
-    fn papers(&self, of: &str) -> String {
-        self.papers.path().join(of).display().to_string()
-    }
-
-    async fn controller(&self, kubeconfig: &Path) -> Run {
-        let words = ["controller", "--agents", &self.address, "--agents-tls", &self.papers("controller")];
-        Host::out_of(kubeconfig).start(&words).await.unwrap()
-    }
-
-    /// An agent, when it is linked.
-    async fn agent(&self, kubeconfig: &Path) -> Run {
-        self.agent_with(kubeconfig, &[]).await
-    }
-
-    async fn agent_with(&self, kubeconfig: &Path, more: &[&str]) -> Run {
-        let tls = self.papers("agent");
-        let words = ["agent", "--call", &self.call, "--tls", &tls, "--allow-namespace", "shop"];
-        let mut agent = Host::out_of(kubeconfig).start(&[&words[..], more].concat()).await.unwrap();
-        agent.until_it_says("linked to ").await.unwrap();
-        agent
-    }
-}
 
 /// What a Pivot of this test asks for. No controllers run, so nothing reports what a moved object's status would.
 fn options() -> Value {
@@ -106,13 +56,13 @@ async fn over_an_agents_link_objects_move_into_a_cluster_and_back() {
     grant((home, ACCOUNT), (child, AGENT_ACCOUNT)).await;
     let before = stage.moved(home, "shop").await;
     let observer = Observer::of(&stage.pair, &["shop"]).await.unwrap();
-    let link = Link::new();
-    let mut running = link.controller(&stage.account()).await;
+    let link = Link::new().unwrap();
+    let mut running = link.controller(&stage.account()).await.unwrap();
     stage.ask_for("shop", json!({"to": {"agent": "edge"}, "options": options()})).await;
     let shown = stage.until_false("shop", "Connected", &mut running).await;
     assert!(shown["message"].as_str().unwrap().contains("agent shop/edge is not connected"), "{shown:#}");
     same(before.clone(), stage.moved(home, "shop").await);
-    let agent = link.agent(&edge).await;
+    let agent = link.agent(&edge).await.unwrap();
     stage.until("shop", "Succeeded", &mut running).await;
     same(before.clone(), stage.moved(child, "shop").await);
     assert!(stage.moved(home, "shop").await.is_empty());
@@ -135,7 +85,7 @@ async fn over_an_agents_link_objects_move_into_a_cluster_and_back() {
     same(before.clone(), stage.moved(child, "shop").await);
     ended(agent).await;
     // That an agent calls is enough of a change.
-    let agent = link.agent_with(&edge, &["--keep-answering"]).await;
+    let agent = link.agent_with(&edge, &["--keep-answering"]).await.unwrap();
     stage.until("shop", "Succeeded", &mut running).await;
     same(before, stage.moved(home, "shop").await);
     assert!(stage.moved(child, "shop").await.is_empty());
@@ -160,22 +110,22 @@ async fn an_agent_killed_at_any_of_its_writes_is_followed_by_one_that_goes_on() 
         let before = stage.moved(home, "shop").await;
         // It stands between the agent and its cluster's server.
         let far = FaultProxy::start(child).await.unwrap();
-        let link = Link::new();
-        let mut running = link.controller(home.kubeconfig()).await;
+        let link = Link::new().unwrap();
+        let mut running = link.controller(home.kubeconfig()).await.unwrap();
         let (tell, pid) = oneshot::channel();
         let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
         let rule = Rule::new(Times::Nth(nth), Fault::action(Moment::After, kill), |seen| {
             seen.user_agent.starts_with(AGENT) && seen.is_mutating()
         });
         let rule = far.faults().add(rule);
-        let agent = link.agent(far.kubeconfig()).await;
+        let agent = link.agent(far.kubeconfig()).await.unwrap();
         tell.send(agent.id()).unwrap();
         stage.ask_for("shop", json!({"to": {"agent": "edge"}, "options": options()})).await;
         let ended = agent.end().await.unwrap();
         assert_eq!(ended.code, None, "at its write {nth} it did not die\n{}", ended.stderr);
         say(format_args!("the agent died at its write {nth}"));
         far.faults().remove(rule);
-        let _next = link.agent(far.kubeconfig()).await;
+        let _next = link.agent(far.kubeconfig()).await.unwrap();
         stage.until("shop", "Succeeded", &mut running).await;
         same(before, stage.moved(child, "shop").await);
         assert!(stage.moved(home, "shop").await.is_empty(), "at write {nth}");

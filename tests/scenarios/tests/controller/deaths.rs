@@ -95,7 +95,7 @@ async fn a_pivot_deleted_in_any_phase_is_undone_or_finished() {
         let says = format!("{} {} number {}", point.method, point.path, point.nth);
         say(format_args!("deleted at {says}"));
         let before = stage.moved(&stage.pair.source, namespace).await;
-        let pivots = stage.pivots(namespace);
+        let pivots = stage.pivots().in_namespace(namespace);
         let delete = async move { drop(pivots.delete("pivot", &Default::default()).await.unwrap()) };
         let rule =
             Rule::new(Times::Nth(point.nth), Fault::action(point.moment, delete), |seen| point.hits(seen));

@@ -7,6 +7,7 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchP
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::{Dump, Pair, Server};
 use pivot_scenarios::host::{Host, Run};
+use pivot_scenarios::pivots::{Pivots, condition};
 use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
 
@@ -26,19 +27,7 @@ impl Stage {
         let crds: Vec<_> = crds.iter().map(String::as_str).collect();
         pair.install_crds(&crds).await.unwrap();
         let stage = Self { pair };
-        let words = ["controller", "manifests", "--image", "registry.example.com/pivot-host:v1"];
-        let list = Host::alone().run(&words).await.unwrap().done().unwrap();
-        let (definitions, others): (Vec<Value>, Vec<Value>) = list["items"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .cloned()
-            .partition(|object| object["kind"] == "CustomResourceDefinition");
-        let definitions: Vec<String> = definitions.iter().map(Value::to_string).collect();
-        let definitions: Vec<&str> = definitions.iter().map(String::as_str).collect();
-        stage.pair.source.install_crds(&definitions).await.unwrap();
-        // The Deployment too: the server's validation is part of what is shown.
-        stage.pair.source.apply_values(others).await.unwrap();
+        Pivots::install(&stage.pair.source).await.unwrap();
         for namespace in namespaces {
             stage.fill(namespace).await;
         }
@@ -73,10 +62,8 @@ impl Stage {
         self.pair.source.kubeconfig_as(ACCOUNT, &["system:serviceaccounts"]).unwrap()
     }
 
-    /// The Pivots of a namespace.
-    pub(crate) fn pivots(&self, namespace: &str) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("pivot-host.io", "v1alpha1", "Pivot");
-        Api::namespaced_with(self.pair.source.client(), namespace, &ApiResource::from_gvk(&kind))
+    pub(crate) fn pivots(&self) -> Pivots<'_> {
+        Pivots::of(&self.pair.source)
     }
 
     /// Asks for a move of a namespace into its workload cluster, in which no controllers run.
@@ -90,65 +77,39 @@ impl Stage {
     }
 
     pub(crate) async fn ask_for(&self, namespace: &str, spec: Value) {
-        let pivot = json!({
-            "apiVersion": "pivot-host.io/v1alpha1", "kind": "Pivot",
-            "metadata": {"name": "pivot", "namespace": namespace}, "spec": spec,
-        });
-        self.pair.source.apply_values(vec![pivot]).await.unwrap();
+        self.pivots().ask(namespace, spec).await.unwrap();
     }
 
     /// Changes the spec; the server's answer.
     pub(crate) async fn change(&self, namespace: &str, spec: Value) -> Result<(), String> {
         let patch = Patch::Merge(json!({ "spec": spec }));
-        let changed = self.pivots(namespace).patch("pivot", &PatchParams::default(), &patch).await;
+        let changed =
+            self.pivots().in_namespace(namespace).patch("pivot", &PatchParams::default(), &patch).await;
         changed.map(drop).map_err(|error| error.to_string())
     }
 
     pub(crate) async fn delete(&self, namespace: &str) {
-        self.pivots(namespace).delete("pivot", &Default::default()).await.unwrap();
+        self.pivots().delete(namespace).await.unwrap();
     }
 
     /// What a Pivot shows.
     pub(crate) async fn shown(&self, namespace: &str) -> Option<Value> {
-        let pivot = self.pivots(namespace).get_opt("pivot").await.unwrap()?;
-        Some(pivot.data["status"].clone())
+        self.pivots().shown(namespace).await.unwrap()
     }
 
     /// Waits until a condition is true, and returns what the Pivot shows then.
     pub(crate) async fn until(&self, namespace: &str, of: &str, running: &mut Run) -> Value {
-        self.until_is(namespace, of, "True", running).await
+        self.pivots().until(namespace, (of, "True"), running).await.unwrap()
     }
 
     /// Waits until a condition is false.
     pub(crate) async fn until_false(&self, namespace: &str, of: &str, running: &mut Run) -> Value {
-        self.until_is(namespace, of, "False", running).await
-    }
-
-    async fn until_is(&self, namespace: &str, of: &str, status: &str, running: &mut Run) -> Value {
-        let begun = Instant::now();
-        loop {
-            let shown = self.shown(namespace).await.unwrap_or_default();
-            if condition(&shown, of).is_some_and(|one| one["status"] == status) {
-                return shown;
-            }
-            let runs = running.still_runs().unwrap();
-            assert!(
-                runs && begun.elapsed() < LIMIT,
-                "{namespace}: {of} isn't {status}: {shown:#}\n{}",
-                running.said()
-            );
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
+        self.pivots().until(namespace, (of, "False"), running).await.unwrap()
     }
 
     /// Waits until a deleted Pivot is gone.
     pub(crate) async fn until_gone(&self, namespace: &str, running: &mut Run) {
-        let begun = Instant::now();
-        while let Some(shown) = self.shown(namespace).await {
-            let runs = running.still_runs().unwrap();
-            assert!(runs && begun.elapsed() < LIMIT, "{namespace}: not gone: {shown:#}\n{}", running.said());
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
+        self.pivots().until_gone(namespace, running).await.unwrap();
     }
 
     /// What of a namespace a move is about.
@@ -182,10 +143,6 @@ impl Stage {
 /// Whether a condition is true.
 pub(crate) fn is(shown: &Value, of: &str) -> bool {
     condition(shown, of).is_some_and(|one| one["status"] == "True")
-}
-
-fn condition<'a>(shown: &'a Value, of: &str) -> Option<&'a Value> {
-    shown["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == of)
 }
 
 /// The two states are equal except for what no move preserves.

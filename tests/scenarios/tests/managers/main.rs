@@ -12,6 +12,8 @@ mod handover;
 #[cfg(test)]
 mod infra;
 #[cfg(test)]
+mod life;
+#[cfg(test)]
 mod midway;
 #[cfg(test)]
 mod restore;

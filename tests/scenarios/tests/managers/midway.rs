@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_mins(5);
 const LATEST: u64 = 4000;
 
 /// Replaces workers whose Nodes fail.
-const HEALTH_CHECK: &str = "
+pub(crate) const HEALTH_CHECK: &str = "
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachineHealthCheck
 metadata: {name: plain, namespace: shop}
@@ -41,7 +41,7 @@ spec:
 
 /// What controllers are doing.
 #[derive(Clone, Copy, Debug)]
-enum Change {
+pub(crate) enum Change {
     Rollout,
     RollBack,
     ScaleUp,
@@ -55,7 +55,7 @@ const GROUPS: [&[Change]; 3] =
 
 impl Change {
     /// Makes controllers work.
-    async fn begin(self, world: &World, side: Side) {
+    pub(crate) async fn begin(self, world: &World, side: Side) {
         match self {
             Self::Rollout => roll_out(world, side, "v1.36.2").await,
             Self::RollBack => roll_out(world, side, "v1.36.3").await,
@@ -173,7 +173,7 @@ async fn go(world: &mut World, from: Side) -> String {
 }
 
 /// What there is once controllers have carried out a change.
-async fn carried_out(world: &mut World, side: Side, change: Change) -> Shape {
+pub(crate) async fn carried_out(world: &mut World, side: Side, change: Change) -> Shape {
     let before = world.torn_down().unwrap().len();
     let start = Instant::now();
     while world.torn_down().unwrap().len() < before + change.machines_torn_down() {
@@ -230,7 +230,7 @@ async fn until(world: &mut World, side: Side, wanted: &Shape) {
 }
 
 /// The objects, how many of each there are: without what is random in their names.
-type Shape = BTreeMap<String, usize>;
+pub(crate) type Shape = BTreeMap<String, usize>;
 
 fn shape(dump: &Dump, version: &str) -> Shape {
     let truths = truths(dump, version);

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use pivot_lab::assets::KUBERNETES;
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
-use pivot_lab::{Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, say};
+use pivot_lab::{Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, process, say};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -57,8 +57,7 @@ impl World {
         for server in [&pair.source, &pair.target] {
             server.apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}").await?;
         }
-        let mut options = ManagerOptions { version, ..ManagerOptions::of(&Manager::ALL) };
-        options.feature_gates = vec!["ClusterTopology=true".to_owned()];
+        let options = options(version);
         let (source, target) = tokio::try_join!(
             Managers::start(&pair.source, &options),
             Managers::start(&pair.target, &options)
@@ -144,6 +143,26 @@ impl World {
         source.stop();
     }
 
+    /// The source's cluster is away: nobody answers there, and nothing acts.
+    pub(crate) async fn take_source_away(&mut self) -> Result<()> {
+        self.lose_source();
+        self.pair.source.stop_controllers().await;
+        self.source_processes().into_iter().try_for_each(process::freeze)
+    }
+
+    /// It is as it was when it went.
+    pub(crate) async fn bring_source_back(&mut self) -> Result<()> {
+        self.source_processes().into_iter().try_for_each(process::thaw)?;
+        self.pair.source.start_controllers().await?;
+        self.managers[0] = Managers::start(&self.pair.source, &options(self.version)).await?;
+        self.providers[0] = Provider::start(&self.pair.source, &self.pair.target).await?;
+        Ok(())
+    }
+
+    fn source_processes(&self) -> [u32; 2] {
+        [self.pair.source.apiserver().id(), self.pair.source.etcd().id()]
+    }
+
     /// Everything besides the program under test is still running.
     fn still_run(&mut self) -> Result<()> {
         self.managers.iter_mut().try_for_each(Managers::still_run)?;
@@ -189,6 +208,13 @@ impl World {
         Ok(())
     }
 
+    /// Deletes an object, as its user would.
+    pub(crate) async fn delete(&self, side: Side, kind: &str, name: &str) -> Result<()> {
+        let api = objects_of(self.server(side), kind).await?;
+        api.delete(name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
     /// Changes an object, as its user would.
     pub(crate) async fn patch(&self, side: Side, kind: &str, name: &str, patch: Value) -> Result<()> {
         let api = objects_of(self.server(side), kind).await?;
@@ -196,6 +222,12 @@ impl World {
         api.patch(name, &params, &Patch::Merge(patch)).await?;
         Ok(())
     }
+}
+
+fn options(version: &'static str) -> ManagerOptions {
+    let mut options = ManagerOptions { version, ..ManagerOptions::of(&Manager::ALL) };
+    options.feature_gates = vec!["ClusterTopology=true".to_owned()];
+    options
 }
 
 /// A Secret with a certificate, as users supply it to Clusters with external etcd.
