@@ -97,6 +97,8 @@ impl Trials {
             .env_clear()
             // glibc would reserve 64 MiB of address space for each thread, all of which counts.
             .env("MALLOC_ARENA_MAX", "1")
+            // The releases' allocator would reserve 1 GiB at once.
+            .env("MIMALLOC_ARENA_RESERVE", "8M")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
