@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::guard::Guard;
 use crate::papers::{Papers, PapersError};
-use crate::serve::serve;
+use crate::serve::Far;
 
 /// For a connection and its TLS.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -25,8 +25,7 @@ const LASTED: Duration = Duration::from_secs(60);
 pub struct Agent {
     address: String,
     papers: Papers,
-    place: Arc<dyn Place>,
-    guard: Guard,
+    far: Arc<Far>,
 }
 
 /// Why there is no link.
@@ -61,7 +60,7 @@ impl Agent {
     ) -> Result<Self, DialError> {
         papers.connector()?;
         host(&address)?;
-        Ok(Self { address, papers, place, guard })
+        Ok(Self { address, papers, far: Far::new(place, guard) })
     }
 
     /// Keeps a link until it is dropped; `tell` hears of each that begins, and why there is none.
@@ -72,7 +71,7 @@ impl Agent {
                 Ok(connection) => {
                     tell(Ok(()));
                     let begun = Instant::now();
-                    if let Err(error) = serve(connection, self.place.clone(), self.guard.clone()).await {
+                    if let Err(error) = self.far.serve(connection).await {
                         tracing::debug!(%error, "the link has ended");
                     }
                     if begun.elapsed() >= LASTED {

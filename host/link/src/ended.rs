@@ -1,7 +1,8 @@
 //! Whether a move into the agent's cluster has ended, and what is answered from then on: that it lives, and how the move ended.
 //!
 //! The cluster's own records say so, as they do to everybody; nothing else is kept. They are read when the link begins, after each
-//! write over it that may have ended a move, and now and then for what others write.
+//! write over it that may have ended a move, and now and then for what others write. An end is final for as long as the agent runs: a
+//! later move that the cluster's own people make opens nothing to whoever has the other side by then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +19,17 @@ use crate::guard::{OURS, deed};
 /// How soon what was written by others counts.
 const AGAIN: Duration = Duration::from_secs(10);
 
+/// The role of a cluster into which a move goes.
+const TARGET: &str = "target";
+
 /// What the records say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
     /// They were not read.
     Nothing,
-    /// No move has ended, or one is under way.
+    /// No move into the cluster has ended, or one is being committed.
     Open,
-    /// All have ended; the summary of one.
+    /// All have; the summary of the last.
     Ended(String),
 }
 
@@ -51,14 +55,27 @@ impl Ended {
         Some(Self(Arc::new(records)))
     }
 
-    /// Reads them again and again.
+    /// Reads them again and again, until a move has ended.
     pub(crate) async fn follow(self) {
         loop {
-            if let Err(error) = self.read().await {
-                tracing::debug!(%error, "the records of moves can't be read");
+            match self.read().await {
+                Ok(Said::Ended(_)) => return,
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%error, "the records of moves can't be read"),
             }
             sleep(AGAIN).await;
         }
+    }
+
+    /// What was read on an earlier connection may have changed since, but for an end.
+    pub(crate) fn doubt(&self) {
+        self.0.said.send_if_modified(|said| {
+            let open = matches!(said, Said::Open);
+            if open {
+                *said = Said::Nothing;
+            }
+            open
+        });
     }
 
     /// When the last move has ended.
@@ -103,23 +120,25 @@ impl Ended {
     pub(crate) async fn look(&self) {
         if self.read().await.is_err() {
             // Before the next question it is tried again.
-            self.0.said.send_replace(Said::Nothing);
+            self.doubt();
         }
     }
 
     async fn read(&self) -> Result<Said> {
         let Records { place, kind, namespace, said, reading } = &*self.0;
         let _one = reading.lock().await;
+        if let ended @ Said::Ended(_) = &*said.borrow() {
+            return Ok(ended.clone());
+        }
         let list = |label| place.list_labelled(kind, namespace, label);
         let (under_way, ended) = tokio::try_join!(list(RECORD), list(FINISHED))?;
-        let into = |object: &&Object| object.meta.labels.get(FINISHED).is_some_and(|role| role == "target");
-        let last = ended
-            .objects
-            .iter()
-            .filter(into)
-            .max_by(|a, b| a.meta.creation_timestamp.cmp(&b.meta.creation_timestamp));
+        let into = |label, object: &Object| object.meta.labels.get(label).is_some_and(|role| role == TARGET);
+        let ended = ended.objects.iter().filter(|object| into(FINISHED, object));
+        let last = ended.max_by(|a, b| a.meta.creation_timestamp.cmp(&b.meta.creation_timestamp));
         let now = match last {
-            Some(last) if under_way.objects.is_empty() => Said::Ended(last.meta.name.clone()),
+            Some(last) if !under_way.objects.iter().any(|object| into(RECORD, object)) => {
+                Said::Ended(last.meta.name.clone())
+            }
             _ => Said::Open,
         };
         said.send_replace(now.clone());
@@ -268,17 +287,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_move_has_ended_when_one_into_this_cluster_did_and_none_is_under_way() {
+    async fn a_move_has_ended_when_one_into_this_cluster_did_and_none_is_under_way_and_stays_so() {
         let place = MemoryPlace::new("far");
-        let ended = Ended::of(Arc::new(place.clone()), "kube-system").unwrap();
+        let agent = || Ended::of(Arc::new(place.clone()), "kube-system").unwrap();
+        let ended = agent();
         let said = async || ended.read().await.unwrap();
         assert_eq!(said().await, Said::Open);
         record(&place, "pivot-host-source-0", json!({FINISHED: "source"}));
         assert_eq!(said().await, Said::Open);
-        record(&place, "pivot-host-target-1", json!({FINISHED: "target"}));
-        assert_eq!(said().await, Said::Ended("pivot-host-target-1".to_owned()));
-        record(&place, "pivot-host-target-2", json!({RECORD: "target"}));
+        record(&place, "pivot-host-target-1", json!({RECORD: "target"}));
+        record(&place, "pivot-host-target-2", json!({FINISHED: "target"}));
         assert_eq!(said().await, Said::Open);
+        let kind = kind("ConfigMap");
+        place.remove(&key(&kind, "kube-system", "pivot-host-target-1")).unwrap();
+        let end = Said::Ended("pivot-host-target-2".to_owned());
+        assert_eq!(said().await, end);
+        // A move out of it, and for an agent that knows of the end already, one into it.
+        record(&place, "pivot-host-source-3", json!({RECORD: "source"}));
+        assert_eq!(agent().read().await.unwrap(), end);
+        record(&place, "pivot-host-target-4", json!({RECORD: "target"}));
+        assert_eq!(said().await, end);
     }
 
     #[tokio::test]

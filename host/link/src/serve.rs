@@ -39,54 +39,11 @@ pub async fn serve<C: Connection>(
     place: Arc<dyn Place>,
     guard: Guard,
 ) -> Result<(), hyper::Error> {
-    let work = Work::default();
-    let ended = match guard.keep_answering {
-        true => None,
-        false => Ended::of(place.clone(), &guard.record_namespace),
-    };
-    if let Some(ended) = &ended {
-        work.execute(ended.clone().follow());
-    }
-    let far = Arc::new(Far { place, guard, ended });
-    let service = service_fn(move |request: Request<Incoming>| {
-        let far = far.clone();
-        async move { Ok::<_, Infallible>(far.answer(request).await) }
-    });
-    let mut server = http2::Builder::new(work.clone());
-    server
-        .timer(TokioTimer::new())
-        .keep_alive_interval(TEST_AFTER)
-        .keep_alive_timeout(GIVE_UP)
-        .max_concurrent_streams(STREAMS)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW);
-    let served = server.serve_connection(TokioIo::new(connection), service).await;
-    work.end().await;
-    served
+    Far::new(place, guard).serve(connection).await
 }
 
-/// The verbs at work on a connection.
-#[derive(Clone, Default)]
-struct Work(Arc<Mutex<JoinSet<()>>>);
-
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Work {
-    fn execute(&self, work: F) {
-        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What has ended is only counted.
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(work);
-    }
-}
-
-impl Work {
-    async fn end(&self) {
-        let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        tasks.shutdown().await;
-    }
-}
-
-/// The place, and what may be asked about it.
-struct Far {
+/// The place, and what may be asked about it, on one connection after the other.
+pub(crate) struct Far {
     place: Arc<dyn Place>,
     guard: Guard,
     /// Whether a move has ended, where that matters.
@@ -94,6 +51,39 @@ struct Far {
 }
 
 impl Far {
+    pub(crate) fn new(place: Arc<dyn Place>, guard: Guard) -> Arc<Self> {
+        let ended = match guard.keep_answering {
+            true => None,
+            false => Ended::of(place.clone(), &guard.record_namespace),
+        };
+        Arc::new(Self { place, guard, ended })
+    }
+
+    /// See [`serve()`].
+    pub(crate) async fn serve<C: Connection>(self: &Arc<Self>, connection: C) -> Result<(), hyper::Error> {
+        let work = Work::default();
+        if let Some(ended) = &self.ended {
+            ended.doubt();
+            work.execute(ended.clone().follow());
+        }
+        let far = self.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let far = far.clone();
+            async move { Ok::<_, Infallible>(far.answer(request).await) }
+        });
+        let mut server = http2::Builder::new(work.clone());
+        server
+            .timer(TokioTimer::new())
+            .keep_alive_interval(TEST_AFTER)
+            .keep_alive_timeout(GIVE_UP)
+            .max_concurrent_streams(STREAMS)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
+        let served = server.serve_connection(TokioIo::new(connection), service).await;
+        work.end().await;
+        served
+    }
+
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         if request.method() != Method::POST || request.uri().path() != crate::PATH {
             return refused(StatusCode::NOT_FOUND);
@@ -131,6 +121,26 @@ impl Far {
         }
         // What a watch would still see belongs to nobody but the cluster.
         if watches { parts.take_until(ended.clone().wait()).boxed() } else { parts }
+    }
+}
+
+/// The verbs at work on a connection.
+#[derive(Clone, Default)]
+struct Work(Arc<Mutex<JoinSet<()>>>);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Work {
+    fn execute(&self, work: F) {
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What has ended is only counted.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(work);
+    }
+}
+
+impl Work {
+    async fn end(&self) {
+        let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
     }
 }
 
