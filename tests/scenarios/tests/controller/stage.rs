@@ -1,9 +1,9 @@
 //! A cluster with a controller's manifests installed, and a cluster that it made.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams};
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::{Dump, Pair, Server};
 use pivot_scenarios::host::{Host, Run};
@@ -12,7 +12,6 @@ use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
 
 pub(crate) const ACCOUNT: &str = "system:serviceaccount:pivot-host-system:pivot-host";
-const LIMIT: Duration = Duration::from_mins(4);
 /// Long enough for the garbage collector to collect what it would collect.
 const COLLECTED: Duration = Duration::from_secs(2);
 
@@ -90,11 +89,6 @@ impl Stage {
 
     pub(crate) async fn delete(&self, namespace: &str) {
         self.pivots().delete(namespace).await.unwrap();
-    }
-
-    /// What a Pivot shows.
-    pub(crate) async fn shown(&self, namespace: &str) -> Option<Value> {
-        self.pivots().shown(namespace).await.unwrap()
     }
 
     /// Waits until a condition is true, and returns what the Pivot shows then.
