@@ -1,9 +1,10 @@
 //! Components that nobody vetted are compiled on trial first: in a separate process that is ended if it uses too much.
 //!
 //! Counting ([`crate::parse`]) refuses what is clearly too much; what a validator and a compiler need for the rest, only a trial
-//! can show. Before it reads a byte, the process sets its own limits of memory and processor time; it has an empty environment
-//! and only two open pipes. The only result is how it ended: no text, which could lie, and no compiled code, which would run with
-//! our credentials. A component whose trial ends within the limits, valid or not, is then validated and compiled here.
+//! can show. Before it reads a byte, the process sets its own limits of memory and processor time; its environment has only what
+//! its allocator may reserve, and only two pipes are open. The only result is how it ended: no text, which could lie, and no
+//! compiled code, which would run with our credentials. A component whose trial ends within the limits, valid or not, is then
+//! validated and compiled here.
 //!
 //! The operating system enforces memory and processor time on Unix (macOS: processor time only); elsewhere there is only a
 //! timeout. A process that could not limit itself reports that in its exit code, and its component has not passed. A process ends
