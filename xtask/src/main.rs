@@ -1,13 +1,13 @@
-//! The project's own commands: `cargo xtask cosign`, `demo`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `page`, `pictures`, `release`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `interop`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `page`, `pictures`, `release`. One file per command.
 //!
 //! Not a Makefile, because the tools that build the project are already there.
 
 mod bench;
-mod cosign;
 mod debian;
 mod demo;
 mod deny;
 mod fuzz;
+mod interop;
 mod matrix;
 mod page;
 mod pictures;
@@ -42,10 +42,11 @@ Commands:
   bench planning        Measure how long planning takes, and write docs/benchmarks-planning.md
   bench plugins [--quick]
                         Measure what plugins cost; without --quick, write docs/benchmarks-plugins.md
-  cosign                Have the real cosign verify what is signed here, and the other way round
   fuzz [MUTATED GENERATED]
                         Open components that nobody wrote: 100000 mutated and 1000
                         generated ones (hours), or so many
+  interop               Have the real cosign and wkg take what is made here, and the other way
+                        round (minutes to build them, once)
   matrix [CLUSTER_API/KUBERNETES ...]
                         Move with the managers of each release on each release of
                         Kubernetes (half an hour, once they are built), or these
@@ -76,7 +77,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["bench", rest @ ..] => bench::run(rest),
         ["fuzz"] => fuzz::run("100000", "1000"),
         ["fuzz", mutated, generated] => fuzz::run(mutated, generated),
-        ["cosign"] => cosign::run(),
+        ["interop"] => interop::run(),
         ["matrix", rest @ ..] => matrix::run(rest),
         ["page"] => page::run(),
         ["pictures"] => pictures::run(),

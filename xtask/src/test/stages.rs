@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::tally::{Tally, counted};
 use crate::shell::{built_test, cargo, must, root, say, target, tested_pivot_host};
-use crate::{cosign, deny, page, release, structure};
+use crate::{deny, interop, page, release, structure};
 
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Stage {
             Self::Deny => deny::run(),
             Self::Clippy => {
                 // Those that start servers don't count as targets of the tests, unless they are named.
-                let named = [LAB, PROVIDERS, METAL3, cosign::TEST].into_iter().chain(SCENARIOS);
+                let named = [LAB, PROVIDERS, METAL3, interop::TEST].into_iter().chain(SCENARIOS);
                 let (lint, deny) = (["clippy", "--workspace"], ["--", "--deny", "warnings"]);
                 everywhere(&[&lint[..], &["--all-targets"], &deny].concat())?;
                 // With the libraries, for the features that everything was just checked with.
@@ -180,6 +180,6 @@ mod tests {
         let manifest = include_str!("../../../tests/scenarios/Cargo.toml");
         let tests = manifest.split("[[test]]").skip(1);
         let names = tests.filter_map(|test| test.split("name = \"").nth(1)?.split('"').next());
-        assert_eq!(names.collect::<Vec<_>>(), [&SCENARIOS[..], &[METAL3, PROVIDERS, cosign::TEST]].concat());
+        assert_eq!(names.collect::<Vec<_>>(), [&SCENARIOS[..], &[METAL3, PROVIDERS, interop::TEST]].concat());
     }
 }

@@ -132,6 +132,11 @@ impl Assets {
         self.cache.get(recipes::oras()).await
     }
 
+    /// One that knows components. It takes some minutes to build.
+    pub async fn wkg(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::wkg()).await
+    }
+
     /// The tool that signs what others verify. It takes some minutes to build.
     pub async fn cosign(&self) -> Result<PathBuf> {
         self.cache.get(recipes::cosign()).await

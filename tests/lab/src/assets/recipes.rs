@@ -1,4 +1,4 @@
-//! How to build each asset with just the Go tool.
+//! How to build each asset, with just the Go tool, or cargo.
 //!
 //! Kubernetes cannot be built with `go install`: its go.mod replaces its staging modules with paths that are not in the module.
 //! The same code is published as separate modules (v0.X.Y for Kubernetes v1.X.Y), so a generated module of a few lines that
@@ -35,6 +35,8 @@ const DISTRIBUTION_MODULE: &str = "github.com/distribution/distribution/v3";
 const REGCLIENT: &str = "0.11.7";
 /// The release of the one that makes directories of what it pulls.
 const ORAS: &str = "1.3.6";
+/// The release of the one that knows components.
+const WKG: &str = "0.16.1";
 /// The release of the tool that signs what others verify.
 const COSIGN: &str = "3.1.3";
 
@@ -58,6 +60,8 @@ enum How {
     ClusterApiCrds,
     /// A command of a module that builds as it is.
     Command { module: &'static str, package: &'static str },
+    /// A program of a crate.
+    Crate,
     /// The OCI registry, with storage in files and passwords: its own command brings three clouds along.
     Registry,
     /// A compressed binary that exists already.
@@ -114,6 +118,10 @@ pub(super) fn regctl() -> Recipe {
 pub(super) fn oras() -> Recipe {
     let how = How::Command { module: "oras.land/oras", package: "./cmd/oras" };
     Recipe { name: "oras", version: ORAS.to_owned(), how }
+}
+
+pub(super) fn wkg() -> Recipe {
+    Recipe { name: "wkg", version: WKG.to_owned(), how: How::Crate }
 }
 
 pub(super) fn cosign() -> Recipe {
@@ -182,6 +190,15 @@ impl Recipe {
             How::Command { module, package } => {
                 let module = download(module, version)?;
                 build(&module.dir, package, &["-mod=readonly"], "", output)
+            }
+            How::Crate => {
+                let mut command = Command::new("cargo");
+                command.args(["install", self.name, "--version", version, "--locked", "--quiet", "--root"]);
+                // Not where the tests are built, nor as they are.
+                command.arg(work).arg("--target-dir").arg(work.join("target")).env_remove("RUSTFLAGS");
+                run(&mut command)?;
+                fs::copy(work.join("bin").join(self.name), output).context("keep the program")?;
+                Ok(())
             }
             How::Registry => {
                 let go_mod = format!("module lab\n\ngo 1.25\n\nrequire {DISTRIBUTION_MODULE} v{version}\n");

@@ -1,0 +1,6 @@
+//! Tools of others, with what is made here.
+
+#[cfg(test)]
+mod cosign;
+#[cfg(test)]
+mod wkg;
