@@ -1,6 +1,7 @@
 //! Runs a command: opens both sides, calls the engine, prints the result.
 
 mod rbac;
+mod waiting;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -241,6 +242,11 @@ impl<'a> Command<'a> {
     }
 
     pub(crate) async fn move_or_resume(&self, command: MoveOrResume) -> u8 {
+        if let Some(patience) = self.choices.wait
+            && let Err(code) = self.until_built(patience).await
+        {
+            return code;
+        }
         let plugins = Loading::begin(&self.choices.with);
         let opening = async {
             let approved = self.approved(command)?;

@@ -8,7 +8,7 @@ use pivot_places::{Place, PlaceError};
 
 use crate::decide::{Act, act, found};
 use crate::ends::{self, Ends, EndsError};
-use crate::resource::{Pivot, Spec};
+use crate::resource::Pivot;
 use crate::shared::Shared;
 use crate::status::{About, Status};
 use crate::view::View;
@@ -22,6 +22,8 @@ pub(crate) enum Verdict {
     Gone,
     /// Another try may do.
     Retry,
+    /// It begins once clusters are built: somebody is at that.
+    Waits,
     /// Not until somebody changes something; that may be anywhere, so it is looked at again now and then.
     Stalled,
     /// It was asked to stop.
@@ -35,6 +37,7 @@ impl Verdict {
             Self::Done => "done",
             Self::Gone => "gone",
             Self::Retry => "retry",
+            Self::Waits => "waits",
             Self::Stalled => "stalled",
             Self::Halted => "halted",
         }
@@ -46,6 +49,8 @@ enum Trouble {
     /// A request to the Pivot's own cluster.
     Home(PlaceError),
     Ends(EndsError),
+    /// The target is still being built.
+    Unbuilt(String),
     Stop(Box<Stop>),
     /// The spec.
     Spec(String),
@@ -131,8 +136,8 @@ impl Attempt<'_> {
         self.view.change(|status| status.pending("opening both clusters"));
         let ends = match ends::open(&shared.home, &*shared.opener, pivot, spec).await {
             Ok(ends) => ends,
-            Err(EndsError::NoWay { source, why }) => {
-                return self.without_target(spec, options, source, why).await;
+            Err(EndsError::NoWay { source, why, built }) => {
+                return self.without_target(options, source, why, built).await;
             }
             Err(error) => return Err(Trouble::Ends(error)),
         };
@@ -181,25 +186,22 @@ impl Attempt<'_> {
         Ok(Verdict::Gone)
     }
 
-    /// The way to the target is gone. If its move ended, the source knows that; if none is under way, there is nothing to undo.
+    /// There is no way to the target. If its move ended, the source knows that; if none is under way, there is nothing to undo.
     async fn without_target(
         &self,
-        spec: &Spec,
         options: Options,
         source: Arc<dyn Place>,
         why: String,
+        built: bool,
     ) -> Result<Verdict, Trouble> {
         let sides = Sides { source: source.clone(), target: source };
         let status = run::status_of_one(self.setup(sides, options), Side::Source).await?;
         match act(self.pivot.deleted(), found(&status, &self.pivot.operator())) {
             Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
             Act::LetGo => self.let_go().await,
+            Act::Move if !built => Err(Trouble::Unbuilt(why)),
             Act::Move | Act::RollBack { .. } => {
-                let named = spec.to.cluster.as_deref().unwrap_or_default();
-                let why = format!(
-                    "the target is not known: {why}; its control plane may not be initialised, or Cluster {named} was moved already"
-                );
-                Err(Trouble::Ends(EndsError::Wrong(why)))
+                Err(Trouble::Ends(EndsError::Wrong(format!("the target is not known: {why}"))))
             }
         }
     }
@@ -222,6 +224,7 @@ fn judged(shared: &Shared, view: &View, failures: u32, result: Result<Verdict, T
         Err(Trouble::Spec(why)) => (Verdict::Stalled, None, "Spec", why),
         Err(Trouble::Home(error)) => (Verdict::Retry, None, "NoAnswer", error.to_string()),
         Err(Trouble::Ends(EndsError::NoAnswer(why))) => (Verdict::Retry, Some(false), "NoAnswer", why),
+        Err(Trouble::Unbuilt(why)) => (Verdict::Waits, Some(false), "Waiting", why),
         Err(Trouble::Ends(EndsError::Wrong(why) | EndsError::NoWay { why, .. })) => {
             (Verdict::Stalled, Some(false), "NoCluster", why)
         }
@@ -239,8 +242,10 @@ fn judged(shared: &Shared, view: &View, failures: u32, result: Result<Verdict, T
         view.change(|status| status.say("stopped with the controller; the next one goes on"));
         return verdict;
     }
+    // It is looked at every few seconds, and told once.
+    let told = verdict == Verdict::Waits && view.status().says(About::Succeeded, &message);
     view.change(|status| {
-        status.failures = failures + 1;
+        status.failures = if verdict == Verdict::Waits { 0 } else { failures + 1 };
         status.say(&message);
         match connected {
             Some(true) => status.connected(),
@@ -250,7 +255,9 @@ fn judged(shared: &Shared, view: &View, failures: u32, result: Result<Verdict, T
         status.set(About::Succeeded, false, reason, &message);
         status.set(About::Stalled, verdict == Verdict::Stalled, reason, &message);
     });
-    view.tell(false, reason, message);
+    if !told {
+        view.tell(verdict == Verdict::Waits, reason, message);
+    }
     verdict
 }
 
@@ -265,6 +272,7 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
         _ if silent => (Verdict::Retry, Some(false), "NoAnswer"),
         _ if busy => (Verdict::Retry, None, "OtherRun"),
         Exit::Plugin => (Verdict::Stalled, Some(true), "Plugins"),
+        Exit::Refused if stop.passes() => (Verdict::Waits, Some(true), "Waiting"),
         Exit::Refused => (Verdict::Stalled, Some(true), "Refused"),
         Exit::Empty => (Verdict::Stalled, Some(true), "NothingToMove"),
         Exit::PartWay => (Verdict::Retry, None, "PartWay"),

@@ -34,6 +34,8 @@ const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(300);
 /// How often what is stalled is looked at again: what has to change may be in either cluster.
 const STALLED: Duration = Duration::from_secs(600);
+/// The same for what waits until clusters are built.
+const WAITING: Duration = Duration::from_secs(15);
 /// How long attempts may take to reach a safe point when the controller stops.
 const FAREWELL: Duration = Duration::from_secs(60);
 /// A stop that is asked for like this ends at the next safe point.
@@ -262,12 +264,13 @@ impl Desk {
         let now = Instant::now();
         entry.failures = match verdict {
             Verdict::Retry | Verdict::Stalled => entry.failures.saturating_add(1),
-            Verdict::Done | Verdict::Gone | Verdict::Halted => 0,
+            Verdict::Done | Verdict::Gone | Verdict::Halted | Verdict::Waits => 0,
         };
         let next = match verdict {
             Verdict::Done | Verdict::Gone => None,
             Verdict::Halted => Some(now),
             Verdict::Retry => Some(now + pause(entry.failures)),
+            Verdict::Waits => Some(now + WAITING),
             Verdict::Stalled => Some(now + STALLED),
         };
         entry.tried = Some((about, next));

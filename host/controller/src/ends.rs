@@ -71,8 +71,8 @@ pub(crate) enum EndsError {
     NoAnswer(String),
     /// Not until somebody changes something.
     Wrong(String),
-    /// The way to the target is gone. The source may know why.
-    NoWay { source: Arc<dyn Place>, why: String },
+    /// There is no way to the target: it moved away with its Cluster, or that is still being built. The source may know which.
+    NoWay { source: Arc<dyn Place>, why: String, built: bool },
 }
 
 impl From<PlaceError> for EndsError {
@@ -130,11 +130,8 @@ async fn workload(
     let key = kubeconfig_of(&cluster);
     let found = source.get(&builtin("", "Secret")?, &key).await?;
     // Otherwise whoever may write Secrets beside a Pivot, and no Cluster, could choose where everything goes.
-    let there = match &found {
-        Some(_) => exists(&*source, &cluster).await?,
-        None => false,
-    };
     let kept = home.kept_way(pivot, &cluster).await?;
+    let there = (found.is_some() || kept.is_none()) && exists(&*source, &cluster).await?;
     let secret = match (found, kept) {
         (Some(secret), _) if there => {
             let data = secret.value().ok().and_then(|body| body.get("data").cloned()).unwrap_or(Value::Null);
@@ -143,9 +140,17 @@ async fn workload(
         }
         (_, Some(kept)) => kept,
         (Some(_), None) => {
-            return Err(EndsError::NoWay { source, why: format!("{key} is there, but {cluster} is not") });
+            let why = format!("{key} is there, but {cluster} is not");
+            return Err(EndsError::NoWay { source, why, built: true });
         }
-        (None, None) => return Err(EndsError::NoWay { source, why: format!("there is no {key}") }),
+        (None, None) if there => {
+            let why = format!("there is no {key}: the control plane of {cluster} is not initialised yet");
+            return Err(EndsError::NoWay { source, why, built: false });
+        }
+        (None, None) => {
+            let why = format!("there is no {key}, and no {cluster}: it may have been moved already");
+            return Err(EndsError::NoWay { source, why, built: true });
+        }
     };
     let place = opener.open(secret, &entry()).await.map_err(EndsError::Wrong)?;
     Ok((place, Some(key)))

@@ -97,6 +97,12 @@ impl Status {
         self.conditions.iter().any(|condition| condition.of == about.name() && condition.status == "True")
     }
 
+    /// Whether a condition says this already.
+    pub(crate) fn says(&self, about: About, message: &str) -> bool {
+        let message = shortened(message);
+        self.conditions.iter().any(|condition| condition.of == about.name() && condition.message == message)
+    }
+
     /// Both clusters answered.
     pub(crate) fn connected(&mut self) {
         self.set(About::Connected, true, "Answered", "");

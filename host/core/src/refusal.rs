@@ -62,6 +62,11 @@ impl Refusal {
         }
     }
 
+    /// Whether it goes away by itself while clusters are being built: Machines come up, and somebody installs providers.
+    pub fn passes(&self) -> bool {
+        matches!(self.code, "not-provisioned" | "provider-missing" | "kind-missing")
+    }
+
     /// The same refusal, about these objects too.
     pub(crate) fn and(mut self, others: impl IntoIterator<Item = Key>) -> Self {
         self.others.extend(others);

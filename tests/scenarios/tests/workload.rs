@@ -84,6 +84,41 @@ async fn what_leads_to_no_workload_cluster_says_why() {
     assert!(said.contains(why), "{said}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_waits_for_the_cluster_that_is_still_being_built() {
+    let stage = Stage::start().await;
+    let before = fill(&stage, &["shop"]).await;
+    let secrets: kube::Api<k8s_openapi::api::core::v1::Secret> =
+        kube::Api::namespaced(stage.pair.source.client(), "shop");
+    let mut kubeconfig = secrets.get("c-kubeconfig").await.unwrap();
+    let machine: Value = shape::cluster("shop", 1).into_iter().find(|one| one["kind"] == "Machine").unwrap();
+    let mut unfinished = machine.clone();
+    unfinished["status"].as_object_mut().unwrap().remove("nodeRef");
+    secrets.delete("c-kubeconfig", &Default::default()).await.unwrap();
+    stage.pair.source.apply_values(vec![unfinished]).await.unwrap();
+    let building = all(&stage.pair.source, &["shop"]).await;
+    let host = out_of(stage.pair.source.kubeconfig());
+    let go = |wait: &'static str| {
+        [&["move", "--to-workload", "c", "-n", "shop", wait][..], &shape::WITHOUT_PLUGIN].concat()
+    };
+    let late = host.run(&go("--wait=1s")).await.unwrap().ends_with(8).unwrap().stderr;
+    assert!(
+        late.contains("timed out after 1 s of waiting to begin: source: Secret shop/c-kubeconfig"),
+        "{late}"
+    );
+    same(building, all(&stage.pair.source, &["shop"]).await);
+
+    let mut run = host.start(&go("--wait")).await.unwrap();
+    run.until_it_says("waiting to begin: source: Secret shop/c-kubeconfig doesn't exist").await.unwrap();
+    (kubeconfig.metadata.uid, kubeconfig.metadata.resource_version) = (None, None);
+    secrets.create(&Default::default(), &kubeconfig).await.unwrap();
+    run.until_it_says("is not provisioned yet: it has no node").await.unwrap();
+    stage.pair.source.apply_values(vec![machine]).await.unwrap();
+    run.end().await.unwrap().done().unwrap();
+    same(before, all(&stage.pair.target, &["shop"]).await);
+    stage.tidy(&["shop"]).await;
+}
+
 /// A request to the source at which a run dies.
 struct Point {
     method: &'static str,

@@ -3,6 +3,7 @@
 //! Every flag is named where it is destructured, so that a new one can't be forgotten.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pivot_core::Side;
 use pivot_core::saved_plan::Decisions;
@@ -67,6 +68,8 @@ pub(crate) struct Choices {
     pub(crate) out: Option<PathBuf>,
     /// The saved plan to carry out.
     pub(crate) plan: Option<PathBuf>,
+    /// How long to wait for what is still being built.
+    pub(crate) wait: Option<Duration>,
     pub(crate) namespace: Namespace,
     /// The named Clusters; if none is, everything moves.
     clusters: Vec<Cluster>,
@@ -169,7 +172,7 @@ fn task(verb: Verb) -> Result<Task> {
             }
         }
         Verb::Move(typed) => {
-            let MoveOrAsk { what, dry_run, plan, kept } = *typed;
+            let MoveOrAsk { what, dry_run, plan, wait, kept } = *typed;
             let report = reported(kept)?;
             if dry_run.is_some() && report.is_some() {
                 return usage("--report is about a move; a dry run has a page of its own: -o html");
@@ -177,7 +180,10 @@ fn task(verb: Verb) -> Result<Task> {
             match dry_run {
                 Some(Dry::Plan) => Task::Plan(moving(what, DryRun::Plan)?),
                 Some(Dry::Server) => Task::Plan(moving(what, DryRun::Server)?),
-                None => Task::Move(Choices { plan, report, ..moving(what, DryRun::Off)? }),
+                None => {
+                    let wait = wait.map(|typed| duration("--wait", &typed)).transpose()?;
+                    Task::Move(Choices { plan, report, wait, ..moving(what, DryRun::Off)? })
+                }
             }
         }
         Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
@@ -335,7 +341,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         ..Options::new(scope)
     };
     let options = waiting(options, &waits)?;
-    let (tree, report, out, plan) = (false, None, None, None);
+    let (tree, report, out, plan, wait) = (false, None, None, None, None);
     Ok(Choices {
         connection,
         ends,
@@ -344,6 +350,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         report,
         out,
         plan,
+        wait,
         namespace,
         clusters,
         add,
@@ -418,7 +425,7 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
     };
     let with = With::default();
     let (allow_empty, tree, namespace) = (false, false, Namespace::All);
-    let (clusters, add, report, out, plan) = (Vec::new(), Vec::new(), None, None, None);
+    let (clusters, add, report, out, plan, wait) = (Vec::new(), Vec::new(), None, None, None, None);
     Ok(Choices {
         connection,
         ends,
@@ -427,6 +434,7 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
         report,
         out,
         plan,
+        wait,
         namespace,
         clusters,
         add,

@@ -265,6 +265,17 @@ pub(crate) struct MoveOrAsk {
         ]
     )]
     pub(crate) plan: Option<PathBuf>,
+    /// Wait until the Clusters are built, and the target answers and has their providers; for an hour, if nothing else is given
+    #[arg(
+        long,
+        value_name = "DURATION",
+        help_heading = "Waiting",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1h",
+        conflicts_with_all = ["dry_run", "plan"]
+    )]
+    pub(crate) wait: Option<String>,
     #[command(flatten)]
     pub(crate) kept: Kept,
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use pivot_core::Side;
 use pivot_core::record::Phase;
+use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +55,18 @@ pub struct Stop {
 }
 
 impl Stop {
+    /// Whether what stopped it goes away by itself while clusters are being built: until then nothing has to be changed, and nothing
+    /// was. A target that doesn't answer yet is one of those.
+    pub fn passes(&self) -> bool {
+        self.phase.is_none()
+            && match &self.failure {
+                Failure::Refused(refusals) => !refusals.is_empty() && refusals.iter().all(Refusal::passes),
+                Failure::Unreachable { side, .. } => *side == Side::Target,
+                Failure::Place { side, error, .. } => *side == Side::Target && error.transient(),
+                _ => false,
+            }
+    }
+
     /// How to fix what failed, beyond what [`Stop::next`] says; each remedy is an alternative.
     pub fn remedies(&self) -> Vec<Remedy> {
         remedies::of(&self.failure, self.exit)

@@ -2,8 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
 use pivot_lab::{Observer, Rules, say};
 use pivot_scenarios::host::{Host, Run};
+use pivot_scenarios::pivots::condition;
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, is, same};
@@ -57,6 +61,32 @@ async fn from_one_manifest_a_bootstrap_cluster_moves_into_the_cluster_that_it_ma
     let ended = running.end().await.unwrap().ends_with(0).unwrap();
     assert!(!ended.stderr.contains("LS0t"), "a certificate: {}", ended.stderr);
     assert_eq!(observer.finish(&Rules::new()).await.unwrap(), [], "invariants");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pivot_waits_until_its_cluster_is_built() {
+    let stage = Stage::start(&["shop"]).await;
+    stage.grant(&["shop"]).await;
+    let before = stage.moved(&stage.pair.source, "shop").await;
+    let secrets: Api<Secret> = Api::namespaced(stage.pair.source.client(), "shop");
+    let mut kubeconfig = secrets.get("c-kubeconfig").await.unwrap();
+    secrets.delete("c-kubeconfig", &Default::default()).await.unwrap();
+    let mut running = controller(&stage).await;
+    stage.ask("shop").await;
+    let shown = stage.until_false("shop", "Connected", &mut running).await;
+    let connected = condition(&shown, "Connected").unwrap();
+    assert_eq!((&connected["reason"], is(&shown, "Stalled")), (&json!("Waiting"), false), "{shown:#}");
+    assert!(shown["message"].as_str().unwrap().contains("is not initialised yet"), "{shown:#}");
+    // Longer than it takes to look again: what is waited for is told once.
+    tokio::time::sleep(Duration::from_secs(17)).await;
+    let events: Api<Event> = Api::namespaced(stage.pair.source.client(), "shop");
+    let events = events.list(&Default::default()).await.unwrap().items;
+    assert_eq!(events.iter().filter(|event| event.reason.as_deref() == Some("Waiting")).count(), 1);
+    (kubeconfig.metadata.uid, kubeconfig.metadata.resource_version) = (None, None);
+    secrets.create(&Default::default(), &kubeconfig).await.unwrap();
+    stage.until("shop", "Succeeded", &mut running).await;
+    same(before, stage.moved(&stage.pair.target, "shop").await);
+    stage.tidy().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
