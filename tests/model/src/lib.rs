@@ -16,6 +16,7 @@
 //! | `phases`, `rollback` | how it takes a move through its phases, or back |
 //! | [`properties`] | what must always hold, and what must be possible |
 //! | [`files`] | a source that is handed over in files: a model of its own |
+//! | [`linked`] | a move over an agent's link, and a child that finishes alone: a model of its own |
 //! | [`rescue`] | the proof that repeating a command finishes from every state |
 //!
 //! # What is left out
@@ -30,7 +31,8 @@
 //! - **Plans.** A Cluster and a host, each in a namespace of its own, represent everything: the Cluster is resumed at Live, the
 //!   host is held, and released at Settled. A user's edits are explored only before the commit; later the run stops with the
 //!   difference, and a person decides (`rescue`). Users who unpause an object by hand are left out.
-//! - **A side that comes back.** Lost is for good. What was there still counts for the promises, but is out of reach.
+//! - **A side that comes back.** Lost is for good. What was there still counts for the promises, but is out of reach. [`linked`] has
+//!   sides that are given up and come back.
 //! - **A move that is started over.** When a move has ended, its scope is not moved a second time.
 //!
 //! # Reading a counterexample
@@ -44,6 +46,7 @@
 
 pub mod files;
 pub mod handover;
+pub mod linked;
 mod locks;
 pub mod pair;
 mod phases;

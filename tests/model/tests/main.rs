@@ -6,6 +6,8 @@ mod broken;
 mod files;
 #[cfg(test)]
 mod kept;
+#[cfg(test)]
+mod linked;
 
 use pivot_model::{Action, Faults, State};
 use stateright::Path;
