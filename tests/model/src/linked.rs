@@ -21,6 +21,7 @@
 //! | `agent` | the agent, the network, and people |
 //! | [`promises`] | what must always hold, and what must be possible |
 //! | `again` | that repeating a command finishes, and that a sealed child needs nobody |
+//! | [`trace`] | whether what was seen of a real run is a behaviour of this model |
 //!
 //! # What is left out
 //!
@@ -41,6 +42,7 @@ mod run;
 pub mod state;
 mod step;
 mod steps;
+pub mod trace;
 
 pub use rules::{LinkRules, Linked, Way};
 pub use state::{Action, Agent, Gone, Link, Linking};

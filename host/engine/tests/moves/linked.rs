@@ -38,7 +38,7 @@ fn guarded(place: &MemoryPlace, namespace: Option<&str>) -> (DuplexStream, JoinH
 }
 
 /// A link that is never cut.
-async fn link(place: &MemoryPlace) -> Arc<LinkPlace> {
+pub(crate) async fn link(place: &MemoryPlace) -> Arc<LinkPlace> {
     let (near, _) = connection(place);
     let (place, alive) = LinkPlace::over(near).await.unwrap();
     tokio::spawn(alive);

@@ -53,6 +53,8 @@ mod many;
 #[cfg(test)]
 mod mapped;
 #[cfg(test)]
+mod modelled;
+#[cfg(test)]
 mod namespaces;
 #[cfg(test)]
 mod parts;

@@ -4,7 +4,7 @@
 //! The invariants of ARCHITECTURE.md are checked after each write. A seed that fails is printed with what happened; it is
 //! played again alone with `PIVOT_HOST_SEED=<seed> cargo test -p pivot-engine --test moves simulated`.
 
-mod holds;
+pub(crate) mod holds;
 mod ids;
 mod network;
 mod runs;

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::stage::INFRA;
 
 /// What it holds them by.
-pub(super) const HELD: &str = "hosts.example.org/paused";
+pub(crate) const HELD: &str = "hosts.example.org/paused";
 
-pub(super) struct Holds(Description);
+pub(crate) struct Holds(Description);
 
 impl Holds {
-    pub(super) fn hosts() -> Self {
+    pub(crate) fn hosts() -> Self {
         Self(Description {
             name: "holds".into(),
             kinds: vec![GroupKind::new(INFRA, "Host")],
