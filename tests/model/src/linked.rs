@@ -27,7 +27,7 @@
 //!
 //! - **Versions.** A record's content is its version, as an object's is: no write of a record repeats an earlier content.
 //! - **More than one request under way.** What is cut off is any one of them.
-//! - **A run that stops in a cell that lives.** It has waited for its answers; one that dies takes its end of the link with it.
+//! - **A run that dies in a cell that lives.** It takes the cell's end of the link with it; one that only stops waits for its answers.
 //! - **Who unpauses the parent's objects by hand** while the agent finishes alone. No child can see that: it is why finishing alone is
 //!   something that users ask for.
 //! - **A child that is lost for good.** To a run in the cell it is a lost side, which [`crate::Handover`] has. That people give it up

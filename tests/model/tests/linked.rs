@@ -104,6 +104,13 @@ fn a_record_in_the_target_that_is_taken_for_a_move() {
 }
 
 #[test]
+fn a_run_that_stops_and_does_not_wait_for_its_answers() {
+    let rules = LinkRules { waits_for_answers: false, ..LinkRules::KEPT };
+    finds(AS_BEFORE, pivot(rules));
+    finds(AS_BEFORE, unpivot(rules));
+}
+
+#[test]
 fn what_a_dead_run_asked_over_an_old_link_and_nobody_ended() {
     let rules = LinkRules { ends_old_requests: false, ..LinkRules::KEPT };
     finds(AS_BEFORE, pivot(rules));

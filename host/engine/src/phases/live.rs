@@ -40,7 +40,7 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
             }
             .boxed()
         });
-        side_by_side::all(OBJECTS, work.collect()).await?;
+        side_by_side::written(OBJECTS, work.collect()).await?;
     }
     Ok(())
 }

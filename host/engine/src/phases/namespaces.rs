@@ -182,5 +182,5 @@ pub(crate) async fn create(job: &Job, carried: Carried) -> Result<(), Failure> {
         }
         .boxed()
     });
-    side_by_side::all(NAMESPACES, work.collect()).await.map(drop)
+    side_by_side::written(NAMESPACES, work.collect()).await.map(drop)
 }

@@ -68,7 +68,7 @@ pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<usize, F
             .iter()
             .filter(|step| holds(job, &step.key.group_kind) == held && (held || pauses(step)));
         let work = steps.map(|step| pause_one(job, snapshot, step, pauses(step)).boxed());
-        let done = side_by_side::all(OBJECTS, work.collect()).await?;
+        let done = side_by_side::written(OBJECTS, work.collect()).await?;
         changed += done.into_iter().filter(|changed| *changed).count();
         job.safe_point()?;
     }

@@ -29,7 +29,7 @@ pub(crate) async fn all(job: &Job, waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>) 
     let keys =
         waiting.into_iter().flat_map(|(kind, keys)| keys.into_iter().map(move |key| (kind.clone(), key)));
     let work = keys.map(|(kind, key)| async move { one(job, &kind, &key).await }.boxed());
-    side_by_side::all(OBJECTS, work.collect()).await.map(drop)
+    side_by_side::written(OBJECTS, work.collect()).await.map(drop)
 }
 
 async fn one(job: &Job, kind: &Arc<Kind>, key: &Key) -> Result<(), Failure> {

@@ -3,7 +3,9 @@
 //! Work is boxed before it starts: the compiler can't prove futures made inside a stream to be `Send`, and a command must be able
 //! to run on any thread.
 
-use futures::future::BoxFuture;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::outcome::failure::Failure;
@@ -22,9 +24,29 @@ pub(crate) const NAMESPACES: usize = 16;
 /// A piece of work.
 pub(crate) type Work<'a, T> = BoxFuture<'a, Result<T, Failure>>;
 
-/// Does all of it, in any order; the first failure ends it.
+/// Reads all of it, in any order; the first failure ends it.
 pub(crate) async fn all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Result<Vec<T>, Failure> {
     stream::iter(work).buffer_unordered(limit).try_collect().await
+}
+
+/// Writes all of it, in any order. After a failure nothing more is begun, and what is under way is waited for: a write whose answer
+/// nobody waits for may still take effect, even after what undoes it.
+pub(crate) async fn written<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Result<Vec<T>, Failure> {
+    let failed = &AtomicBool::new(false);
+    let begun = work.into_iter().map(|work| {
+        async move {
+            if failed.load(Ordering::Relaxed) {
+                return None;
+            }
+            let written = work.await;
+            failed.fetch_or(written.is_err(), Ordering::Relaxed);
+            Some(written)
+        }
+        .boxed()
+    });
+    let work: Vec<_> = begun.collect();
+    let written: Vec<_> = stream::iter(work).buffer_unordered(limit).collect().await;
+    written.into_iter().flatten().collect()
 }
 
 /// Does all of it, even if some of it fails.

@@ -14,15 +14,20 @@ pub(crate) mod world;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use pivot_core::Side;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Setup, run};
-use pivot_places::DirectoryPlace;
+use pivot_engine::{Setup, Sides, run};
+use pivot_places::memory::Fault;
+use pivot_places::{DirectoryPlace, PlaceError};
+use pivot_worlds::Dice;
 
 use crate::stage::picture;
+use network::{Line, Luck};
 use runs::{Game, Played};
 use sabotage::Sabotage;
-use world::Shape;
+use world::{Bustle, Shape, World};
 
 const SEEDS: u64 = 1_000;
 /// Plays one seed instead of all, and prints what happened.
@@ -97,6 +102,35 @@ async fn every_shape_ends_the_same_through_a_directory() {
         back.options.scope.source_is_off = true;
         run::start(back).await.unwrap_or_else(|stop| panic!("{shape:?}: {stop}"));
         assert_eq!(picture(&stage.target), picture(&straight.target), "{shape:?}");
+    }
+}
+
+/// A pause of which nobody heard any more would stay for ever.
+#[tokio::test(start_paused = true)]
+async fn what_was_under_way_when_a_pause_failed_is_undone_too() {
+    for seed in 1..=50 {
+        let stage = Shape::all().last().unwrap().stage();
+        let before = picture(&stage.source);
+        stage.source.on_call(|verb, key| {
+            let refused = verb == "patch" && key.group_kind.kind == "Pool";
+            refused.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+        });
+        let world = Arc::new(World::new(&stage, Dice::new(seed), Bustle::default(), None));
+        // Every request is slow, and some much more than others.
+        let mut luck = Luck::new("the run".into(), Dice::new(seed));
+        luck.slow = 100;
+        let luck = Arc::new(luck);
+        let line = |side| {
+            let (place, luck, world) = (world.place(side).clone(), luck.clone(), world.clone());
+            Arc::new(Line { side, place, luck, world })
+        };
+        let sides = Sides { source: line(Side::Source), target: line(Side::Target) };
+        let mut setup = Setup { sides, ..stage.setup() };
+        setup.options.scope = Scope::new(Namespaces::All);
+        let stop = run::start(setup).await.unwrap_err();
+        assert!(stop.to_string().contains("pausing"), "seed {seed}: {stop}");
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert_eq!(picture(&stage.source), before, "seed {seed}");
     }
 }
 

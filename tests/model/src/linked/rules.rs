@@ -49,6 +49,8 @@ pub struct LinkRules {
     pub looks_at_copies: bool,
     /// A target's record without the source's is no reason to go on.
     pub refuses_orphans: bool,
+    /// A run that stops waits for the answers to what it has asked.
+    pub waits_for_answers: bool,
     /// The agent ends what was asked over the old link before anything else happens: answering on a new link, or finishing alone.
     pub ends_old_requests: bool,
     /// The child's record is sealed only after the source's says Committed.
@@ -75,6 +77,7 @@ impl LinkRules {
         deletes_as_copied: true,
         looks_at_copies: true,
         refuses_orphans: true,
+        waits_for_answers: true,
         ends_old_requests: true,
         seals_after_commit: true,
         seals_before_resuming: true,

@@ -21,7 +21,7 @@ pub struct Linking {
     pub agent: Agent,
     /// The link.
     pub link: Link,
-    /// What a run asked over a link that was cut since, and has not taken effect.
+    /// What a run asked whose answer nobody waits for any more, and has not taken effect.
     pub late: Option<Run>,
     /// The parent is gone for good. What was there still counts for the promises.
     pub parent_gone: bool,
@@ -159,11 +159,13 @@ pub enum Action {
     Do(Step),
     /// The run dies, and the cell's end of the link with it; a request of it may be under way.
     Die(Option<Step>),
+    /// The run stops, in a cell that lives; a request of it may be under way.
+    Stop(Option<Step>),
     /// The link is cut; a request may be under way.
     Cut(Option<Step>),
     /// The agent calls again, and is answered.
     Call,
-    /// A request that was under way when the link was cut takes effect.
+    /// A request that was left under way takes effect.
     Late,
     /// The agent begins to finish alone.
     Begin,

@@ -52,6 +52,10 @@ impl Model for Linked {
                 self.leave(&mut state, request);
                 self.die(&mut state);
             }
+            Action::Stop(request) => {
+                self.leave(&mut state, request);
+                state.run = Run::IDLE;
+            }
             Action::Cut(request) => {
                 self.leave(&mut state, request);
                 state.link = Link::Away;
@@ -87,7 +91,7 @@ impl Linked {
         if state.run.step == Step::Idle {
             actions.extend([false, true].map(|back| Action::Start { back }));
         } else {
-            actions.push(Action::Die(None));
+            actions.extend([Action::Die(None), Action::Stop(None)]);
         }
         if state.link == Link::Up {
             actions.push(Action::Cut(None));
@@ -99,6 +103,9 @@ impl Linked {
                 continue;
             }
             actions.push(Action::Do(request));
+            if !request.reads() && !self.rules.waits_for_answers {
+                actions.push(Action::Stop(Some(request)));
+            }
             if far && !request.reads() {
                 actions.extend([Action::Cut(Some(request)), Action::Die(Some(request))]);
             }
