@@ -26,6 +26,7 @@
 //! # What is left out
 //!
 //! - **Versions.** A record's content is its version, as an object's is: no write of a record repeats an earlier content.
+//! - **Edits after the commit**, as in [`crate::Handover`]: the run stops with the difference.
 //! - **More than one request under way.** What is cut off is any one of them.
 //! - **A run that dies in a cell that lives.** It takes the cell's end of the link with it; one that only stops waits for its answers.
 //! - **Who unpauses the parent's objects by hand** while the agent finishes alone. No child can see that: it is why finishing alone is

@@ -26,9 +26,7 @@ impl Linked {
         if locked(known).contains(&print) {
             return true;
         }
-        while state.agent != Agent::Answers {
-            self.alone(&mut state);
-        }
+        self.finish(&mut state);
         let ends = (0..FAR).any(|_| {
             let over = at_rest(&state) || needs_a_human(&state);
             if !over {
@@ -40,6 +38,13 @@ impl Linked {
             locked(known).insert(print);
         }
         ends
+    }
+
+    /// What the agent has begun, to its end.
+    fn finish(&self, state: &mut Linking) {
+        while state.agent != Agent::Answers {
+            self.alone(state);
+        }
     }
 
     /// One command, by a run that nothing disturbs.
@@ -61,15 +66,10 @@ impl Linked {
             return true;
         }
         let mut state = state.clone();
-        for _ in 0..FAR {
-            match state.agent {
-                Agent::Answers if self.may_begin(&state) => self.begin(&mut state),
-                Agent::Answers => break,
-                _ => self.alone(&mut state),
-            }
-            if self.way == Way::Into && state.runs() && state.agent == Agent::Answers {
-                break;
-            }
+        self.finish(&mut state);
+        if self.may_begin(&state) {
+            self.begin(&mut state);
+            self.finish(&mut state);
         }
         state.runs()
     }

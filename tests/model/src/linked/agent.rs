@@ -27,18 +27,13 @@ impl Linked {
 
     /// The next of the two things it does.
     pub(crate) fn alone(&self, state: &mut Linking) {
-        let mut run = |item: Item| {
-            if let Some(copy) = &mut state.copies[item] {
-                copy.active = true;
-            }
-        };
         state.agent = match state.agent {
             Agent::Resume => {
-                run(Item::Cluster);
+                state.resume_copy(Item::Cluster);
                 if self.rules.settles_alone { Agent::Settle } else { Agent::Answers }
             }
             Agent::Settle => {
-                run(Item::Host);
+                state.resume_copy(Item::Host);
                 state.past.alone = true;
                 if let Some(record) = state.at_target.as_mut().filter(|_| !self.rules.leaves_open) {
                     record.phase = Phase::Finished;
@@ -86,16 +81,12 @@ impl Linked {
         state.past.decided = true;
         match gone {
             Gone::Source => {
-                for item in Item::BOTH {
-                    state.copies[item].iter_mut().for_each(|copy| copy.active = true);
-                }
+                Item::BOTH.into_iter().for_each(|item| state.resume_copy(item));
                 state.at_target.iter_mut().for_each(|record| record.phase = Phase::Finished);
                 state.ended = Some(End::Moved);
             }
             Gone::Target => {
-                for item in Item::BOTH {
-                    state.originals[item].iter_mut().for_each(|original| original.active = true);
-                }
+                Item::BOTH.into_iter().for_each(|item| state.set_original(item, true));
                 state.at_source = None;
                 state.ended = Some(End::RolledBack);
             }

@@ -65,7 +65,7 @@ impl Turn<'_> {
                 Step::Pause(Item::Cluster)
             }
             Step::Pause(item) => {
-                self.unpause(item, false);
+                self.state.set_original(item, false);
                 if self.done(item) { Step::List } else { step }
             }
             Step::List => {
@@ -100,7 +100,7 @@ impl Turn<'_> {
                 if self.rules.seals_before_resuming { Step::Resume(Item::Cluster) } else { Step::StillPaused }
             }
             Step::Resume(item) => {
-                self.run_copy(item);
+                self.state.resume_copy(item);
                 let late = self.seals && !self.rules.seals_before_resuming;
                 if late { Step::Seal } else { Step::StillPaused }
             }
@@ -122,7 +122,7 @@ impl Turn<'_> {
                 Step::Settle(Item::Host)
             }
             Step::Settle(item) => {
-                self.run_copy(item);
+                self.state.resume_copy(item);
                 Step::CloseSource
             }
             Step::CloseSource => {
@@ -148,7 +148,7 @@ impl Turn<'_> {
                 if self.done(item) { Step::TakeBack(Item::Cluster) } else { step }
             }
             Step::TakeBack(item) => {
-                self.unpause(item, true);
+                self.state.set_original(item, true);
                 if self.done(item) { Step::ForgetSource } else { step }
             }
             Step::ForgetSource => {
@@ -213,18 +213,6 @@ impl Turn<'_> {
             (true, _) => None,
             (false, true) => Some(Step::ForgetTarget),
             (false, false) => Some(Step::EnterPaused),
-        }
-    }
-
-    fn unpause(&mut self, item: Item, active: bool) {
-        if let Some(original) = &mut self.state.originals[item] {
-            original.active = active;
-        }
-    }
-
-    fn run_copy(&mut self, item: Item) {
-        if let Some(copy) = &mut self.state.copies[item] {
-            copy.active = true;
         }
     }
 

@@ -208,6 +208,20 @@ impl Linking {
         },
     };
 
+    /// Pauses an object of the source, or resumes it.
+    pub(crate) fn set_original(&mut self, item: Item, active: bool) {
+        if let Some(original) = &mut self.originals[item] {
+            original.active = active;
+        }
+    }
+
+    /// Resumes a copy.
+    pub(crate) fn resume_copy(&mut self, item: Item) {
+        if let Some(copy) = &mut self.copies[item] {
+            copy.active = true;
+        }
+    }
+
     /// The target's record, unless it is only a summary of what has ended.
     pub fn under_way(&self) -> Option<TargetRecord> {
         self.at_target.filter(|record| record.phase < Phase::Finished)
