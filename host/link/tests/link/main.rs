@@ -1,7 +1,12 @@
-//! Links over TCP: with the time that a distance takes, and with certificates.
+//! Links: the contract of places, the time that a distance takes, and certificates.
 
 #[cfg(test)]
 mod called;
+#[cfg(test)]
+#[path = "../../../places/tests/contract/checks.rs"]
+mod checks;
+#[cfg(test)]
+mod contract;
 #[cfg(test)]
 mod distance;
 #[cfg(test)]

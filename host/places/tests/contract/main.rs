@@ -1,0 +1,17 @@
+//! The contract of a place that is an API server, or stands for one: in memory here, over a link in `host/link`.
+
+#[cfg(test)]
+mod checks;
+
+#[cfg(test)]
+mod memory {
+    use std::sync::Arc;
+
+    use pivot_places::{MemoryPlace, Place};
+
+    async fn itself(server: &MemoryPlace) -> Arc<dyn Place> {
+        Arc::new(server.clone())
+    }
+
+    crate::checks::contract!(itself);
+}
