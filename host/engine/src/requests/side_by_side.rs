@@ -53,3 +53,29 @@ pub(crate) async fn written<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Re
 pub(crate) async fn each<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Vec<Result<T, Failure>> {
     stream::iter(work).buffer_unordered(limit).collect().await
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_write_is_reported_when_those_on_their_way_have_ended_and_no_other_begins() {
+        let (begun, ended) = (std::sync::Mutex::new(Vec::new()), std::sync::Mutex::new(Vec::new()));
+        let work = (0..4_u64).map(|nth| -> Work<'_, ()> {
+            let (begun, ended) = (&begun, &ended);
+            async move {
+                begun.lock().unwrap().push(nth);
+                sleep(Duration::from_secs(nth)).await;
+                ended.lock().unwrap().push(nth);
+                if nth == 0 { Err(Failure::Bug("no".into())) } else { Ok(()) }
+            }
+            .boxed()
+        });
+        assert!(matches!(written(2, work.collect()).await, Err(Failure::Bug(_))));
+        assert_eq!((begun.into_inner().unwrap(), ended.into_inner().unwrap()), (vec![0, 1], vec![0, 1]));
+    }
+}

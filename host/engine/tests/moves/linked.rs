@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
+use pivot_engine::events::Verb;
 use pivot_engine::{Setup, run};
 use pivot_link::{Guard, LinkError, LinkPlace, serve};
 use pivot_places::memory::Fault;
@@ -207,6 +208,23 @@ async fn a_link_that_is_cut_anywhere_and_made_again_ends_the_same() {
         cuts += 1;
     }
     assert!(cuts > 40, "{cuts}");
+}
+
+/// Where answers take time, other pauses are on their way when one fails. They are carried out, whether anybody waits for them or not.
+#[tokio::test]
+async fn a_pause_that_fails_waits_for_those_on_their_way_before_they_are_undone() {
+    let stage = Stage::new();
+    let before = picture(&stage.source);
+    stage.source.on_call(|verb, key| {
+        let refused = verb == "patch" && key.name == "p";
+        refused.then(|| Fault::Before(PlaceError::Invalid("no".into())))
+    });
+    let mut setup = stage.setup();
+    setup.sides.source = link(&stage.source).await;
+    let stop = run::start(setup).await.unwrap_err();
+    let (paused, resumed) = (&stop.done[&Verb::Paused], &stop.done[&Verb::Resumed]);
+    assert_eq!((paused.len(), paused), (2, resumed));
+    assert_eq!(picture(&stage.source), before);
 }
 
 #[tokio::test]
