@@ -13,6 +13,8 @@ use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
+use crate::behind;
+
 pub(crate) const CLUSTERS: &str = "cluster.x-k8s.io";
 pub(crate) const INFRA: &str = "infrastructure.cluster.x-k8s.io";
 
@@ -121,7 +123,7 @@ impl Stage {
 
     pub(crate) fn setup(&self) -> Setup {
         Setup {
-            sides: Sides { source: Arc::new(self.source.clone()), target: Arc::new(self.target.clone()) },
+            sides: Sides { source: behind::source(&self.source), target: behind::target(&self.target) },
             options: self.options.clone(),
             plugins: self.plugins.clone().into(),
             watcher: Arc::new(NoWatcher),
