@@ -42,7 +42,7 @@ pub use kinds::{Kind, ObjectKey};
 pub use managers::{Manager, ManagerOptions, Managers};
 pub use metal3::{Metal3Operators, Operator};
 pub use observer::{Observer, Rules};
-pub use proxy::FaultProxy;
+pub use proxy::{FaultProxy, Relay};
 pub use registry::Registry;
 pub use server::{Dump, Pair, Server, normalise, parse};
 

@@ -5,33 +5,30 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use pivot_core::{GroupKind, Key, Kind};
+use pivot_lab::Relay;
 use pivot_link::{Guard, LinkPlace, serve};
 use pivot_places::{Change, MemoryPlace, Place, builtin_kinds};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::relay;
-
 const ROUND_TRIP: Duration = Duration::from_millis(200);
 
 /// The agent dials; the one that is called asks.
-async fn distant(place: &MemoryPlace) -> Arc<LinkPlace> {
+async fn distant(place: &MemoryPlace) -> (Arc<LinkPlace>, Relay) {
     let cell = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let middle = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let agent = TcpStream::connect(middle.local_addr().unwrap()).await.unwrap();
-    let (from_agent, _) = middle.accept().await.unwrap();
-    let to_cell = TcpStream::connect(cell.local_addr().unwrap()).await.unwrap();
+    let relay = Relay::start(cell.local_addr().unwrap()).await.unwrap();
+    relay.delay(ROUND_TRIP);
+    let agent = TcpStream::connect(relay.address()).await.unwrap();
     let (near, _) = cell.accept().await.unwrap();
-    for stream in [&agent, &from_agent, &to_cell, &near] {
+    for stream in [&agent, &near] {
         stream.set_nodelay(true).unwrap();
     }
-    relay::between(from_agent, to_cell, ROUND_TRIP);
     let far = Arc::new(place.clone());
     let guard = Guard { namespaces: None, record_namespace: "kube-system".into(), keep_answering: false };
     tokio::spawn(async move { drop(serve(agent, far, guard).await) });
     let (place, alive) = LinkPlace::over(near).await.unwrap();
     tokio::spawn(alive);
-    place
+    (place, relay)
 }
 
 fn kind(name: &str) -> Arc<Kind> {
@@ -46,7 +43,7 @@ fn config_map(index: usize, size: usize) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_creates_take_few_round_trips() {
     let place = MemoryPlace::new("far");
-    let link = distant(&place).await;
+    let (link, _relay) = distant(&place).await;
     let config_maps = kind("ConfigMap");
     let begun = Instant::now();
     let creates = futures::stream::iter(0..1_000).map(|index| {
@@ -67,7 +64,7 @@ async fn a_lease_is_read_while_a_long_list_comes_in() {
     for index in 0..400 {
         place.insert(config_map(index, 100_000)).unwrap();
     }
-    let link = distant(&place).await;
+    let (link, _relay) = distant(&place).await;
     let (config_maps, namespaces) = (kind("ConfigMap"), kind("Namespace"));
     let begun = Instant::now();
     let list = tokio::spawn({

@@ -11,5 +11,3 @@ mod contract;
 mod distance;
 #[cfg(test)]
 mod papers;
-#[cfg(test)]
-mod relay;

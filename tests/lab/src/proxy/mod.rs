@@ -6,12 +6,13 @@
 //! agents, impersonation and content types are preserved.
 //!
 //! It is also the wire of the benchmarks (the same delay for both tools), so an inactive fault costs only a lock and a look at a
-//! list.
+//! list. Where nothing can be read, a [`Relay`] breaks the connections themselves.
 
 mod faults;
 mod forward;
 mod link;
 mod lock;
+mod relay;
 mod rule;
 
 use std::net::SocketAddr;
@@ -32,6 +33,7 @@ use forward::Forwarder;
 use link::Connection;
 
 pub use faults::{Faults, Partition, RuleId};
+pub use relay::{Break, Relay};
 pub use rule::{Action, Fault, Moment, Rule, Seen, Times};
 
 /// A running proxy; closes all its connections on drop.
