@@ -6,17 +6,19 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::{pending, select};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, broadcast};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::enrolment::Enrolment;
 use crate::name::AgentName;
 use crate::papers::{Papers, PapersError};
 use crate::place::{Alive, Greeted, LinkError, LinkPlace, greeted};
+use crate::turned::{PATIENCE, Turned};
 
-/// For TLS, and for the first question and its answer.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// How many may be at that at once: none of them has said yet who it is.
 const STRANGERS: usize = 64;
 /// How many calls may wait to be heard of.
@@ -24,7 +26,7 @@ const WAITING: usize = 256;
 
 /// The agents that have called.
 pub struct Agents {
-    papers: Papers,
+    known: Known,
     links: Mutex<BTreeMap<AgentName, Arc<LinkPlace>>>,
     calls: broadcast::Sender<AgentName>,
 }
@@ -35,30 +37,52 @@ impl fmt::Debug for Agents {
     }
 }
 
-/// Why a connection is not taken.
-#[derive(Debug, thiserror::Error)]
-enum Turned {
-    #[error(transparent)]
-    Papers(#[from] PapersError),
-    #[error("TLS: {0}")]
-    Tls(#[from] std::io::Error),
-    #[error("nothing was said for {} seconds", PATIENCE.as_secs())]
-    Silent,
-    #[error("its certificate names no agent: one URI spiffe://DOMAIN/agent/NAMESPACE/NAME is needed")]
-    Nameless,
-    #[error("{name}: {error}")]
-    Link { name: AgentName, error: LinkError },
+/// How it is known who may call.
+enum Known {
+    /// By certificates of an authority of the site's.
+    Papers(Papers),
+    /// By those of the controller's own.
+    Enrolled(Arc<Enrolment>),
+}
+
+/// What became of a connection.
+enum Taken {
+    Link(AgentName, Alive),
+    /// It got what it came for.
+    Served,
 }
 
 impl Agents {
     /// With these papers, if they can be used.
     pub fn new(papers: Papers) -> Result<Self, PapersError> {
         papers.acceptor()?;
-        Ok(Self { papers, links: Mutex::default(), calls: broadcast::Sender::new(WAITING) })
+        Ok(Self::known(Known::Papers(papers)))
+    }
+
+    /// Those that this controller invites itself.
+    pub fn enrolled(enrolment: Arc<Enrolment>) -> Self {
+        Self::known(Known::Enrolled(enrolment))
+    }
+
+    fn known(known: Known) -> Self {
+        Self { known, links: Mutex::default(), calls: broadcast::Sender::new(WAITING) }
     }
 
     /// Takes connections until it is dropped; with it all of them end.
     pub async fn listen(self: Arc<Self>, listener: TcpListener) -> Infallible {
+        let removed = async {
+            match &self.known {
+                Known::Papers(_) => pending().await,
+                Known::Enrolled(enrolment) => enrolment.follow().await,
+            }
+        };
+        tokio::select! {
+            never = self.clone().accept(listener) => never,
+            never = removed => never,
+        }
+    }
+
+    async fn accept(self: Arc<Self>, listener: TcpListener) -> Infallible {
         let strangers = Arc::new(Semaphore::new(STRANGERS));
         let mut connections = JoinSet::new();
         loop {
@@ -72,31 +96,47 @@ impl Agents {
             let agents = self.clone();
             connections.spawn(async move {
                 match agents.take(stream).await {
-                    Ok((name, alive)) => {
+                    Ok(Taken::Link(name, alive)) => {
                         drop(stranger);
                         tracing::info!(agent = %name, %from, "an agent is connected");
                         alive.await;
                         tracing::info!(agent = %name, %from, "the link of an agent has ended");
                     }
+                    Ok(Taken::Served) => {}
                     Err(error) => tracing::warn!(%error, %from, "a connection is not taken"),
                 }
             });
         }
     }
 
-    async fn take(&self, stream: TcpStream) -> Result<(AgentName, Alive), Turned> {
-        let tls = self.papers.acceptor()?;
+    async fn take(&self, stream: TcpStream) -> Result<Taken, Turned> {
         stream.set_nodelay(true)?;
-        let stream = timeout(PATIENCE, tls.accept(stream)).await.map_err(|_| Turned::Silent)??;
-        let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
-        let name = certificates.first().and_then(AgentName::of).ok_or(Turned::Nameless)?;
+        let (stream, name, admitted) = match &self.known {
+            Known::Papers(papers) => {
+                let tls = papers.acceptor()?;
+                let stream = timeout(PATIENCE, tls.accept(stream)).await.map_err(|_| Turned::Silent)??;
+                let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
+                let name = certificates.first().and_then(AgentName::of).ok_or(Turned::Nameless)?;
+                (stream, name, None)
+            }
+            Known::Enrolled(enrolment) => {
+                let taken = timeout(PATIENCE, enrolment.take(stream)).await.map_err(|_| Turned::Silent)??;
+                let Some((stream, admitted)) = taken else { return Ok(Taken::Served) };
+                (stream, admitted.name.clone(), Some((enrolment.clone(), admitted)))
+            }
+        };
         let turned = |error| Turned::Link { name: name.clone(), error };
         let greeted =
             timeout(PATIENCE, greeted(stream)).await.map_err(|_| Turned::Silent)?.map_err(turned)?;
-        let alive = self.linked(&name, greeted).map_err(turned)?;
+        let mut alive = self.linked(&name, greeted).map_err(turned)?;
+        if let Some((enrolment, admitted)) = admitted {
+            let dismissed = async move { enrolment.dismissed(admitted).await };
+            // What is dropped with it is the connection.
+            alive = select(alive, dismissed.boxed()).map(drop).boxed();
+        }
         // Nobody may be waiting.
         drop(self.calls.send(name.clone()));
-        Ok((name, alive))
+        Ok(Taken::Link(name, alive))
     }
 
     fn linked(&self, name: &AgentName, greeted: Greeted) -> Result<Alive, LinkError> {

@@ -1,21 +1,24 @@
 //! The agent's end: calls, serves on the connection, and calls again when it has ended.
 
 use std::convert::Infallible;
+use std::error::Error;
+use std::future::pending;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pivot_places::Place;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::ServerName;
 
+use crate::credentials::{Credentials, CredentialsError};
 use crate::guard::Guard;
 use crate::papers::{Papers, PapersError};
+use crate::reach::{ReachError, host, reach};
 use crate::serve::Far;
 
-/// For a connection and its TLS.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// The pause before the next call doubles up to the longest; after a link that lasted it is the first again.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
@@ -24,8 +27,14 @@ const LASTED: Duration = Duration::from_secs(60);
 /// What calls, and answers about a place.
 pub struct Agent {
     address: String,
-    papers: Papers,
+    shows: Shows,
     far: Arc<Far>,
+}
+
+/// What the agent shows.
+enum Shows {
+    Papers(Papers),
+    Credentials(Credentials),
 }
 
 /// Why there is no link.
@@ -34,20 +43,23 @@ pub enum DialError {
     /// The agent can't show who it is.
     #[error(transparent)]
     Papers(#[from] PapersError),
-    /// What is to be called is no address.
-    #[error("{0:?} is not HOST:PORT")]
-    Address(String),
-    /// Nobody answers there.
-    #[error("{address}: {error}")]
-    Connect {
+    /// The same, of one that is invited.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    /// There is no connection.
+    #[error(transparent)]
+    Reach(#[from] ReachError),
+    /// There was one, and nothing was asked on it.
+    #[error(
+        "{address}: the controller turns this agent away{why}: it was removed there, its certificate isn't good, or another agent \
+         of its name is linked; the controller's log says which"
+    )]
+    Turned {
         /// Where.
         address: String,
-        /// Why.
-        error: std::io::Error,
+        /// What TLS says of it.
+        why: String,
     },
-    /// Nobody answers in time.
-    #[error("{0}: no answer for {seconds} seconds", seconds = PATIENCE.as_secs())]
-    Late(String),
 }
 
 impl Agent {
@@ -60,19 +72,42 @@ impl Agent {
     ) -> Result<Self, DialError> {
         papers.connector()?;
         host(&address)?;
-        Ok(Self { address, papers, far: Far::new(place, guard) })
+        Ok(Self { address, shows: Shows::Papers(papers), far: Far::new(place, guard) })
+    }
+
+    /// Calls `HOST:PORT` by an invitation, and from then on with what came of it.
+    pub fn invited(
+        address: String,
+        credentials: Credentials,
+        place: Arc<dyn Place>,
+        guard: Guard,
+    ) -> Result<Self, DialError> {
+        host(&address)?;
+        Ok(Self { address, shows: Shows::Credentials(credentials), far: Far::new(place, guard) })
     }
 
     /// Keeps a link until it is dropped; `tell` hears of each that begins, and why there is none.
     pub async fn keep(&self, tell: impl Fn(Result<(), &DialError>) + Send + Sync) -> Infallible {
+        let renewed = async {
+            match &self.shows {
+                Shows::Papers(_) => pending().await,
+                Shows::Credentials(credentials) => credentials.keep_renewed(&self.address).await,
+            }
+        };
+        tokio::select! {
+            never = self.links(tell) => never,
+            never = renewed => never,
+        }
+    }
+
+    async fn links(&self, tell: impl Fn(Result<(), &DialError>) + Send + Sync) -> Infallible {
         let mut pause = FIRST;
         loop {
             match self.dial().await {
                 Ok(connection) => {
-                    tell(Ok(()));
                     let begun = Instant::now();
-                    if let Err(error) = self.far.serve(connection).await {
-                        tracing::debug!(%error, "the link has ended");
+                    if let Err(error) = self.serve(connection, &tell).await {
+                        tell(Err(&error));
                     }
                     if begun.elapsed() >= LASTED {
                         pause = FIRST;
@@ -85,25 +120,46 @@ impl Agent {
         }
     }
 
-    async fn dial(&self) -> Result<TlsStream<TcpStream>, DialError> {
-        let tls = self.papers.connector()?;
-        let address = &self.address;
-        let host = host(address)?;
-        let dialled = async {
-            let stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(true)?;
-            tls.connect(host, stream).await
+    /// Serves on a connection until it ends. It counts as a link once something is asked on it: TLS ends at the agent before the
+    /// controller has looked at its certificate.
+    async fn serve(
+        &self,
+        connection: TlsStream<TcpStream>,
+        tell: &(impl Fn(Result<(), &DialError>) + Send + Sync),
+    ) -> Result<(), DialError> {
+        let (asked, linked) = (Arc::new(Notify::new()), AtomicBool::new(false));
+        let greeted = async {
+            asked.notified().await;
+            linked.store(true, Ordering::Relaxed);
+            tell(Ok(()));
+            pending::<Infallible>().await
         };
-        let dialled = timeout(PATIENCE, dialled).await.map_err(|_| DialError::Late(address.clone()))?;
-        dialled.map_err(|error| DialError::Connect { address: address.clone(), error })
+        let served = tokio::select! {
+            served = self.far.serve(connection, asked.clone()) => served,
+            never = greeted => match never {},
+        };
+        if let Err(error) = &served {
+            tracing::debug!(%error, "the link has ended");
+        }
+        if linked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let why = served.err().map(|error| format!(" ({})", first_cause(&error))).unwrap_or_default();
+        Err(DialError::Turned { address: self.address.clone(), why })
+    }
+
+    async fn dial(&self) -> Result<TlsStream<TcpStream>, DialError> {
+        let tls = match &self.shows {
+            Shows::Papers(papers) => papers.connector()?,
+            Shows::Credentials(credentials) => credentials.connector(&self.address).await?,
+        };
+        Ok(reach(&self.address, tls).await?)
     }
 }
 
-/// The host of an address, which has to be in the certificate there.
-fn host(address: &str) -> Result<ServerName<'static>, DialError> {
-    let host = address.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
-    let host = host.and_then(|(host, _)| ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).ok());
-    host.ok_or_else(|| DialError::Address(address.to_owned()))
+/// What TLS says is below what HTTP/2 says.
+fn first_cause(error: &dyn Error) -> String {
+    error.source().map_or_else(|| error.to_string(), first_cause)
 }
 
 /// Between half of a pause and all of it: a thousand agents whose controller was restarted don't call at once.

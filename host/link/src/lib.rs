@@ -13,28 +13,41 @@
 //! | `frame` | the parts of an answer |
 //! | [`serve()`], [`Guard`], `ended` | the far end, what it may be asked, and until when |
 //! | [`LinkPlace`] | the near end |
-//! | [`Papers`], [`AgentName`] | who is at the two ends |
+//! | [`Papers`], [`AgentName`] | who is at the two ends, by the certificates of an authority of the site's |
+//! | [`Enrolment`], [`Credentials`] | the same by those of the controller's own: how an agent gets one, and the next |
 //! | [`Agent`], [`Agents`] | who calls, and who is called |
+//! | `tls`, `pem`, `reach`, [`Clock`] | what both ways need |
 
 mod agents;
 mod ask;
+mod clock;
 mod connection;
+mod credentials;
 mod dial;
 mod ended;
+mod enrolment;
 mod frame;
 mod guard;
 mod name;
 mod papers;
+mod pem;
 mod place;
+mod reach;
 mod serve;
+mod tls;
+mod turned;
 
 pub use agents::Agents;
+pub use clock::{Clock, WallClock};
 pub use connection::Connection;
+pub use credentials::{Credentials, CredentialsError, invited};
 pub use dial::{Agent, DialError};
+pub use enrolment::{AuthorityError, Enrolment, Invitation, NoRandomness, RegisterError};
 pub use guard::Guard;
 pub use name::AgentName;
 pub use papers::{Papers, PapersError};
 pub use place::{Alive, LinkError, LinkPlace};
+pub use reach::ReachError;
 pub use serve::serve;
 
 /// The one path of the protocol's first version.

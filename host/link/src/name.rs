@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
 /// An agent, by the namespace of the Pivots that may use it, and a name in that.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AgentName {
     /// The namespace.
     pub namespace: String,
@@ -22,6 +24,24 @@ impl AgentName {
         let mut names = certificate.valid_uri_names().filter_map(Self::in_uri);
         // Two would be two agents.
         names.next().filter(|_| names.next().is_none())
+    }
+
+    /// The URI that it has in a certificate of an authority of this domain.
+    pub(crate) fn uri(&self, domain: &str) -> String {
+        format!("spiffe://{domain}/agent/{}/{}", self.namespace, self.name)
+    }
+
+    /// Whether both parts can be names of a namespace: lower case letters, digits and hyphens within. So neither means anything in
+    /// an address or in the name of an object.
+    pub fn is_valid(&self) -> bool {
+        let label = |text: &str| {
+            let within = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+            (1..=63).contains(&text.len())
+                && text.bytes().all(within)
+                && !text.starts_with('-')
+                && !text.ends_with('-')
+        };
+        label(&self.namespace) && label(&self.name)
     }
 
     fn in_uri(uri: &str) -> Option<Self> {
@@ -60,6 +80,17 @@ mod tests {
             "",
         ] {
             assert_eq!(AgentName::in_uri(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_invited_is_two_labels() {
+        let valid = |namespace: &str, name: &str| {
+            AgentName { namespace: namespace.into(), name: name.into() }.is_valid()
+        };
+        assert!(valid("shop", "edge-1"));
+        for odd in ["", "-", "a-", "-a", "Edge", "a.b", "a/b", "../a", "a b", "ä", &"a".repeat(64)] {
+            assert!(!valid("shop", odd) && !valid(odd, "edge"), "{odd}");
         }
     }
 }

@@ -7,16 +7,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::version::TLS13;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-/// What both sides name as the protocol, so that no other service is taken for one of them.
-const PROTOCOL: &[u8] = b"pivot-link/1";
+use crate::clock::{ForTls, WallClock};
+use crate::tls::{self, Parts, Time};
+
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const AUTHORITY: &str = "ca.crt";
@@ -54,34 +52,20 @@ impl Papers {
 
     /// For the side that is called.
     pub(crate) fn acceptor(&self) -> Result<TlsAcceptor, PapersError> {
-        let provider = Arc::new(ring::default_provider());
-        let roots = Arc::new(self.authority()?);
-        let clients = WebPkiClientVerifier::builder_with_provider(roots, provider.clone()).build();
-        let clients = clients.map_err(|error| self.together(error))?;
-        let (chain, key) = self.identity()?;
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&TLS13])
-            .map_err(|error| self.together(error))?
-            .with_client_cert_verifier(clients)
-            .with_single_cert(chain, key)
-            .map_err(|error| self.together(error))?;
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        // A resumed session would outlive the certificate that it began with.
-        config.send_tls13_tickets = 0;
+        let config =
+            tls::called(self.parts()?, &[tls::LINK], time()).map_err(|error| self.together(error))?;
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
     /// For the side that calls.
     pub(crate) fn connector(&self) -> Result<TlsConnector, PapersError> {
+        tls::calls(self.parts()?, tls::LINK, time()).map_err(|error| self.together(error))
+    }
+
+    fn parts(&self) -> Result<Parts, PapersError> {
+        let roots = self.authority()?;
         let (chain, key) = self.identity()?;
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_protocol_versions(&[&TLS13])
-            .map_err(|error| self.together(error))?
-            .with_root_certificates(self.authority()?)
-            .with_client_auth_cert(chain, key)
-            .map_err(|error| self.together(error))?;
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        Ok(TlsConnector::from(Arc::new(config)))
+        Ok(Parts { chain, key, roots })
     }
 
     fn authority(&self) -> Result<RootCertStore, PapersError> {
@@ -119,6 +103,10 @@ impl Papers {
     pub fn directory(&self) -> &Path {
         &self.0
     }
+}
+
+fn time() -> Time {
+    Arc::new(ForTls(Arc::new(WallClock)))
 }
 
 /// What is wrong with a file; other errors of it quote lines, and one of them may be of a key.

@@ -17,6 +17,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::Kind;
 use pivot_places::{Event, Listing, MetaListing, Place, PlaceError, Result};
 use serde::Serialize;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
@@ -39,7 +40,7 @@ pub async fn serve<C: Connection>(
     place: Arc<dyn Place>,
     guard: Guard,
 ) -> Result<(), hyper::Error> {
-    Far::new(place, guard).serve(connection).await
+    Far::new(place, guard).serve(connection, Arc::new(Notify::new())).await
 }
 
 /// The place, and what may be asked about it, on one connection after the other.
@@ -59,8 +60,12 @@ impl Far {
         Arc::new(Self { place, guard, ended })
     }
 
-    /// See [`serve()`].
-    pub(crate) async fn serve<C: Connection>(self: &Arc<Self>, connection: C) -> Result<(), hyper::Error> {
+    /// See [`serve()`]; `asked` hears that something is.
+    pub(crate) async fn serve<C: Connection>(
+        self: &Arc<Self>,
+        connection: C,
+        asked: Arc<Notify>,
+    ) -> Result<(), hyper::Error> {
         let work = Work::default();
         if let Some(ended) = &self.ended {
             ended.doubt();
@@ -69,6 +74,7 @@ impl Far {
         let far = self.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let far = far.clone();
+            asked.notify_one();
             async move { Ok::<_, Infallible>(far.answer(request).await) }
         });
         let mut server = http2::Builder::new(work.clone());

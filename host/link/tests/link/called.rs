@@ -15,15 +15,15 @@ use crate::papers::Authority;
 
 const EDGE: &str = "spiffe://site.example.com/agent/shop/edge";
 /// Longer than an agent's first pauses.
-const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 /// Long enough for a handshake that is refused.
-const NOT: Duration = Duration::from_secs(2);
+pub(crate) const NOT: Duration = Duration::from_secs(2);
 
-fn edge() -> AgentName {
+pub(crate) fn edge() -> AgentName {
     AgentName { namespace: "shop".into(), name: "edge".into() }
 }
 
-fn guard() -> Guard {
+pub(crate) fn guard() -> Guard {
     Guard {
         namespaces: Some(["shop".to_owned()].into()),
         record_namespace: "kube-system".into(),
@@ -36,7 +36,7 @@ fn kind(name: &str) -> Arc<Kind> {
 }
 
 /// Takes agents at an address.
-async fn called(agents: &Arc<Agents>, at: &str) -> (String, JoinHandle<()>) {
+pub(crate) async fn called(agents: &Arc<Agents>, at: &str) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind(at).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let agents = agents.clone();
@@ -62,13 +62,13 @@ fn calls(
 }
 
 /// A cluster that has the namespace.
-fn cluster(name: &str) -> MemoryPlace {
+pub(crate) fn cluster(name: &str) -> MemoryPlace {
     let place = MemoryPlace::new(name);
     place.add_namespace("shop");
     place
 }
 
-async fn create(place: &LinkPlace, namespace: &str, name: &str) -> Result<(), PlaceError> {
+pub(crate) async fn create(place: &LinkPlace, namespace: &str, name: &str) -> Result<(), PlaceError> {
     let body =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}});
     place.create(&kind("ConfigMap"), &body, Change::Real).await.map(drop)

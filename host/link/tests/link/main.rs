@@ -6,8 +6,14 @@ mod called;
 #[path = "../../../places/tests/contract/checks.rs"]
 mod checks;
 #[cfg(test)]
+mod clock;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod distance;
 #[cfg(test)]
+mod enrolled;
+#[cfg(test)]
 mod papers;
+#[cfg(test)]
+mod stranger;

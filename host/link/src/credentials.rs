@@ -1,0 +1,250 @@
+//! What an agent that was invited has, in a Secret of its own cluster: its invitation, until it has used it, and then its key and
+//! its certificate.
+//!
+//! In a Secret, because a pod has no other memory, and because what was printed for the agent is applied there: so a new invitation
+//! reaches an agent that runs. It writes entries of its own and never those that are applied, so applying the same again harms
+//! nothing.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use pivot_places::{Place, PlaceError};
+use rcgen::KeyPair;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::clock::{Clock, ForTls, after};
+use crate::enrolment::{
+    Digest, ENROL, EnrolAnswer, EnrolQuestion, Granted, Invitation, RENEW, Secrets, Stored, ask, encoded,
+    receive, stranger,
+};
+use crate::pem::{certificates, key, roots};
+use crate::reach::{ReachError, reach};
+use crate::tls::{self, LINK, Parts};
+
+/// The entries of the Secret: what is applied, the key that was made for it, and what came of it.
+const INVITATION: &str = "invitation";
+const ASKING: &str = "asking";
+const HELD: &str = "held";
+/// For an answer: the controller asks its cluster first.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long after a renewal that failed the next is tried, and how soon a Secret is looked at in which there was nothing to renew.
+const AGAIN: SignedDuration = SignedDuration::from_hours(1);
+
+/// A key, and the certificate for it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Held {
+    key: String,
+    granted: Granted,
+}
+
+/// A key for which a certificate is asked, by the token of which invitation.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asking {
+    invitation: Digest,
+    key: String,
+}
+
+/// What an invited agent shows.
+pub struct Credentials {
+    secrets: Secrets,
+    name: String,
+    clock: Arc<dyn Clock>,
+}
+
+/// Why an agent has nothing to show.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// Its Secret can't be read or written.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// There is none.
+    #[error("there is no Secret {0}: invite this agent, and apply here what that prints")]
+    NoSecret(String),
+    /// It was never invited.
+    #[error(
+        "Secret {0} has no invitation and no certificate: invite this agent, and apply here what that prints"
+    )]
+    Uninvited(String),
+    /// It slept too long.
+    #[error(
+        "the certificate of this agent was good until {0}, and can't be renewed any more: invite it anew, and apply here what that prints"
+    )]
+    Ended(Timestamp),
+    /// The invitation is worth nothing.
+    #[error(
+        "the controller doesn't take this agent's invitation: it is good for 24 hours, and for the first agent that uses it; \
+         invite it anew, and apply here what that prints"
+    )]
+    Refused,
+    /// The controller isn't reached.
+    #[error(transparent)]
+    Reach(#[from] ReachError),
+    /// The controller ended the connection, or said something else.
+    #[error("the controller gives no certificate: {0}")]
+    Answer(String),
+    /// What is in the Secret can't be used.
+    #[error("Secret {0}: {1}")]
+    Unusable(String, String),
+}
+
+/// The data of the Secret that an invited agent begins with.
+pub fn invited(invitation: &Invitation) -> Value {
+    json!({ INVITATION: encoded(invitation) })
+}
+
+impl Credentials {
+    /// Those in a Secret of the agent's own cluster.
+    pub fn new(
+        place: Arc<dyn Place>,
+        namespace: &str,
+        name: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, PlaceError> {
+        Ok(Self { secrets: Secrets::of(place, namespace)?, name: name.to_owned(), clock })
+    }
+
+    /// With what the agent links. An invitation that is there comes first: whoever applied it wants it used.
+    pub(crate) async fn connector(&self, address: &str) -> Result<TlsConnector, CredentialsError> {
+        let read = self.read().await?;
+        let held: Option<Held> = read.entry(HELD)?;
+        let in_date = |held: &Held| self.clock.now() < held.granted.until;
+        let held = match (read.entry::<Invitation>(INVITATION)?, held) {
+            (Some(invitation), held) => match self.enrol(address, read, &invitation).await {
+                Ok(held) => held,
+                Err(error) => match held.filter(in_date) {
+                    Some(held) => {
+                        tracing::warn!(%error, "the invitation was not used; the certificate is still good");
+                        held
+                    }
+                    None => return Err(error),
+                },
+            },
+            (None, Some(held)) => held,
+            (None, None) => return Err(CredentialsError::Uninvited(self.label())),
+        };
+        if !in_date(&held) {
+            return Err(CredentialsError::Ended(held.granted.until));
+        }
+        self.shows(&held, LINK)
+    }
+
+    /// Renews the certificate whenever that is due.
+    pub(crate) async fn keep_renewed(&self, address: &str) -> Infallible {
+        loop {
+            let due = match self.due().await {
+                Some(due) => due,
+                None => after(self.clock.now(), AGAIN),
+            };
+            self.clock.until(due).await;
+            if let Err(error) = self.renew_what_is_due(address).await {
+                tracing::warn!(%error, "the certificate was not renewed; it is tried again in an hour");
+                self.clock.until(after(self.clock.now(), AGAIN)).await;
+            }
+        }
+    }
+
+    /// When the next certificate is due; one that has ended can't be renewed.
+    async fn due(&self) -> Option<Timestamp> {
+        let held: Held = self.read().await.ok()?.entry(HELD).ok()??;
+        (self.clock.now() < held.granted.until).then(|| held.granted.due())
+    }
+
+    async fn renew_what_is_due(&self, address: &str) -> Result<(), CredentialsError> {
+        let read = self.read().await?;
+        let Some(held) = read.entry::<Held>(HELD)? else { return Ok(()) };
+        let now = self.clock.now();
+        if now < held.granted.due() || now >= held.granted.until {
+            return Ok(());
+        }
+        let mut stream = reach(address, self.shows(&held, RENEW)?).await?;
+        let granted = self.answered(&mut stream).await?;
+        tracing::info!(until = %granted.until, "the certificate is renewed");
+        self.write(&read, [(HELD, encoded(&Held { key: held.key, granted }))]).await.map(drop)
+    }
+
+    /// Gets a certificate for a key that is kept before anybody is asked: the answer may be lost, and only the same key may ask again.
+    async fn enrol(
+        &self,
+        address: &str,
+        read: Stored,
+        invitation: &Invitation,
+    ) -> Result<Held, CredentialsError> {
+        let of = invitation.token.digest();
+        let (asking, read) = match read.entry::<Asking>(ASKING)? {
+            Some(asking) if asking.invitation == of => (asking, read),
+            _ => {
+                let key = KeyPair::generate().map_err(|error| self.unusable(error))?.serialize_pem();
+                let asking = Asking { invitation: of, key };
+                let read = self.write(&read, [(ASKING, encoded(&asking))]).await?;
+                (asking, read)
+            }
+        };
+        let tls = key(&asking.key).zip(roots(&invitation.authority)).ok_or("its invitation can't be read");
+        let (key, roots) = tls.map_err(|why| self.unusable(why))?;
+        let tls = stranger(key, roots, self.time()).map_err(|error| self.unusable(error))?;
+        let mut stream = reach(address, tls).await?;
+        if stream.get_ref().1.alpn_protocol() != Some(ENROL) {
+            return Err(CredentialsError::Answer("it enrols nobody".to_owned()));
+        }
+        let question = EnrolQuestion { agent: invitation.agent.clone(), token: invitation.token.clone() };
+        ask(&mut stream, &question).await.map_err(|error| CredentialsError::Answer(error.to_string()))?;
+        let granted = self.answered(&mut stream).await?;
+        tracing::info!(agent = %invitation.agent, until = %granted.until, "enrolled");
+        let held = Held { key: asking.key, granted };
+        self.write(&read, [(HELD, encoded(&held)), (ASKING, Value::Null), (INVITATION, Value::Null)]).await?;
+        Ok(held)
+    }
+
+    async fn answered(&self, stream: &mut TlsStream<TcpStream>) -> Result<Granted, CredentialsError> {
+        let answer = timeout(PATIENCE, receive(stream)).await;
+        let answer = answer.map_err(|_| CredentialsError::Answer("it doesn't answer".to_owned()))?;
+        match answer.map_err(|error| CredentialsError::Answer(error.to_string()))? {
+            EnrolAnswer::Granted(granted) => Ok(granted),
+            EnrolAnswer::Refused => Err(CredentialsError::Refused),
+        }
+    }
+
+    fn shows(&self, held: &Held, protocol: &[u8]) -> Result<TlsConnector, CredentialsError> {
+        let Held { key: own, granted: Granted { certificate, authority, .. } } = held;
+        let parts =
+            || Some(Parts { chain: certificates(certificate)?, key: key(own)?, roots: roots(authority)? });
+        let parts = parts().ok_or_else(|| self.unusable("its certificate can't be read"))?;
+        tls::calls(parts, protocol, self.time()).map_err(|error| self.unusable(error))
+    }
+
+    fn time(&self) -> tls::Time {
+        Arc::new(ForTls(self.clock.clone()))
+    }
+
+    async fn read(&self) -> Result<Stored, CredentialsError> {
+        self.secrets.read(&self.name).await?.ok_or_else(|| CredentialsError::NoSecret(self.label()))
+    }
+
+    async fn write<const N: usize>(
+        &self,
+        read: &Stored,
+        entries: [(&str, Value); N],
+    ) -> Result<Stored, CredentialsError> {
+        let written = self.secrets.write(read, entries).await?;
+        written.ok_or_else(|| {
+            PlaceError::Conflict(format!("Secret {} was changed meanwhile", self.label())).into()
+        })
+    }
+
+    fn label(&self) -> String {
+        format!("{}/{}", self.secrets.namespace, self.name)
+    }
+
+    fn unusable(&self, why: impl ToString) -> CredentialsError {
+        CredentialsError::Unusable(self.label(), why.to_string())
+    }
+}

@@ -1,0 +1,131 @@
+//! The authority of a controller, in a Secret of its own namespace. Its keys are there and nowhere else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pivot_places::PlaceError;
+use serde_json::json;
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::Instant;
+
+use super::key::AgentKey;
+use super::roots::{Granted, Roots, Unsigned};
+use super::secrets::{Secrets, Stored, encoded};
+use crate::clock::Clock;
+use crate::name::AgentName;
+
+const NAME: &str = "pivot-agents-authority";
+const ROOTS: &str = "roots.json";
+/// Strangers who call cause no more reads than one in this time.
+const FRESH: Duration = Duration::from_secs(60);
+/// How often it is read again because somebody else has written it.
+const TRIES: usize = 5;
+
+/// Why it can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    /// The Secret can't be read or written.
+    #[error("the authority of agents: {0}")]
+    Place(#[from] PlaceError),
+    /// Nothing can be signed with what is in it.
+    #[error("the authority of agents, Secret {NAME}: {0}")]
+    Unsigned(String),
+}
+
+impl From<Unsigned> for AuthorityError {
+    fn from(error: Unsigned) -> Self {
+        Self::Unsigned(error.to_string())
+    }
+}
+
+pub(crate) struct Authority {
+    secrets: Secrets,
+    clock: Arc<dyn Clock>,
+    /// The names by which agents call.
+    hosts: Vec<String>,
+    known: Mutex<Option<Known>>,
+}
+
+/// The authority as it was read.
+#[derive(Clone)]
+struct Known {
+    read: Instant,
+    /// The trust domain: that of this Secret and no other.
+    domain: String,
+    roots: Roots,
+    /// What is shown to agents. Its key is made anew by each process.
+    shown: Option<(Granted, String)>,
+}
+
+impl Authority {
+    pub(crate) fn new(secrets: Secrets, hosts: Vec<String>, clock: Arc<dyn Clock>) -> Self {
+        Self { secrets, clock, hosts, known: Mutex::default() }
+    }
+
+    /// What agents are to trust, as PEM.
+    pub(crate) async fn bundle(&self) -> Result<String, AuthorityError> {
+        let mut known = self.known.lock().await;
+        Ok(self.current(&mut known).await?.roots.bundle())
+    }
+
+    /// A certificate for an agent.
+    pub(crate) async fn agent(&self, name: &AgentName, key: &AgentKey) -> Result<Granted, AuthorityError> {
+        let mut known = self.known.lock().await;
+        let Known { roots, domain, .. } = self.current(&mut known).await?;
+        Ok(roots.agent(&name.uri(domain), key, self.clock.now())?)
+    }
+
+    /// The certificate that is shown to agents, and its key.
+    pub(crate) async fn called(&self) -> Result<(Granted, String), AuthorityError> {
+        let mut known = self.known.lock().await;
+        let now = self.clock.now();
+        let Known { roots, shown, .. } = self.current(&mut known).await?;
+        let good = |granted: &Granted| {
+            granted.authority == roots.bundle() && now >= granted.from && now < granted.due()
+        };
+        match shown.take().filter(|(granted, _)| good(granted)) {
+            Some(kept) => Ok(shown.insert(kept).clone()),
+            None => Ok(shown.insert(roots.called(&self.hosts, now)?).clone()),
+        }
+    }
+
+    /// As it is now; made, if there is none, and with its next root, if it is time.
+    async fn current<'a>(
+        &self,
+        known: &'a mut MutexGuard<'_, Option<Known>>,
+    ) -> Result<&'a mut Known, AuthorityError> {
+        let shown = match known.take() {
+            Some(kept) if kept.read.elapsed() < FRESH && kept.roots.followed(self.clock.now())?.is_none() => {
+                return Ok(known.insert(kept));
+            }
+            kept => kept.and_then(|kept| kept.shown),
+        };
+        let (domain, roots) = self.stored().await?;
+        Ok(known.insert(Known { read: Instant::now(), domain, roots, shown }))
+    }
+
+    async fn stored(&self) -> Result<(String, Roots), AuthorityError> {
+        for _ in 0..TRIES {
+            let now = self.clock.now();
+            let Some(read) = self.secrets.read(NAME).await? else {
+                let roots = Roots::new(now)?;
+                let made = self.secrets.create(NAME, &json!({}), (ROOTS, encoded(&roots))).await?;
+                match made {
+                    Some(made) => return Ok((made.uid, roots)),
+                    None => continue,
+                }
+            };
+            let roots = Self::roots(&read)?;
+            let Some(next) = roots.followed(now)? else { return Ok((read.uid, roots)) };
+            if self.secrets.write(&read, [(ROOTS, encoded(&next))]).await?.is_some() {
+                tracing::info!("the authority of agents has other roots now");
+                return Ok((read.uid, next));
+            }
+        }
+        Err(PlaceError::Conflict(format!("Secret {NAME}: others change it all the time")).into())
+    }
+
+    fn roots(read: &Stored) -> Result<Roots, AuthorityError> {
+        read.entry(ROOTS)?.ok_or_else(|| AuthorityError::Unsigned(format!("it has no {ROOTS}")))
+    }
+}

@@ -1,0 +1,50 @@
+//! What is said when an agent enrols: one question, one answer, each with its length before it.
+
+use std::io;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::roots::Granted;
+use super::token::Token;
+use crate::connection::Connection;
+use crate::name::AgentName;
+
+/// The largest of both.
+const LARGEST: usize = 16 << 10;
+
+/// Who asks, beside the key that the connection was made with.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Question {
+    pub(crate) agent: AgentName,
+    pub(crate) token: Token,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Answer {
+    Granted(Granted),
+    /// For one reason as for any other.
+    Refused,
+}
+
+/// The next message. The error has nothing of it.
+pub(crate) async fn received<T: DeserializeOwned>(connection: &mut impl Connection) -> io::Result<T> {
+    let length = usize::try_from(connection.read_u32().await?).unwrap_or(usize::MAX);
+    if length > LARGEST {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a message that is too large"));
+    }
+    let mut bytes = vec![0; length];
+    connection.read_exact(&mut bytes).await?;
+    serde_json::from_slice(&bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a message that can't be read"))
+}
+
+pub(crate) async fn send(connection: &mut impl Connection, message: &impl Serialize) -> io::Result<()> {
+    let bytes = serde_json::to_vec(message)?;
+    let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+    connection.write_all(&[&length.to_be_bytes(), bytes.as_slice()].concat()).await?;
+    connection.flush().await
+}

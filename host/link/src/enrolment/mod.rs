@@ -1,0 +1,262 @@
+//! A controller that is its own authority: who is invited gets a certificate, and whose key is on the list may call.
+//!
+//! | ALPN | the agent shows | and gets |
+//! |---|---|---|
+//! | `pivot-enrol/1` | its bare key, then the token of its invitation | a certificate for that key |
+//! | `pivot-renew/1` | its certificate | the next one for its key |
+//! | `pivot-link/1` | its certificate | a link |
+
+mod authority;
+mod key;
+mod message;
+mod register;
+mod roots;
+mod secrets;
+mod strangers;
+mod token;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use pivot_places::{Event, Place, PlaceError};
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::{Mutex, broadcast};
+use tokio::time::sleep;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::server::Acceptor;
+use tokio_rustls::server::TlsStream;
+
+use self::authority::Authority;
+use self::key::AgentKey;
+use self::message::{Answer, Question, received, send};
+use self::register::{Register, named};
+use crate::clock::{Clock, ForTls};
+use crate::name::AgentName;
+use crate::pem::{certificates, key, roots as roots_of};
+use crate::tls::{self, LINK, Parts, Time};
+use crate::turned::Turned;
+
+pub use self::authority::AuthorityError;
+pub(crate) use self::message::{
+    Answer as EnrolAnswer, Question as EnrolQuestion, received as receive, send as ask,
+};
+pub use self::register::RegisterError;
+pub(crate) use self::roots::Granted;
+pub(crate) use self::secrets::{Secrets, Stored, encoded};
+pub(crate) use self::strangers::{ENROL, calls as stranger};
+pub use self::token::NoRandomness;
+pub(crate) use self::token::{Digest, Token};
+
+/// What both sides name as the protocol when a certificate is renewed.
+pub(crate) const RENEW: &[u8] = b"pivot-renew/1";
+/// Who guesses waits, and so does the cluster that is asked about each guess.
+const REFUSAL: Duration = Duration::from_secs(1);
+/// The pause before the agents are listed and watched anew, or one of them is looked at again.
+const AGAIN: Duration = Duration::from_secs(2);
+/// How many changes may wait to be looked at; who misses one looks too.
+const CHANGES: usize = 64;
+
+/// The agents of a controller, and its authority over them.
+pub struct Enrolment {
+    secrets: Secrets,
+    authority: Authority,
+    register: Register,
+    clock: Arc<dyn Clock>,
+    /// Agents that may have been changed; without a name, any of them.
+    changed: broadcast::Sender<Option<AgentName>>,
+    /// One stranger at a time is looked for in the cluster.
+    asking: Mutex<()>,
+}
+
+/// What an agent needs for its first call. Whoever has it can be that agent, once.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Invitation {
+    pub(crate) agent: AgentName,
+    pub(crate) token: Token,
+    /// What the controller's certificate is of, as PEM.
+    pub(crate) authority: String,
+}
+
+/// Who may call, and what says that this may have changed.
+pub(crate) struct Admitted {
+    pub(crate) name: AgentName,
+    key: AgentKey,
+    changes: broadcast::Receiver<Option<AgentName>>,
+}
+
+impl Enrolment {
+    /// That of the controller whose own namespace this is, in its cluster. Agents call it by these names.
+    pub fn new(
+        place: Arc<dyn Place>,
+        namespace: &str,
+        hosts: Vec<String>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, PlaceError> {
+        if let Some(odd) = hosts.iter().find(|host| ServerName::try_from(host.as_str()).is_err()) {
+            return Err(PlaceError::Invalid(format!("{odd:?} is no name of a host")));
+        }
+        let secrets = Secrets::of(place, namespace)?;
+        Ok(Self {
+            authority: Authority::new(secrets.clone(), hosts, clock.clone()),
+            register: Register::new(secrets.clone(), clock.clone()),
+            secrets,
+            clock,
+            changed: broadcast::Sender::new(CHANGES),
+            asking: Mutex::default(),
+        })
+    }
+
+    /// Invites an agent.
+    pub async fn invite(&self, agent: &AgentName) -> Result<Invitation, RegisterError> {
+        // Before anything is promised.
+        let authority = self.authority.bundle().await?;
+        let token = self.register.invite(agent).await?;
+        Ok(Invitation { agent: agent.clone(), token, authority })
+    }
+
+    /// Forgets an agent, and with it the key that may call by its name; whether there was one.
+    pub async fn remove(&self, agent: &AgentName) -> Result<bool, RegisterError> {
+        self.register.remove(agent).await
+    }
+
+    fn time(&self) -> Time {
+        Arc::new(ForTls(self.clock.clone()))
+    }
+
+    /// Takes a connection: one that is to be a link is returned, the others get what they came for.
+    pub(crate) async fn take(
+        &self,
+        stream: TcpStream,
+    ) -> Result<Option<(TlsStream<TcpStream>, Admitted)>, Turned> {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let (granted, key) = self.authority.called().await?;
+        let parts = parts(&granted.certificate, &key, &granted.authority)?;
+        let enrols = hello.client_hello().alpn().into_iter().flatten().any(|protocol| protocol == ENROL);
+        let config = match enrols {
+            true => strangers::called(parts, self.time()),
+            false => tls::called(parts, &[LINK, RENEW], self.time()),
+        };
+        let config = config.map_err(|error| Turned::Own(error.to_string()))?;
+        let mut stream = hello.into_stream(Arc::new(config)).await?;
+        let (_, connection) = stream.get_ref();
+        let shown = connection.peer_certificates().and_then(<[_]>::first);
+        match connection.alpn_protocol() {
+            Some(ENROL) => {
+                let key = shown.and_then(|info| AgentKey::of_info(info)).ok_or(Turned::Nameless)?;
+                self.enrol(&mut stream, &key).await.map(|()| None)
+            }
+            Some(protocol @ (LINK | RENEW)) => {
+                let links = protocol == LINK;
+                let name = shown.and_then(AgentName::of).ok_or(Turned::Nameless)?;
+                let key = shown.and_then(AgentKey::of_certificate).ok_or(Turned::Nameless)?;
+                // Before it is asked, so that no change is missed.
+                let changes = self.changed.subscribe();
+                if !self.register.allows(&name, &key).await.map_err(Turned::Register)? {
+                    return Err(Turned::Removed(name));
+                }
+                if links {
+                    return Ok(Some((stream, Admitted { name, key, changes })));
+                }
+                let next = self.authority.agent(&name, &key).await?;
+                tracing::info!(agent = %name, until = %next.until, "an agent has renewed its certificate");
+                answered(&mut stream, &Answer::Granted(next)).await?;
+                Ok(None)
+            }
+            _ => Err(Turned::Protocol),
+        }
+    }
+
+    async fn enrol(&self, stream: &mut TlsStream<TcpStream>, key: &AgentKey) -> Result<(), Turned> {
+        let Question { agent, token } = received(stream).await.map_err(Turned::Question)?;
+        let taken = {
+            let _one = self.asking.lock().await;
+            self.register.take(&agent, &token, key).await.map_err(Turned::Register)?
+        };
+        match taken {
+            Ok(()) => {
+                let granted = self.authority.agent(&agent, key).await?;
+                tracing::info!(agent = %agent, key = %key.digest(), "an agent has enrolled");
+                Ok(answered(stream, &Answer::Granted(granted)).await?)
+            }
+            Err(why) => {
+                sleep(REFUSAL).await;
+                answered(stream, &Answer::Refused).await?;
+                // What a stranger calls itself may be anything.
+                let of = if agent.is_valid() { agent.to_string() } else { "no name of an agent".to_owned() };
+                Err(Turned::Invitation(format!("{of}: {why}")))
+            }
+        }
+    }
+
+    /// Ends when an agent may no longer call.
+    pub(crate) async fn dismissed(&self, admitted: Admitted) {
+        let Admitted { name, key, mut changes } = admitted;
+        loop {
+            if let Ok(Some(changed)) = changes.recv().await
+                && changed != name
+            {
+                continue;
+            }
+            loop {
+                match self.register.allows(&name, &key).await {
+                    Ok(true) => break,
+                    Ok(false) => {
+                        tracing::info!(agent = %name, "an agent was removed, or has another key now");
+                        return;
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, agent = %name, "whether an agent may call can't be read");
+                        if !error.transient() {
+                            return;
+                        }
+                    }
+                }
+                sleep(AGAIN).await;
+            }
+        }
+    }
+
+    /// Watches who is removed.
+    pub(crate) async fn follow(&self) -> Infallible {
+        loop {
+            if let Err(error) = self.round().await {
+                tracing::warn!(%error, "the agents that may call can't be watched");
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// One list and its watch.
+    async fn round(&self) -> Result<(), PlaceError> {
+        let Secrets { place, kind, namespace } = &self.secrets;
+        // Nobody may be linked.
+        let tell = |name| drop(self.changed.send(name));
+        let listing = place.list_meta(kind, Some(namespace)).await?;
+        tell(None);
+        let mut events = place.watch(kind, Some(namespace), &listing.resource_version).await?;
+        while let Some(event) = events.next().await {
+            let (Event::Applied(object) | Event::Deleted(object)) = event?;
+            if let Some(name) = named(&object.meta.name) {
+                tell(Some(name));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parts(certificate: &str, own: &str, authority: &str) -> Result<Parts, Turned> {
+    let read =
+        || Some(Parts { chain: certificates(certificate)?, key: key(own)?, roots: roots_of(authority)? });
+    read().ok_or_else(|| Turned::Own("a certificate that was just made can't be read".to_owned()))
+}
+
+async fn answered(stream: &mut TlsStream<TcpStream>, answer: &Answer) -> std::io::Result<()> {
+    send(stream, answer).await?;
+    stream.shutdown().await
+}

@@ -1,0 +1,174 @@
+//! Which agents there are: one Secret for each in the controller's namespace, with the key that may call by its name.
+//!
+//! It is a Secret although nothing in it is secret: who may write it decides who is an agent, and that are to be those who may read
+//! the authority's key anyway.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use pivot_places::PlaceError;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::key::AgentKey;
+use super::secrets::{Secrets, Stored, encoded};
+use super::token::{Digest, NoRandomness, Token};
+use crate::clock::{Clock, after};
+use crate::name::AgentName;
+
+/// The name of each begins so; the parts of an agent's name follow, neither of which has a dot.
+const PREFIX: &str = "pivot-agent.";
+const LABEL: &str = "pivot-host.io/agent";
+const AGENT: &str = "agent.json";
+/// How long an invitation is good for.
+const INVITED: SignedDuration = SignedDuration::from_hours(24);
+const TRIES: usize = 5;
+
+/// What is kept of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// What it was invited with last.
+    token: Digest,
+    until: Timestamp,
+    /// Whether a key has come with it: that is the one which is allowed.
+    taken: bool,
+    /// The one key that may call.
+    key: Option<Digest>,
+}
+
+/// Why an agent can't be invited or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterError {
+    /// The names of objects would not say which agent it is.
+    #[error("{0:?} is no name for an agent: lower case letters, digits and hyphens")]
+    Name(String),
+    /// The cluster says no.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// A token can't be made.
+    #[error(transparent)]
+    Random(#[from] NoRandomness),
+    /// The authority can't be read or made.
+    #[error(transparent)]
+    Authority(#[from] super::authority::AuthorityError),
+}
+
+/// Why an invitation is not taken. It is for the controller's log: an agent is told only that it isn't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    Unknown,
+    OtherToken,
+    Late,
+    OtherKey,
+}
+
+impl fmt::Display for NotTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "there is no such agent",
+            Self::OtherToken => "it is not the one that this agent has",
+            Self::Late => "it was good until a time that is over",
+            Self::OtherKey => "an agent with another key has used it",
+        })
+    }
+}
+
+/// The agents of a controller.
+pub(crate) struct Register {
+    secrets: Secrets,
+    clock: Arc<dyn Clock>,
+}
+
+impl Register {
+    pub(crate) fn new(secrets: Secrets, clock: Arc<dyn Clock>) -> Self {
+        Self { secrets, clock }
+    }
+
+    /// A token with which one agent can enrol, once. What it may have been invited with before is worth nothing from now on; the key
+    /// that is allowed stays until another comes.
+    pub(crate) async fn invite(&self, name: &AgentName) -> Result<Token, RegisterError> {
+        let token = Token::new()?;
+        let object = checked(name)?;
+        for _ in 0..TRIES {
+            let read = self.secrets.read(&object).await?;
+            let key = read.as_ref().and_then(|read| entry(read).ok()).and_then(|entry| entry.key);
+            let until = after(self.clock.now(), INVITED);
+            let entry = encoded(&Entry { token: token.digest(), until, taken: false, key });
+            let written = match read {
+                Some(read) => self.secrets.write(&read, [(AGENT, entry)]).await?,
+                None => self.secrets.create(&object, &json!({ LABEL: "" }), (AGENT, entry)).await?,
+            };
+            if written.is_some() {
+                return Ok(token);
+            }
+        }
+        Err(changing(&object).into())
+    }
+
+    /// Lets the agent with this key call, if the token is its own. The same key may ask again: the answer may have been lost.
+    pub(crate) async fn take(
+        &self,
+        name: &AgentName,
+        token: &Token,
+        key: &AgentKey,
+    ) -> Result<Result<(), NotTaken>, PlaceError> {
+        let Ok(object) = checked(name) else { return Ok(Err(NotTaken::Unknown)) };
+        for _ in 0..TRIES {
+            let Some(read) = self.secrets.read(&object).await? else { return Ok(Err(NotTaken::Unknown)) };
+            let entry = entry(&read)?;
+            if entry.token != token.digest() {
+                return Ok(Err(NotTaken::OtherToken));
+            }
+            if self.clock.now() >= entry.until {
+                return Ok(Err(NotTaken::Late));
+            }
+            let key = key.digest();
+            if entry.taken {
+                let same = entry.key == Some(key);
+                return Ok(if same { Ok(()) } else { Err(NotTaken::OtherKey) });
+            }
+            let entry = encoded(&Entry { taken: true, key: Some(key), ..entry });
+            if self.secrets.write(&read, [(AGENT, entry)]).await?.is_some() {
+                return Ok(Ok(()));
+            }
+        }
+        Err(changing(&object))
+    }
+
+    /// Whether the key may call by this name, as of now.
+    pub(crate) async fn allows(&self, name: &AgentName, key: &AgentKey) -> Result<bool, PlaceError> {
+        let Ok(object) = checked(name) else { return Ok(false) };
+        let Some(read) = self.secrets.read(&object).await? else { return Ok(false) };
+        Ok(entry(&read)?.key == Some(key.digest()))
+    }
+
+    /// Forgets an agent; whether there was one.
+    pub(crate) async fn remove(&self, name: &AgentName) -> Result<bool, RegisterError> {
+        Ok(self.secrets.delete(&checked(name)?).await?)
+    }
+}
+
+fn entry(read: &Stored) -> Result<Entry, PlaceError> {
+    read.entry(AGENT)?.ok_or_else(|| PlaceError::Unreadable(format!("a Secret of an agent without {AGENT}")))
+}
+
+/// The name of the Secret of an agent.
+fn checked(name: &AgentName) -> Result<String, RegisterError> {
+    match name.is_valid() {
+        true => Ok(format!("{PREFIX}{}.{}", name.namespace, name.name)),
+        false => Err(RegisterError::Name(name.to_string())),
+    }
+}
+
+/// The agent whose Secret has this name.
+pub(crate) fn named(secret: &str) -> Option<AgentName> {
+    let (namespace, name) = secret.strip_prefix(PREFIX)?.split_once('.')?;
+    let name = AgentName { namespace: namespace.to_owned(), name: name.to_owned() };
+    name.is_valid().then_some(name)
+}
+
+fn changing(object: &str) -> PlaceError {
+    PlaceError::Conflict(format!("Secret {object}: others change it all the time"))
+}

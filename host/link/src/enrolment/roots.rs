@@ -1,0 +1,232 @@
+//! The authority of a controller as a value: what it signs, until when, and how one root follows another.
+//!
+//! A new root is trusted for as long as a certificate lives before it signs: by then each agent that is still in date has renewed,
+//! and got the bundle with it. So no agent ever meets a certificate of a root that it doesn't know.
+
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber, date_time_ymd,
+};
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+use super::key::AgentKey;
+use super::token::random;
+use crate::clock::after;
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+/// How long a certificate lives: a site may sleep for a while.
+const CERTIFICATE: SignedDuration = days(30);
+/// How long a root lives. Twice as long as it is needed, so that a controller that was away for months can still change it.
+const ROOT: SignedDuration = days(730);
+/// The age at which the next one is made. It signs from a month later on.
+const NEXT: SignedDuration = days(335);
+/// A clock may be this slow.
+const SLOW: SignedDuration = SignedDuration::from_hours(1);
+
+const fn days(days: i64) -> SignedDuration {
+    SignedDuration::from_secs(days * DAY.as_secs())
+}
+
+/// A certificate that signs, and its key.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Root {
+    made: Timestamp,
+    certificate: String,
+    key: String,
+}
+
+/// The roots of an authority, the oldest first.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Roots(Vec<Root>);
+
+/// A certificate, and what the other side's may be of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Granted {
+    pub(crate) certificate: String,
+    pub(crate) authority: String,
+    pub(crate) from: Timestamp,
+    pub(crate) until: Timestamp,
+}
+
+impl Granted {
+    /// When it is time for the next one: between two thirds and three quarters of its life, so that those that were made together
+    /// are not renewed together. Which of these times is its own, however often it is asked.
+    pub(crate) fn due(&self) -> Timestamp {
+        let life = self.until.duration_since(self.from);
+        let digest = digest(&SHA256, self.certificate.as_bytes());
+        let spread = digest.as_ref().first().copied().unwrap_or_default();
+        after(self.from, life * 2 / 3 + life / 12 / 256 * i32::from(spread))
+    }
+}
+
+/// Why nothing is signed.
+#[derive(Debug, thiserror::Error)]
+#[error("no certificate can be made: {0}")]
+pub(crate) struct Unsigned(String);
+
+impl From<rcgen::Error> for Unsigned {
+    fn from(error: rcgen::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl Roots {
+    /// Of an authority that begins.
+    pub(crate) fn new(now: Timestamp) -> Result<Self, Unsigned> {
+        Ok(Self(vec![Root::new(now)?]))
+    }
+
+    /// With the next root if it is time for it, and without those that are out of date: whoever trusts a root doesn't look at its own
+    /// dates. Nothing if there is nothing to change.
+    pub(crate) fn followed(&self, now: Timestamp) -> Result<Option<Self>, Unsigned> {
+        let mut roots: Vec<Root> = self.0.iter().filter(|root| now < root.until()).cloned().collect();
+        if roots.last().is_none_or(|newest| now >= after(newest.made, NEXT)) {
+            roots.push(Root::new(now)?);
+        } else if roots.len() == self.0.len() {
+            return Ok(None);
+        }
+        Ok(Some(Self(roots)))
+    }
+
+    /// What agents are to trust, as PEM.
+    pub(crate) fn bundle(&self) -> String {
+        self.0.iter().map(|root| root.certificate.as_str()).collect()
+    }
+
+    /// The one that signs: the newest that everybody knows.
+    fn signing(&self, now: Timestamp) -> Option<&Root> {
+        let mut in_date = self.0.iter().filter(|root| now < root.until());
+        let known = |root: &&Root| now >= after(root.made, CERTIFICATE);
+        in_date.clone().rfind(known).or_else(|| in_date.next())
+    }
+
+    /// A certificate for the key of an agent.
+    pub(crate) fn agent(&self, uri: &str, key: &AgentKey, now: Timestamp) -> Result<Granted, Unsigned> {
+        let mut params = CertificateParams::default();
+        params.subject_alt_names = vec![SanType::URI(uri.try_into()?)];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.signed(params, key, now)
+    }
+
+    /// A certificate for the end that agents call by these names, and its key.
+    pub(crate) fn called(&self, hosts: &[String], now: Timestamp) -> Result<(Granted, String), Unsigned> {
+        let mut params = CertificateParams::new(hosts)?;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate()?;
+        Ok((self.signed(params, &key, now)?, key.serialize_pem()))
+    }
+
+    fn signed(
+        &self,
+        mut params: CertificateParams,
+        key: &impl PublicKeyData,
+        now: Timestamp,
+    ) -> Result<Granted, Unsigned> {
+        let root = self.signing(now).ok_or_else(|| Unsigned("no root is in date".to_owned()))?;
+        let until = after(now, CERTIFICATE).min(root.until());
+        params.distinguished_name = DistinguishedName::new();
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.use_authority_key_identifier_extension = true;
+        dated(&mut params, now, until)?;
+        let signed = params.signed_by(key, &root.issuer()?)?;
+        Ok(Granted { certificate: signed.pem(), authority: self.bundle(), from: now, until })
+    }
+}
+
+impl Root {
+    fn new(made: Timestamp) -> Result<Self, Unsigned> {
+        let key = KeyPair::generate()?;
+        let mut params = Self::params(made);
+        dated(&mut params, made, after(made, ROOT))?;
+        let certificate = params.self_signed(&key)?.pem();
+        Ok(Self { made, certificate, key: key.serialize_pem() })
+    }
+
+    fn until(&self) -> Timestamp {
+        after(self.made, ROOT)
+    }
+
+    /// What is in its certificate beside its key and its dates.
+    fn params(made: Timestamp) -> CertificateParams {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, format!("pivot-host agents {}", made.as_second()));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        params
+    }
+
+    fn issuer(&self) -> Result<Issuer<'static, KeyPair>, Unsigned> {
+        Ok(Issuer::new(Self::params(self.made), KeyPair::from_pem(&self.key)?))
+    }
+}
+
+fn dated(params: &mut CertificateParams, from: Timestamp, until: Timestamp) -> Result<(), Unsigned> {
+    let date = |time: Timestamp| {
+        let since = u64::try_from(time.as_second()).unwrap_or_default();
+        date_time_ymd(1970, 1, 1) + std::time::Duration::from_secs(since)
+    };
+    params.not_before = date(from.checked_sub(SLOW).unwrap_or(from));
+    params.not_after = date(until);
+    let serial = random().map_err(|error| Unsigned(error.to_string()))?;
+    params.serial_number = Some(SerialNumber::from_slice(&serial));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(day: i64) -> Timestamp {
+        after(Timestamp::from_second(1_800_000_000).unwrap(), days(day))
+    }
+
+    #[test]
+    fn a_root_signs_only_once_each_certificate_that_came_before_it_has_ended() {
+        let mut roots = Roots::new(day(0)).unwrap();
+        let mut bundles = Vec::new();
+        let mut made = 1;
+        for at in 0..3_000 {
+            if let Some(next) = roots.followed(day(at)).unwrap() {
+                made += i32::from(next.0.last() != roots.0.last());
+                roots = next;
+            }
+            assert!(roots.0.iter().all(|root| day(at) < root.until()), "on day {at}");
+            let signing = roots.signing(day(at)).unwrap();
+            // Who got the oldest certificate that is still in date knows the root that signs now, and that root outlives it.
+            let oldest = usize::try_from((at - 29).max(0)).unwrap();
+            bundles.push(roots.bundle());
+            assert!(bundles[oldest].contains(&signing.certificate), "on day {at}");
+            assert!(signing.until() >= after(day(at), CERTIFICATE), "on day {at}");
+            assert!(roots.0.len() <= 3, "on day {at}");
+        }
+        assert_eq!(made, 9);
+    }
+
+    #[test]
+    fn certificates_are_due_between_two_thirds_and_three_quarters_of_their_life() {
+        let roots = Roots::new(day(0)).unwrap();
+        let due = |_| roots.called(&["a".to_owned()], day(0)).unwrap().0.due();
+        let mut times: Vec<Timestamp> = (0..32).map(due).collect();
+        times.sort();
+        assert!(times.iter().all(|due| (day(20)..after(day(22), DAY / 2)).contains(due)), "{times:?}");
+        times.dedup();
+        assert!(times.len() > 16, "{times:?}");
+    }
+
+    #[test]
+    fn a_controller_that_was_away_goes_on_or_begins_again() {
+        let roots = Roots::new(day(0)).unwrap();
+        let late = roots.followed(day(600)).unwrap().unwrap();
+        assert!(late.signing(day(600)).unwrap() == &roots.0[0]);
+        assert!(late.signing(day(630)).unwrap() == late.0.last().unwrap());
+        let too_late = roots.followed(day(800)).unwrap().unwrap();
+        assert_eq!(too_late.0.len(), 1);
+        assert!(too_late.signing(day(800)).unwrap() != &roots.0[0]);
+    }
+}

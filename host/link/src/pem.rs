@@ -1,0 +1,24 @@
+//! Certificates and keys as text.
+
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// At least one.
+pub(crate) fn certificates(text: &str) -> Option<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_slice_iter(text.as_bytes()).collect::<Result<Vec<_>, _>>().ok()?;
+    (!read.is_empty()).then_some(read)
+}
+
+pub(crate) fn key(text: &str) -> Option<PrivateKeyDer<'static>> {
+    PrivateKeyDer::from_pem_slice(text.as_bytes()).ok()
+}
+
+/// What certificates may be of.
+pub(crate) fn roots(text: &str) -> Option<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(text)? {
+        roots.add(certificate).ok()?;
+    }
+    Some(roots)
+}

@@ -1,0 +1,50 @@
+//! A connection to the controller, with TLS.
+
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+/// For a connection and its TLS.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ReachError {
+    /// What is to be called is no address.
+    #[error("{0:?} is not HOST:PORT")]
+    Address(String),
+    /// Nobody answers there.
+    #[error("{address}: {error}")]
+    Connect {
+        /// Where.
+        address: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Nobody answers in time.
+    #[error("{0}: no answer for {seconds} seconds", seconds = PATIENCE.as_secs())]
+    Late(String),
+}
+
+/// Calls `HOST:PORT`.
+pub(crate) async fn reach(address: &str, tls: TlsConnector) -> Result<TlsStream<TcpStream>, ReachError> {
+    let host = host(address)?;
+    let dialled = async {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        tls.connect(host, stream).await
+    };
+    let dialled = timeout(PATIENCE, dialled).await.map_err(|_| ReachError::Late(address.to_owned()))?;
+    dialled.map_err(|error| ReachError::Connect { address: address.to_owned(), error })
+}
+
+/// The host of an address, which has to be in the certificate there.
+pub(crate) fn host(address: &str) -> Result<ServerName<'static>, ReachError> {
+    let host = address.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+    let host = host.and_then(|(host, _)| ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).ok());
+    host.ok_or_else(|| ReachError::Address(address.to_owned()))
+}

@@ -1,0 +1,54 @@
+//! TLS 1.3 of both ends, whatever their certificates come from.
+
+use std::sync::Arc;
+
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::time_provider::TimeProvider;
+use tokio_rustls::rustls::version::TLS13;
+use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore, ServerConfig};
+
+/// What both sides name as the protocol, so that no other service is taken for one of them.
+pub(crate) const LINK: &[u8] = b"pivot-link/1";
+
+/// The time by which certificates are judged.
+pub(crate) type Time = Arc<dyn TimeProvider>;
+
+/// What a side shows, and what the other side's certificate has to be of.
+pub(crate) struct Parts {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+    pub(crate) roots: RootCertStore,
+}
+
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// For the side that is called, by who has a certificate.
+pub(crate) fn called(parts: Parts, protocols: &[&[u8]], time: Time) -> Result<ServerConfig, Error> {
+    let Parts { chain, key, roots } = parts;
+    let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+    let clients = clients.map_err(|error| Error::General(error.to_string()))?;
+    let mut config = ServerConfig::builder_with_details(provider(), time)
+        .with_protocol_versions(&[&TLS13])?
+        .with_client_cert_verifier(clients)
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    // A resumed session would outlive the certificate that it began with.
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+/// For the side that calls.
+pub(crate) fn calls(parts: Parts, protocol: &[u8], time: Time) -> Result<TlsConnector, Error> {
+    let Parts { chain, key, roots } = parts;
+    let mut config = ClientConfig::builder_with_details(provider(), time)
+        .with_protocol_versions(&[&TLS13])?
+        .with_root_certificates(roots)
+        .with_client_auth_cert(chain, key)?;
+    config.alpn_protocols = vec![protocol.to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}

@@ -1,0 +1,458 @@
+//! A controller that is its own authority: who is invited, who gets a certificate and the next one, and who is turned away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::{SignedDuration, Timestamp};
+use pivot_core::{GroupKind, Key};
+use pivot_link::{Agent, AgentName, Agents, Clock, Credentials, Enrolment, invited};
+use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, Place, PlaceError};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::called::{NOT, SOON, called, cluster, create, edge, guard};
+use crate::clock::ByHand;
+use crate::stranger::{Stranger, framed};
+
+const SYSTEM: &str = "pivot-host-system";
+const CREDENTIALS: &str = "pivot-host-agent-credentials";
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// A controller, and where it is called.
+struct Parent {
+    place: MemoryPlace,
+    clock: Arc<ByHand>,
+    enrolment: Arc<Enrolment>,
+    agents: Arc<Agents>,
+    address: String,
+    listens: JoinHandle<()>,
+}
+
+impl Parent {
+    async fn new() -> Self {
+        let place = MemoryPlace::new("parent");
+        place.add_namespace(SYSTEM);
+        let clock = Arc::new(ByHand::new());
+        Self::of(place, clock, "127.0.0.1:0").await
+    }
+
+    async fn of(place: MemoryPlace, clock: Arc<ByHand>, at: &str) -> Self {
+        let names = vec!["localhost".to_owned()];
+        let enrolment =
+            Arc::new(Enrolment::new(Arc::new(place.clone()), SYSTEM, names, clock.clone()).unwrap());
+        let agents = Arc::new(Agents::enrolled(enrolment.clone()));
+        let (address, listens) = called(&agents, at).await;
+        Self { place, clock, enrolment, agents, address, listens }
+    }
+
+    /// The process ends, and another begins.
+    async fn restarted(self) -> Self {
+        self.listens.abort();
+        drop(self.listens.await);
+        let port = self.address.rsplit_once(':').unwrap().1;
+        Self::of(self.place, self.clock, &format!("127.0.0.1:{port}")).await
+    }
+
+    /// What is applied in the cluster of an agent that is invited.
+    async fn invites(&self, agent: &AgentName) -> Value {
+        invited(&self.enrolment.invite(agent).await.unwrap())
+    }
+
+    async fn linked(&self) -> bool {
+        self.agents.place(&edge(), SOON).await.is_some()
+    }
+
+    /// Whether nobody links, for a while.
+    async fn is_alone(&self) -> bool {
+        self.agents.place(&edge(), NOT).await.is_none()
+    }
+}
+
+fn other() -> AgentName {
+    AgentName { namespace: "bank".into(), name: "vault".into() }
+}
+
+fn secret(name: &str) -> Key {
+    Key::new(GroupKind::new("", "Secret"), Some(SYSTEM), name)
+}
+
+/// A cluster with what was printed for its agent.
+fn child(data: &Value) -> MemoryPlace {
+    let place = cluster("child");
+    place.add_namespace(SYSTEM);
+    let metadata = json!({"name": CREDENTIALS, "namespace": SYSTEM});
+    place.insert(json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})).unwrap();
+    place
+}
+
+/// Applies it where something else is already.
+fn applied(place: &MemoryPlace, data: &Value) {
+    let invitation = data["invitation"].clone();
+    place.edit(&secret(CREDENTIALS), |body| body["data"]["invitation"] = invitation).unwrap();
+}
+
+fn decoded(entry: &Value) -> Value {
+    serde_json::from_slice(&STANDARD.decode(entry.as_str().unwrap()).unwrap()).unwrap()
+}
+
+/// An entry of the Secret of an agent, in its cluster.
+fn kept(place: &MemoryPlace, entry: &str) -> Option<Value> {
+    let body = place.body(&secret(CREDENTIALS)).unwrap();
+    body["data"].get(entry).map(decoded)
+}
+
+fn forged(data: &Value, change: impl FnOnce(&mut Value)) -> Value {
+    let mut invitation = decoded(&data["invitation"]);
+    change(&mut invitation);
+    json!({"invitation": STANDARD.encode(invitation.to_string())})
+}
+
+/// An agent at work; what it says of each call.
+struct Child {
+    task: JoinHandle<()>,
+    said: mpsc::UnboundedReceiver<Option<String>>,
+}
+
+impl Child {
+    fn of(place: &MemoryPlace, parent: &Parent) -> Self {
+        Self::by(parent.clock.clone(), place, parent)
+    }
+
+    fn by(clock: Arc<ByHand>, place: &MemoryPlace, parent: &Parent) -> Self {
+        let (send, said) = mpsc::unbounded_channel();
+        let place: Arc<dyn Place> = Arc::new(place.clone());
+        let credentials = Credentials::new(place.clone(), SYSTEM, CREDENTIALS, clock).unwrap();
+        let agent = Agent::invited(parent.address.clone(), credentials, place, guard()).unwrap();
+        let task = tokio::spawn(async move {
+            let tell = |called: Result<(), &pivot_link::DialError>| {
+                drop(send.send(called.err().map(ToString::to_string)));
+            };
+            match agent.keep(tell).await {}
+        });
+        Self { task, said }
+    }
+
+    /// What it says next.
+    async fn says(&mut self) -> Option<String> {
+        timeout(SOON, self.said.recv()).await.expect("it says nothing").unwrap()
+    }
+
+    /// Why it has no link.
+    async fn complains(&mut self) -> String {
+        self.says().await.expect("it is linked")
+    }
+
+    async fn stop(self) {
+        self.task.abort();
+        drop(self.task.await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_invited_enrols_and_links_and_its_token_is_nowhere_in_the_controllers_cluster() {
+    let parent = Parent::new().await;
+    let data = parent.invites(&edge()).await;
+    let place = child(&data);
+    let mut agent = Child::of(&place, &parent);
+    assert_eq!(agent.says().await, None);
+    let link = parent.agents.place(&edge(), SOON).await.unwrap();
+    create(&link, "shop", "c").await.unwrap();
+    // What it no longer needs is gone from its own cluster, too.
+    assert!(kept(&place, "invitation").is_none() && kept(&place, "asking").is_none());
+    let token = decoded(&data["invitation"])["token"].as_str().unwrap().to_owned();
+    for key in parent.place.keys().iter().filter(|key| key.group_kind.kind == "Secret") {
+        let entries = parent.place.body(key).unwrap()["data"].as_object().unwrap().clone();
+        for (name, entry) in entries {
+            assert!(!decoded(&entry).to_string().contains(&token), "{key} {name}");
+        }
+    }
+    // Nor does the agent's own key leave its cluster, or the authority's the controller's.
+    let own = kept(&place, "held").unwrap();
+    let roots = parent.place.body(&secret("pivot-agents-authority")).unwrap();
+    let root = decoded(&roots["data"]["roots.json"])[0]["key"].as_str().unwrap().to_owned();
+    assert!(root.contains("PRIVATE KEY") && own["key"].as_str().unwrap().contains("PRIVATE KEY"));
+    assert!(!own.to_string().contains(&root) && !data.to_string().contains(&root));
+}
+
+/// Of the writes to the Secret of an agent in its cluster, this one fails.
+fn fails_at_write(place: &MemoryPlace, nth: usize) {
+    let writes = AtomicUsize::new(0);
+    place.on_call(move |verb, key| {
+        let write = verb == "patch" && key.name == CREDENTIALS;
+        let fails = write && writes.fetch_add(1, Ordering::Relaxed) + 1 == nth;
+        fails.then(|| Fault::Before(PlaceError::Unavailable("the child's server".to_owned())))
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whose_answer_was_lost_asks_again_with_the_same_key() {
+    let parent = Parent::new().await;
+    let place = child(&parent.invites(&edge()).await);
+    // The first write keeps the key for which it asks, the second what it gets for it.
+    fails_at_write(&place, 2);
+    let mut agent = Child::of(&place, &parent);
+    assert!(agent.complains().await.contains("the child's server"));
+    agent.stop().await;
+    let asking = kept(&place, "asking").unwrap();
+    assert!(kept(&place, "held").is_none() && parent.agents.connected() == 0);
+    // Another process of it, with nothing but its cluster.
+    let mut agent = Child::of(&place, &parent);
+    assert_eq!(agent.says().await, None);
+    assert!(parent.linked().await);
+    assert_eq!(kept(&place, "held").unwrap()["key"], asking["key"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_cannot_keep_its_key_asks_for_nothing() {
+    let parent = Parent::new().await;
+    let place = child(&parent.invites(&edge()).await);
+    fails_at_write(&place, 1);
+    let mut agent = Child::of(&place, &parent);
+    assert!(agent.complains().await.contains("the child's server"));
+    agent.stop().await;
+    let entry = parent.place.body(&secret("pivot-agent.shop.edge")).unwrap();
+    assert_eq!(decoded(&entry["data"]["agent.json"])["taken"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_was_used_is_worth_nothing_to_another_key() {
+    let parent = Parent::new().await;
+    let data = parent.invites(&edge()).await;
+    let mut agent = Child::of(&child(&data), &parent);
+    assert_eq!(agent.says().await, None);
+    let mut thief = Child::of(&child(&data), &parent);
+    assert!(thief.complains().await.contains("doesn't take this agent's invitation"));
+    let link = parent.agents.place(&edge(), Duration::ZERO).await.unwrap();
+    create(&link, "shop", "c").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_is_good_for_a_day_and_until_the_next_one() {
+    let parent = Parent::new().await;
+    let (replaced, data) = (parent.invites(&edge()).await, parent.invites(&edge()).await);
+    let refused = |why: String| assert!(why.contains("doesn't take this agent's invitation"), "{why}");
+    refused(Child::of(&child(&replaced), &parent).complains().await);
+    parent.clock.wait(DAY);
+    refused(Child::of(&child(&data), &parent).complains().await);
+    let data = parent.invites(&edge()).await;
+    parent.clock.wait(DAY - SignedDuration::from_secs(1));
+    assert_eq!(Child::of(&child(&data), &parent).says().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_invitation_that_is_not_taken_is_answered_alike() {
+    let parent = Parent::new().await;
+    let data = parent.invites(&edge()).await;
+    let others = parent.invites(&other()).await;
+    let wrong = [
+        // Its own token by the name of another agent, of one that there isn't, and of what can't be one.
+        forged(&data, |invitation| invitation["agent"] = decoded(&others["invitation"])["agent"].clone()),
+        forged(&data, |invitation| invitation["agent"]["name"] = "edge2".into()),
+        forged(&data, |invitation| invitation["agent"]["name"] = "../../shop".into()),
+        forged(&data, |invitation| invitation["token"] = "0".repeat(32).into()),
+        forged(&data, |invitation| invitation["token"] = "".into()),
+    ];
+    let mut answers = Vec::new();
+    for wrong in &wrong {
+        let mut agent = Child::of(&child(wrong), &parent);
+        answers.push(agent.complains().await);
+        agent.stop().await;
+    }
+    answers.dedup();
+    assert!(answers.len() == 1 && answers[0].contains("doesn't take this agent's invitation"), "{answers:?}");
+    // And none of it has used it up.
+    assert_eq!(Child::of(&child(&data), &parent).says().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_anew() {
+    let parent = Parent::new().await;
+    let place = child(&parent.invites(&edge()).await);
+    let mut agent = Child::of(&place, &parent);
+    assert_eq!(agent.says().await, None);
+    let link = parent.agents.place(&edge(), SOON).await.unwrap();
+    let removed_key = kept(&place, "held").unwrap()["key"].clone();
+    assert!(parent.enrolment.remove(&edge()).await.unwrap());
+    assert!(!parent.enrolment.remove(&edge()).await.unwrap());
+    timeout(Duration::from_secs(5), async {
+        while link.connected() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+    .expect("the link goes on");
+    assert!(agent.complains().await.contains("turns this agent away"));
+    assert!(parent.is_alone().await);
+    // Its certificate isn't renewed either.
+    let held = kept(&place, "held").unwrap();
+    parent.clock.wait(DAY * 25);
+    assert!(parent.is_alone().await);
+    assert_eq!(kept(&place, "held").unwrap(), held);
+    // What is applied reaches the agent that runs, and the key that was removed doesn't come back with it.
+    applied(&place, &parent.invites(&edge()).await);
+    assert!(parent.linked().await);
+    assert_ne!(kept(&place, "held").unwrap()["key"], removed_key);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_agent_of_a_name_takes_the_place_of_the_one_before() {
+    let parent = Parent::new().await;
+    let old = child(&parent.invites(&edge()).await);
+    let mut first = Child::of(&old, &parent);
+    assert_eq!(first.says().await, None);
+    let link = parent.agents.place(&edge(), SOON).await.unwrap();
+    // Until it comes the first one goes on.
+    let new = child(&parent.invites(&edge()).await);
+    create(&link, "shop", "c").await.unwrap();
+    let mut second = Child::of(&new, &parent);
+    while second.says().await.is_some() {}
+    assert!(!link.connected());
+    assert!(first.complains().await.contains("turns this agent away"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_and_roots_change_for_two_years_and_no_link_ends() {
+    let parent = Parent::new().await;
+    let place = child(&parent.invites(&edge()).await);
+    let mut agent = Child::of(&place, &parent);
+    assert_eq!(agent.says().await, None);
+    let link = parent.agents.place(&edge(), SOON).await.unwrap();
+    let held = || kept(&place, "held").unwrap()["granted"].clone();
+    let until = || held()["until"].as_str().unwrap().parse::<Timestamp>().unwrap();
+    let (own, first) = (kept(&place, "held").unwrap()["key"].clone(), held());
+    let (mut renewals, mut last) = (0, until());
+    for day in 1..=760 {
+        parent.clock.wait(DAY);
+        let in_time = async {
+            // Three quarters of thirty days are 22.5.
+            while until().duration_since(parent.clock.now()) < DAY * 7 {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(SOON, in_time).await.unwrap_or_else(|_| panic!("not renewed on day {day}"));
+        if until() != last {
+            (renewals, last) = (renewals + 1, until());
+        }
+    }
+    assert!((760 / 24..=760 / 20).contains(&renewals), "{renewals}");
+    assert!(link.connected() && agent.said.try_recv().is_err(), "the link was cut");
+    create(&link, "shop", "c").await.unwrap();
+    assert_eq!(kept(&place, "held").unwrap()["key"], own);
+    // The root of the beginning has ended; both ends begin anew with what they have.
+    let (before, now) =
+        (first["authority"].as_str().unwrap(), held()["authority"].as_str().unwrap().to_owned());
+    assert!(!before.is_empty() && !now.contains(before));
+    agent.stop().await;
+    let parent = parent.restarted().await;
+    let mut agent = Child::of(&place, &parent);
+    assert_eq!(agent.says().await, None);
+    assert!(parent.linked().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_slept_beyond_its_certificate_says_that_it_has_to_be_invited_anew() {
+    let parent = Parent::new().await;
+    let place = child(&parent.invites(&edge()).await);
+    let mut agent = Child::of(&place, &parent);
+    assert_eq!(agent.says().await, None);
+    agent.stop().await;
+    let minutes = SignedDuration::from_mins(10);
+    let slow = Arc::new(ByHand::at(parent.clock.now() + DAY * 30 - minutes));
+    parent.clock.wait(DAY * 30 + minutes);
+    let mut agent = Child::of(&place, &parent);
+    let why = agent.complains().await;
+    assert!(why.contains("was good until") && why.contains("invite it anew"), "{why}");
+    agent.stop().await;
+    // The controller goes by its own clock.
+    let mut agent = Child::by(slow, &place, &parent);
+    let why = agent.complains().await;
+    assert!(why.contains("turns this agent away") && why.contains("CertificateExpired"), "{why}");
+    agent.stop().await;
+    applied(&place, &parent.invites(&edge()).await);
+    assert_eq!(Child::of(&place, &parent).says().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_that_is_applied_again_harms_no_agent() {
+    let parent = Parent::new().await;
+    let data = parent.invites(&edge()).await;
+    let place = child(&data);
+    let mut agent = Child::of(&place, &parent);
+    assert_eq!(agent.says().await, None);
+    let held = kept(&place, "held").unwrap();
+    applied(&place, &data);
+    agent.stop().await;
+    let mut agent = Child::of(&place, &parent);
+    assert_eq!(agent.says().await, None);
+    assert_eq!(kept(&place, "held").unwrap(), held);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invited_agent_answers_no_other_controller() {
+    let (parent, impostor) = (Parent::new().await, Parent::new().await);
+    let data = parent.invites(&edge()).await;
+    impostor.invites(&edge()).await;
+    let place = child(&data);
+    let mut agent = Child::of(&place, &impostor);
+    assert!(agent.complains().await.contains("invalid peer certificate"));
+    agent.stop().await;
+    let mut agent = Child::of(&place, &parent);
+    assert_eq!(agent.says().await, None);
+    agent.stop().await;
+    let mut agent = Child::of(&place, &impostor);
+    assert!(agent.complains().await.contains("invalid peer certificate"));
+    assert!(impostor.is_alone().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_enrolments_end_soon_and_ask_the_cluster_nothing() {
+    let parent = Parent::new().await;
+    let data = parent.invites(&edge()).await;
+    let invitation = decoded(&data["invitation"]);
+    let question = json!({"agent": invitation["agent"], "token": invitation["token"]});
+    let stranger = Stranger::new(&parent.address, invitation["authority"].as_str().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    parent.place.on_call(move |_, key| {
+        count.fetch_add(key.name.starts_with("pivot-agent.").into(), Ordering::Relaxed);
+        None
+    });
+    let more = |name: &str, value: &str| {
+        let mut question = question.clone();
+        question[name] = value.into();
+        framed(question.to_string().as_bytes())
+    };
+    let messages = [
+        u32::MAX.to_be_bytes().to_vec(),
+        ((16_u32 << 10) + 1).to_be_bytes().to_vec(),
+        framed(b""),
+        framed(b"\xff\xfe"),
+        framed("[".repeat(16 << 10).as_bytes()),
+        framed(b"{}"),
+        // There is no place for a name.
+        more("names", "spiffe://site/agent/bank/vault"),
+        more("csr", "MII"),
+        // It ends within the message.
+        framed(question.to_string().as_bytes())[..20].to_vec(),
+    ];
+    for message in messages {
+        let answer = stranger.says(&message).await;
+        assert_eq!(answer.unwrap_or_default(), b"", "{message:?}");
+    }
+    // Who shows a certificate, another kind of key or none doesn't get that far, nor who asks for no protocol or another.
+    for odd in stranger.odd_ones() {
+        let answer = odd.says(&framed(question.to_string().as_bytes())).await;
+        assert_eq!(answer.unwrap_or_default(), b"", "{odd:?}");
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    // The invitation is still good.
+    let granted = stranger.says(&framed(question.to_string().as_bytes())).await.unwrap();
+    assert!(String::from_utf8_lossy(&granted).contains("BEGIN CERTIFICATE"));
+    assert!(asked.load(Ordering::Relaxed) > 0);
+}
