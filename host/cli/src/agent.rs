@@ -1,58 +1,122 @@
-//! Runs an agent, or prints what to install for one.
+//! Runs an agent, prints what to install for one, invites or removes one.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pivot_controller::{AgentInstallation, agent_manifests};
+use pivot_controller::{AgentInstallation, AgentShows, agent_manifests};
 use pivot_engine::{Exit, Halter};
-use pivot_link::{Agent, DialError, Guard, Papers};
-use pivot_places::{ConnectOptions, KubePlace};
+use pivot_link::{
+    Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, Papers, WallClock, invited,
+};
+use pivot_places::{ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
-use crate::args::{AgentVerb, Answering, Called};
+use crate::args::{AgentVerb, Answering, Called, OfController, SecretName};
 use crate::exit;
 use crate::output::{self, Output};
 use crate::signals::{self, Interrupted};
 
+/// The Secret of an agent that is installed by an invitation.
+const CREDENTIALS: &str = "pivot-host-agent-credentials";
+
 /// Runs it, and returns the exit code.
 pub(crate) async fn run(typed: &Answering, output: &Arc<Output>) -> u8 {
-    if let Some(AgentVerb::Manifests { image, namespace, secret, called }) = &typed.verb {
-        let installation = AgentInstallation {
-            image: image.clone(),
-            namespace: namespace.clone(),
-            secret: secret.clone(),
-            arguments: arguments(called),
-        };
-        let objects = agent_manifests(&installation);
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        output.result(|| output::manifests(&objects), &list);
-        return exit::DONE;
-    }
-    match answering(typed, output).await {
-        Ok(code) => code,
-        Err((code, why)) => {
-            output.fail(why);
-            exit::code(code)
+    let done = match &typed.verb {
+        Some(AgentVerb::Manifests { image, namespace, secret, called }) => {
+            let shows = AgentShows::Mounted(secret.clone());
+            printed(image, namespace, shows, called, output);
+            Ok(exit::DONE)
         }
+        Some(AgentVerb::Invite { name, of, image, install_namespace, called }) => {
+            invite(name, of).await.map(|invitation| {
+                let shows =
+                    AgentShows::Invited { secret: CREDENTIALS.to_owned(), data: invited(&invitation) };
+                printed(image, install_namespace, shows, called, output);
+                exit::DONE
+            })
+        }
+        Some(AgentVerb::Remove { name, of }) => remove(name, of).await.map(|name| {
+            output.say(format!(
+                "agent {name} is removed: its link ends, and it has to be invited to call again"
+            ));
+            exit::DONE
+        }),
+        None => answering(typed, output).await,
+    };
+    done.unwrap_or_else(|(code, why)| {
+        output.fail(why);
+        exit::code(code)
+    })
+}
+
+fn printed(image: &str, namespace: &str, shows: AgentShows, called: &Called, output: &Output) {
+    let objects = agent_manifests(&AgentInstallation {
+        image: image.to_owned(),
+        namespace: namespace.to_owned(),
+        shows,
+        arguments: arguments(called),
+    });
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    output.result(|| output::manifests(&objects), &list);
+}
+
+async fn invite(name: &str, of: &OfController) -> Result<Invitation, (Exit, String)> {
+    let (enrolment, name) = enrolment(name, of).await?;
+    enrolment.invite(&name).await.map_err(|error| refused(error.to_string()))
+}
+
+async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, String)> {
+    let (enrolment, name) = enrolment(name, of).await?;
+    match enrolment.remove(&name).await {
+        Ok(true) => Ok(name),
+        Ok(false) => {
+            Err(refused(format!("there is no agent {name} in namespace {}", of.controller_namespace)))
+        }
+        Err(error) => Err(refused(error.to_string())),
     }
 }
 
-async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit, String)> {
-    let refused = |why: String| (Exit::Refused, why);
-    let called = &typed.called;
-    // Both are required where nothing is printed.
-    let (address, tls) = (called.call.clone().unwrap_or_default(), typed.tls.clone().unwrap_or_default());
-    let options = ConnectOptions {
-        kubeconfig: typed.kubeconfig.clone(),
-        context: typed.kubeconfig_context.clone(),
-        ..ConnectOptions::default()
-    };
+/// The agents of a controller, and one of them.
+async fn enrolment(name: &str, of: &OfController) -> Result<(Enrolment, AgentName), (Exit, String)> {
+    let OfController { kubeconfig, kubeconfig_context, controller_namespace, namespace } = of;
+    let place = connected(kubeconfig.clone(), kubeconfig_context.clone()).await?;
+    // Nobody calls this process.
+    let enrolment = Enrolment::new(place, controller_namespace, Vec::new(), Arc::new(WallClock));
+    let name = AgentName { namespace: namespace.clone(), name: name.to_owned() };
+    Ok((enrolment.map_err(|error| refused(error.to_string()))?, name))
+}
+
+async fn connected(
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+) -> Result<Arc<dyn Place>, (Exit, String)> {
+    let options = ConnectOptions { kubeconfig, context, ..ConnectOptions::default() };
     let place = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
+    Ok(Arc::new(place))
+}
+
+fn refused(why: String) -> (Exit, String) {
+    (Exit::Refused, why)
+}
+
+async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit, String)> {
+    let called = &typed.called;
+    // It is required where nothing is printed.
+    let address = called.call.clone().unwrap_or_default();
+    let place = connected(typed.kubeconfig.clone(), typed.kubeconfig_context.clone()).await?;
     let guard = Guard {
         namespaces: (!called.allow_all_namespaces).then(|| called.allow_namespace.iter().cloned().collect()),
         record_namespace: typed.record_namespace.clone(),
         keep_answering: called.keep_answering,
     };
-    let agent = Agent::new(address.clone(), Papers::of(tls), Arc::new(place), guard);
+    let agent = match &typed.credentials {
+        Some(SecretName { namespace, name }) => {
+            let credentials = Credentials::new(place.clone(), namespace, name, Arc::new(WallClock));
+            let credentials = credentials.map_err(|error| refused(error.to_string()))?;
+            Agent::invited(address.clone(), credentials, place, guard)
+        }
+        None => Agent::new(address.clone(), Papers::of(typed.tls.clone().unwrap_or_default()), place, guard),
+    };
     let agent = agent.map_err(|error| refused(error.to_string()))?;
     let interrupted = signals::listen(Halter::default(), output.clone(), false)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}")))?;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use pivot_controller::{Controller, Installation, KubeOpener, Metrics, Server, Settings, manifests};
+use pivot_controller::{
+    AgentsOf, Controller, Installation, KubeOpener, Metrics, Server, Settings, manifests,
+};
 use pivot_engine::{Exit, Halter, Stop};
-use pivot_link::{Agents, Papers};
-use pivot_places::{ConnectOptions, KubePlace};
+use pivot_link::{Agents, Enrolment, Papers, WallClock};
+use pivot_places::{ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
 use crate::args::{Controlled, ControllerVerb};
@@ -20,9 +22,16 @@ const NO_PLANS: &str = "the trust file requires a plan that was approved, and a 
 
 /// Runs it, and returns the exit code.
 pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
-    if let Some(ControllerVerb::Manifests { image, namespace, replicas, agents_secret }) = &typed.verb {
-        let (image, namespace, agents_secret) = (image.clone(), namespace.clone(), agents_secret.clone());
-        let objects = manifests(&Installation { image, namespace, replicas: *replicas, agents_secret });
+    if let Some(ControllerVerb::Manifests { image, namespace, replicas, agents_host, agents_secret }) =
+        &typed.verb
+    {
+        let agents = match agents_secret {
+            Some(secret) => AgentsOf::Secret(secret.clone()),
+            None if agents_host.is_empty() => AgentsOf::Nobody,
+            None => AgentsOf::Invitation(agents_host.clone()),
+        };
+        let (image, namespace) = (image.clone(), namespace.clone());
+        let objects = manifests(&Installation { image, namespace, replicas: *replicas, agents });
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         output.result(|| output::manifests(&objects), &list);
         return exit::DONE;
@@ -55,12 +64,19 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
         ..ConnectOptions::default()
     };
     let home = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
+    let home: Arc<dyn Place> = Arc::new(home);
     let agents = match &typed.agents_tls {
         Some(directory) => {
-            Some(Arc::new(Agents::new(Papers::of(directory)).map_err(|error| refused(error.to_string()))?))
+            Some(Agents::new(Papers::of(directory)).map_err(|error| refused(error.to_string()))?)
         }
-        None => None,
+        None if typed.agents_host.is_empty() => None,
+        None => {
+            let (names, clock) = (typed.agents_host.clone(), Arc::new(WallClock));
+            let enrolment = Enrolment::new(home.clone(), &typed.namespace, names, clock);
+            Some(Agents::enrolled(Arc::new(enrolment.map_err(|error| refused(error.to_string()))?)))
+        }
     };
+    let agents = agents.map(Arc::new);
     let metrics = Arc::new(Metrics::of(agents.clone()));
     let halter = Halter::default();
     let interrupted = signals::listen(halter.clone(), output.clone(), true)
@@ -75,7 +91,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
         match server.run().await {}
     };
     let controller = Controller {
-        home: Arc::new(home),
+        home,
         opener: Arc::new(KubeOpener { agents: agents.clone() }),
         plugins: Arc::new(move || plugins.called(|_| {})),
         settings: Settings {

@@ -38,7 +38,7 @@ mod view;
 pub use controller::Controller;
 pub use definition::definition;
 pub use ends::{KubeOpener, Opener};
-pub use manifests::{AgentInstallation, Installation, agent_manifests, manifests};
+pub use manifests::{AgentInstallation, AgentShows, AgentsOf, Installation, agent_manifests, manifests};
 pub use metrics::Metrics;
 pub use resource::{From, GROUP, KubeconfigSecret, MoveOptions, Spec, To, VERSION};
 pub use serve::Server;

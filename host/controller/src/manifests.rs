@@ -25,13 +25,29 @@ pub struct Installation {
     pub namespace: String,
     /// How many of it; one works at a time.
     pub replicas: u32,
-    /// The Secret there with the certificate that it shows to agents, if it takes any.
-    pub agents_secret: Option<String>,
+    /// Whose agents it takes.
+    pub agents: AgentsOf,
+}
+
+/// Whose agents a controller takes.
+#[derive(Clone, Debug)]
+pub enum AgentsOf {
+    /// It takes none.
+    Nobody,
+    /// Those that are invited, which call by these names.
+    Invitation(Vec<String>),
+    /// Those of the authority in this Secret of its namespace, with the certificate that it shows to them.
+    Secret(String),
 }
 
 /// Everything, in the order in which it is applied.
 pub fn manifests(installation: &Installation) -> Vec<Value> {
     let namespace = &installation.namespace;
+    let secrets: &[&str] = match installation.agents {
+        // Who is removed is noticed.
+        AgentsOf::Invitation(_) => &["get", "list", "watch", "create", "patch", "delete"],
+        AgentsOf::Nobody | AgentsOf::Secret(_) => &["get", "create", "patch", "delete"],
+    };
     let objects = [
         own_namespace(namespace),
         definition(),
@@ -45,18 +61,21 @@ pub fn manifests(installation: &Installation) -> Vec<Value> {
             ],
         ),
         binding(None, namespace),
-        // Its Lease, and the ways to targets that it keeps.
+        // Its Lease, the ways to targets that it keeps, and the agents that are invited.
         role(
             Some(namespace),
             &[
                 rule("coordination.k8s.io", &["leases"], &["get", "create", "patch"]),
-                rule("", &["secrets"], &["get", "create", "patch", "delete"]),
+                rule("", &["secrets"], secrets),
             ],
         ),
         binding(Some(namespace), namespace),
         controller(installation),
     ];
-    let service = installation.agents_secret.iter().map(|_| service(namespace));
+    let service = match installation.agents {
+        AgentsOf::Nobody => None,
+        AgentsOf::Invitation(_) | AgentsOf::Secret(_) => Some(service(namespace)),
+    };
     objects.into_iter().chain(service).collect()
 }
 
@@ -175,11 +194,18 @@ fn set(object: &mut Value, name: &str, value: Value) {
 }
 
 fn controller(installation: &Installation) -> Value {
-    let Installation { image, namespace, replicas, agents_secret } = installation;
+    let Installation { image, namespace, replicas, agents } = installation;
     let own =
         ["controller", "--namespace", namespace, "--plugins", "/plugins", "--listen"].map(str::to_owned);
-    let agents = ["--agents".to_owned(), format!("[::]:{AGENTS}"), "--agents-tls".to_owned(), TLS.to_owned()];
-    let agents = agents.into_iter().filter(|_| agents_secret.is_some());
+    let pair = |flag: &str, value: &str| [flag.to_owned(), value.to_owned()];
+    let (known, tls) = match agents {
+        AgentsOf::Nobody => (Vec::new(), None),
+        AgentsOf::Invitation(names) => {
+            (names.iter().flat_map(|name| pair("--agents-host", name)).collect(), None)
+        }
+        AgentsOf::Secret(secret) => (pair("--agents-tls", TLS).to_vec(), Some(secret.as_str())),
+    };
+    let listens = (!known.is_empty()).then(|| pair("--agents", &format!("[::]:{AGENTS}")));
     let port = |name: &str, port: u16| json!({"name": name, "containerPort": port});
     let probe = |path: &str| json!({"httpGet": {"path": path, "port": "http"}});
     deployment(&Running {
@@ -188,13 +214,18 @@ fn controller(installation: &Installation) -> Value {
         image,
         replicas: *replicas,
         strategy: "RollingUpdate",
-        args: own.into_iter().chain([format!("[::]:{PORT}")]).chain(agents).collect(),
         ports: [port("http", PORT)]
             .into_iter()
-            .chain(agents_secret.iter().map(|_| port("agents", AGENTS)))
+            .chain(listens.iter().map(|_| port("agents", AGENTS)))
+            .collect(),
+        args: own
+            .into_iter()
+            .chain([format!("[::]:{PORT}")])
+            .chain(listens.into_iter().flatten())
+            .chain(known)
             .collect(),
         probes: vec![("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))],
-        tls: agents_secret.as_deref(),
+        tls,
     })
 }
 
@@ -205,30 +236,66 @@ pub struct AgentInstallation {
     pub image: String,
     /// The agent's namespace.
     pub namespace: String,
-    /// The Secret there that has its certificate.
-    pub secret: String,
+    /// What it shows to the controller.
+    pub shows: AgentShows,
     /// Whom it calls, and what it may be asked.
     pub arguments: Vec<String>,
 }
 
+/// What an agent shows to its controller.
+#[derive(Clone, Debug)]
+pub enum AgentShows {
+    /// What is in a Secret that somebody else writes.
+    Mounted(String),
+    /// What it gets by an invitation, in a Secret that it writes itself.
+    Invited {
+        /// Its name.
+        secret: String,
+        /// What is in it.
+        data: Value,
+    },
+}
+
 /// Everything for an agent, in the order in which it is applied, but for its permissions: they depend on the move.
 pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
-    let AgentInstallation { image, namespace, secret, arguments } = installation;
-    let args =
-        ["agent", "--tls", TLS].map(str::to_owned).into_iter().chain(arguments.iter().cloned()).collect();
-    vec![
-        own_namespace(namespace),
-        account(AGENT, namespace),
-        deployment(&Running {
-            name: AGENT,
-            namespace,
-            image,
-            replicas: 1,
-            strategy: "Recreate",
-            args,
-            ports: Vec::new(),
-            probes: Vec::new(),
-            tls: Some(secret),
+    let AgentInstallation { image, namespace, shows, arguments } = installation;
+    let (shown, own, tls) = match shows {
+        AgentShows::Mounted(secret) => (["--tls".to_owned(), TLS.to_owned()], Vec::new(), Some(&**secret)),
+        AgentShows::Invited { secret, data } => (
+            ["--credentials".to_owned(), format!("{namespace}/{secret}")],
+            credentials(namespace, secret, data).to_vec(),
+            None,
+        ),
+    };
+    let args = ["agent".to_owned()].into_iter().chain(shown).chain(arguments.iter().cloned()).collect();
+    let agent = deployment(&Running {
+        name: AGENT,
+        namespace,
+        image,
+        replicas: 1,
+        strategy: "Recreate",
+        args,
+        ports: Vec::new(),
+        probes: Vec::new(),
+        tls,
+    });
+    [own_namespace(namespace), account(AGENT, namespace)].into_iter().chain(own).chain([agent]).collect()
+}
+
+/// The Secret of an invited agent, which is the only thing that it may do of its own.
+fn credentials(namespace: &str, secret: &str, data: &Value) -> [Value; 3] {
+    let metadata = |name: &str| json!({"name": name, "namespace": namespace});
+    let mut rule = rule("", &["secrets"], &["get", "patch"]);
+    set(&mut rule, "resourceNames", json!([secret]));
+    [
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata(secret), "data": data}),
+        json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata(secret), "rules": [rule],
+        }),
+        json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": metadata(secret),
+            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": secret},
+            "subjects": [{"kind": "ServiceAccount", "name": AGENT, "namespace": namespace}],
         }),
     ]
 }

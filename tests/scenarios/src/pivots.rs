@@ -24,8 +24,13 @@ impl<'a> Pivots<'a> {
     /// Installs everything that a controller needs. No kubelet here would run its Deployment, but the server's validation of it is
     /// part of what is shown.
     pub async fn install(server: &'a Server) -> Result<Self> {
+        Self::install_with(server, &[]).await
+    }
+
+    /// The same with more flags.
+    pub async fn install_with(server: &'a Server, more: &[&str]) -> Result<Self> {
         let words = ["controller", "manifests", "--image", "registry.example.com/pivot-host:v1"];
-        let list = Host::alone().run(&words).await?.done()?;
+        let list = Host::alone().run(&[&words[..], more].concat()).await?.done()?;
         let items = list.get("items").and_then(Value::as_array).context("a list has no items")?;
         let (definitions, others): (Vec<Value>, Vec<Value>) = items
             .iter()

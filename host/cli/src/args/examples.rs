@@ -58,7 +58,11 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
         ],
         Some("agent") => &[
             (
-                "What to install in a cluster for it",
+                "Let a cluster's agent enrol with the controller of another, once",
+                "pivot-host agent invite edge -n shop --image example.com/pivot-host:v1 --call pivot.example.com:8443 --allow-namespace shop",
+            ),
+            (
+                "What to install for one with a certificate of another authority",
                 "pivot-host agent manifests --image registry.example.com/pivot-host:v1 --call pivot.example.com:8443 --allow-namespace shop",
             ),
             (

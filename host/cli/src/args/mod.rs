@@ -33,6 +33,8 @@ pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, P
 pub(crate) use manual::pages;
 pub(crate) use plugins::{Import, PluginClaim, PluginVerb, Signing, Trial, With};
 pub(crate) use scripts::script;
-pub(crate) use service::{AgentVerb, Answering, Called, Controlled, ControllerVerb};
+pub(crate) use service::{
+    AgentVerb, Answering, Called, Controlled, ControllerVerb, OfController, SecretName,
+};
 pub(crate) use usage::UsageError;
 pub(crate) use workload::{Within, Workload};

@@ -30,10 +30,13 @@ pub(crate) struct Controlled {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
     /// Take the calls of agents at this address, for example 0.0.0.0:8443
-    #[arg(long, value_name = "ADDRESS", requires = "agents_tls")]
+    #[arg(long, value_name = "ADDRESS", requires = "agents_known")]
     pub(crate) agents: Option<SocketAddr>,
-    /// Who the controller is to agents, and whose agents it takes: a directory with tls.crt, tls.key and ca.crt
-    #[arg(long, value_name = "DIR", requires = "agents")]
+    /// Take the agents that `agent invite` invites, which call by this name; several times for several names
+    #[arg(long, value_name = "HOST", requires = "agents", group = "agents_known")]
+    pub(crate) agents_host: Vec<String>,
+    /// Take the agents of another authority: a directory with tls.crt, tls.key and ca.crt
+    #[arg(long, value_name = "DIR", requires = "agents", group = "agents_known")]
     pub(crate) agents_tls: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) with: With,
@@ -58,6 +61,9 @@ pub(crate) enum ControllerVerb {
         /// How many of it; one works at a time
         #[arg(long, value_name = "NUMBER", default_value_t = 2)]
         replicas: u32,
+        /// Let it take the calls of agents that are invited, by this name; several times for several names
+        #[arg(long, value_name = "HOST", conflicts_with = "agents_secret")]
+        agents_host: Vec<String>,
         /// Let it take the calls of agents, with the certificate in this Secret of its namespace
         #[arg(long, value_name = "SECRET")]
         agents_secret: Option<String>,
@@ -80,14 +86,39 @@ pub(crate) struct Answering {
     /// Its context; by default the current one
     #[arg(long, value_name = "NAME")]
     pub(crate) kubeconfig_context: Option<String>,
-    /// Who the agent is, and whose controllers it answers: a directory with tls.crt, tls.key and ca.crt
-    #[arg(long, value_name = "DIR", required = true)]
+    /// The Secret of this cluster that `agent invite` printed; the agent keeps its key and certificate in it
+    #[arg(
+        long,
+        value_name = "NAMESPACE/NAME",
+        value_parser = secret,
+        required_unless_present = "tls",
+        conflicts_with = "tls"
+    )]
+    pub(crate) credentials: Option<SecretName>,
+    /// Who the agent is by another authority: a directory with tls.crt, tls.key and ca.crt
+    #[arg(long, value_name = "DIR")]
     pub(crate) tls: Option<PathBuf>,
     /// Namespace in which leases and records of moves are kept, on both sides
     #[arg(long, value_name = "NAME", default_value = "kube-system")]
     pub(crate) record_namespace: String,
     #[command(subcommand)]
     pub(crate) verb: Option<AgentVerb>,
+}
+
+/// A Secret of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SecretName {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+fn secret(text: &str) -> Result<SecretName, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok(SecretName { namespace: namespace.to_owned(), name: name.to_owned() })
+        }
+        _ => Err("a namespace, a slash and a name are needed".to_owned()),
+    }
 }
 
 /// Whom an agent calls, and what it may be asked there.
@@ -112,10 +143,50 @@ pub(crate) struct Called {
     pub(crate) keep_answering: bool,
 }
 
+/// The cluster of the controller that an agent calls.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct OfController {
+    /// Kubeconfig of the controller's cluster; by default KUBECONFIG, ~/.kube/config or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Its context; by default the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kubeconfig_context: Option<String>,
+    /// The controller's own namespace
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
+    pub(crate) controller_namespace: String,
+    /// The namespace of the Pivots that may use the agent
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: String,
+}
+
 /// What can be done about an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum AgentVerb {
-    /// Print what to install in a cluster for an agent; needs no cluster. Its roles are printed by `rbac`
+    /// Let an agent enrol, once, within 24 hours; prints what to install in its cluster, with a token that is shown nowhere else
+    Invite {
+        /// Its name, as Pivots use it
+        name: String,
+        #[command(flatten)]
+        of: OfController,
+        /// The image of the agent
+        #[arg(long, value_name = "IMAGE")]
+        image: String,
+        /// The namespace to install it in, in its own cluster
+        #[arg(long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
+        install_namespace: String,
+        #[command(flatten)]
+        called: Called,
+    },
+    /// End the link of an invited agent, and take no more calls of it
+    Remove {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        of: OfController,
+    },
+    /// Print what to install in a cluster for an agent with a certificate of another authority; needs no cluster. Its roles are
+    /// printed by `rbac`
     Manifests {
         /// The image of the agent
         #[arg(long, value_name = "IMAGE")]

@@ -665,3 +665,33 @@ fn a_report_is_a_page_or_a_document_about_a_move() {
         &expect![[r#"--report "report": the name has to end in .html or .json"#]],
     );
 }
+
+#[test]
+fn agents_and_controllers_know_each_other_in_one_of_two_ways() {
+    let agent = "pivot-host agent --call a:1 --allow-namespace shop";
+    let controller = "pivot-host controller --agents 127.0.0.1:1";
+    for line in [
+        format!("{agent} --tls DIR"),
+        format!("{agent} --credentials a/b"),
+        format!("{controller} --agents-tls DIR"),
+        format!("{controller} --agents-host a --agents-host b"),
+        "pivot-host controller manifests --image a --agents-host a --agents-host b".to_owned(),
+        "pivot-host agent remove edge -n shop".to_owned(),
+    ] {
+        meant(&line);
+    }
+    for line in [
+        agent.to_owned(),
+        format!("{agent} --tls DIR --credentials a/b"),
+        format!("{agent} --credentials a"),
+        format!("{agent} --credentials a/b/c"),
+        controller.to_owned(),
+        format!("{controller} --agents-tls DIR --agents-host a"),
+        "pivot-host controller --agents-host a".to_owned(),
+        "pivot-host controller manifests --image a --agents-host a --agents-secret b".to_owned(),
+        "pivot-host agent invite edge --image a --call a:1 --allow-namespace shop".to_owned(),
+        "pivot-host agent remove edge".to_owned(),
+    ] {
+        parsed(&line).unwrap_err();
+    }
+}

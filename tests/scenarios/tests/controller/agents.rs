@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 
 use crate::stage::{ACCOUNT, Stage, same};
 
-const AGENT_ACCOUNT: &str = "system:serviceaccount:pivot-host-system:pivot-host-agent";
+pub(crate) const AGENT_ACCOUNT: &str = "system:serviceaccount:pivot-host-system:pivot-host-agent";
 
 /// What a Pivot of this test asks for. No controllers run, so nothing reports what a moved object's status would.
-fn options() -> Value {
+pub(crate) fn options() -> Value {
     json!({"noWait": true, "acceptUnprovisioned": true, "withoutPluginFor": ["BareMetalHost.metal3.io"]})
 }
 
@@ -37,7 +37,7 @@ async fn installed(server: &Server) -> PathBuf {
 }
 
 /// Grants each side's account what a move of the namespace needs there.
-async fn grant(source: (&Server, &str), target: (&Server, &str)) {
+pub(crate) async fn grant(source: (&Server, &str), target: (&Server, &str)) {
     let host = Host::between(source.0.kubeconfig(), target.0.kubeconfig());
     let host = host.with_variable("PIVOT_HOST_NO_WAIT", "true");
     let host = host.with_variable("PIVOT_HOST_ACCEPT_UNPROVISIONED", "true");
@@ -95,7 +95,7 @@ async fn over_an_agents_link_objects_move_into_a_cluster_and_back() {
 }
 
 /// Asks it to stop.
-async fn ended(mut one: Run) {
+pub(crate) async fn ended(mut one: Run) {
     assert!(one.still_runs().unwrap());
     one.signal("TERM").unwrap();
     let ended = one.end().await.unwrap().ends_with(0).unwrap();

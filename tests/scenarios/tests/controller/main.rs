@@ -5,6 +5,8 @@ mod agents;
 #[cfg(test)]
 mod deaths;
 #[cfg(test)]
+mod enrolment;
+#[cfg(test)]
 mod moves;
 #[cfg(test)]
 mod stage;

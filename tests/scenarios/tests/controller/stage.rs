@@ -22,11 +22,16 @@ pub(crate) struct Stage {
 impl Stage {
     /// With everything installed but the Deployment, which no kubelet here would run, and a Cluster in each namespace.
     pub(crate) async fn start(namespaces: &[&str]) -> Self {
+        Self::start_with(namespaces, &[]).await
+    }
+
+    /// The same with more flags for the manifests.
+    pub(crate) async fn start_with(namespaces: &[&str], more: &[&str]) -> Self {
         let (pair, crds) = (Pair::start().await.unwrap(), shape::crds().unwrap());
         let crds: Vec<_> = crds.iter().map(String::as_str).collect();
         pair.install_crds(&crds).await.unwrap();
         let stage = Self { pair };
-        Pivots::install(&stage.pair.source).await.unwrap();
+        Pivots::install_with(&stage.pair.source, more).await.unwrap();
         for namespace in namespaces {
             stage.fill(namespace).await;
         }

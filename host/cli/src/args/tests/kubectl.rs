@@ -8,7 +8,7 @@ use super::pages::{MORE_THAN_WORDS, commands, page, pages, root};
 use crate::next::tests::by_a_shell;
 
 /// What every server knows.
-const NAMESPACED: [&str; 4] = ["configmaps", "deployments", "leases", "pods"];
+const NAMESPACED: [&str; 5] = ["configmaps", "deployments", "leases", "pods", "secrets"];
 const GLOBAL: [&str; 2] = ["nodes", "crd"];
 
 /// The resources of the example's definitions, as `machines.cluster.x-k8s.io`.
