@@ -15,6 +15,7 @@ mod operator;
 mod output;
 mod plugins;
 mod private_file;
+mod protection;
 mod reporting;
 mod run;
 mod saved;

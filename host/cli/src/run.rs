@@ -17,7 +17,7 @@ use crate::commands::{Command, MoveOrResume};
 use crate::next::Commands;
 use crate::output::{Document, Output, OutputSettings};
 use crate::signals::{self, Interrupted};
-use crate::{agent, controller, describe, exit, logging, plugins, saved, verify};
+use crate::{agent, controller, describe, exit, logging, plugins, protection, saved, verify};
 
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
@@ -133,6 +133,7 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             runtime.shutdown_background();
             return code;
         }
+        Task::Protect(protection) => return protection::run(protection, output),
         Task::Plan(choices)
         | Task::Move(choices)
         | Task::Status(choices)
@@ -213,6 +214,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             | Task::Plugin(_)
             | Task::Controller(_)
             | Task::Agent(_)
+            | Task::Protect(_)
             | Task::Version
             | Task::Completion(_)
             | Task::Manual(_) => exit::DONE,

@@ -24,6 +24,8 @@ mod many;
 mod mapped;
 mod parts;
 #[cfg(test)]
+mod protected;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod rights;

@@ -19,6 +19,7 @@ use super::flags::{
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
+use super::protection::Protection;
 use super::service::{Answering, Controlled};
 use super::usage::{Result, usage};
 use super::values::{duration, kinds, namespace_map};
@@ -41,6 +42,7 @@ pub(crate) enum Task {
     Plugin(PluginVerb),
     Controller(Controlled),
     Agent(Answering),
+    Protect(Protection),
     Version,
     Completion(Shell),
     Manual(PathBuf),
@@ -207,6 +209,7 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Plugin(verb) => Task::Plugin(verb),
         Verb::Controller(typed) => Task::Controller(*typed),
         Verb::Agent(typed) => Task::Agent(*typed),
+        Verb::Protect(typed) => Task::Protect(typed),
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),
         Verb::Man { directory } => Task::Manual(directory),

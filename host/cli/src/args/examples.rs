@@ -70,6 +70,13 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host agent --kubeconfig prod.kubeconfig --call localhost:8443 --tls DIR --allow-namespace shop",
             ),
         ],
+        Some("protect") => &[
+            ("For a cluster whose own objects are in a namespace of it", "pivot-host protect -n metal3"),
+            (
+                "If it makes other clusters there, which may come and go",
+                "pivot-host protect -n metal3 --cluster prod",
+            ),
+        ],
         Some("move") => &[
             (
                 "One namespace from one cluster to another",

@@ -7,6 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
 
 use super::plugins::{PluginVerb, Signing, With};
+use super::protection::Protection;
 use super::service::{Answering, Controlled};
 
 /// Move Cluster API objects between management clusters, safely and resumably.
@@ -52,6 +53,8 @@ pub(crate) enum Verb {
     Controller(Box<Controlled>),
     /// Let a controller elsewhere, which is called from here, move objects into this cluster or out of it
     Agent(Box<Answering>),
+    /// Print a policy that protects a cluster which manages itself from being deleted by mistake; needs no cluster
+    Protect(Protection),
     /// Print the version
     Version,
     /// Print a completion script for a shell

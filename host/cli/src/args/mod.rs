@@ -14,6 +14,7 @@ mod flags;
 mod manual;
 mod parts;
 mod plugins;
+mod protection;
 mod scripts;
 mod service;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub(crate) use describe::Description;
 pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb};
 pub(crate) use manual::pages;
 pub(crate) use plugins::{Import, PluginClaim, PluginVerb, Signing, Trial, With};
+pub(crate) use protection::Protection;
 pub(crate) use scripts::script;
 pub(crate) use service::{
     AgentVerb, Answering, Called, Controlled, ControllerVerb, OfController, SecretName,

@@ -585,10 +585,21 @@ fn a_level_of_verbosity_may_be_a_number() {
 }
 
 /// The commands, by name; `None` is the program itself.
-fn commands_of_moves() -> [Option<&'static str>; 11] {
-    let others =
-        ["plan", "move", "status", "resume", "rollback", "rbac", "describe", "plugin", "controller", "agent"]
-            .map(Some);
+fn commands_of_moves() -> [Option<&'static str>; 12] {
+    let others = [
+        "plan",
+        "move",
+        "status",
+        "resume",
+        "rollback",
+        "rbac",
+        "describe",
+        "plugin",
+        "controller",
+        "agent",
+        "protect",
+    ]
+    .map(Some);
     std::array::from_fn(|index| index.checked_sub(1).and_then(|index| others[index]))
 }
 
