@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pivot_controller::{AgentInstallation, AgentShows, agent_manifests};
 use pivot_engine::{Exit, Halter};
 use pivot_link::{
-    Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, Papers, WallClock, invited,
+    Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, Papers, Role, WallClock, invited,
 };
 use pivot_places::{ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
-use crate::args::{AgentVerb, Answering, Called, OfController, SecretName};
+use crate::args::{AgentVerb, Answering, Called, OfController, OneSide, SecretName};
 use crate::exit;
 use crate::output::{self, Output};
 use crate::signals::{self, Interrupted};
@@ -107,6 +107,10 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
     let guard = Guard {
         namespaces: (!called.allow_all_namespaces).then(|| called.allow_namespace.iter().cloned().collect()),
         record_namespace: typed.record_namespace.clone(),
+        role: match called.role {
+            OneSide::Target => Role::Target,
+            OneSide::Source => Role::Source,
+        },
         keep_answering: called.keep_answering,
     };
     let agent = match &typed.credentials {
@@ -147,6 +151,7 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
 fn arguments(called: &Called) -> Vec<String> {
     let pair = |flag: &str, value: &String| [flag.to_owned(), value.clone()];
     let all = called.allow_all_namespaces.then(|| "--allow-all-namespaces".to_owned());
+    let role = (called.role == OneSide::Source).then(|| pair("--role", &"source".to_owned()));
     let keep = called.keep_answering.then(|| "--keep-answering".to_owned());
     called
         .call
@@ -154,6 +159,7 @@ fn arguments(called: &Called) -> Vec<String> {
         .flat_map(|address| pair("--call", address))
         .chain(called.allow_namespace.iter().flat_map(|namespace| pair("--allow-namespace", namespace)))
         .chain(all)
+        .chain(role.into_iter().flatten())
         .chain(keep)
         .collect()
 }

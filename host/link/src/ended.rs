@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::sleep;
 
 use crate::ask::Ask;
-use crate::guard::{OURS, deed};
+use crate::deed::{OURS, deed};
 
 /// How soon what was written by others counts.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -101,7 +101,7 @@ impl Ended {
             Err(error) => return Some(error),
         };
         let why = format!(
-            "a move into this cluster has ended (ConfigMap {}/{name}), and with it what its agent answers; start the agent with --keep-answering for more",
+            "a move into this cluster has ended (ConfigMap {}/{name}), and with it what its agent answers; start the agent with --keep-answering for another one, or with --role source for a move out of it",
             self.0.namespace
         );
         Some(match ask {

@@ -1,20 +1,18 @@
-//! What the side that asks may have done: the agent's own rules, on top of the permissions of its account. Pure.
+//! What the side that asks may have done: the agent's own rules, on top of the permissions of its account. Pure, but for the look at an
+//! object that a role takes ([`Role`]).
 //!
 //! Whoever asks writes its questions itself, kinds and names included; so what is judged is what the request to the API server
 //! would be, and never what the question says about itself.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use pivot_core::Kind;
 use pivot_core::usable::{odd_kind, odd_name, odd_version};
-use pivot_core::{Key, Kind};
-use pivot_places::{Access, Change, PlaceError, STAND_IN_NAMESPACE};
-use serde_json::Value;
+use pivot_places::{Access, Place, PlaceError, Result};
 
 use crate::ask::Ask;
-
-/// How the names of all that pivot-host keeps of a move begin.
-pub(crate) const OURS: &str = "pivot-host";
+use crate::deed::{OURS, deed, reads};
+use crate::role::Role;
 
 /// What may be asked of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,17 +21,10 @@ pub struct Guard {
     pub namespaces: Option<BTreeSet<String>>,
     /// Where leases and records of moves are kept.
     pub record_namespace: String,
+    /// What moves are to do with the cluster.
+    pub role: Role,
     /// Whether more is answered than that it lives once a move into the cluster has ended.
     pub keep_answering: bool,
-}
-
-/// What a question would do.
-pub(crate) struct Deed {
-    pub(crate) access: Access,
-    /// The object, if it is about one.
-    pub(crate) name: Option<String>,
-    /// Whether the server is only asked what it thinks of an object whose namespace doesn't exist yet.
-    stands_in: bool,
 }
 
 impl Guard {
@@ -49,9 +40,26 @@ impl Guard {
                 .filter(|deed| !self.allows(&deed.access, deed.name.as_deref(), deed.stands_in))
                 .map(|deed| deed.access.to_string()),
         };
-        refused.map(|what| {
-            PlaceError::Forbidden(format!("the agent's --allow-namespace leaves this out: {what}"))
-        })
+        if let Some(what) = refused {
+            let why = format!("the agent's --allow-namespace leaves this out: {what}");
+            return Some(PlaceError::Forbidden(why));
+        }
+        let deed = deed(ask)?;
+        let why = match self.of_ours(&deed.access, deed.name.as_deref()) {
+            true => self.role.misplaces(&deed)?,
+            false => self.role.denies(&deed.access).or_else(|| self.role.refuses(ask))?,
+        };
+        Some(PlaceError::Forbidden(format!("the agent's --role is {}, and {why}", self.role)))
+    }
+
+    /// The question, bound to what it may be about.
+    pub(crate) async fn looked_at(&self, ask: Ask, place: &dyn Place) -> Result<Ask> {
+        match deed(&ask) {
+            Some(deed) if !self.of_ours(&deed.access, deed.name.as_deref()) => {
+                self.role.looked_at(ask, place).await
+            }
+            _ => Ok(ask),
+        }
     }
 
     /// Whether the guard alone would refuse it, whatever the object's name is.
@@ -63,20 +71,25 @@ impl Guard {
         self.namespaces.iter().flatten().next().map(String::as_str)
     }
 
+    /// Whether it is about a lease, or a record, of a move.
+    fn of_ours(&self, access: &Access, name: Option<&str>) -> bool {
+        let kind = (access.group.as_str(), access.resource.as_str());
+        matches!(kind, ("", "configmaps") | ("coordination.k8s.io", "leases"))
+            && access.namespace.as_deref() == Some(self.record_namespace.as_str())
+            && name.is_some_and(|name| name.starts_with(OURS))
+    }
+
     fn allows(&self, access: &Access, name: Option<&str>, stands_in: bool) -> bool {
         let (group, plural) = (access.group.as_str(), access.resource.as_str());
         let within = stands_in || self.within(access.namespace.as_deref());
-        if matches!(&*access.verb, "get" | "list" | "watch") {
+        if reads(access) {
             // What else there is, a move has to know to be safe; none of it is secret.
             return within || (group, plural) != ("", "secrets");
         }
-        let of_record = access.namespace.as_deref() == Some(self.record_namespace.as_str())
-            && name.is_some_and(|name| name.starts_with(OURS));
         match (group, plural) {
+            _ if self.of_ours(access, name) => true,
             ("", "namespaces") => self.within(name),
-            ("", "secrets") => within && access.namespace.is_some(),
-            ("", "configmaps") => (within && access.namespace.is_some()) || of_record,
-            ("coordination.k8s.io", "leases") => of_record,
+            ("", "secrets" | "configmaps") => within && access.namespace.is_some(),
             // Permissions, webhooks, definitions, workloads: no move writes one.
             _ if of_kubernetes(group) => false,
             // What is in no namespace at all: the account's permissions decide.
@@ -94,51 +107,6 @@ impl Guard {
 /// Whether it is a group of Kubernetes itself: all others have a domain, and `k8s.io` is reserved for it, but for `x-k8s.io`.
 fn of_kubernetes(group: &str) -> bool {
     !group.contains('.') || (group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io"))
-}
-
-pub(crate) fn deed(ask: &Ask) -> Option<Deed> {
-    let deed = |verb: &'static str, kind: &Kind, namespace: Option<&str>, name: Option<&str>| {
-        Some(Deed {
-            access: Access {
-                verb: Cow::Borrowed(verb),
-                group: kind.group_kind.group.clone(),
-                resource: kind.plural.clone(),
-                subresource: Cow::Borrowed(""),
-                // A kind that says it is in none has a path without one, whatever namespace is named.
-                namespace: namespace.filter(|_| kind.namespaced).map(str::to_owned),
-            },
-            name: name.map(str::to_owned),
-            stands_in: false,
-        })
-    };
-    let of = |verb, kind, key: &Key| deed(verb, kind, key.namespace.as_deref(), Some(&key.name));
-    match ask {
-        Ask::List { kind, namespace }
-        | Ask::ListMeta { kind, namespace }
-        | Ask::ListIdentities { kind, namespace } => deed("list", kind, namespace.as_deref(), None),
-        Ask::ListLabelled { kind, namespace, .. } => deed("list", kind, Some(namespace), None),
-        Ask::Watch { kind, namespace, .. } => deed("watch", kind, namespace.as_deref(), None),
-        Ask::Get { kind, key } => of("get", kind, key),
-        Ask::Patch { kind, key, .. } => of("patch", kind, key),
-        Ask::Delete { kind, key, .. } => of("delete", kind, key),
-        Ask::Create { kind, body, change } => {
-            let metadata =
-                |name| body.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str);
-            let deed = deed("create", kind, metadata("namespace"), metadata("name"));
-            let tried = |deed: &Deed| {
-                *change == Change::DryRun && deed.access.namespace.as_deref() == Some(STAND_IN_NAMESPACE)
-            };
-            deed.map(|deed| Deed { stands_in: tried(&deed), ..deed })
-        }
-        Ask::Hello { .. }
-        | Ask::Identify
-        | Ask::Kinds
-        | Ask::Learn { .. }
-        | Ask::Open { .. }
-        | Ask::Close { .. }
-        | Ask::ProxyGet { .. }
-        | Ask::Denied { .. } => None,
-    }
 }
 
 /// What is wrong with the words of a question that become part of a path.
@@ -173,7 +141,8 @@ fn odd(ask: &Ask) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::{GroupKind, KindLabels};
+    use pivot_core::names::MARK;
+    use pivot_core::{GroupKind, Key, KindLabels};
     use pivot_places::{Change, Preconditions, ServicePath, builtin_kinds};
     use serde_json::json;
 
@@ -183,6 +152,7 @@ mod tests {
         Guard {
             namespaces: Some(["shop".to_owned()].into()),
             record_namespace: "kube-system".to_owned(),
+            role: Role::Target,
             keep_answering: false,
         }
     }
@@ -206,7 +176,7 @@ mod tests {
     fn each_write(name: &str, namespace: &str, object: &str) -> [Ask; 3] {
         let kind = kind(name);
         let key = key(&kind, namespace, object);
-        let mut metadata = json!({"name": object});
+        let mut metadata = json!({"name": object, "annotations": {MARK: "1"}});
         if !namespace.is_empty() {
             metadata["namespace"] = json!(namespace);
         }
@@ -264,11 +234,53 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn in_either_role_a_move_keeps_its_leases_and_records_without_a_mark() {
+        let place = pivot_places::MemoryPlace::new("far");
+        for role in [Role::Target, Role::Source] {
+            let guard = Guard { role, ..guard() };
+            let (here, elsewhere) = match role {
+                Role::Target => ("pivot-host-target-1", "pivot-host-source-1"),
+                Role::Source => ("pivot-host-source-1", "pivot-host-target-1"),
+            };
+            for (kind, name) in [
+                ("ConfigMap", here),
+                ("ConfigMap", "pivot-host-release-1-0"),
+                ("Lease", "pivot-host.ns.shop"),
+            ] {
+                for mut ask in each_write(kind, "kube-system", name) {
+                    if let Ask::Create { body, .. } = &mut ask {
+                        body["metadata"]["annotations"] = json!({});
+                    }
+                    assert_eq!(guard.refuses(&ask), None, "{ask:?}");
+                    assert!(guard.looked_at(ask, &place).await.is_ok(), "{role} {name}");
+                }
+            }
+            for ask in each_write("ConfigMap", "kube-system", elsewhere) {
+                let refused = guard.refuses(&ask);
+                assert!(
+                    matches!(&refused, Some(PlaceError::Forbidden(why)) if why.contains("--role")),
+                    "{refused:?}"
+                );
+            }
+            let kind = kind("ConfigMap");
+            assert_eq!(guard.refuses(&Ask::Get { key: key(&kind, "kube-system", elsewhere), kind }), None);
+        }
+        let source = Guard { role: Role::Source, ..guard() };
+        for ask in each_write("Namespace", "", "shop") {
+            let refused = source.refuses(&ask);
+            assert!(
+                matches!(&refused, Some(PlaceError::Forbidden(why)) if why.contains("--role")),
+                "{refused:?}"
+            );
+        }
+    }
+
     #[test]
     fn before_its_namespace_exists_an_object_is_only_tried_in_another() {
         let create = |name, namespace: &str, change| Ask::Create {
             kind: kind(name),
-            body: json!({"metadata": {"name": "m", "namespace": namespace}}),
+            body: json!({"metadata": {"name": "m", "namespace": namespace, "annotations": {MARK: "1"}}}),
             change,
         };
         for name in ["Machine", "Secret", "ConfigMap"] {

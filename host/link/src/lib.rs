@@ -9,9 +9,9 @@
 //!
 //! | room | what is in it |
 //! |---|---|
-//! | `ask` | the verbs as values |
+//! | `ask`, `deed` | the verbs as values, and the requests that they would become |
 //! | `frame` | the parts of an answer |
-//! | [`serve()`], [`Guard`], `ended` | the far end, what it may be asked, and until when |
+//! | [`serve()`], [`Guard`], [`Role`], `ended` | the far end, what it may be asked, and until when |
 //! | [`LinkPlace`] | the near end |
 //! | [`Papers`], [`AgentName`] | who is at the two ends, by the certificates of an authority of the site's |
 //! | [`Enrolment`], [`Credentials`] | the same by those of the controller's own: how an agent gets one, and the next |
@@ -23,6 +23,7 @@ mod ask;
 mod clock;
 mod connection;
 mod credentials;
+mod deed;
 mod dial;
 mod ended;
 mod enrolment;
@@ -33,6 +34,7 @@ mod papers;
 mod pem;
 mod place;
 mod reach;
+mod role;
 mod serve;
 mod tls;
 mod turned;
@@ -48,6 +50,7 @@ pub use name::AgentName;
 pub use papers::{Papers, PapersError};
 pub use place::{Alive, LinkError, LinkPlace};
 pub use reach::ReachError;
+pub use role::Role;
 pub use serve::serve;
 
 /// The one path of the protocol's first version.

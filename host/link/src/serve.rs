@@ -25,6 +25,7 @@ use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, T
 use crate::ended::Ended;
 use crate::frame::{Tag, pieces};
 use crate::guard::Guard;
+use crate::role::Role;
 
 /// The largest question: an object, and what is said about it.
 const LARGEST: usize = 4 << 20;
@@ -53,9 +54,10 @@ pub(crate) struct Far {
 
 impl Far {
     pub(crate) fn new(place: Arc<dyn Place>, guard: Guard) -> Arc<Self> {
-        let ended = match guard.keep_answering {
-            true => None,
-            false => Ended::of(place.clone(), &guard.record_namespace),
+        // What left a cluster has no more to do with what once came into it.
+        let ended = match (guard.role, guard.keep_answering) {
+            (Role::Target, false) => Ended::of(place.clone(), &guard.record_namespace),
+            _ => None,
         };
         Arc::new(Self { place, guard, ended })
     }
@@ -101,20 +103,23 @@ impl Far {
         let Ok(ask) = serde_json::from_slice::<Ask>(&body.to_bytes()) else {
             return refused(StatusCode::BAD_REQUEST);
         };
-        let parts = match self.refuses(&ask).await {
-            Some(error) => failed(&error),
-            None => self.answered(ask).await,
+        let parts = match self.judged(ask).await {
+            Ok(ask) => self.answered(ask).await,
+            Err(error) => failed(&error),
         };
         let frames = parts.flat_map(|(tag, content)| stream::iter(pieces(tag, content)));
         let body = StreamBody::new(sync(frames.boxed()).map(|bytes| Ok(Frame::data(bytes))));
         Response::new(BodyExt::boxed(body))
     }
 
-    async fn refuses(&self, ask: &Ask) -> Option<PlaceError> {
-        match (self.guard.refuses(ask), &self.ended) {
-            (None, Some(ended)) => ended.refuses(ask).await,
+    /// What is carried out of a question, or why nothing is.
+    async fn judged(&self, ask: Ask) -> Result<Ask> {
+        let refused = match (self.guard.refuses(&ask), &self.ended) {
+            (None, Some(ended)) => ended.refuses(&ask).await,
             (refused, _) => refused,
-        }
+        };
+        refused.map_or(Ok(()), Err)?;
+        self.guard.looked_at(ask, &*self.place).await
     }
 
     async fn answered(&self, ask: Ask) -> Parts {

@@ -14,13 +14,14 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters};
 use super::describe::{Description, description};
 use super::flags::{
-    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OneSide, OutputFormat, PlanVerb, Planned,
-    Rbac, Resume, Rollback, Shell, Taking, Verb, Waits, Which,
+    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned, Rbac,
+    Resume, Rollback, Shell, Taking, Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
 use super::protection::Protection;
 use super::service::{Answering, Controlled};
+use super::side::OneSide;
 use super::usage::{Result, usage};
 use super::values::{duration, kinds, namespace_map};
 use super::workload::Within;

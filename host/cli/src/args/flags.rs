@@ -9,6 +9,7 @@ pub(crate) use clap_complete::Shell;
 use super::plugins::{PluginVerb, Signing, With};
 use super::protection::Protection;
 use super::service::{Answering, Controlled};
+use super::side::OneSide;
 
 /// Move Cluster API objects between management clusters, safely and resumably.
 #[derive(Debug, Parser)]
@@ -479,12 +480,6 @@ pub(crate) struct Rollback {
     pub(crate) source_gone: bool,
     #[command(flatten)]
     pub(crate) kept: Kept,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OneSide {
-    Source,
-    Target,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -17,6 +17,7 @@ mod plugins;
 mod protection;
 mod scripts;
 mod service;
+mod side;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -38,5 +39,6 @@ pub(crate) use scripts::script;
 pub(crate) use service::{
     AgentVerb, Answering, Called, Controlled, ControllerVerb, OfController, SecretName,
 };
+pub(crate) use side::OneSide;
 pub(crate) use usage::UsageError;
 pub(crate) use workload::{Within, Workload};

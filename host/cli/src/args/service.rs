@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::plugins::With;
+use super::side::OneSide;
 
 /// A controller of Pivots.
 #[derive(Clone, Debug, Args)]
@@ -138,7 +139,10 @@ pub(crate) struct Called {
     /// The same for all of them
     #[arg(long)]
     pub(crate) allow_all_namespaces: bool,
-    /// Go on answering once a move into this cluster has ended: for another move, or for taking the cluster back
+    /// What this cluster is to moves: they come into a target and change only what they brought, or they leave a source
+    #[arg(long, value_enum, value_name = "ROLE", default_value = "target")]
+    pub(crate) role: OneSide,
+    /// Go on answering once a move into this cluster has ended: for another one
     #[arg(long)]
     pub(crate) keep_answering: bool,
 }

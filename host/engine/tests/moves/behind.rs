@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::{Key, Kind, Object};
-use pivot_link::{Guard, LinkPlace, serve};
+use pivot_link::{Guard, LinkPlace, Role, serve};
 use pivot_places::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MemoryPlace, MetaListing, Opening,
     Patch, Place, PlaceError, Preconditions, Result, ServicePath, Throttled,
@@ -17,17 +17,19 @@ use tokio::sync::OnceCell;
 
 /// The way to the source.
 pub(crate) fn source(server: &MemoryPlace) -> Arc<dyn Place> {
-    place("source", server)
+    place(Role::Source, server)
 }
 
 /// The way to the target.
 pub(crate) fn target(server: &MemoryPlace) -> Arc<dyn Place> {
-    place("target", server)
+    place(Role::Target, server)
 }
 
-fn place(side: &str, server: &MemoryPlace) -> Arc<dyn Place> {
+fn place(role: Role, server: &MemoryPlace) -> Arc<dyn Place> {
     match std::env::var("PIVOT_LINKED") {
-        Ok(linked) if linked == side || linked == "both" => Arc::new(Behind::a_link(server)),
+        Ok(linked) if linked == role.to_string() || linked == "both" => {
+            Arc::new(Behind::a_link(server, role))
+        }
         _ => Arc::new(server.clone()),
     }
 }
@@ -35,21 +37,26 @@ fn place(side: &str, server: &MemoryPlace) -> Arc<dyn Place> {
 /// The near end of a link that begins when something is asked: a stage is set up without waiting.
 struct Behind {
     server: MemoryPlace,
+    role: Role,
     link: OnceCell<Arc<LinkPlace>>,
 }
 
 impl Behind {
-    fn a_link(server: &MemoryPlace) -> Self {
-        Self { server: server.clone(), link: OnceCell::new() }
+    fn a_link(server: &MemoryPlace, role: Role) -> Self {
+        Self { server: server.clone(), role, link: OnceCell::new() }
     }
 
     async fn link(&self) -> Result<&LinkPlace> {
         let begin = async || {
             let (near, far) = duplex(64 << 10);
             let server: Arc<dyn Place> = Arc::new(self.server.clone());
-            // Many stages make more than one move.
-            let guard =
-                Guard { namespaces: None, record_namespace: "kube-system".into(), keep_answering: true };
+            let guard = Guard {
+                namespaces: None,
+                record_namespace: "kube-system".into(),
+                role: self.role,
+                // Many stages make more than one move.
+                keep_answering: true,
+            };
             tokio::spawn(async move { drop(serve(far, server, guard).await) });
             let begun = LinkPlace::over(near).await;
             let (place, alive) = begun.map_err(|error| PlaceError::Unavailable(error.to_string()))?;

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
+use pivot_core::names::MARK;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::events::Verb;
-use pivot_engine::{Setup, run};
-use pivot_link::{Guard, LinkError, LinkPlace, serve};
+use pivot_engine::{Exit, Setup, run};
+use pivot_link::{Guard, LinkError, LinkPlace, Role, serve};
 use pivot_places::memory::Fault;
 use pivot_places::{Change, MemoryPlace, Place, PlaceError, Preconditions};
 use serde_json::json;
@@ -25,22 +26,22 @@ const BUFFER: usize = 64 << 10;
 
 /// The near end of a connection, and the agent that answers at the other.
 fn connection(place: &MemoryPlace) -> (DuplexStream, JoinHandle<()>) {
-    guarded(place, None)
+    guarded(place, Role::Target, None)
 }
 
-/// The same, where only this namespace may be written.
-fn guarded(place: &MemoryPlace, namespace: Option<&str>) -> (DuplexStream, JoinHandle<()>) {
+/// The same in a role, where only this namespace may be written.
+fn guarded(place: &MemoryPlace, role: Role, namespace: Option<&str>) -> (DuplexStream, JoinHandle<()>) {
     let (near, far) = duplex(BUFFER);
     let place = Arc::new(place.clone());
     let namespaces = namespace.map(|namespace| [namespace.to_owned()].into());
-    let guard = Guard { namespaces, record_namespace: "kube-system".into(), keep_answering: false };
+    let guard = Guard { namespaces, record_namespace: "kube-system".into(), role, keep_answering: false };
     let agent = tokio::spawn(async move { drop(serve(far, place, guard).await) });
     (near, agent)
 }
 
 /// A link that is never cut.
-pub(crate) async fn link(place: &MemoryPlace) -> Arc<LinkPlace> {
-    let (near, _) = connection(place);
+pub(crate) async fn link(place: &MemoryPlace, role: Role) -> Arc<LinkPlace> {
+    let (near, _) = guarded(place, role, None);
     let (place, alive) = LinkPlace::over(near).await.unwrap();
     tokio::spawn(alive);
     place
@@ -59,9 +60,9 @@ async fn every_shape_ends_the_same_over_a_link_in_either_direction() {
             let stage = shape.stage();
             let mut setup = of_all(stage.setup());
             if into {
-                setup.sides.target = link(&stage.target).await;
+                setup.sides.target = link(&stage.target, Role::Target).await;
             } else {
-                setup.sides.source = link(&stage.source).await;
+                setup.sides.source = link(&stage.source, Role::Source).await;
             }
             run::start(setup).await.unwrap_or_else(|stop| panic!("{shape:?}, into {into}: {stop}"));
             assert_eq!(picture(&stage.target), picture(&straight.target), "{shape:?}, into {into}");
@@ -78,7 +79,8 @@ async fn a_guard_lets_a_move_of_its_namespace_through_and_no_other() {
         for into in [true, false] {
             let stage = Stage::new();
             let before = (picture(&stage.source), picture(&stage.target));
-            let (near, _agent) = guarded(if into { &stage.target } else { &stage.source }, Some(allowed));
+            let (at, role) = if into { (&stage.target, Role::Target) } else { (&stage.source, Role::Source) };
+            let (near, _agent) = guarded(at, role, Some(allowed));
             let (place, alive) = LinkPlace::over(near).await.unwrap();
             tokio::spawn(alive);
             let mut setup = stage.setup();
@@ -95,6 +97,24 @@ async fn a_guard_lets_a_move_of_its_namespace_through_and_no_other() {
                 assert_eq!(after, before, "into {into}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_move_against_an_agents_role_changes_nothing() {
+    for (into, role) in [(true, Role::Source), (false, Role::Target)] {
+        let stage = Stage::new();
+        let before = (picture(&stage.source), picture(&stage.target));
+        let mut setup = stage.setup();
+        if into {
+            setup.sides.target = link(&stage.target, role).await;
+        } else {
+            setup.sides.source = link(&stage.source, role).await;
+        }
+        let stop = run::start(setup).await.unwrap_err();
+        assert_eq!(stop.exit, Exit::Refused, "into {into}: {stop}");
+        assert!(stop.to_string().contains(&format!("--role is {role}")), "into {into}: {stop}");
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before, "into {into}");
     }
 }
 
@@ -134,7 +154,7 @@ async fn after_the_move_its_link_tells_how_it_ended_and_nothing_else() {
 #[tokio::test]
 async fn errors_arrive_as_the_far_end_has_them() {
     let place = MemoryPlace::new("far");
-    let link = link(&place).await;
+    let link = link(&place, Role::Target).await;
     assert_eq!(link.label(), "far");
     assert_eq!(link.can(), place.can());
     assert_eq!(link.identify().await.unwrap(), place.identify().await.unwrap());
@@ -143,8 +163,7 @@ async fn errors_arrive_as_the_far_end_has_them() {
     let secrets = kinds.iter().find(|kind| kind.group_kind.is_secret()).unwrap().clone();
     let key = Key::new(GroupKind::new("", "Secret"), Some("default"), "s");
     assert!(link.get(&secrets, &key).await.unwrap().is_none());
-    let body =
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"}});
+    let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default", "annotations": {MARK: "1"}}});
     link.create(&secrets, &body, Change::Real).await.unwrap();
     let twice = link.create(&secrets, &body, Change::Real).await.unwrap_err();
     assert!(matches!(twice, PlaceError::AlreadyExists(_)), "{twice}");
@@ -220,7 +239,7 @@ async fn a_pause_that_fails_waits_for_those_on_their_way_before_they_are_undone(
         refused.then(|| Fault::Before(PlaceError::Invalid("no".into())))
     });
     let mut setup = stage.setup();
-    setup.sides.source = link(&stage.source).await;
+    setup.sides.source = link(&stage.source, Role::Source).await;
     let stop = run::start(setup).await.unwrap_err();
     let (paused, resumed) = (&stop.done[&Verb::Paused], &stop.done[&Verb::Resumed]);
     assert_eq!((paused.len(), paused), (2, resumed));
@@ -230,7 +249,7 @@ async fn a_pause_that_fails_waits_for_those_on_their_way_before_they_are_undone(
 #[tokio::test]
 async fn another_cluster_is_not_the_same_place() {
     let (one, other) = (MemoryPlace::new("one"), MemoryPlace::new("other"));
-    let place = link(&one).await;
+    let place = link(&one, Role::Target).await;
     let (near, _) = connection(&other);
     assert!(matches!(place.again(near).await.map(drop), Err(LinkError::OtherPlace)));
     assert_eq!(place.identify().await.unwrap(), one.identify().await.unwrap());

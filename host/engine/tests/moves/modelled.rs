@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use pivot_core::Key;
 use pivot_core::names::FINISHED;
 use pivot_engine::run;
+use pivot_link::Role;
 use pivot_model::linked::trace::{Picture, Seen};
 use pivot_model::linked::{Linked, Step, Way};
 use pivot_model::{Item, Pair, Phase};
@@ -178,8 +179,8 @@ async fn over_a_link_in_either_direction_it_takes_the_steps_of_the_model() {
         watch(&stage, &trace, None);
         let mut setup = stage.setup();
         match way {
-            Way::Into => setup.sides.target = link(&stage.target).await,
-            Way::OutOf => setup.sides.source = link(&stage.source).await,
+            Way::Into => setup.sides.target = link(&stage.target, Role::Target).await,
+            Way::OutOf => setup.sides.source = link(&stage.source, Role::Source).await,
         }
         run::start(setup).await.unwrap();
         unwatch(&stage, &trace);

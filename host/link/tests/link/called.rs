@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pivot_core::names::MARK;
 use pivot_core::{GroupKind, Key, Kind};
-use pivot_link::{Agent, AgentName, Agents, Guard, LinkPlace, Papers};
+use pivot_link::{Agent, AgentName, Agents, Guard, LinkPlace, Papers, Role};
 use pivot_places::{Change, MemoryPlace, Place, PlaceError, builtin_kinds};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
@@ -27,6 +28,7 @@ pub(crate) fn guard() -> Guard {
     Guard {
         namespaces: Some(["shop".to_owned()].into()),
         record_namespace: "kube-system".into(),
+        role: Role::Target,
         keep_answering: false,
     }
 }
@@ -69,8 +71,7 @@ pub(crate) fn cluster(name: &str) -> MemoryPlace {
 }
 
 pub(crate) async fn create(place: &LinkPlace, namespace: &str, name: &str) -> Result<(), PlaceError> {
-    let body =
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}});
+    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace, "annotations": {MARK: "1"}}});
     place.create(&kind("ConfigMap"), &body, Change::Real).await.map(drop)
 }
 

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
-use pivot_link::{Guard, LinkPlace, serve};
+use pivot_link::{Guard, LinkPlace, Role, serve};
 use pivot_places::{MemoryPlace, Place};
 use tokio::io::duplex;
 
 async fn linked(server: &MemoryPlace) -> Arc<dyn Place> {
     let (near, far) = duplex(64 << 10);
     let server: Arc<dyn Place> = Arc::new(server.clone());
-    let guard = Guard { namespaces: None, record_namespace: "kube-system".into(), keep_answering: true };
+    let guard = Guard {
+        namespaces: None,
+        record_namespace: "kube-system".into(),
+        role: Role::Target,
+        keep_answering: true,
+    };
     tokio::spawn(async move { drop(serve(far, server, guard).await) });
     let (place, alive) = LinkPlace::over(near).await.unwrap();
     tokio::spawn(alive);

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
+use pivot_core::names::MARK;
 use pivot_core::{GroupKind, Key, Kind};
 use pivot_lab::Relay;
-use pivot_link::{Guard, LinkPlace, serve};
+use pivot_link::{Guard, LinkPlace, Role, serve};
 use pivot_places::{Change, MemoryPlace, Place, builtin_kinds};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -24,7 +25,12 @@ async fn distant(place: &MemoryPlace) -> (Arc<LinkPlace>, Relay) {
         stream.set_nodelay(true).unwrap();
     }
     let far = Arc::new(place.clone());
-    let guard = Guard { namespaces: None, record_namespace: "kube-system".into(), keep_answering: false };
+    let guard = Guard {
+        namespaces: None,
+        record_namespace: "kube-system".into(),
+        role: Role::Target,
+        keep_answering: false,
+    };
     tokio::spawn(async move { drop(serve(agent, far, guard).await) });
     let (place, alive) = LinkPlace::over(near).await.unwrap();
     tokio::spawn(alive);
@@ -37,7 +43,7 @@ fn kind(name: &str) -> Arc<Kind> {
 
 fn config_map(index: usize, size: usize) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "x".repeat(size)},
-        "metadata": {"name": format!("c{index}"), "namespace": "default"}})
+        "metadata": {"name": format!("c{index}"), "namespace": "default", "annotations": {MARK: "1"}}})
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::TryStreamExt;
+use pivot_core::names::MARK;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Uid};
 use pivot_places::memory::Fault;
 use pivot_places::{
@@ -70,9 +71,10 @@ pub(crate) fn server() -> MemoryPlace {
     server
 }
 
+/// As a move brings it: an agent changes nothing else.
 fn machine(name: &str) -> Value {
     json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
-        "metadata": {"name": name, "namespace": "a"}, "spec": {"x": 1}, "status": {"ready": true}})
+        "metadata": {"name": name, "namespace": "a", "annotations": {MARK: "move-1"}}, "spec": {"x": 1}, "status": {"ready": true}})
 }
 
 fn key(name: &str) -> Key {

@@ -81,11 +81,11 @@ async fn over_an_agents_link_objects_move_into_a_cluster_and_back() {
         .await;
     // Not without the child's leave: it manages itself.
     let shown = stage.until_false("shop", "Succeeded", &mut running).await;
-    assert!(shown["message"].as_str().unwrap().contains("--keep-answering"), "{shown:#}");
+    assert!(shown["message"].as_str().unwrap().contains("--role source"), "{shown:#}");
     same(before.clone(), stage.moved(child, "shop").await);
     ended(agent).await;
     // That an agent calls is enough of a change.
-    let agent = link.agent_with(&edge, &["--keep-answering"]).await.unwrap();
+    let agent = link.agent_with(&edge, &["--role", "source"]).await.unwrap();
     stage.until("shop", "Succeeded", &mut running).await;
     same(before, stage.moved(home, "shop").await);
     assert!(stage.moved(child, "shop").await.is_empty());

@@ -44,7 +44,7 @@ async fn a_cluster_is_handed_over_lives_alone_and_is_taken_back_to_be_deleted() 
     world.bring_source_back().await.unwrap();
     let mut controller = link.controller(world.server(Side::Source).kubeconfig()).await.unwrap();
     let home = world.server(Side::Target).kubeconfig();
-    let _agent = link.agent_with(home, &["--keep-answering"]).await.unwrap();
+    let _agent = link.agent_with(home, &["--role", "source"]).await.unwrap();
     let pivots = Pivots::of(world.server(Side::Source));
     pivots.delete(NAMESPACE).await.unwrap();
     pivots.until_gone(NAMESPACE, &mut controller).await.unwrap();

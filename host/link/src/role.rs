@@ -1,0 +1,435 @@
+//! What a move asks of a cluster that it comes into, or of one that it leaves, and no more than that: the agent's role.
+//!
+//! Into a cluster a move brings objects that carry its mark, and of what is there it changes only those, and what controllers there
+//! have made below them. Out of a cluster it takes objects: it pauses and resumes them, removes their finalizers, and deletes them in
+//! the state that it copied; it creates none. Its leases and records are in both.
+//!
+//! Whether an object carries a mark only the object can say. It is read here, beside its server, and what is then asked for is bound
+//! to the object that was read, so that no other of its name can take its place in between. Its mark may go meanwhile: whoever
+//! takes it off then comes a moment too late, as they do where nobody looks.
+
+use std::fmt;
+
+use pivot_core::names::{GROUP_CLUSTER, MARK};
+use pivot_core::{Key, Kind, Meta, Object, Uid};
+use pivot_places::{Access, Patch, Place, PlaceError, Preconditions, Result, Subresource};
+use serde_json::{Map, Value, json};
+
+use crate::ask::Ask;
+use crate::deed::{Deed, OURS, reads};
+
+/// What the agent's cluster is to a move: its own administrator's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A move comes into it.
+    Target,
+    /// A move leaves it.
+    Source,
+}
+
+/// As the flag has it.
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Target => "target",
+            Self::Source => "source",
+        })
+    }
+}
+
+const UNMARKED: &str = "what a move brings carries its mark";
+const CREATES: &str = "a move creates nothing in the cluster that it leaves";
+const STAYS: &str =
+    "a move deletes nothing outside of namespaces in the cluster that it leaves, and no namespace";
+const PATCHES: &str =
+    "in the cluster that it leaves a move pauses, resumes and removes finalizers, and changes nothing else";
+const DELETES: &str = "a move deletes an object by its UID and in one state";
+
+impl Role {
+    /// Why a move in this role keeps no such record: a cluster that is asked for a move in the other has to say so before anything
+    /// has begun.
+    pub(crate) fn misplaces(self, deed: &Deed) -> Option<&'static str> {
+        let of = |role: Self| {
+            deed.name.as_deref().is_some_and(|name| name.starts_with(&format!("{OURS}-{role}-")))
+        };
+        match self {
+            _ if reads(&deed.access) => None,
+            Self::Target => of(Self::Source).then_some("this is a move out of its cluster"),
+            Self::Source => of(Self::Target).then_some("this is a move into its cluster"),
+        }
+    }
+
+    /// Why no move does this to a cluster in this role, whatever the question says besides.
+    pub(crate) fn denies(self, access: &Access) -> Option<&'static str> {
+        let namespace = (&*access.group, &*access.resource) == ("", "namespaces");
+        match (self, &*access.verb) {
+            (Self::Source, "create") => Some(CREATES),
+            (Self::Source, "delete") if namespace || access.namespace.is_none() => Some(STAYS),
+            (Self::Source, "patch") if namespace => Some(PATCHES),
+            _ => None,
+        }
+    }
+
+    /// Why no move asks this of a cluster in this role, as far as the question itself tells.
+    pub(crate) fn refuses(self, ask: &Ask) -> Option<&'static str> {
+        let why = |is_fine: bool, why| (!is_fine).then_some(why);
+        match (self, ask) {
+            (Self::Target, Ask::Create { body, .. }) => why(is_marked(body), UNMARKED),
+            (Self::Source, Ask::Patch { kind, patch, .. }) => why(leaves_alone(kind, patch), PATCHES),
+            (Self::Source, Ask::Delete { preconditions, .. }) => why(is_bound(preconditions), DELETES),
+            _ => None,
+        }
+    }
+
+    /// Looks at the object that a question would change, where that decides, and binds the question to it.
+    pub(crate) async fn looked_at(self, ask: Ask, place: &dyn Place) -> Result<Ask> {
+        if self == Self::Source {
+            return Ok(ask);
+        }
+        match ask {
+            Ask::Patch { kind, key, mut patch } => {
+                let named = metadata(&patch.body).and_then(|metadata| metadata.get("uid")).cloned();
+                let uid = ours(place, &kind, &key, named.as_ref().and_then(Value::as_str)).await?;
+                pivot_core::merge::apply(&mut patch.body, &json!({"metadata": {"uid": uid}}));
+                Ok(Ask::Patch { kind, key, patch })
+            }
+            Ask::Delete { kind, key, preconditions } => {
+                let named = preconditions.uid.as_ref().map(|uid| &*uid.0);
+                let uid = Some(ours(place, &kind, &key, named).await?);
+                Ok(Ask::Delete { kind, key, preconditions: Preconditions { uid, ..preconditions } })
+            }
+            ask => Ok(ask),
+        }
+    }
+}
+
+fn metadata(body: &Value) -> Option<&Map<String, Value>> {
+    body.get("metadata")?.as_object()
+}
+
+/// Whether a body that is to be created carries a mark.
+fn is_marked(body: &Value) -> bool {
+    let annotation = metadata(body).and_then(|metadata| metadata.get("annotations")?.get(MARK)?.as_str());
+    annotation.is_some_and(|id| !id.is_empty())
+}
+
+/// Whether a patch does no more than pause and resume, hold and let go, remove finalizers, and say why.
+fn leaves_alone(kind: &Kind, patch: &Patch) -> bool {
+    let Some(body) = patch.body.as_object() else { return false };
+    // A mark is no pause: with one an object would count as brought by a move.
+    let named = |(name, value): (&String, &Value)| value.is_null() || (value.is_string() && name != MARK);
+    let of_metadata = |(name, value): (&String, &Value)| match name.as_str() {
+        "annotations" | "labels" => {
+            value.is_null() || value.as_object().is_some_and(|names| names.iter().all(named))
+        }
+        "uid" | "resourceVersion" => value.is_string(),
+        // None may be put on. What has none left is deleted next: it is one object that is meant, and not its name.
+        "finalizers" => value.is_null() && metadata(&patch.body).is_some_and(|all| all.contains_key("uid")),
+        // Of the kubeconfig that goes last, so that nothing else takes it along.
+        "ownerReferences" => value == &json!([]),
+        _ => false,
+    };
+    let of_spec =
+        |(name, value): (&String, &Value)| name == "paused" && (value.is_boolean() || value.is_null());
+    // A Cluster's pause is a field of it; one that had no spec before gets none again.
+    let cluster = (&*kind.group_kind.group, &*kind.plural) == (GROUP_CLUSTER, "clusters");
+    let fine = body.iter().all(|(name, value)| match name.as_str() {
+        "metadata" => value.as_object().is_some_and(|metadata| metadata.iter().all(of_metadata)),
+        "spec" => {
+            cluster && (value.is_null() || value.as_object().is_some_and(|spec| spec.iter().all(of_spec)))
+        }
+        _ => false,
+    });
+    fine && patch.subresource == Subresource::None
+}
+
+fn is_bound(preconditions: &Preconditions) -> bool {
+    let Preconditions { uid, resource_version } = preconditions;
+    uid.as_ref().is_some_and(|uid| !uid.0.is_empty())
+        && resource_version.as_ref().is_some_and(|version| !version.is_empty())
+}
+
+/// The UID of an object that a move made, or that was made below one of those. One that isn't there, or is another than the one that
+/// was named, is answered as the server would: a move goes on from that.
+async fn ours(place: &dyn Place, kind: &Kind, key: &Key, named: Option<&str>) -> Result<Uid> {
+    let there = place.get(&kind.clone().into(), key).await?;
+    let there = there.ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
+    if named.is_some_and(|named| named != there.meta.uid.0) {
+        return Err(PlaceError::Conflict(format!("another object is {key} now")));
+    }
+    if marked(&there.meta) || is_below_one(place, &there).await? {
+        return Ok(there.meta.uid);
+    }
+    Err(PlaceError::Forbidden(format!(
+        "the agent lets nobody change {key}, which no move made: it has no annotation {MARK}, and none of its owners has"
+    )))
+}
+
+fn marked(meta: &Meta) -> bool {
+    meta.annotations.get(MARK).is_some_and(|id| !id.is_empty())
+}
+
+/// Whether one of its owners carries a mark.
+async fn is_below_one(place: &dyn Place, object: &Object) -> Result<bool> {
+    if object.meta.owner_references.is_empty() {
+        return Ok(false);
+    }
+    let kinds = place.kinds().await?;
+    for owner in &object.meta.owner_references {
+        let Some(kind) = kinds.iter().find(|kind| kind.group_kind == owner.group_kind()) else { continue };
+        let namespace = object.meta.namespace.as_deref().filter(|_| kind.namespaced);
+        let key = Key::new(kind.group_kind.clone(), namespace, &owner.name);
+        let there = place.get(kind, &key).await?;
+        if there.is_some_and(|there| there.meta.uid == owner.uid && marked(&there.meta)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pivot_core::{KindLabels, pause};
+    use pivot_places::{Change, MemoryPlace, builtin_kinds};
+
+    use super::*;
+
+    const VERSION: &str = "cluster.x-k8s.io/v1beta2";
+
+    fn kind(name: &str) -> Kind {
+        builtin_kinds().into_iter().find(|kind| kind.group_kind.kind == name).unwrap_or_else(|| Kind {
+            group_kind: pivot_core::GroupKind::new(GROUP_CLUSTER, name),
+            version: "v1beta2".to_owned(),
+            plural: format!("{}s", name.to_ascii_lowercase()),
+            namespaced: true,
+            status_subresource: true,
+            served: vec!["v1beta2".to_owned()],
+            labels: KindLabels::default(),
+        })
+    }
+
+    fn key(kind: &Kind, name: &str) -> Key {
+        Key::new(kind.group_kind.clone(), Some("shop"), name)
+    }
+
+    fn body(kind: &str, name: &str, mark: Option<&str>) -> Value {
+        let mut body =
+            json!({"apiVersion": VERSION, "kind": kind, "metadata": {"name": name, "namespace": "shop"}});
+        if let Some(mark) = mark {
+            body["metadata"]["annotations"] = json!({MARK: mark});
+        }
+        body
+    }
+
+    fn patch(kind: &str, name: &str, body: Value) -> Ask {
+        let kind = self::kind(kind);
+        let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
+        Ask::Patch { key: key(&kind, name), kind, patch }
+    }
+
+    fn delete(kind: &str, name: &str, uid: Option<&str>, version: Option<&str>) -> Ask {
+        let kind = self::kind(kind);
+        let preconditions = Preconditions {
+            uid: uid.map(|uid| Uid(uid.to_owned())),
+            resource_version: version.map(str::to_owned),
+        };
+        Ask::Delete { key: key(&kind, name), kind, preconditions }
+    }
+
+    fn create(mark: Option<&str>) -> Ask {
+        Ask::Create { kind: kind("Machine"), body: body("Machine", "m", mark), change: Change::Real }
+    }
+
+    #[test]
+    fn into_a_target_comes_what_carries_a_mark_and_into_a_source_nothing() {
+        assert_eq!(Role::Target.refuses(&create(Some("1"))), None);
+        for mark in [None, Some("")] {
+            assert_eq!(Role::Target.refuses(&create(mark)), Some(UNMARKED), "{mark:?}");
+        }
+        let access = |verb: &'static str, (group, resource): (&str, &str), namespace: Option<&str>| Access {
+            verb: verb.into(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            subresource: "".into(),
+            namespace: namespace.map(str::to_owned),
+        };
+        let (machines, namespaces) = ((GROUP_CLUSTER, "machines"), ("", "namespaces"));
+        let denied = |verb, kind, namespace| Role::Source.denies(&access(verb, kind, namespace));
+        assert_eq!(denied("create", machines, Some("shop")), Some(CREATES));
+        assert_eq!(denied("create", namespaces, None), Some(CREATES));
+        assert_eq!(denied("delete", namespaces, None), Some(STAYS));
+        assert_eq!(denied("delete", (GROUP_CLUSTER, "identities"), None), Some(STAYS));
+        assert_eq!(denied("patch", namespaces, None), Some(PATCHES));
+        for verb in ["get", "list", "watch", "patch", "delete"] {
+            assert_eq!(denied(verb, machines, Some("shop")), None, "{verb}");
+        }
+    }
+
+    /// Objects of a target: copies, what its controllers made below them, and its own.
+    fn target() -> MemoryPlace {
+        let place = MemoryPlace::new("far");
+        place.add_namespace("shop");
+        for name in ["Machine", "MachineSet"] {
+            place.add_kind(kind(name));
+        }
+        let owned = |name: &str, owner: &str, uid: &str| {
+            let mut body = body("Machine", name, None);
+            let owner = json!([{"apiVersion": VERSION, "kind": "MachineSet", "name": owner, "uid": uid}]);
+            body["metadata"]["ownerReferences"] = owner;
+            body
+        };
+        for mut body in [
+            body("MachineSet", "copy", Some("1")),
+            body("MachineSet", "own", None),
+            body("MachineSet", "empty", Some("")),
+            owned("below-copy", "copy", "copy"),
+            owned("below-own", "own", "own"),
+            // Of an owner that had the name before.
+            owned("orphan", "copy", "former"),
+        ] {
+            body["metadata"]["uid"] = body["metadata"]["name"].clone();
+            place.insert(body).unwrap();
+        }
+        place
+    }
+
+    #[tokio::test]
+    async fn of_a_target_only_what_a_move_brought_and_what_was_made_below_that_is_changed() {
+        let place = target();
+        let looked = async |ask: Ask| Role::Target.looked_at(ask, &place).await;
+        for (kind, name) in [("MachineSet", "copy"), ("Machine", "below-copy")] {
+            let Ask::Patch { patch, .. } =
+                looked(patch(kind, name, json!({"spec": {"a": 1}}))).await.unwrap()
+            else {
+                panic!("another question")
+            };
+            assert_eq!(patch.body, json!({"metadata": {"uid": name}, "spec": {"a": 1}}));
+            for uid in [None, Some(name)] {
+                let Ask::Delete { preconditions, .. } =
+                    looked(delete(kind, name, uid, Some("7"))).await.unwrap()
+                else {
+                    panic!("another question")
+                };
+                let bound = (preconditions.uid, preconditions.resource_version);
+                assert_eq!(bound, (Some(Uid(name.to_owned())), Some("7".to_owned())));
+            }
+        }
+        for (kind, name) in
+            [("MachineSet", "own"), ("MachineSet", "empty"), ("Machine", "below-own"), ("Machine", "orphan")]
+        {
+            let marking = json!({"metadata": {"annotations": {MARK: "1"}}});
+            for ask in [
+                patch(kind, name, marking),
+                delete(kind, name, None, None),
+                delete(kind, name, Some(name), None),
+            ] {
+                let error = looked(ask).await.map(drop).unwrap_err();
+                assert!(
+                    matches!(&error, PlaceError::Forbidden(why) if why.contains(MARK)),
+                    "{name}: {error}"
+                );
+            }
+            // As its server would: the object that is meant is gone, and a move goes on.
+            for ask in
+                [patch(kind, name, json!({"metadata": {"uid": "u"}})), delete(kind, name, Some("u"), None)]
+            {
+                let error = looked(ask).await.map(drop).unwrap_err();
+                assert!(matches!(error, PlaceError::Conflict(_)), "{name}: {error}");
+            }
+        }
+        for ask in [patch("Machine", "none", json!({})), delete("Machine", "none", None, None)] {
+            let error = looked(ask).await.map(drop).unwrap_err();
+            assert!(matches!(error, PlaceError::NotFound(_)), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_object_that_took_the_name_since_is_not_changed() {
+        let place = target();
+        let kind = Arc::new(kind("MachineSet"));
+        let key = key(&kind, "copy");
+        let ask = patch("MachineSet", "copy", json!({"spec": {"a": 1}}));
+        let Ask::Patch { patch, .. } = Role::Target.looked_at(ask, &place).await.unwrap() else {
+            panic!("another question")
+        };
+        place.remove(&key).unwrap();
+        place.insert(body("MachineSet", "copy", None)).unwrap();
+        let error = place.patch(&kind, &key, &patch).await.map(drop).unwrap_err();
+        assert!(matches!(error, PlaceError::Conflict(_)), "{error}");
+    }
+
+    #[test]
+    fn a_source_is_paused_held_resumed_and_released_and_not_changed() {
+        let place = MemoryPlace::new("far");
+        place.add_kind(kind("Cluster"));
+        let object = |spec: Option<Value>| {
+            let mut body = body("Cluster", "c", None);
+            if let Some(spec) = spec {
+                body["spec"] = spec;
+            }
+            place.insert(body).unwrap()
+        };
+        let mut fine = vec![
+            pause::poke("1"),
+            json!({"metadata": {"annotations": {"baremetalhost.metal3.io/paused": "x", "gone": null}, "labels": {"a": "b"}}}),
+            json!({"metadata": {"uid": "u", "resourceVersion": "7", "finalizers": null, "annotations": {"a": ""}}}),
+            json!({"metadata": {"uid": "u", "finalizers": null}}),
+            json!({"metadata": {"uid": "u", "finalizers": null, "ownerReferences": []}}),
+        ];
+        // What the engine sends for a Cluster, with and without a spec, to pause it and to undo that.
+        for spec in [None, Some(json!({"a": 1})), Some(json!({"paused": false}))] {
+            let before = object(spec);
+            let change = pause::pause(&before).unwrap().unwrap();
+            let paused = pause::with_undo(&before.value().unwrap(), change, "1");
+            let mut after = before.value().unwrap();
+            pivot_core::merge::apply(&mut after, &paused);
+            let after = place.insert(after).unwrap();
+            fine.extend([paused, pause::undo(&after.meta, "1").unwrap()]);
+        }
+        for body in fine {
+            assert_eq!(Role::Source.refuses(&patch("Cluster", "c", body.clone())), None, "{body}");
+        }
+        let refused = [
+            ("Cluster", json!({"spec": {"paused": true, "topology": {}}})),
+            ("Cluster", json!({"spec": {"paused": "x"}})),
+            ("Machine", json!({"spec": {"paused": true}})),
+            ("Machine", json!({"spec": null})),
+            ("Secret", json!({"data": {"a": "b"}})),
+            ("Cluster", json!({"status": {}})),
+            ("Cluster", json!({"metadata": {"finalizers": null}})),
+            ("Cluster", json!({"metadata": {"uid": "u", "finalizers": ["a/b"]}})),
+            ("Cluster", json!({"metadata": {"ownerReferences": [{"uid": "u"}]}})),
+            ("Cluster", json!({"metadata": {"managedFields": []}})),
+            ("Cluster", json!({"metadata": null})),
+            ("Cluster", json!({"metadata": {"labels": ["a"]}})),
+            ("Cluster", json!({"metadata": {"annotations": {"a": {}}}})),
+            ("Cluster", json!({"metadata": {"annotations": {MARK: "1"}}})),
+            ("Cluster", json!([])),
+        ];
+        for (kind, body) in refused {
+            assert_eq!(
+                Role::Source.refuses(&patch(kind, "c", body.clone())),
+                Some(PATCHES),
+                "{kind}: {body}"
+            );
+        }
+        let mut status = patch("Cluster", "c", json!({}));
+        if let Ask::Patch { patch, .. } = &mut status {
+            patch.subresource = Subresource::Status;
+        }
+        assert_eq!(Role::Source.refuses(&status), Some(PATCHES));
+    }
+
+    #[test]
+    fn of_a_source_an_object_is_deleted_by_its_uid_and_in_one_state() {
+        let refuses = |uid, version| Role::Source.refuses(&delete("Machine", "m", uid, version));
+        assert_eq!(refuses(Some("u"), Some("7")), None);
+        for (uid, version) in
+            [(None, None), (Some("u"), None), (None, Some("7")), (Some(""), Some("7")), (Some("u"), Some(""))]
+        {
+            assert_eq!(refuses(uid, version), Some(DELETES), "{uid:?} {version:?}");
+        }
+    }
+}
