@@ -1,8 +1,8 @@
-//! Both ends of an agent's link: their certificates, and where agents call.
+//! Both ends of agents' links: their certificates, and where agents call.
 
 use std::fs;
-use std::net::TcpListener;
-use std::path::Path;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use pivot_lab::pki::{Authority, Identity};
@@ -10,50 +10,57 @@ use tempfile::TempDir;
 
 use crate::host::{Host, Run};
 
-/// A link of the agent `edge`, for Pivots of the namespace `shop`.
+/// The links of agents that are called `edge`, each for Pivots of a namespace.
 pub struct Link {
-    address: String,
-    call: String,
+    authority: Authority,
+    address: SocketAddr,
     papers: TempDir,
 }
 
 impl Link {
-    /// Makes the certificates of both.
+    /// Makes an authority, and finds a port for the end that is called.
     pub fn new() -> Result<Self> {
-        let authority = Authority::new("links")?;
-        let papers = tempfile::tempdir()?;
-        let write = |name: &str, identity: Identity| {
-            let directory = papers.path().join(name);
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        Ok(Self { authority: Authority::new("links")?, address, papers: tempfile::tempdir()? })
+    }
+
+    /// A directory as a Secret is mounted; it is written once.
+    fn papers(&self, of: &str, identity: impl FnOnce() -> Result<Identity>) -> Result<PathBuf> {
+        let directory = self.papers.path().join(of);
+        if !directory.exists() {
+            let identity = identity()?;
             fs::create_dir(&directory)?;
             fs::write(directory.join("tls.crt"), identity.certificate)?;
             fs::write(directory.join("tls.key"), identity.key)?;
-            fs::write(directory.join("ca.crt"), authority.certificate())
-        };
-        write("controller", authority.server()?)?;
-        write("agent", authority.agent("spiffe://site.example.com/agent/shop/edge")?)?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        Ok(Self { address: format!("127.0.0.1:{port}"), call: format!("localhost:{port}"), papers })
-    }
-
-    fn papers(&self, of: &str) -> String {
-        self.papers.path().join(of).display().to_string()
+            fs::write(directory.join("ca.crt"), self.authority.certificate())?;
+        }
+        Ok(directory)
     }
 
     /// A controller that agents can call.
     pub async fn controller(&self, kubeconfig: &Path) -> Result<Run> {
-        let words = ["controller", "--agents", &self.address, "--agents-tls", &self.papers("controller")];
+        let tls = self.papers("controller", || self.authority.server())?.display().to_string();
+        let at = self.address.to_string();
+        let words = ["controller", "--agents", &at, "--agents-tls", &tls];
         Host::out_of(kubeconfig).start(&words).await
     }
 
-    /// An agent, when it is linked.
+    /// The agent of `shop`, when it is linked.
     pub async fn agent(&self, kubeconfig: &Path) -> Result<Run> {
         self.agent_with(kubeconfig, &[]).await
     }
 
     /// The same with more flags.
     pub async fn agent_with(&self, kubeconfig: &Path, more: &[&str]) -> Result<Run> {
-        let tls = self.papers("agent");
-        let words = ["agent", "--call", &self.call, "--tls", &tls, "--allow-namespace", "shop"];
+        self.agent_of("shop", kubeconfig, more).await
+    }
+
+    /// The agent of a namespace, when it is linked.
+    pub async fn agent_of(&self, namespace: &str, kubeconfig: &Path, more: &[&str]) -> Result<Run> {
+        let name = format!("spiffe://site.example.com/agent/{namespace}/edge");
+        let tls = self.papers(&format!("agent-{namespace}"), || self.authority.agent(&name))?;
+        let (tls, call) = (tls.display().to_string(), format!("localhost:{}", self.address.port()));
+        let words = ["agent", "--call", &call, "--tls", &tls, "--allow-namespace", namespace];
         let mut agent = Host::out_of(kubeconfig).start(&[&words[..], more].concat()).await?;
         agent.until_it_says("linked to ").await?;
         Ok(agent)

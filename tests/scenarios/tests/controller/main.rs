@@ -3,10 +3,14 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod deaths;
 #[cfg(test)]
 mod enrolment;
 #[cfg(test)]
 mod moves;
+#[cfg(test)]
+mod scaling;
 #[cfg(test)]
 mod stage;

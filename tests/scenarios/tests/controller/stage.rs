@@ -39,7 +39,7 @@ impl Stage {
     }
 
     /// A cluster of one machine, whose kubeconfig is the target's.
-    async fn fill(&self, namespace: &str) {
+    pub(crate) async fn fill(&self, namespace: &str) {
         let value = kubeconfig_secret(&self.pair.target, "any", "c").unwrap()["data"]["value"].clone();
         let mut objects: Vec<Value> = shape::cluster(namespace, 1);
         let kubeconfigs = objects.iter_mut().filter(|object| object["metadata"]["name"] == "c-kubeconfig");
