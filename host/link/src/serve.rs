@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -17,8 +18,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::Kind;
 use pivot_places::{Event, Listing, MetaListing, Place, PlaceError, Result};
 use serde::Serialize;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
@@ -32,10 +34,13 @@ const LARGEST: usize = 4 << 20;
 /// More than the other side asks at once.
 const STREAMS: u32 = 512;
 
+/// An API server ends a request after a minute by itself.
+const LONGEST: Duration = Duration::from_secs(60);
+
 type Body = BoxBody<Bytes, Infallible>;
 
-/// Answers on a connection until it ends. When this returns, or is dropped, nothing that was asked is still at work: a dead run's
-/// late create can't follow its successor.
+/// Answers on a connection until it ends. When this returns, nothing that was asked is still at work: a dead run's late create can't
+/// follow its successor.
 pub async fn serve<C: Connection>(
     connection: C,
     place: Arc<dyn Place>,
@@ -68,16 +73,16 @@ impl Far {
         connection: C,
         asked: Arc<Notify>,
     ) -> Result<(), hyper::Error> {
-        let work = Work::default();
+        let (work, writes) = (Work::default(), Work::default());
         if let Some(ended) = &self.ended {
             ended.doubt();
             work.execute(ended.clone().follow());
         }
-        let far = self.clone();
+        let (far, of_far) = (self.clone(), writes.clone());
         let service = service_fn(move |request: Request<Incoming>| {
-            let far = far.clone();
+            let (far, writes) = (far.clone(), of_far.clone());
             asked.notify_one();
-            async move { Ok::<_, Infallible>(far.answer(request).await) }
+            async move { Ok::<_, Infallible>(far.answer(request, &writes).await) }
         });
         let mut server = http2::Builder::new(work.clone());
         server
@@ -89,10 +94,11 @@ impl Far {
             .initial_connection_window_size(CONNECTION_WINDOW);
         let served = server.serve_connection(TokioIo::new(connection), service).await;
         work.end().await;
+        writes.finish().await;
         served
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(self: &Arc<Self>, request: Request<Incoming>, writes: &Work) -> Response<Body> {
         if request.method() != Method::POST || request.uri().path() != crate::PATH {
             return refused(StatusCode::NOT_FOUND);
         }
@@ -104,7 +110,7 @@ impl Far {
             return refused(StatusCode::BAD_REQUEST);
         };
         let parts = match self.judged(ask).await {
-            Ok(ask) => self.answered(ask).await,
+            Ok(ask) => self.answered(ask, writes).await,
             Err(error) => failed(&error),
         };
         let frames = parts.flat_map(|(tag, content)| stream::iter(pieces(tag, content)));
@@ -122,20 +128,33 @@ impl Far {
         self.guard.looked_at(ask, &*self.place).await
     }
 
-    async fn answered(&self, ask: Ask) -> Parts {
-        let carried_out = |ask| carried_out(ask, self.place.clone(), &self.guard);
-        let Some(ended) = &self.ended else { return carried_out(ask).await };
+    async fn answered(self: &Arc<Self>, ask: Ask, writes: &Work) -> Parts {
+        let Some(ended) = &self.ended else { return self.done(ask, writes).await };
         let (may_end, watches) = (ended.may_end_a_move(&ask), matches!(ask, Ask::Watch { .. }));
-        let parts = carried_out(ask).await;
+        let parts = self.done(ask, writes).await;
         if may_end {
             ended.look().await;
         }
         // What a watch would still see belongs to nobody but the cluster.
         if watches { parts.take_until(ended.clone().wait()).boxed() } else { parts }
     }
+
+    /// Carries it out. A write that has begun goes on when its link is cut: the server may have it already, and giving it up would only
+    /// hide when it acts.
+    async fn done(self: &Arc<Self>, ask: Ask, writes: &Work) -> Parts {
+        if !matches!(ask, Ask::Create { .. } | Ask::Patch { .. } | Ask::Delete { .. }) {
+            return carried_out(ask, self.place.clone(), &self.guard).await;
+        }
+        let (far, (tell, told)) = (self.clone(), oneshot::channel());
+        writes.execute(async move {
+            // Nobody may be waiting for it any more.
+            drop(tell.send(carried_out(ask, far.place.clone(), &far.guard).await));
+        });
+        told.await.unwrap_or_else(|_| failed(&PlaceError::Unavailable("the agent is stopping".to_owned())))
+    }
 }
 
-/// The verbs at work on a connection.
+/// What is at work on a connection.
 #[derive(Clone, Default)]
 struct Work(Arc<Mutex<JoinSet<()>>>);
 
@@ -152,6 +171,15 @@ impl Work {
     async fn end(&self) {
         let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
+    }
+
+    /// Waits for all of it, as long as a server may take.
+    async fn finish(&self) {
+        let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let all = async { while tasks.join_next().await.is_some() {} };
+        if timeout(LONGEST, all).await.is_err() {
+            tracing::warn!("the cluster's server still has a write of a link that was cut");
+        }
     }
 }
 

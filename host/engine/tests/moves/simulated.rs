@@ -16,14 +16,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pivot_core::Side;
+use pivot_core::names::MARK;
 use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{Key, Side};
 use pivot_engine::{Setup, Sides, run};
+use pivot_link::{Guard, LinkPlace, Role, serve};
 use pivot_places::memory::Fault;
-use pivot_places::{DirectoryPlace, PlaceError};
+use pivot_places::{Change, DirectoryPlace, Place, PlaceError, builtin_kinds};
 use pivot_worlds::Dice;
+use serde_json::json;
+use tokio::io::{copy_bidirectional, duplex};
 
-use crate::stage::picture;
+use crate::stage::{Stage, picture};
 use network::{Line, Luck};
 use runs::{Game, Played};
 use sabotage::Sabotage;
@@ -105,6 +109,52 @@ async fn every_shape_ends_the_same_through_a_directory() {
     }
 }
 
+/// Both sides, where every request is slow, and some much more than others.
+fn slow(stage: &Stage, seed: u64) -> Sides {
+    let world = Arc::new(World::new(stage, Dice::new(seed), Bustle::default(), None));
+    let mut luck = Luck::new("the run".into(), Dice::new(seed));
+    luck.slow = 100;
+    let luck = Arc::new(luck);
+    let line = |side| {
+        let (place, luck, world) = (world.place(side).clone(), luck.clone(), world.clone());
+        Arc::new(Line { side, place, luck, world })
+    };
+    Sides { source: line(Side::Source), target: line(Side::Target) }
+}
+
+/// Otherwise a create of a run that died could act after its successor has looked.
+#[tokio::test(start_paused = true)]
+async fn what_was_written_over_a_link_that_is_cut_has_acted_before_the_next_one_begins() {
+    let kind =
+        Arc::new(builtin_kinds().into_iter().find(|kind| kind.group_kind.kind == "ConfigMap").unwrap());
+    let metadata = json!({"name": "late", "namespace": "default", "annotations": {MARK: "move-1"}});
+    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+    let late = Key::new(kind.group_kind.clone(), Some("default"), "late");
+    let mut unheard = 0;
+    for seed in 1..=50 {
+        let stage = Shape::all().last().unwrap().stage();
+        let server = slow(&stage, seed).target;
+        let ((near, mut one), (mut other, far)) = (duplex(1 << 20), duplex(1 << 20));
+        let wire = tokio::spawn(async move { copy_bidirectional(&mut one, &mut other).await });
+        let (record_namespace, role) = ("kube-system".into(), Role::Target);
+        let guard = Guard { namespaces: None, record_namespace, role, keep_answering: true };
+        let agent = tokio::spawn(async move { drop(serve(far, server, guard).await) });
+        let (place, alive) = LinkPlace::over(near).await.unwrap();
+        tokio::spawn(alive);
+        let (kind, body) = (kind.clone(), body.clone());
+        let create = tokio::spawn(async move { place.create(&kind, &body, Change::Real).await });
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        wire.abort();
+        let heard = create.await.unwrap().is_ok();
+        agent.await.unwrap();
+        let at_its_end = stage.target.body(&late);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert_eq!(stage.target.body(&late), at_its_end, "seed {seed}");
+        unheard += usize::from(!heard && at_its_end.is_some());
+    }
+    assert!(unheard > 20, "{unheard}");
+}
+
 /// A pause of which nobody heard any more would stay for ever.
 #[tokio::test(start_paused = true)]
 async fn what_was_under_way_when_a_pause_failed_is_undone_too() {
@@ -115,17 +165,7 @@ async fn what_was_under_way_when_a_pause_failed_is_undone_too() {
             let refused = verb == "patch" && key.group_kind.kind == "Pool";
             refused.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
         });
-        let world = Arc::new(World::new(&stage, Dice::new(seed), Bustle::default(), None));
-        // Every request is slow, and some much more than others.
-        let mut luck = Luck::new("the run".into(), Dice::new(seed));
-        luck.slow = 100;
-        let luck = Arc::new(luck);
-        let line = |side| {
-            let (place, luck, world) = (world.place(side).clone(), luck.clone(), world.clone());
-            Arc::new(Line { side, place, luck, world })
-        };
-        let sides = Sides { source: line(Side::Source), target: line(Side::Target) };
-        let mut setup = Setup { sides, ..stage.setup() };
+        let mut setup = Setup { sides: slow(&stage, seed), ..stage.setup() };
         setup.options.scope = Scope::new(Namespaces::All);
         let stop = run::start(setup).await.unwrap_err();
         assert!(stop.to_string().contains("pausing"), "seed {seed}: {stop}");
