@@ -23,11 +23,17 @@ pub(super) fn page(path: &Path) -> String {
 pub(super) fn pages() -> Vec<PathBuf> {
     let root = root();
     let guides = fs::read_dir(root.join("docs/guides")).unwrap().map(|entry| entry.unwrap().path());
-    let mut pages: Vec<_> = ["README.md", "docs/controller.md", "docs/from-clusterctl.md", "docs/runbook.md"]
-        .iter()
-        .map(|page| root.join(page))
-        .chain(guides.filter(|path| path.extension().is_some_and(|extension| extension == "md")))
-        .collect();
+    let mut pages: Vec<_> = [
+        "README.md",
+        "docs/controller.md",
+        "docs/distributed.md",
+        "docs/from-clusterctl.md",
+        "docs/runbook.md",
+    ]
+    .iter()
+    .map(|page| root.join(page))
+    .chain(guides.filter(|path| path.extension().is_some_and(|extension| extension == "md")))
+    .collect();
     pages.sort();
     pages
 }
