@@ -3,6 +3,8 @@
 //! A rollout, a scale-down or a remediation may begin just before a move, or during it. The target's controllers then carry it
 //! out as soon as they are resumed, while the source still has everything: they delete Machines, and the machines behind them. To
 //! restore those copies would bring back objects of machines that are gone, so the source's are deleted like all others.
+//!
+//! What an earlier run released is in the target alone since then: whether it is still there is nobody's business here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,25 +19,28 @@ use crate::outcome::failure::Failure;
 use crate::requests::listing;
 use crate::requests::side_by_side::LISTS;
 
-/// Of the copies that are gone, those that a controller may delete at any time: Machines and MachineSets whose controller is still
-/// there, and what belongs to them. A Machine of its own, which belongs to its Cluster alone, is nobody's to replace.
+/// Of the copies that are gone, those that may be: what the source released before, and what a controller may delete at any time. That
+/// is Machines and MachineSets whose controller is still there, and what belongs to them. A Machine of its own, which belongs to its
+/// Cluster alone, is nobody's to replace.
 pub(crate) async fn among<'a>(
     job: &Job,
     gone: &[&'a Key],
     there: &BTreeMap<&Key, bool>,
 ) -> Result<BTreeSet<&'a Key>, Failure> {
-    let mut retired = BTreeSet::new();
     if gone.is_empty() {
-        return Ok(retired);
+        return Ok(BTreeSet::new());
     }
-    let controllers = controllers(job, gone).await?;
+    let in_source = in_source(job, gone).await?;
+    let (gone, released): (BTreeSet<&'a Key>, BTreeSet<&'a Key>) =
+        gone.iter().copied().partition(|key| in_source.contains_key(*key));
     let may_go = |key: &Key, retired: &BTreeSet<&Key>| {
-        controllers.get(key).is_some_and(|controller| {
+        in_source.get(key).and_then(Option::as_ref).is_some_and(|controller| {
             let replaced = is_replaced(&key.group_kind) && !is_cluster(&controller.group_kind);
             (replaced && there.get(controller) == Some(&true)) || retired.contains(controller)
         })
     };
     // Each turn goes one level down.
+    let mut retired = BTreeSet::new();
     loop {
         let found: Vec<&Key> =
             gone.iter().copied().filter(|key| !retired.contains(key) && may_go(key, &retired)).collect();
@@ -52,11 +57,12 @@ pub(crate) async fn among<'a>(
         );
         job.report(Event::note("retired", text));
     }
+    retired.extend(released);
     Ok(retired)
 }
 
-/// The controllers of objects, by what the source says: it still has them all.
-async fn controllers(job: &Job, gone: &[&Key]) -> Result<BTreeMap<Key, Key>, Failure> {
+/// Those that the source still has, each with its controller, if it has one.
+async fn in_source(job: &Job, gone: &[&Key]) -> Result<BTreeMap<Key, Option<Key>>, Failure> {
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
         gone.iter().map(|key| (&key.group_kind, key.namespace.as_ref())).collect();
     let mut wanted = Vec::new();
@@ -66,11 +72,10 @@ async fn controllers(job: &Job, gone: &[&Key]) -> Result<BTreeMap<Key, Key>, Fai
     let mut found = BTreeMap::new();
     for ((kind, _), listed) in listing::metas(&job.source, LISTS, wanted).await? {
         for meta in listed.required()? {
-            let mut owners = meta.owner_references.iter();
-            if let Some(owner) = owners.find(|owner| owner.controller == Some(true)) {
-                let controller = Key::new(owner.group_kind(), meta.namespace.as_deref(), &owner.name);
-                found.insert(listing::key(&kind, &meta), controller);
-            }
+            let owner = meta.owner_references.iter().find(|owner| owner.controller == Some(true));
+            let controller =
+                owner.map(|owner| Key::new(owner.group_kind(), meta.namespace.as_deref(), &owner.name));
+            found.insert(listing::key(&kind, &meta), controller);
         }
     }
     Ok(found)

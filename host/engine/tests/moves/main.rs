@@ -67,6 +67,8 @@ mod reaching;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod replaced;
+#[cfg(test)]
 mod reports;
 #[cfg(test)]
 mod round_trips;

@@ -90,48 +90,6 @@ async fn nothing_is_deleted_for_a_copy_that_is_gone() {
     assert!(stage.source.body(&cluster).is_none());
 }
 
-/// As a remediation or a rollout does that goes on in the target while the source still stands.
-#[tokio::test(start_paused = true)]
-async fn a_machine_that_the_targets_controllers_have_replaced_does_not_stop_the_move() {
-    let stage = Stage::new();
-    let [set, machine, infra] =
-        [("MachineSet", "s"), ("Machine", "s-1"), ("InfraMachine", "s-1")].map(|(kind, name)| {
-            let group = if kind == "InfraMachine" { INFRA } else { CLUSTERS };
-            let owner = match kind {
-                "MachineSet" => (CLUSTERS, "Cluster", "c"),
-                "Machine" => (CLUSTERS, "MachineSet", "s"),
-                _ => (CLUSTERS, "Machine", "s-1"),
-            };
-            let mut made = body(group, kind, name, Some(owner));
-            if kind == "Machine" {
-                made["status"] = json!({"nodeRef": {"name": name}});
-            }
-            stage.source.insert(made).unwrap();
-            key(group, kind, name)
-        });
-    let stop =
-        stage.dies(|verb, key| verb == "patch" && is_record(key, "target"), |verb, _| verb == "patch").await;
-    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
-    for gone in [&machine, &infra] {
-        stage.target.remove(gone).unwrap();
-    }
-
-    // Without the set nobody could have replaced it.
-    let copy = stage.target.body(&set).unwrap();
-    stage.target.remove(&set).unwrap();
-    let before = picture(&stage.source);
-    let stop = run::resume(stage.setup()).await.unwrap_err();
-    assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "copy-gone"));
-    assert_eq!(picture(&stage.source), before);
-    stage.target.insert(copy).unwrap();
-
-    run::resume(stage.setup()).await.unwrap();
-    for gone in [&set, &machine, &infra] {
-        assert!(stage.source.body(gone).is_none(), "{gone}");
-    }
-    assert!(stage.target.body(&set).is_some() && stage.target.body(&machine).is_none());
-}
-
 #[tokio::test(start_paused = true)]
 async fn objects_that_appear_during_the_pause_are_paused_and_copied() {
     let stage = Stage::new();
