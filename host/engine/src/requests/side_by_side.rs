@@ -69,7 +69,7 @@ mod tests {
             let (begun, ended) = (&begun, &ended);
             async move {
                 begun.lock().unwrap().push(nth);
-                sleep(Duration::from_secs(nth)).await;
+                sleep(Duration::from_secs(nth + 1)).await;
                 ended.lock().unwrap().push(nth);
                 if nth == 0 { Err(Failure::Bug("no".into())) } else { Ok(()) }
             }
