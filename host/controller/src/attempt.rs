@@ -136,8 +136,8 @@ impl Attempt<'_> {
         self.view.change(|status| status.pending("opening both clusters"));
         let ends = match ends::open(&shared.home, &*shared.opener, pivot, spec).await {
             Ok(ends) => ends,
-            Err(EndsError::NoWay { source, why, built }) => {
-                return self.without_target(options, source, why, built).await;
+            Err(EndsError::NoWay { source, why, still_building }) => {
+                return self.without_target(options, source, why, still_building).await;
             }
             Err(error) => return Err(Trouble::Ends(error)),
         };
@@ -192,14 +192,14 @@ impl Attempt<'_> {
         options: Options,
         source: Arc<dyn Place>,
         why: String,
-        built: bool,
+        still_building: bool,
     ) -> Result<Verdict, Trouble> {
         let sides = Sides { source: source.clone(), target: source };
         let status = run::status_of_one(self.setup(sides, options), Side::Source).await?;
         match act(self.pivot.deleted(), found(&status, &self.pivot.operator())) {
             Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
             Act::LetGo => self.let_go().await,
-            Act::Move if !built => Err(Trouble::Unbuilt(why)),
+            Act::Move if still_building => Err(Trouble::Unbuilt(why)),
             Act::Move | Act::RollBack { .. } => {
                 Err(Trouble::Ends(EndsError::Wrong(format!("the target is not known: {why}"))))
             }
@@ -272,6 +272,7 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
         _ if silent => (Verdict::Retry, Some(false), "NoAnswer"),
         _ if busy => (Verdict::Retry, None, "OtherRun"),
         Exit::Plugin => (Verdict::Stalled, Some(true), "Plugins"),
+        // A target that doesn't answer passes, too; that it doesn't is said above.
         Exit::Refused if stop.passes() => (Verdict::Waits, Some(true), "Waiting"),
         Exit::Refused => (Verdict::Stalled, Some(true), "Refused"),
         Exit::Empty => (Verdict::Stalled, Some(true), "NothingToMove"),

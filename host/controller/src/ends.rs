@@ -72,7 +72,7 @@ pub(crate) enum EndsError {
     /// Not until somebody changes something.
     Wrong(String),
     /// There is no way to the target: it moved away with its Cluster, or that is still being built. The source may know which.
-    NoWay { source: Arc<dyn Place>, why: String, built: bool },
+    NoWay { source: Arc<dyn Place>, why: String, still_building: bool },
 }
 
 impl From<PlaceError> for EndsError {
@@ -129,8 +129,9 @@ async fn workload(
     let cluster = Key::new(GroupKind::new(GROUP_CLUSTER, "Cluster"), Some(namespace), cluster);
     let key = kubeconfig_of(&cluster);
     let found = source.get(&builtin("", "Secret")?, &key).await?;
-    // Otherwise whoever may write Secrets beside a Pivot, and no Cluster, could choose where everything goes.
     let kept = home.kept_way(pivot, &cluster).await?;
+    // A Secret counts only beside its Cluster: otherwise whoever may write Secrets beside a Pivot, and no Cluster, could choose where
+    // everything goes. Where there is none, this says whether the Cluster is still being built.
     let there = (found.is_some() || kept.is_none()) && exists(&*source, &cluster).await?;
     let secret = match (found, kept) {
         (Some(secret), _) if there => {
@@ -141,15 +142,15 @@ async fn workload(
         (_, Some(kept)) => kept,
         (Some(_), None) => {
             let why = format!("{key} is there, but {cluster} is not");
-            return Err(EndsError::NoWay { source, why, built: true });
+            return Err(EndsError::NoWay { source, why, still_building: false });
         }
         (None, None) if there => {
             let why = format!("there is no {key}: the control plane of {cluster} is not initialised yet");
-            return Err(EndsError::NoWay { source, why, built: false });
+            return Err(EndsError::NoWay { source, why, still_building: true });
         }
         (None, None) => {
             let why = format!("there is no {key}, and no {cluster}: it may have been moved already");
-            return Err(EndsError::NoWay { source, why, built: true });
+            return Err(EndsError::NoWay { source, why, still_building: false });
         }
     };
     let place = opener.open(secret, &entry()).await.map_err(EndsError::Wrong)?;

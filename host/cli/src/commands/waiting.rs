@@ -24,11 +24,13 @@ impl Command<'_> {
     /// time, returns the exit code.
     pub(super) async fn until_built(&self, patience: Duration) -> Result<(), u8> {
         let plugins = Loading::begin(&self.choices.with);
-        let (until, mut said) = (Instant::now() + patience, None);
+        let (begun, mut said) = (Instant::now(), None);
         while let Some(why) = self.unless_halted(async { Ok(self.unbuilt(&plugins).await) }).await? {
-            let left = until.saturating_duration_since(Instant::now());
+            // A look is not cut short, and takes its time where a server doesn't answer.
+            let waited = begun.elapsed();
+            let left = patience.saturating_sub(waited);
             if left.is_zero() {
-                let message = format!("timed out after {} s of waiting to begin: {why}", patience.as_secs());
+                let message = format!("timed out after {} s of waiting to begin: {why}", waited.as_secs());
                 return Err(self.failed(Exit::Timeout, &message.into(), UNTOUCHED));
             }
             if said.as_ref() != Some(&why) {

@@ -286,3 +286,31 @@ async fn resume_and_rollback_report_that_there_is_no_move() {
     assert_eq!(run::rollback(stage.setup()).await.unwrap_err().exit, Exit::Empty);
     assert!(run::status(stage.setup()).await.unwrap().moves.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_goes_away_while_clusters_are_built_passes_and_nothing_else_does() {
+    let passes = async |stage: &Stage| run::plan(stage.setup()).await.unwrap_err().passes();
+    let unbuilt = || {
+        let stage = Stage::new();
+        stage.source.edit(&key(CLUSTERS, "Machine", "m0"), |body| body["status"] = json!({})).unwrap();
+        stage
+    };
+    assert!(passes(&unbuilt()).await);
+    let without_kinds = Stage { target: MemoryPlace::new("new"), ..Stage::new() };
+    assert!(passes(&without_kinds).await);
+    let silent = Stage::new();
+    silent.target.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("not yet".into()))));
+    assert!(passes(&silent).await);
+    // With a reason that somebody has to change, the others don't help.
+    let paused = unbuilt();
+    paused.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
+    assert!(!passes(&paused).await);
+    // What has begun is not waited for.
+    let begun = Stage::new();
+    begun.target.on_call(|verb, key| {
+        let silent = verb == "create" && key.group_kind.kind == "Machine";
+        silent.then(|| Fault::Before(PlaceError::Unavailable("away".into())))
+    });
+    let stop = run::start(begun.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.passes()), (Exit::PartWay, false), "{stop}");
+}
