@@ -139,10 +139,10 @@ pub(crate) struct Called {
     /// The same for all of them
     #[arg(long)]
     pub(crate) allow_all_namespaces: bool,
-    /// What this cluster is to moves: they come into a target and change only what they brought, or they leave a source
+    /// Role of this cluster: moves come into a target, and change only what a move brought or what was created under that; moves leave a source
     #[arg(long, value_enum, value_name = "ROLE", default_value = "target")]
     pub(crate) role: OneSide,
-    /// Go on answering once a move into this cluster has ended: for another one
+    /// Keep answering after a move into this cluster has ended, for another one; a source answers as long as its agent runs
     #[arg(long)]
     pub(crate) keep_answering: bool,
 }
