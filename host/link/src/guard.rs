@@ -9,10 +9,14 @@ use std::collections::BTreeSet;
 use pivot_core::Kind;
 use pivot_core::usable::{odd_kind, odd_name, odd_version};
 use pivot_places::{Access, Place, PlaceError, Result};
+use serde_json::Value;
 
 use crate::ask::Ask;
 use crate::deed::{OURS, deed, reads};
 use crate::role::Role;
+
+/// Types of Secrets by which a cluster gives out, or takes, credentials of its own accounts. They can't be changed later.
+const CREDENTIALS: [&str; 2] = ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"];
 
 /// What may be asked of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +49,14 @@ impl Guard {
             return Some(PlaceError::Forbidden(why));
         }
         let deed = deed(ask)?;
+        if let Ask::Create { body, .. } = ask
+            && (&*deed.access.group, &*deed.access.resource) == ("", "secrets")
+            && body.get("type").and_then(Value::as_str).is_some_and(|of| CREDENTIALS.contains(&of))
+        {
+            let why =
+                "the agent makes no credentials of its cluster: with one, its rules could be gone round";
+            return Some(PlaceError::Forbidden(why.to_owned()));
+        }
         let why = match self.of_ours(&deed.access, deed.name.as_deref()) {
             true => self.role.misplaces(&deed)?,
             false => self.role.denies(&deed.access).or_else(|| self.role.refuses(ask))?,
@@ -289,6 +301,20 @@ mod tests {
             assert!(guard().refuses(&create(name, "other", Change::DryRun)).is_some(), "{name}");
         }
         assert!(guard().refuses(&create("RoleBinding", "default", Change::DryRun)).is_some());
+    }
+
+    /// Their tokens would be read over the link, and used without it.
+    #[test]
+    fn credentials_of_the_cluster_are_made_for_nobody() {
+        let create = |of: &str| Ask::Create {
+            kind: kind("Secret"),
+            body: json!({"type": of, "metadata": {"name": "s", "namespace": "shop", "annotations": {MARK: "1"}}}),
+            change: Change::Real,
+        };
+        assert_eq!(guard().refuses(&create("cluster.x-k8s.io/secret")), None);
+        for of in CREDENTIALS {
+            assert!(matches!(guard().refuses(&create(of)), Some(PlaceError::Forbidden(_))), "{of}");
+        }
     }
 
     #[test]
