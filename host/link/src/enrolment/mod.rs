@@ -226,7 +226,9 @@ impl Enrolment {
     pub(crate) async fn follow(&self) -> Infallible {
         loop {
             if let Err(error) = self.round().await {
-                tracing::warn!(%error, "the agents that may call can't be watched");
+                tracing::warn!(%error, "the agents that may call can't be watched; each link is looked up instead");
+                // Nobody may be linked.
+                drop(self.changed.send(None));
             }
             sleep(AGAIN).await;
         }
