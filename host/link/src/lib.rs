@@ -38,6 +38,7 @@ mod role;
 mod serve;
 mod tls;
 mod turned;
+mod work;
 
 pub use agents::Agents;
 pub use clock::{Clock, WallClock};

@@ -14,7 +14,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::{Key, Kind, Meta, Object};
 use pivot_places::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
@@ -28,6 +28,7 @@ use tokio::time::timeout;
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
 use crate::frame::{Frames, Tag};
+use crate::work::Work;
 
 /// How long to wait for the next part of an answer. A watch has none to wait for.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -145,7 +146,9 @@ pub(crate) struct Greeted {
 
 /// Begins HTTP/2, as the side that asks although it was called.
 pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, LinkError> {
-    let mut client = http2::Builder::new(TokioExecutor::new());
+    // HTTP/2 runs in tasks of its own, which keep a connection for as long as anything is asked on it.
+    let work = Work::default();
+    let mut client = http2::Builder::new(work.clone());
     client
         .timer(TokioTimer::new())
         .keep_alive_interval(TEST_AFTER)
@@ -174,6 +177,7 @@ pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, Lin
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a link has ended");
         }
+        work.end().await;
     };
     Ok(Greeted { sender, hello, alive: alive.boxed() })
 }

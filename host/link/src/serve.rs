@@ -1,9 +1,7 @@
 //! The far end: answers what is asked about a place, on a connection that it made.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -18,9 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::Kind;
 use pivot_places::{Event, Listing, MetaListing, Place, PlaceError, Result};
 use serde::Serialize;
-use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
@@ -28,19 +24,17 @@ use crate::ended::Ended;
 use crate::frame::{Tag, pieces};
 use crate::guard::Guard;
 use crate::role::Role;
+use crate::work::Work;
 
 /// The largest question: an object, and what is said about it.
 const LARGEST: usize = 4 << 20;
 /// More than the other side asks at once.
 const STREAMS: u32 = 512;
 
-/// An API server ends a request after a minute by itself.
-const LONGEST: Duration = Duration::from_secs(60);
-
 type Body = BoxBody<Bytes, Infallible>;
 
-/// Answers on a connection until it ends. When this returns, nothing that was asked is still at work: a dead run's late create can't
-/// follow its successor.
+/// Answers on a connection until it ends. When this returns, nothing that was asked is still at work, or the server has had a minute for
+/// it: a dead run's late create can't follow its successor.
 pub async fn serve<C: Connection>(
     connection: C,
     place: Arc<dyn Place>,
@@ -55,6 +49,8 @@ pub(crate) struct Far {
     guard: Guard,
     /// Whether a move has ended, where that matters.
     ended: Option<Ended>,
+    /// A write outlives its stream, and so the limit on those.
+    writing: Arc<Semaphore>,
 }
 
 impl Far {
@@ -64,7 +60,7 @@ impl Far {
             (Role::Target, false) => Ended::of(place.clone(), &guard.record_namespace),
             _ => None,
         };
-        Arc::new(Self { place, guard, ended })
+        Arc::new(Self { place, guard, ended, writing: Arc::new(Semaphore::new(STREAMS as usize)) })
     }
 
     /// See [`serve()`]; `asked` hears that something is.
@@ -145,41 +141,15 @@ impl Far {
         if !matches!(ask, Ask::Create { .. } | Ask::Patch { .. } | Ask::Delete { .. }) {
             return carried_out(ask, self.place.clone(), &self.guard).await;
         }
+        // It is never closed; who gives up waiting for it has written nothing.
+        let Ok(permit) = self.writing.clone().acquire_owned().await else { return failed(&stopping()) };
         let (far, (tell, told)) = (self.clone(), oneshot::channel());
         writes.execute(async move {
+            let _permit = permit;
             // Nobody may be waiting for it any more.
             drop(tell.send(carried_out(ask, far.place.clone(), &far.guard).await));
         });
-        told.await.unwrap_or_else(|_| failed(&PlaceError::Unavailable("the agent is stopping".to_owned())))
-    }
-}
-
-/// What is at work on a connection.
-#[derive(Clone, Default)]
-struct Work(Arc<Mutex<JoinSet<()>>>);
-
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Work {
-    fn execute(&self, work: F) {
-        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What has ended is only counted.
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(work);
-    }
-}
-
-impl Work {
-    async fn end(&self) {
-        let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        tasks.shutdown().await;
-    }
-
-    /// Waits for all of it, as long as a server may take.
-    async fn finish(&self) {
-        let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let all = async { while tasks.join_next().await.is_some() {} };
-        if timeout(LONGEST, all).await.is_err() {
-            tracing::warn!("the cluster's server still has a write of a link that was cut");
-        }
+        told.await.unwrap_or_else(|_| failed(&stopping()))
     }
 }
 
@@ -190,6 +160,10 @@ fn sync(stream: BoxStream<'static, Bytes>) -> impl futures::Stream<Item = Bytes>
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
         stream.poll_next_unpin(context)
     })
+}
+
+fn stopping() -> PlaceError {
+    PlaceError::Unavailable("the agent is stopping".to_owned())
 }
 
 fn refused(status: StatusCode) -> Response<Body> {

@@ -33,7 +33,7 @@ pub(crate) fn guard() -> Guard {
     }
 }
 
-fn kind(name: &str) -> Arc<Kind> {
+pub(crate) fn kind(name: &str) -> Arc<Kind> {
     Arc::new(builtin_kinds().into_iter().find(|kind| kind.group_kind.kind == name).unwrap())
 }
 

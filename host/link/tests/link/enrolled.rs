@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use pivot_core::{GroupKind, Key};
 use pivot_link::{Agent, AgentName, Agents, Clock, Credentials, Enrolment, invited};
@@ -16,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::called::{NOT, SOON, called, cluster, create, edge, guard};
+use crate::called::{NOT, SOON, called, cluster, create, edge, guard, kind};
 use crate::clock::ByHand;
 use crate::stranger::{Stranger, framed};
 
@@ -278,6 +279,10 @@ async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_an
     assert_eq!(agent.says().await, None);
     let link = parent.agents.place(&edge(), SOON).await.unwrap();
     let removed_key = kept(&place, "held").unwrap()["key"].clone();
+    // What is being read over a link would keep its connection.
+    let config_maps = kind("ConfigMap");
+    let version = link.list(&config_maps, Some("shop")).await.unwrap().resource_version;
+    let mut watched = link.watch(&config_maps, Some("shop"), &version).await.unwrap();
     assert!(parent.enrolment.remove(&edge()).await.unwrap());
     assert!(!parent.enrolment.remove(&edge()).await.unwrap());
     timeout(Duration::from_secs(5), async {
@@ -287,6 +292,8 @@ async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_an
     })
     .await
     .expect("the link goes on");
+    let last = timeout(Duration::from_secs(5), watched.next()).await.expect("the watch goes on");
+    assert!(last.is_none_or(|event| event.is_err()));
     assert!(agent.complains().await.contains("turns this agent away"));
     assert!(parent.is_alone().await);
     // Its certificate isn't renewed either.
