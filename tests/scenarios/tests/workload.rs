@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use kube::api::{Patch, PatchParams};
 use pivot_lab::managers::{kubeconfig_secret, workload_kubeconfig};
 use pivot_lab::proxy::{Fault, Moment, Rule, Seen, Times};
 use pivot_lab::{Dump, FaultProxy, Observer, Rules, process, say};
 use pivot_scenarios::host::{AGENT, Ended, Host};
 use pivot_scenarios::shape;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::stage::{Stage, all, clean, same};
@@ -91,11 +92,16 @@ async fn a_move_waits_for_the_cluster_that_is_still_being_built() {
     let secrets: kube::Api<k8s_openapi::api::core::v1::Secret> =
         kube::Api::namespaced(stage.pair.source.client(), "shop");
     let mut kubeconfig = secrets.get("c-kubeconfig").await.unwrap();
-    let machine: Value = shape::cluster("shop", 1).into_iter().find(|one| one["kind"] == "Machine").unwrap();
-    let mut unfinished = machine.clone();
-    unfinished["status"].as_object_mut().unwrap().remove("nodeRef");
+    let kinds = stage.pair.source.kinds().await.unwrap();
+    let machines = kinds.iter().find(|known| known.name() == "Machine.cluster.x-k8s.io").unwrap();
+    let machines = machines.api(stage.pair.source.client()).constrain("shop");
+    let provisioned = machines.get("c-0").await.unwrap().data["status"]["nodeRef"].clone();
+    let node = async |node: Value| {
+        let patch = Patch::Merge(json!({ "status": { "nodeRef": node } }));
+        machines.patch_status("c-0", &PatchParams::default(), &patch).await.unwrap();
+    };
+    node(Value::Null).await;
     secrets.delete("c-kubeconfig", &Default::default()).await.unwrap();
-    stage.pair.source.apply_values(vec![unfinished]).await.unwrap();
     let building = all(&stage.pair.source, &["shop"]).await;
     let host = out_of(stage.pair.source.kubeconfig());
     let go = |wait: &'static str| {
@@ -110,7 +116,7 @@ async fn a_move_waits_for_the_cluster_that_is_still_being_built() {
     (kubeconfig.metadata.uid, kubeconfig.metadata.resource_version) = (None, None);
     secrets.create(&Default::default(), &kubeconfig).await.unwrap();
     run.until_it_says("is not provisioned yet: it has no node").await.unwrap();
-    stage.pair.source.apply_values(vec![machine]).await.unwrap();
+    node(provisioned).await;
     run.end().await.unwrap().done().unwrap();
     same(before, all(&stage.pair.target, &["shop"]).await);
     stage.tidy(&["shop"]).await;
