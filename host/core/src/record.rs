@@ -102,7 +102,7 @@ const TEXT: usize = 10_000;
 const SHOWN: usize = 300;
 
 /// The version of the record's format.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// The record itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,11 +143,24 @@ pub struct Record {
     /// The saved plan that it carries out, by its checksum: until the commit it goes on only with that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// Whether the target may finish the move while the source is away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<Seal>,
     /// In how many chunks the release list is stored beside the record.
     pub release_chunks: usize,
     /// That the source is handed over in files: it stays paused until they are imported elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
+}
+
+/// What lets a target finish a move while its source is away. Its record says Live before the source's says Committed, so without this
+/// the target alone can't know which of them decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Seal {
+    /// The target may, once the move is committed.
+    Wanted,
+    /// It is: written into the target's record after the source's said so, and before any copy is resumed.
+    Set,
 }
 
 /// A source that is handed over in files.
@@ -351,144 +364,4 @@ pub struct Finished {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    #[test]
-    fn a_record_of_the_first_release_is_read_and_one_of_the_future_is_not() {
-        let old = r#"{"moveId":"m","phase":"Copied","scope":{"namespaces":{"one":"a"}},"source":"u","target":null,
-            "started":"t","namespaces":[],"plugins":[],"kinds":[],"touched":["a"],"releaseChunks":0}"#;
-        let record = Record::parse(old).unwrap();
-        assert_eq!((record.phase, record.written_by.as_str()), (Phase::Copied, ""));
-        let again = serde_json::to_string(&record).unwrap();
-        assert!(again.contains("\"format\":3"), "{again}");
-        assert_eq!(Record::parse(&again).unwrap(), record);
-
-        let newer = r#"{"format":4,"writtenBy":"9.1.0","anything":{}}"#;
-        assert_eq!(
-            Record::parse(newer).unwrap_err(),
-            RecordError::Newer { format: 4, written_by: "9.1.0".into() }
-        );
-        for (from, to) in [
-            ("\"moveId\"", "\"only\":\"x\",\"moveId\""),
-            ("{\"one\":\"a\"}", "{\"one\":\"a\"},\"only\":[\"c\"]"),
-        ] {
-            let error = Record::parse(&old.replacen(from, to, 1)).unwrap_err();
-            assert!(error.to_string().contains("unknown field `only`"), "{error}");
-        }
-    }
-
-    /// Anyone with permission to write ConfigMaps can write a record.
-    #[test]
-    fn a_record_that_no_move_wrote_is_not_believed() {
-        let good = json!({"moveId": "m", "phase": "Copied", "scope": {"namespaces": {"one": "a"}, "exclude": [], "added": []}, "source": "u",
-            "target": null, "started": "t", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
-            "releaseChunks": 500, "handover": {"contents": format!("{}0", names::FILES), "imports": ["m"]}});
-        assert!(Record::parse(&good.to_string()).is_ok());
-        let long = "x".repeat(1_000_000);
-        let names: Vec<String> = (0..50_001).map(|n| format!("n{n}")).collect();
-        let added: Vec<Value> = (0..501)
-            .map(|n| json!({"object": {"group": "", "kind": "Secret", "name": format!("s{n}")}, "uid": format!("u{n}")}))
-            .collect();
-        let kinds: Vec<Value> = (0..10_001).map(|n| json!({"group": "", "kind": format!("K{n}")})).collect();
-        let pin = |name: &str| json!({"name": name, "version": "1", "digest": "d"});
-        for (path, value) in [
-            ("/moveId", json!("../m")),
-            ("/moveId", json!("")),
-            ("/moveId", json!("m\nerror: x")),
-            ("/moveId", json!(long)),
-            ("/releaseChunks", json!(501)),
-            ("/releaseChunks", json!(100_000_000)),
-            ("/releaseChunks", json!(u64::MAX)),
-            ("/releaseChunks", json!(-1)),
-            ("/releaseChunks", json!(1e300)),
-            ("/phase", json!(long)),
-            ("/scope/namespaces", json!({"one": "../a"})),
-            ("/scope/namespaces", json!({"one": ""})),
-            ("/scope", json!({"namespaces": "all", "acceptLoss": kinds})),
-            ("/scope/exclude", json!([{"kind": {"group": "g", "kind": "../K"}}])),
-            ("/scope/exclude", json!([{"kind": {"group": "g", "kind": "K"}, "object": {"name": "../a"}}])),
-            (
-                "/scope/exclude",
-                json!([{"kind": {"group": "g", "kind": "K"}, "object": {"namespace": "", "name": "a"}}]),
-            ),
-            ("/source", json!("")),
-            ("/source", json!("u\nerror: x")),
-            ("/target", json!(long)),
-            ("/started", json!(long)),
-            ("/namespaces", json!(names)),
-            ("/namespaces", json!([".."])),
-            ("/touched", json!(names)),
-            ("/touched", json!(["a/../../b"])),
-            (
-                "/scope/added",
-                json!([{"object": {"group": "", "kind": "Secret", "name": "../s"}, "uid": "u"}]),
-            ),
-            ("/scope/added", json!([{"object": {"group": "", "kind": "Se cret", "name": "s"}, "uid": "u"}])),
-            ("/scope/added", json!([{"object": {"group": "", "kind": "Secret", "name": "s"}, "uid": "u\n"}])),
-            (
-                "/scope/added",
-                json!([{"object": {"group": "", "kind": "Secret", "name": "s"}, "uid": "u", "data": {}}]),
-            ),
-            ("/scope/added", json!(added)),
-            ("/kinds", json!(kinds)),
-            ("/kinds", json!([{"group": "g", "kind": "../K"}])),
-            ("/plugins", json!(vec![pin("p"); 101])),
-            ("/plugins", json!([pin(&long)])),
-            ("/plugins", json!([{"name": "p", "version": "1", "digest": "d", "vouchedBy": [long]}])),
-            (
-                "/plugins",
-                json!([{"name": "p", "version": "1", "digest": "d", "vouchedBy": vec!["a"; 1_025]}]),
-            ),
-            ("/handover", json!({"contents": "u"})),
-            ("/handover", json!({"contents": format!("{}{long}", names::FILES)})),
-            ("/handover", json!({"imports": ["../m"]})),
-            ("/handover", json!({"imports": names})),
-            ("/handover", json!({"to": long})),
-            ("/handover", json!({"acceptChanged": [{"group": "g", "kind": "../K"}]})),
-            ("/handover", json!({"more": 1})),
-        ] {
-            let mut bad = good.clone();
-            *bad.pointer_mut(path).unwrap() = value;
-            let told = Record::parse(&bad.to_string()).unwrap_err().to_string();
-            assert!(told.len() < 1_000 && !told.contains('\n'), "{path}: {told}");
-        }
-        let mut product = good.clone();
-        (product["kinds"], product["touched"]) = (json!(kinds[..1_000]), json!(names[..6_000]));
-        assert!(
-            Record::parse(&product.to_string()).unwrap_err().to_string().contains("kinds and namespaces")
-        );
-        for field in ["writtenBy", "by", "x\nerror: "] {
-            let mut bad = good.clone();
-            bad[field] = json!(format!("9\nerror: {long}"));
-            let told = Record::parse(&bad.to_string()).unwrap_err().to_string();
-            assert!(told.len() < 1_000 && !told.contains('\n'), "{field}: {told}");
-        }
-        let newer = json!({"format": 4, "writtenBy": format!("9\nerror: {long}")}).to_string();
-        let told = Record::parse(&newer).unwrap_err().to_string();
-        assert!(told.len() < 1_000 && !told.contains('\n'), "{told}");
-    }
-
-    #[test]
-    fn a_source_is_handed_over_from_the_last_file_to_the_commit() {
-        let record = |phase: &str, handover: Value| -> Record {
-            let fields = json!({"moveId": "m", "phase": phase, "scope": {"namespaces": "all"}, "source": "u",
-                "target": null, "started": "t", "namespaces": [], "plugins": [], "kinds": [], "touched": [],
-                "releaseChunks": 0, "handover": handover});
-            Record::parse(&fields.to_string()).unwrap()
-        };
-        let files = format!("{}0", names::FILES);
-        assert!(record("Copied", Value::Null).handed_over().is_none());
-        assert!(record("Copied", json!({})).handed_over().is_none());
-        assert_eq!(record("Copied", json!({"contents": files})).handed_over(), Some(&Uid(files.clone())));
-        assert!(record("Committed", json!({"contents": files})).handed_over().is_none());
-    }
-
-    #[test]
-    fn the_target_decides_from_committed_on() {
-        assert!(!Phase::Copied.committed());
-        assert!(Phase::Committed.committed() && Phase::Settled.committed());
-    }
-}
+mod tests;

@@ -72,6 +72,8 @@ pub struct Options {
     pub accept_changed: BTreeSet<GroupKind>,
     /// The files of a handover were imported nowhere, or what came of them is gone.
     pub not_imported: bool,
+    /// Once the move is committed, the target may finish it while the source is away ([`crate::run::finish_alone`]).
+    pub seal: bool,
 }
 
 impl Options {
@@ -102,6 +104,7 @@ impl Options {
             imported: false,
             accept_changed: BTreeSet::new(),
             not_imported: false,
+            seal: false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The steps of a move. `sequence.rs` knows their order.
 
+pub(crate) mod alone;
 pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod evidence;

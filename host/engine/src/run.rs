@@ -83,7 +83,7 @@ async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failu
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
     match locked(setup, Command::Start).await? {
         (active, Outcome::Moved(done)) => Ok(report(&active, done)),
-        (_, Outcome::RolledBack(_)) => Err(unexpected()),
+        (_, Outcome::RolledBack(_) | Outcome::FinishedAlone) => Err(unexpected()),
     }
 }
 
@@ -91,7 +91,7 @@ pub async fn start(setup: Setup) -> Result<Report, Stop> {
 pub async fn resume(setup: Setup) -> Result<Report, Stop> {
     match locked(setup, Command::Resume).await? {
         (active, Outcome::Moved(done)) => Ok(report(&active, done)),
-        (_, Outcome::RolledBack(_)) => Err(unexpected()),
+        (_, Outcome::RolledBack(_) | Outcome::FinishedAlone) => Err(unexpected()),
     }
 }
 
@@ -99,7 +99,19 @@ pub async fn resume(setup: Setup) -> Result<Report, Stop> {
 pub async fn rollback(setup: Setup) -> Result<RolledBack, Stop> {
     match locked(setup, Command::Rollback).await? {
         (_, Outcome::RolledBack(taken)) => Ok(taken),
-        (_, Outcome::Moved(_)) => Err(unexpected()),
+        (_, Outcome::Moved(_) | Outcome::FinishedAlone) => Err(unexpected()),
+    }
+}
+
+/// Finishes a committed move in its target while its source is away: a sealed one, and only with the plugins that it was begun with.
+/// Releases nothing and ends nothing; that is left to the source's run that returns.
+///
+/// The caller sees to it that no such run acts meanwhile. The setup's source is never asked.
+pub async fn finish_alone(mut setup: Setup) -> Result<(), Stop> {
+    setup.options.source_gone = true;
+    match locked(setup, Command::FinishAlone).await? {
+        (_, Outcome::FinishedAlone) => Ok(()),
+        (_, Outcome::Moved(_) | Outcome::RolledBack(_)) => Err(unexpected()),
     }
 }
 
@@ -137,12 +149,14 @@ enum Command {
     Start,
     Resume,
     Rollback,
+    FinishAlone,
 }
 
 /// What was done.
 enum Outcome {
     Moved(Done),
     RolledBack(RolledBack),
+    FinishedAlone,
 }
 
 impl Command {
@@ -155,7 +169,7 @@ impl Command {
     fn choose(self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
         match self {
             Self::Start => Ok(moves.of_scope(&setup.options.scope).cloned()),
-            Self::Resume | Self::Rollback => {
+            Self::Resume | Self::Rollback | Self::FinishAlone => {
                 let selected = moves.selected(setup.options.which.as_deref())?;
                 // Without this, a rollback could undo a move that the user didn't think of.
                 if selected.other_files && setup.options.which.is_none() {
@@ -220,6 +234,10 @@ impl Command {
                 )));
             }
             return active.roll_back().await.map(Outcome::RolledBack);
+        }
+        if self == Self::FinishAlone {
+            same_plugins(active)?;
+            return active.finish_alone().await.map(|()| Outcome::FinishedAlone);
         }
         if begun {
             self.check_handover(active)?;
@@ -317,7 +335,10 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
         Err(failure) => (Err(command.before(failure)), MoveLeft::AsItWas),
         Ok((mut active, begun)) => {
             active.first = first;
-            active.job.report_accepted();
+            // Nobody has decided that the source is gone.
+            if command != Command::FinishAlone {
+                active.job.report_accepted();
+            }
             let result = match command.work(&mut active, begun).await {
                 Ok(outcome) => Ok(outcome),
                 Err(failure) => {
@@ -325,7 +346,12 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
                     Err(stopped(&mut active, failure).await)
                 }
             };
-            let left = if active.journal.is_written() { MoveLeft::UnderWay } else { MoveLeft::Nothing };
+            let left = match active.journal.is_written() {
+                // Its claims are where it was begun; one that is left here nobody would ever give up.
+                _ if command == Command::FinishAlone => MoveLeft::AsItWas,
+                true => MoveLeft::UnderWay,
+                false => MoveLeft::Nothing,
+            };
             (result.map(|outcome| (active, outcome)), left)
         }
     };
@@ -395,7 +421,7 @@ async fn take_locks(
     let Some(leases) = opened.leases() else { return Ok(None) };
     let (scope, move_id) = match command {
         Command::Start => (setup.options.scope.clone(), id.to_owned()),
-        Command::Resume | Command::Rollback => {
+        Command::Resume | Command::Rollback | Command::FinishAlone => {
             let moves = opened.moves().await?;
             let selected = command.choose(setup, &moves)?;
             let Some((_, record)) = selected.as_ref().and_then(FoundMove::deciding) else {
@@ -416,7 +442,7 @@ async fn take_locks(
     };
     let read = || match command {
         Command::Start => first_reading(setup, opened).map(Some).boxed(),
-        Command::Resume | Command::Rollback => future::ready(None).boxed(),
+        Command::Resume | Command::Rollback | Command::FinishAlone => future::ready(None).boxed(),
     };
     Locks::take(request, &wanted, opened, read).await.map(Some)
 }
@@ -428,5 +454,6 @@ const _: () = {
     is_send(&start);
     is_send(&resume);
     is_send(&rollback);
+    is_send(&finish_alone);
     is_send(&status);
 };

@@ -99,11 +99,15 @@ fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Fail
             target.insert(Access { subresource: "status".into(), ..access("patch", here) });
         }
     }
-    for (side, group, resource) in [
-        (Side::Source, "coordination.k8s.io", "leases"),
+    let leases = "coordination.k8s.io";
+    // Whoever finishes alone keeps others out, too.
+    let alone = job.options.seal.then_some((Side::Target, leases, "leases"));
+    let ours = [
+        (Side::Source, leases, "leases"),
         (Side::Source, "", "configmaps"),
         (Side::Target, "", "configmaps"),
-    ] {
+    ];
+    for (side, group, resource) in ours.into_iter().chain(alone) {
         needed.of_mut(side).extend(["get", "list", "create", "patch", "delete"].map(|verb| Access {
             verb: verb.into(),
             group: group.into(),

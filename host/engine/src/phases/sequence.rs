@@ -338,6 +338,10 @@ impl ActiveMove {
                     (known, None)
                 }
             };
+            // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
+            if !job.options.source_gone {
+                self.journal.seal().await?;
+            }
             live::resume(&job, &list, copied).await?;
             calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
             evidence::wait(&job, &list, known, Some(self.journal.committed_at()?)).await?;
@@ -482,7 +486,7 @@ impl ActiveMove {
         locks.take_more(&more).await.map(drop)
     }
 
-    fn record_time(&mut self, phase: Phase) {
+    pub(crate) fn record_time(&mut self, phase: Phase) {
         let now = Instant::now();
         let time = now - self.began;
         self.times.push((phase, time));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pivot_core::record::{Handover, Phase, Pin, Record};
+use pivot_core::record::{Handover, Phase, Pin, Record, Seal};
 use pivot_core::{Both, Uid};
 use tokio::time::Instant;
 
@@ -75,6 +75,7 @@ pub(crate) fn begin(
             kinds: Default::default(),
             touched: Default::default(),
             plan: options.approved.as_ref().map(|plan| plan.checksum().to_owned()),
+            seal: options.seal.then_some(Seal::Wanted),
             release_chunks: 0,
             handover: (options.handover && into_directory).then(Handover::default),
         },

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::record::{Finished, Handover, Phase, Record, is_move_id};
+use pivot_core::record::{Finished, Handover, Phase, Record, Seal, is_move_id};
 use pivot_core::release::ReleaseList;
 use pivot_core::{Both, GroupKind, Side, Uid};
 use pivot_places::PlaceError;
@@ -195,6 +195,17 @@ impl Journal {
                 .map_err(|failure| self.undecided(Side::Source, failure))?;
         }
         self.record = live;
+        Ok(())
+    }
+
+    /// Says in the target's record that the source's says Committed: from then on the target may finish without it.
+    pub(crate) async fn seal(&mut self) -> Result<(), Failure> {
+        if self.record.seal != Some(Seal::Wanted) {
+            return Ok(());
+        }
+        let record = Record { seal: Some(Seal::Set), ..self.record.clone() };
+        self.write(Side::Target, &record, None).await?;
+        self.record = record;
         Ok(())
     }
 

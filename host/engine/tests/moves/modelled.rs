@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::Key;
 use pivot_core::names::FINISHED;
-use pivot_engine::run;
+use pivot_engine::{Exit, Setup, Sides, run};
 use pivot_link::Role;
 use pivot_model::linked::trace::{Picture, Seen};
 use pivot_model::linked::{Linked, Step, Way};
@@ -20,8 +20,9 @@ use crate::simulated::holds::{HELD, Holds};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key};
 
 /// A Cluster with what belongs to it, and a host that a plugin holds.
-fn stage() -> Stage {
+fn stage(seals: bool) -> Stage {
     let mut stage = Stage::new();
+    stage.options.seal = seals;
     stage.source.insert(body(INFRA, "Host", "h0", None)).unwrap();
     stage.plugins = vec![Arc::new(Holds::hosts())];
     stage
@@ -44,15 +45,15 @@ fn active(place: &MemoryPlace, item: Item) -> Option<bool> {
     })
 }
 
-/// What the record on a side says, if there is one.
-fn phase(place: &MemoryPlace, side: &str) -> Option<Phase> {
+/// What the record on a side says, if there is one, and whether it is sealed.
+fn said(place: &MemoryPlace, side: &str) -> Option<(Phase, bool)> {
     let record = place.keys().into_iter().find(|key| is_record(key, side))?;
     let body = place.body(&record)?;
     if body["metadata"]["labels"].get(FINISHED).is_some() {
-        return Some(Phase::Finished);
+        return Some((Phase::Finished, false));
     }
     let text: Value = serde_json::from_str(body["data"]["record.json"].as_str().unwrap()).unwrap();
-    Some(match text["phase"].as_str().unwrap() {
+    let phase = match text["phase"].as_str().unwrap() {
         "Paused" => Phase::Paused,
         "Copied" => Phase::Copied,
         "Committed" => Phase::Committed,
@@ -60,7 +61,8 @@ fn phase(place: &MemoryPlace, side: &str) -> Option<Phase> {
         "Released" => Phase::Released,
         "Settled" => Phase::Settled,
         other => panic!("a record says {other}"),
-    })
+    };
+    Some((phase, text["seal"] == "Set"))
 }
 
 fn picture(source: &MemoryPlace, target: &MemoryPlace) -> Picture {
@@ -68,8 +70,8 @@ fn picture(source: &MemoryPlace, target: &MemoryPlace) -> Picture {
     Picture {
         originals: both(source),
         copies: both(target),
-        at_source: phase(source, "source"),
-        at_target: phase(target, "target").map(|phase| (phase, false)),
+        at_source: said(source, "source").map(|(phase, _)| phase),
+        at_target: said(target, "target"),
     }
 }
 
@@ -131,14 +133,14 @@ fn unwatch(stage: &Stage, trace: &Trace) {
     }
 }
 
-fn explained(trace: &Trace) -> Vec<Step> {
-    let model = Linked::new(Way::Into, false);
+fn explained(trace: &Trace, seals: bool) -> Vec<Step> {
+    let model = Linked::new(Way::Into, seals);
     model.explain(&trace.seen()).unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 /// A move that nothing disturbs.
-async fn undisturbed() -> Trace {
-    let (stage, trace) = (stage(), Trace::default());
+async fn undisturbed(seals: bool) -> Trace {
+    let (stage, trace) = (stage(seals), Trace::default());
     watch(&stage, &trace, None);
     run::start(stage.setup()).await.unwrap();
     unwatch(&stage, &trace);
@@ -147,35 +149,42 @@ async fn undisturbed() -> Trace {
 
 #[tokio::test(start_paused = true)]
 async fn a_move_takes_the_steps_of_the_model() {
-    let steps = explained(&undisturbed().await);
     // What goes to one object each has no order.
     let about = |steps: &[Step]| steps.iter().map(|step| step.about(Item::Cluster)).collect::<Vec<_>>();
     let (cluster, host) = (Item::Cluster, Item::Host);
-    let whole = [
-        Step::EnterPaused,
-        Step::Pause(cluster),
-        Step::Pause(host),
-        Step::EnterCopied,
-        Step::Create(cluster),
-        Step::Create(host),
-        Step::CommitTarget,
-        Step::CommitSource,
-        Step::Resume(cluster),
-        Step::EnterReleased,
-        Step::Release(cluster),
-        Step::Release(host),
-        Step::EnterSettled,
-        Step::Settle(host),
-        Step::CloseSource,
-        Step::CloseTarget,
-    ];
-    assert_eq!(about(&steps), about(&whole));
+    let whole = |seal: &[Step]| {
+        let before = [
+            Step::EnterPaused,
+            Step::Pause(cluster),
+            Step::Pause(host),
+            Step::EnterCopied,
+            Step::Create(cluster),
+            Step::Create(host),
+            Step::CommitTarget,
+            Step::CommitSource,
+        ];
+        let after = [
+            Step::Resume(cluster),
+            Step::EnterReleased,
+            Step::Release(cluster),
+            Step::Release(host),
+            Step::EnterSettled,
+            Step::Settle(host),
+            Step::CloseSource,
+            Step::CloseTarget,
+        ];
+        [&before, seal, &after].concat()
+    };
+    for (seals, seal) in [(false, &[][..]), (true, &[Step::Seal])] {
+        let steps = explained(&undisturbed(seals).await, seals);
+        assert_eq!(about(&steps), about(&whole(seal)));
+    }
 }
 
 #[tokio::test]
 async fn over_a_link_in_either_direction_it_takes_the_steps_of_the_model() {
     for way in [Way::Into, Way::OutOf] {
-        let (stage, trace) = (stage(), Trace::default());
+        let (stage, trace) = (stage(false), Trace::default());
         watch(&stage, &trace, None);
         let mut setup = stage.setup();
         match way {
@@ -193,10 +202,10 @@ async fn over_a_link_in_either_direction_it_takes_the_steps_of_the_model() {
 #[tokio::test(start_paused = true)]
 async fn killed_at_any_write_and_continued_or_rolled_back_it_takes_no_others() {
     let (mut deaths, mut back) = (0, 0);
-    for rollback in [false, true] {
+    for (seals, rollback) in [(false, false), (false, true), (true, false)] {
         for acted in [false, true] {
             for n in 1.. {
-                let (stage, trace) = (stage(), Trace::default());
+                let (stage, trace) = (stage(seals), Trace::default());
                 let writes = watch(&stage, &trace, Some(Death { n, acted }));
                 let _ = run::start(stage.setup()).await;
                 let died = writes.load(Ordering::SeqCst) >= n;
@@ -214,7 +223,7 @@ async fn killed_at_any_write_and_continued_or_rolled_back_it_takes_no_others() {
                     let _ = run::start(stage.setup()).await;
                 }
                 unwatch(&stage, &trace);
-                let steps = explained(&trace);
+                let steps = explained(&trace, seals);
                 let last = steps.last().copied();
                 if rolled_back {
                     assert_eq!(last, Some(Step::ForgetSource), "write {n}, acted {acted}");
@@ -224,7 +233,66 @@ async fn killed_at_any_write_and_continued_or_rolled_back_it_takes_no_others() {
             }
         }
     }
-    assert!(deaths > 150 && back > 20, "{deaths} deaths, {back} rollbacks");
+    assert!(deaths > 220 && back > 20, "{deaths} deaths, {back} rollbacks");
+}
+
+/// Whoever is beside the target finishes what it can after any death, dies at any of its own writes, and is followed by another; then
+/// the source's run returns.
+#[tokio::test(start_paused = true)]
+async fn with_its_source_away_the_target_takes_the_steps_of_the_model_alone() {
+    let (mut finished, mut refused, mut died_twice) = (0, 0, 0);
+    for (n, acted, second) in (1..)
+        .flat_map(|n| [false, true].map(|acted| (n, acted)))
+        .flat_map(|(n, acted)| [None, Some(1), Some(2), Some(3)].map(|second| (n, acted, second)))
+    {
+        let (stage, trace) = (stage(true), Trace::default());
+        let writes = watch(&stage, &trace, Some(Death { n, acted }));
+        let _ = run::start(stage.setup()).await;
+        let died = writes.load(Ordering::SeqCst) >= n;
+        unwatch(&stage, &trace);
+        if !died {
+            break;
+        }
+        trace.note(Seen::Away);
+        if let Some(second) = second {
+            let writes = watch(&stage, &trace, Some(Death { n: second, acted }));
+            let _ = run::finish_alone(without_source(&stage)).await;
+            unwatch(&stage, &trace);
+            died_twice += usize::from(writes.load(Ordering::SeqCst) >= second);
+        }
+        let before = picture(&stage.source, &stage.target);
+        watch(&stage, &trace, None);
+        let alone = run::finish_alone(without_source(&stage)).await;
+        unwatch(&stage, &trace);
+        let target = picture(&stage.source, &stage.target);
+        match &alone {
+            Ok(()) => {
+                finished += 1;
+                // A move that has ended runs, too, and what never began has nothing to run.
+                assert_eq!(target.copies, Pair(Some(true), Some(true)), "write {n}, acted {acted}");
+            }
+            Err(stop) => {
+                refused += 1;
+                assert!(stop.exit == Exit::Refused || stop.exit == Exit::Empty, "write {n}: {stop}");
+                assert!(target.at_target.is_none_or(|(phase, sealed)| phase == Phase::Finished || !sealed));
+                assert_eq!(target, before, "write {n}, acted {acted}: it was refused");
+            }
+        }
+        trace.note(Seen::Back);
+        watch(&stage, &trace, None);
+        let _ = run::start(stage.setup()).await;
+        unwatch(&stage, &trace);
+        let steps = explained(&trace, true);
+        assert_eq!(steps.last(), Some(&Step::CloseTarget), "write {n}, acted {acted}, {alone:?}");
+    }
+    assert!(finished > 50 && refused > 100 && died_twice > 20, "{finished} {refused} {died_twice}");
+}
+
+/// The target, and a source that is never asked.
+fn without_source(stage: &Stage) -> Setup {
+    let source = MemoryPlace::new("away");
+    source.on_call(|verb, key| panic!("the source that is away was asked to {verb} {key}"));
+    Setup { sides: Sides { source: Arc::new(source), ..stage.setup().sides }, ..stage.setup() }
 }
 
 /// Where the model stops to follow what was seen.
@@ -237,13 +305,13 @@ fn refused(seen: &[Seen]) -> (usize, Vec<Step>) {
 fn pictures(trace: &mut [Seen]) -> impl Iterator<Item = &mut Picture> {
     trace.iter_mut().filter_map(|seen| match seen {
         Seen::Both(picture) => Some(picture),
-        Seen::Died => None,
+        Seen::Died | Seen::Away | Seen::Back => None,
     })
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_trace_with_the_order_of_the_commit_exchanged_is_refused() {
-    let mut seen = undisturbed().await.seen();
+    let mut seen = undisturbed(false).await.seen();
     let half = |picture: &&mut Picture| {
         (picture.at_source, picture.at_target) == (Some(Phase::Copied), Some((Phase::Live, false)))
     };
@@ -254,7 +322,7 @@ async fn a_trace_with_the_order_of_the_commit_exchanged_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_trace_in_which_a_copy_is_resumed_early_is_refused() {
-    let mut seen = undisturbed().await.seen();
+    let mut seen = undisturbed(false).await.seen();
     let uncommitted = pictures(&mut seen).filter(|picture| picture.at_source < Some(Phase::Committed));
     for picture in uncommitted {
         picture.copies[Item::Cluster] = picture.copies[Item::Cluster].map(|_| true);
@@ -265,7 +333,7 @@ async fn a_trace_in_which_a_copy_is_resumed_early_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_left_out_of_a_trace_is_missed() {
-    let whole = undisturbed().await.seen();
+    let whole = undisturbed(false).await.seen();
     for left_out in 1..whole.len() - 1 {
         let mut seen = whole.clone();
         seen.remove(left_out);
@@ -276,7 +344,7 @@ async fn a_step_that_is_left_out_of_a_trace_is_missed() {
 /// Somebody who unpauses the copy of a real move before its commit.
 #[tokio::test(start_paused = true)]
 async fn what_no_run_of_the_engine_did_is_seen() {
-    let (stage, trace) = (stage(), Trace::default());
+    let (stage, trace) = (stage(false), Trace::default());
     watch(&stage, &trace, None);
     let (source, target, seer) = (stage.source.clone(), stage.target.clone(), trace.clone());
     stage.target.on_call(move |verb, key| {

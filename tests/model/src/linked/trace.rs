@@ -1,15 +1,15 @@
 //! Whether what was seen of a real run is a behaviour of the model.
 //!
 //! From outside, both clusters can be seen, and the death of a run; its reads, and what it remembers, can't. So this keeps every state
-//! in which the model may be, and takes each change of the picture as far as one action of a run explains it. What changes nothing that
-//! the model knows, as renewing a Lease does, or copying a third object, is no step of it.
+//! in which the model may be, and takes each change of the picture as far as one action of a run, or of the agent, explains it. What
+//! changes nothing that the model knows, as renewing a Lease does, or copying a third object, is no step of it.
 
 use std::fmt;
 
 use stateright::Model;
 
 use crate::linked::rules::Linked;
-use crate::linked::state::{Action, Linking};
+use crate::linked::state::{Action, Agent, Linking};
 use crate::linked::step::Step;
 use crate::pair::{Item, Pair};
 use crate::state::Phase;
@@ -36,7 +36,10 @@ impl Linking {
             originals: Pair(original(Item::Cluster), original(Item::Host)),
             copies: Pair(copy(Item::Cluster), copy(Item::Host)),
             at_source: self.at_source,
-            at_target: self.at_target.map(|record| (record.phase, record.sealed)),
+            // The summary of what has ended says nothing of it.
+            at_target: self
+                .at_target
+                .map(|record| (record.phase, record.sealed && record.phase < Phase::Finished)),
         }
     }
 }
@@ -46,8 +49,12 @@ impl Linking {
 pub enum Seen {
     /// Both clusters, after a write.
     Both(Picture),
-    /// The run died.
+    /// The run died; the next one reaches the other side.
     Died,
+    /// The run died, and the cell with it: there is no link.
+    Away,
+    /// The cell is back, and so is the link.
+    Back,
 }
 
 /// What was seen is nothing that the model does.
@@ -98,30 +105,39 @@ impl Linked {
                     }
                     self.unseen(explained)
                 }
-                Seen::Died => {
-                    let dead = may.into_iter().map(|(mut state, steps)| {
-                        self.die(&mut state);
-                        self.call(&mut state);
+                event => {
+                    let (dies, calls) = (*event != Seen::Back, *event != Seen::Away);
+                    let changed = may.into_iter().map(|(mut state, steps)| {
+                        if dies {
+                            self.die(&mut state);
+                        }
+                        if calls {
+                            self.call(&mut state);
+                        }
                         (state, steps)
                     });
-                    self.unseen(dead.collect())
+                    self.unseen(changed.collect())
                 }
             };
         }
         Ok(may.into_iter().next().map(|(_, steps)| steps).unwrap_or_default())
     }
 
-    /// What a run may do from here: begin, or ask.
+    /// What a run may do from here, begin or ask, and what the agent may do alone.
     fn next(&self, (state, steps): &May) -> Vec<May> {
         let mut actions = Vec::new();
         self.actions(state, &mut actions);
-        let of_a_run =
-            actions.into_iter().filter(|action| matches!(action, Action::Start { .. } | Action::Do(_)));
-        let next = of_a_run.filter_map(|action| {
+        let acts = actions.into_iter().filter(|action| {
+            matches!(action, Action::Start { .. } | Action::Do(_) | Action::Begin | Action::Alone(_))
+        });
+        let next = acts.filter_map(|action| {
             let next = self.next_state(state, action)?;
             let mut steps = steps.clone();
             steps.extend(match action {
-                Action::Do(step) if next.picture() != state.picture() => Some(step),
+                _ if next.picture() == state.picture() => None,
+                Action::Do(step) => Some(step),
+                Action::Alone(Agent::Resume) => Some(Step::Resume(Item::Cluster)),
+                Action::Alone(Agent::Settle) => Some(Step::Settle(Item::Host)),
                 _ => None,
             });
             Some((next, steps))

@@ -31,6 +31,7 @@ fn record(phase: Phase) -> Record {
         into_directory: false,
         handover: None,
         plan: None,
+        seal: None,
         release_chunks: 0,
     }
 }

@@ -1,0 +1,47 @@
+//! Finishing a committed move in the target while its source is away.
+//!
+//! Nothing is released, and nothing recorded: the source's run that returns finds the record where it was, sees that the copies run
+//! already, and goes on from there. So this may be begun, given up and begun again, by whoever is beside the target; what it must
+//! never do is run while the source's run still acts, which its caller sees to.
+
+use std::sync::Arc;
+
+use pivot_core::hooks::Point;
+use pivot_core::record::{Phase, Seal};
+
+use crate::events::Event;
+use crate::outcome::failure::Failure;
+use crate::phases::sequence::ActiveMove;
+use crate::phases::{live, settle};
+use crate::plugins::calls;
+use crate::plugins::view::PluginView;
+
+impl ActiveMove {
+    /// Resumes and settles the copies. That the target's controllers take over is not waited for: it is the evidence for deleting, and
+    /// what they should report only the source knows.
+    pub(crate) async fn finish_alone(&mut self) -> Result<(), Failure> {
+        let (job, record) = (self.job.clone(), &self.journal.record);
+        if record.seal != Some(Seal::Set) {
+            return Err(Failure::Declined(format!(
+                "move {} is not sealed: the target alone can't know whether it is committed",
+                record.move_id
+            )));
+        }
+        let phase = record.phase;
+        // The list goes before the record, once nothing is left to do.
+        let Some(list) = self.journal.release_list().await?.map(Arc::new) else { return Ok(()) };
+        let objects = list.entries.len();
+        if phase <= Phase::Live {
+            job.report(Event::PhaseBegun { phase: Phase::Live, objects });
+            live::resume(&job, &list, None).await?;
+            calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
+            self.record_time(Phase::Live);
+        }
+        if settle::any(&job, &list) {
+            job.report(Event::PhaseBegun { phase: Phase::Settled, objects });
+            settle::all(&job, &list).await?;
+            self.record_time(Phase::Settled);
+        }
+        Ok(())
+    }
+}
