@@ -7,15 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use pivot_places::Place;
+use tokio::io::duplex;
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_rustls::client::TlsStream;
 
 use crate::credentials::{Credentials, CredentialsError};
 use crate::guard::Guard;
 use crate::papers::{Papers, PapersError};
+use crate::place::LinkPlace;
 use crate::reach::{ReachError, host, reach};
 use crate::serve::Far;
 
@@ -23,13 +26,33 @@ use crate::serve::Far;
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 const LASTED: Duration = Duration::from_secs(60);
+/// How soon what an agent didn't finish alone is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
+/// What a connection of an agent to itself holds of what is on its way.
+const BUFFER: usize = 64 << 10;
 
 /// What calls, and answers about a place.
 pub struct Agent {
     address: String,
     shows: Shows,
     far: Arc<Far>,
+    /// Since when there is no link, if there is none.
+    away: watch::Sender<Option<Instant>>,
+    alone: Option<Alone>,
 }
+
+/// What an agent does by itself.
+struct Alone {
+    /// Once it was without a link for this long.
+    after: Duration,
+    finish: Finish,
+}
+
+/// Finishes what a move left in the agent's cluster, as far as that can be done there; it says itself what it did. Whether it has to be
+/// tried again.
+///
+/// What is left the other side wrote down, so the agent's guard judges what is done about it as if the other side had asked.
+pub type Finish = Box<dyn Fn(Arc<dyn Place>) -> BoxFuture<'static, bool> + Send + Sync>;
 
 /// What the agent shows.
 enum Shows {
@@ -72,7 +95,7 @@ impl Agent {
     ) -> Result<Self, DialError> {
         papers.connector()?;
         host(&address)?;
-        Ok(Self { address, shows: Shows::Papers(papers), far: Far::new(place, guard) })
+        Ok(Self::that(address, Shows::Papers(papers), Far::new(place, guard)))
     }
 
     /// Calls `HOST:PORT` by an invitation, and from then on with what came of it.
@@ -83,7 +106,18 @@ impl Agent {
         guard: Guard,
     ) -> Result<Self, DialError> {
         host(&address)?;
-        Ok(Self { address, shows: Shows::Credentials(credentials), far: Far::new(place, guard) })
+        Ok(Self::that(address, Shows::Credentials(credentials), Far::new(place, guard)))
+    }
+
+    fn that(address: String, shows: Shows, far: Arc<Far>) -> Self {
+        Self { address, shows, far, away: watch::Sender::new(Some(Instant::now())), alone: None }
+    }
+
+    /// The same agent, that does this once it was without a link for that long. Meanwhile, nothing that is asked over a link is carried
+    /// out.
+    #[must_use]
+    pub fn finishing(self, after: Duration, finish: Finish) -> Self {
+        Self { alone: Some(Alone { after, finish }), ..self }
     }
 
     /// Keeps a link until it is dropped; `tell` hears of each that begins, and why there is none.
@@ -97,6 +131,61 @@ impl Agent {
         tokio::select! {
             never = self.links(tell) => never,
             never = renewed => never,
+            never = self.finishes() => never,
+        }
+    }
+
+    /// Finishes alone, once for each time that the link is away for long enough.
+    async fn finishes(&self) -> Infallible {
+        let Some(Alone { after, finish }) = &self.alone else { return pending().await };
+        let mut away = self.away.subscribe();
+        // It is never closed.
+        let changed = async |away: &mut watch::Receiver<_>| drop(away.changed().await);
+        loop {
+            let Some(since) = *away.borrow_and_update() else {
+                changed(&mut away).await;
+                continue;
+            };
+            let mut next = since + *after;
+            loop {
+                tokio::select! {
+                    () = changed(&mut away) => break,
+                    () = sleep_until(next) => {}
+                }
+                let alone = self.far.alone().await;
+                // The last of what was asked may have been waited for while a new link began.
+                if away.has_changed().unwrap_or(true) {
+                    break;
+                }
+                let again = self.finish(finish).await;
+                drop(alone);
+                if !again {
+                    changed(&mut away).await;
+                    break;
+                }
+                next = Instant::now() + AGAIN;
+            }
+        }
+    }
+
+    async fn finish(&self, finish: &Finish) -> bool {
+        let (near, far) = duplex(BUFFER);
+        let work = async {
+            match LinkPlace::over(near).await {
+                Ok((place, alive)) => tokio::select! {
+                    again = finish(place) => again,
+                    () = alive => true,
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "what a move left here can't be finished yet");
+                    true
+                }
+            }
+        };
+        let itself = self.far.apart();
+        tokio::select! {
+            again = work => again,
+            _ = itself.serve(far, Arc::default()) => true,
         }
     }
 
@@ -131,6 +220,7 @@ impl Agent {
         let greeted = async {
             asked.notified().await;
             linked.store(true, Ordering::Relaxed);
+            self.away.send_replace(None);
             tell(Ok(()));
             pending::<Infallible>().await
         };
@@ -142,6 +232,7 @@ impl Agent {
             tracing::debug!(%error, "the link has ended");
         }
         if linked.load(Ordering::Relaxed) {
+            self.away.send_replace(Some(Instant::now()));
             return Ok(());
         }
         let why = served.err().map(|error| format!(" ({})", first_cause(&error))).unwrap_or_default();

@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::Kind;
 use pivot_places::{Event, Listing, MetaListing, Place, PlaceError, Result};
 use serde::Serialize;
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore, oneshot};
 
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
@@ -51,6 +51,8 @@ pub(crate) struct Far {
     ended: Option<Ended>,
     /// A write outlives its stream, and so the limit on those.
     writing: Arc<Semaphore>,
+    /// Each question that is carried out shares it; who finishes a move alone has it alone.
+    turn: Arc<RwLock<()>>,
 }
 
 impl Far {
@@ -60,7 +62,23 @@ impl Far {
             (Role::Target, false) => Ended::of(place.clone(), &guard.record_namespace),
             _ => None,
         };
-        Arc::new(Self { place, guard, ended, writing: Arc::new(Semaphore::new(STREAMS as usize)) })
+        Arc::new(Self {
+            place,
+            guard,
+            ended,
+            writing: Arc::new(Semaphore::new(STREAMS as usize)),
+            turn: Arc::default(),
+        })
+    }
+
+    /// The same place and rules, for what doesn't wait for a turn.
+    pub(crate) fn apart(&self) -> Arc<Self> {
+        Self::new(self.place.clone(), self.guard.clone())
+    }
+
+    /// Waits until nothing that was asked is at work any more; until what this returns is dropped, nothing else is carried out.
+    pub(crate) async fn alone(&self) -> OwnedRwLockWriteGuard<()> {
+        self.turn.clone().write_owned().await
     }
 
     /// See [`serve()`]; `asked` hears that something is.
@@ -105,13 +123,26 @@ impl Far {
         let Ok(ask) = serde_json::from_slice::<Ask>(&body.to_bytes()) else {
             return refused(StatusCode::BAD_REQUEST);
         };
-        let parts = match self.judged(ask).await {
-            Ok(ask) => self.answered(ask, writes).await,
+        let judged = match self.turn_of(&ask) {
+            Ok(turn) => self.judged(ask).await.map(|ask| (ask, turn)),
+            Err(error) => Err(error),
+        };
+        let parts = match judged {
+            Ok((ask, turn)) => self.answered(ask, turn, writes).await,
             Err(error) => failed(&error),
         };
         let frames = parts.flat_map(|(tag, content)| stream::iter(pieces(tag, content)));
         let body = StreamBody::new(sync(frames.boxed()).map(|bytes| Ok(Frame::data(bytes))));
         Response::new(BodyExt::boxed(body))
+    }
+
+    /// Leave to carry it out, for those that need any. It is asked again in a while: what an agent does alone ends.
+    fn turn_of(&self, ask: &Ask) -> Result<Turn> {
+        if matches!(ask, Ask::Hello { .. } | Ask::Identify | Ask::Kinds) {
+            return Ok(None);
+        }
+        let why = "its agent finishes a move by itself, because it was without a link";
+        self.turn.clone().try_read_owned().map(Some).map_err(|_| PlaceError::Unavailable(why.to_owned()))
     }
 
     /// What is carried out of a question, or why nothing is.
@@ -124,10 +155,10 @@ impl Far {
         self.guard.looked_at(ask, &*self.place).await
     }
 
-    async fn answered(self: &Arc<Self>, ask: Ask, writes: &Work) -> Parts {
-        let Some(ended) = &self.ended else { return self.done(ask, writes).await };
+    async fn answered(self: &Arc<Self>, ask: Ask, turn: Turn, writes: &Work) -> Parts {
+        let Some(ended) = &self.ended else { return self.done(ask, turn, writes).await };
         let (may_end, watches) = (ended.may_end_a_move(&ask), matches!(ask, Ask::Watch { .. }));
-        let parts = self.done(ask, writes).await;
+        let parts = self.done(ask, turn, writes).await;
         if may_end {
             ended.look().await;
         }
@@ -137,7 +168,7 @@ impl Far {
 
     /// Carries it out. A write that has begun goes on when its link is cut: the server may have it already, and giving it up would only
     /// hide when it acts.
-    async fn done(self: &Arc<Self>, ask: Ask, writes: &Work) -> Parts {
+    async fn done(self: &Arc<Self>, ask: Ask, turn: Turn, writes: &Work) -> Parts {
         if !matches!(ask, Ask::Create { .. } | Ask::Patch { .. } | Ask::Delete { .. }) {
             return carried_out(ask, self.place.clone(), &self.guard).await;
         }
@@ -145,7 +176,7 @@ impl Far {
         let Ok(permit) = self.writing.clone().acquire_owned().await else { return failed(&stopping()) };
         let (far, (tell, told)) = (self.clone(), oneshot::channel());
         writes.execute(async move {
-            let _permit = permit;
+            let _until_then = (permit, turn);
             // Nobody may be waiting for it any more.
             drop(tell.send(carried_out(ask, far.place.clone(), &far.guard).await));
         });
@@ -171,6 +202,9 @@ fn refused(status: StatusCode) -> Response<Body> {
     *response.status_mut() = status;
     response
 }
+
+/// Held while a question is carried out.
+type Turn = Option<OwnedRwLockReadGuard<()>>;
 
 type Parts = BoxStream<'static, (Tag, Bytes)>;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pivot_core::names::MARK;
 use pivot_core::{GroupKind, Key, Kind};
-use pivot_link::{Agent, AgentName, Agents, Guard, LinkPlace, Papers, Role};
+use pivot_link::{Agent, AgentName, Agents, Guard, Papers, Role};
 use pivot_places::{Change, MemoryPlace, Place, PlaceError, builtin_kinds};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
@@ -70,7 +70,7 @@ pub(crate) fn cluster(name: &str) -> MemoryPlace {
     place
 }
 
-pub(crate) async fn create(place: &LinkPlace, namespace: &str, name: &str) -> Result<(), PlaceError> {
+pub(crate) async fn create(place: &dyn Place, namespace: &str, name: &str) -> Result<(), PlaceError> {
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace, "annotations": {MARK: "1"}}});
     place.create(&kind("ConfigMap"), &body, Change::Real).await.map(drop)
 }
@@ -86,10 +86,10 @@ async fn an_agent_is_found_by_the_name_in_its_certificate_and_does_what_its_guar
     assert_eq!(said.recv().await.unwrap(), None);
     let link = agents.place(&edge(), SOON).await.unwrap();
     assert_eq!((link.label(), agents.connected()), ("far", 1));
-    create(&link, "shop", "c").await.unwrap();
+    create(&*link, "shop", "c").await.unwrap();
     let key = Key::new(GroupKind::new("", "ConfigMap"), Some("shop"), "c");
     assert!(place.get(&kind("ConfigMap"), &key).await.unwrap().is_some());
-    let error = create(&link, "other", "c").await.unwrap_err();
+    let error = create(&*link, "other", "c").await.unwrap_err();
     assert!(matches!(&error, PlaceError::Forbidden(why) if why.contains("--allow-namespace")), "{error}");
     let stranger = AgentName { namespace: "other".into(), name: "edge".into() };
     assert!(agents.place(&stranger, Duration::ZERO).await.is_none());
@@ -103,17 +103,17 @@ async fn an_agent_calls_again_and_its_place_is_the_same() {
     let place = cluster("far");
     let (_agent, _said) = calls(&address, authority.agent(&[EDGE]), &place);
     let link = agents.place(&edge(), SOON).await.unwrap();
-    create(&link, "shop", "before").await.unwrap();
+    create(&*link, "shop", "before").await.unwrap();
     listens.abort();
     drop(listens.await);
     while link.connected() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(create(&link, "shop", "meanwhile").await.unwrap_err().transient());
+    assert!(create(&*link, "shop", "meanwhile").await.unwrap_err().transient());
     let port = address.rsplit_once(':').unwrap().1;
     let (_, _listens) = called(&agents, &format!("127.0.0.1:{port}")).await;
     assert!(Arc::ptr_eq(&link, &agents.place(&edge(), SOON).await.unwrap()));
-    create(&link, "shop", "after").await.unwrap();
+    create(&*link, "shop", "after").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,7 +178,7 @@ async fn a_certificate_that_was_copied_takes_over_no_link() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(agents.place(&edge(), SOON).await.unwrap().label(), "second");
-    assert!(create(&link, "shop", "c").await.unwrap_err().transient());
+    assert!(create(&*link, "shop", "c").await.unwrap_err().transient());
 }
 
 #[test]

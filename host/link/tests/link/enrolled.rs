@@ -163,7 +163,7 @@ async fn who_is_invited_enrols_and_links_and_its_token_is_nowhere_in_the_control
     let mut agent = Child::of(&place, &parent);
     assert_eq!(agent.says().await, None);
     let link = parent.agents.place(&edge(), SOON).await.unwrap();
-    create(&link, "shop", "c").await.unwrap();
+    create(&*link, "shop", "c").await.unwrap();
     // What it no longer needs is gone from its own cluster, too.
     assert!(kept(&place, "invitation").is_none() && kept(&place, "asking").is_none());
     let token = decoded(&data["invitation"])["token"].as_str().unwrap().to_owned();
@@ -230,7 +230,7 @@ async fn a_token_that_was_used_is_worth_nothing_to_another_key() {
     let mut thief = Child::of(&child(&data), &parent);
     assert!(thief.complains().await.contains("doesn't take this agent's invitation"));
     let link = parent.agents.place(&edge(), Duration::ZERO).await.unwrap();
-    create(&link, "shop", "c").await.unwrap();
+    create(&*link, "shop", "c").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -316,7 +316,7 @@ async fn the_next_agent_of_a_name_takes_the_place_of_the_one_before() {
     let link = parent.agents.place(&edge(), SOON).await.unwrap();
     // Until it comes the first one goes on.
     let new = child(&parent.invites(&edge()).await);
-    create(&link, "shop", "c").await.unwrap();
+    create(&*link, "shop", "c").await.unwrap();
     let mut second = Child::of(&new, &parent);
     while second.says().await.is_some() {}
     assert!(!link.connected());
@@ -349,7 +349,7 @@ async fn certificates_and_roots_change_for_two_years_and_no_link_ends() {
     }
     assert!((760 / 24..=760 / 20).contains(&renewals), "{renewals}");
     assert!(link.connected() && agent.said.try_recv().is_err(), "the link was cut");
-    create(&link, "shop", "c").await.unwrap();
+    create(&*link, "shop", "c").await.unwrap();
     assert_eq!(kept(&place, "held").unwrap()["key"], own);
     // The root of the beginning has ended; both ends begin anew with what they have.
     let (before, now) =

@@ -1,6 +1,8 @@
 //! Links: the contract of places, the time that a distance takes, and certificates.
 
 #[cfg(test)]
+mod alone;
+#[cfg(test)]
 mod called;
 #[cfg(test)]
 #[path = "../../../places/tests/contract/checks.rs"]

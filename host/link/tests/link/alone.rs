@@ -1,0 +1,109 @@
+//! What an agent does by itself while it has no link, and what is asked meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use pivot_link::{Agent, Agents};
+use pivot_places::{MemoryPlace, Place, PlaceError};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::called::{NOT, SOON, called, cluster, create, edge, guard};
+use crate::papers::Authority;
+
+const AFTER: Duration = Duration::from_secs(1);
+
+/// What an agent did alone: begun, and let end.
+struct Alone {
+    agent: JoinHandle<()>,
+    begun: Arc<AtomicUsize>,
+    may_end: Arc<Semaphore>,
+}
+
+impl Alone {
+    /// The agent at the beginning, which finishes whenever it was alone for a second.
+    fn start(authority: &Authority, address: &str, place: &MemoryPlace) -> Self {
+        let papers = authority.agent(&["spiffe://site.example.com/agent/shop/edge"]);
+        let agent = Agent::new(address.to_owned(), papers, Arc::new(place.clone()), guard()).unwrap();
+        let (begun, may_end) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+        let (count, end) = (begun.clone(), may_end.clone());
+        let agent = agent.finishing(
+            AFTER,
+            Box::new(move |place| {
+                let nth = count.fetch_add(1, Ordering::SeqCst);
+                let end = end.clone();
+                async move {
+                    // By the same rules as whoever asks.
+                    let elsewhere = create(&*place, "other", "alone").await;
+                    assert!(matches!(elsewhere, Err(PlaceError::Forbidden(_))), "{elsewhere:?}");
+                    create(&*place, "shop", &format!("alone-{nth}")).await.unwrap();
+                    end.acquire().await.unwrap().forget();
+                    false
+                }
+                .boxed()
+            }),
+        );
+        Self { agent: tokio::spawn(async move { match agent.keep(|_| {}).await {} }), begun, may_end }
+    }
+
+    fn begun(&self) -> usize {
+        self.begun.load(Ordering::SeqCst)
+    }
+
+    async fn has_begun(&self, times: usize) {
+        let begun = async {
+            while self.begun() < times {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(SOON, begun).await.unwrap();
+        assert_eq!(self.begun(), times);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_without_a_link_finishes_once_and_nothing_that_is_asked_meanwhile_is_carried_out() {
+    let authority = Authority::new();
+    let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
+    let (address, listens) = called(&agents, "127.0.0.1:0").await;
+    let place = cluster("far");
+    let alone = Alone::start(&authority, &address, &place);
+    let link = agents.place(&edge(), SOON).await.unwrap();
+    // With a link it never does.
+    sleep(AFTER + NOT).await;
+    assert_eq!(alone.begun(), 0);
+    create(&*link, "shop", "before").await.unwrap();
+
+    listens.abort();
+    drop(listens.await);
+    alone.has_begun(1).await;
+    let port = address.rsplit_once(':').unwrap().1;
+    let (_, listens) = called(&agents, &format!("127.0.0.1:{port}")).await;
+    let link = agents.place(&edge(), SOON).await.unwrap();
+    let error = create(&*link, "shop", "meanwhile").await.unwrap_err();
+    assert!(error.transient() && error.to_string().contains("by itself"), "{error}");
+    assert!(link.list(&crate::called::kind("Secret"), Some("shop")).await.unwrap_err().transient());
+    // That it lives is said.
+    assert_eq!(link.identify().await.unwrap(), place.identify().await.unwrap());
+
+    alone.may_end.add_permits(1);
+    let answers = async {
+        while create(&*link, "shop", "after").await.is_err() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, answers).await.unwrap();
+    // Not again while the link is there, nor twice without one.
+    sleep(AFTER + NOT).await;
+    assert_eq!(alone.begun(), 1);
+    listens.abort();
+    drop(listens.await);
+    alone.may_end.add_permits(1);
+    alone.has_begun(2).await;
+    sleep(AFTER + NOT).await;
+    assert_eq!(alone.begun(), 2);
+    alone.agent.abort();
+}
