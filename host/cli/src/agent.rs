@@ -11,16 +11,31 @@ use pivot_link::{
 use pivot_places::{ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
-use crate::args::{AgentVerb, Answering, Called, OfController, OneSide, SecretName};
+use crate::alone::Alone;
+use crate::args::{AgentVerb, Answering, Called, OfController, OneSide, SecretName, With};
 use crate::exit;
-use crate::output::{self, Output};
+use crate::output::{self, Output, Text};
+use crate::plugins::Loading;
 use crate::signals::{self, Interrupted};
 
 /// The Secret of an agent that is installed by an invitation.
 const CREDENTIALS: &str = "pivot-host-agent-credentials";
 
+/// A flag without a meaning is a mistake: whoever sets it relies on it.
+const NOTHING_TO_FINISH: &str =
+    "--finish-alone-after: nothing that moves out of a cluster (--role source) can be finished in it";
+
 /// Runs it, and returns the exit code.
 pub(crate) async fn run(typed: &Answering, output: &Arc<Output>) -> u8 {
+    let called = match &typed.verb {
+        Some(AgentVerb::Manifests { called, .. } | AgentVerb::Invite { called, .. }) => Some(called),
+        Some(AgentVerb::Remove { .. }) => None,
+        None => Some(&typed.called),
+    };
+    if called.is_some_and(|called| called.finish_alone_after.is_some() && called.role == OneSide::Source) {
+        output.fail(NOTHING_TO_FINISH);
+        return exit::code(Exit::Usage);
+    }
     let done = match &typed.verb {
         Some(AgentVerb::Manifests { image, namespace, secret, called }) => {
             let shows = AgentShows::Mounted(secret.clone());
@@ -60,12 +75,12 @@ fn printed(image: &str, namespace: &str, shows: AgentShows, called: &Called, out
     output.result(|| output::manifests(&objects), &list);
 }
 
-async fn invite(name: &str, of: &OfController) -> Result<Invitation, (Exit, String)> {
+async fn invite(name: &str, of: &OfController) -> Result<Invitation, (Exit, Text)> {
     let (enrolment, name) = enrolment(name, of).await?;
     enrolment.invite(&name).await.map_err(|error| refused(error.to_string()))
 }
 
-async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, String)> {
+async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, Text)> {
     let (enrolment, name) = enrolment(name, of).await?;
     match enrolment.remove(&name).await {
         Ok(true) => Ok(name),
@@ -77,7 +92,7 @@ async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, Strin
 }
 
 /// The agents of a controller, and one of them.
-async fn enrolment(name: &str, of: &OfController) -> Result<(Enrolment, AgentName), (Exit, String)> {
+async fn enrolment(name: &str, of: &OfController) -> Result<(Enrolment, AgentName), (Exit, Text)> {
     let OfController { kubeconfig, kubeconfig_context, controller_namespace, namespace } = of;
     let place = connected(kubeconfig.clone(), kubeconfig_context.clone()).await?;
     // Nobody calls this process.
@@ -89,17 +104,17 @@ async fn enrolment(name: &str, of: &OfController) -> Result<(Enrolment, AgentNam
 async fn connected(
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
-) -> Result<Arc<dyn Place>, (Exit, String)> {
+) -> Result<Arc<dyn Place>, (Exit, Text)> {
     let options = ConnectOptions { kubeconfig, context, ..ConnectOptions::default() };
     let place = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
     Ok(Arc::new(place))
 }
 
-fn refused(why: String) -> (Exit, String) {
-    (Exit::Refused, why)
+fn refused(why: String) -> (Exit, Text) {
+    (Exit::Refused, why.into())
 }
 
-async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit, String)> {
+async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit, Text)> {
     let called = &typed.called;
     // It is required where nothing is printed.
     let address = called.call.clone().unwrap_or_default();
@@ -113,17 +128,32 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
         },
         keep_answering: called.keep_answering,
     };
+    let plugins = Loading::begin(&called.with);
+    // Better found out now than when nobody is there.
+    if let Some(errors) = plugins.refused().await {
+        return Err((Exit::Plugin, errors));
+    }
     let agent = match &typed.credentials {
         Some(SecretName { namespace, name }) => {
             let credentials = Credentials::new(place.clone(), namespace, name, Arc::new(WallClock));
             let credentials = credentials.map_err(|error| refused(error.to_string()))?;
             Agent::invited(address.clone(), credentials, place, guard)
         }
-        None => Agent::new(address.clone(), Papers::of(typed.tls.clone().unwrap_or_default()), place, guard),
+        None => {
+            let papers = Papers::of(typed.tls.clone().unwrap_or_default());
+            Agent::new(address.clone(), papers, place, guard)
+        }
     };
     let agent = agent.map_err(|error| refused(error.to_string()))?;
+    let agent = match called.finish_alone_after {
+        Some(after) => {
+            let (record_namespace, output) = (typed.record_namespace.clone(), output.clone());
+            agent.finishing(after, Alone { record_namespace, plugins, output }.finish())
+        }
+        None => agent,
+    };
     let interrupted = signals::listen(Halter::default(), output.clone(), false)
-        .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}")))?;
+        .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
     // The same reason again and again is said once.
     let last = Mutex::new(None);
     let tell = |link: Result<(), &DialError>| {
@@ -153,6 +183,13 @@ fn arguments(called: &Called) -> Vec<String> {
     let all = called.allow_all_namespaces.then(|| "--allow-all-namespaces".to_owned());
     let role = (called.role == OneSide::Source).then(|| pair("--role", &"source".to_owned()));
     let keep = called.keep_answering.then(|| "--keep-answering".to_owned());
+    let alone =
+        called.finish_alone_after.map(|after| pair("--finish-alone-after", &format!("{}s", after.as_secs())));
+    let With { plugins, unlocked, strict, trust } = &called.with;
+    let file = |flag: &str, path: &Option<PathBuf>| {
+        path.as_ref().map(|path| pair(flag, &path.display().to_string())).into_iter().flatten()
+    };
+    let flag = |flag: &str, typed: bool| typed.then(|| flag.to_owned());
     called
         .call
         .iter()
@@ -161,5 +198,10 @@ fn arguments(called: &Called) -> Vec<String> {
         .chain(all)
         .chain(role.into_iter().flatten())
         .chain(keep)
+        .chain(alone.into_iter().flatten())
+        .chain(file("--plugins", plugins))
+        .chain(flag("--unlocked", *unlocked))
+        .chain(flag("--strict", *strict))
+        .chain(file("--trust", trust))
         .collect()
 }

@@ -1,6 +1,7 @@
 //! Moves Cluster API objects between management clusters, safely.
 
 mod agent;
+mod alone;
 mod approval;
 mod args;
 mod commands;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::resource::{GROUP, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, SAME_CLUSTER, VERSION};
+use crate::resource::{GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, SAME_CLUSTER, VERSION};
 
 /// The longest name of an object.
 const NAME: u32 = 253;
@@ -116,6 +116,14 @@ fn spec() -> Value {
                 "clusters",
                 list("Only these Clusters and what they need; if none is named, all of the namespace."),
             ),
+            (
+                "whenAway",
+                json!({
+                    "type": "string", "enum": ["Wait", "Finish"],
+                    "description": "What becomes of a committed move while this cluster is away: it waits, or the target's agent \
+                                    resumes and settles the copies, if it has --finish-alone-after. By default it waits.",
+                }),
+            ),
             ("options", options()),
         ],
     );
@@ -136,6 +144,10 @@ fn spec() -> Value {
         {
             "rule": format!("!has(self.from) || !has(self.from.namespace) || {elsewhere}"),
             "message": OWN_NAMESPACE,
+        },
+        {
+            "rule": "!has(self.whenAway) || self.whenAway == 'Wait' || has(self.to.agent)",
+            "message": NO_AGENT,
         },
     ]);
     if let Some(spec) = spec.as_object_mut() {
@@ -233,7 +245,7 @@ fn status() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use crate::resource::{From, KubeconfigSecret, MoveOptions, Spec, To};
+    use crate::resource::{From, KubeconfigSecret, MoveOptions, Spec, To, WhenAway};
     use crate::status::{About, Status};
 
     use super::*;
@@ -283,6 +295,7 @@ mod tests {
                 namespace: Some("b".into()),
             },
             clusters: ["c".to_owned()].into(),
+            when_away: WhenAway::Finish,
             options: MoveOptions::default(),
         };
         same_fields(&serde_json::to_value(full).unwrap(), &spec());

@@ -33,6 +33,7 @@ pub(crate) const ONE_SOURCE: &str = "from.kubeconfig and from.agent exclude each
 pub(crate) const ONE_TARGET: &str = "to.cluster, to.kubeconfig and to.agent exclude each other";
 pub(crate) const OWN_NAMESPACE: &str =
     "from.namespace goes with from.kubeconfig or from.agent: in this cluster a Pivot moves its own namespace";
+pub(crate) const NO_AGENT: &str = "whenAway: Finish goes with to.agent: nobody else could finish alone";
 pub(crate) const SAME_CLUSTER: &str = "from and to are both this cluster; name another one";
 
 /// What a Pivot asks for.
@@ -47,9 +48,22 @@ pub struct Spec {
     /// Only these Clusters and what they need; if none is named, all of the namespace.
     #[serde(default)]
     pub clusters: BTreeSet<String>,
+    /// What becomes of a committed move while this cluster is away.
+    #[serde(default)]
+    pub when_away: WhenAway,
     /// How they are moved.
     #[serde(default)]
     pub options: MoveOptions,
+}
+
+/// What becomes of a committed move while the controller's cluster is away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WhenAway {
+    /// It waits.
+    #[default]
+    Wait,
+    /// The target's agent resumes and settles the copies, if it was told to.
+    Finish,
 }
 
 /// The source. If nothing is named, the Pivot's own cluster and namespace.
@@ -205,7 +219,7 @@ impl Spec {
 
     /// The engine's options for the Pivot of a namespace, or why there are none.
     pub(crate) fn options(&self, own: &str) -> Result<Options, String> {
-        let Self { from, to, clusters, options } = self;
+        let Self { from, to, clusters, when_away, options } = self;
         let MoveOptions {
             exclude,
             carry,
@@ -233,6 +247,7 @@ impl Spec {
             (_, 2..) => return Err(ONE_TARGET.into()),
             (0, _) if from.namespace.is_some() => return Err(OWN_NAMESPACE.into()),
             (0, 0) => return Err(SAME_CLUSTER.into()),
+            _ if *when_away == WhenAway::Finish && to.agent.is_none() => return Err(NO_AGENT.into()),
             _ => {}
         }
         let namespace = self.source_namespace(own);
@@ -270,6 +285,7 @@ impl Spec {
             verify_timeout: seconds(verify_timeout_seconds, usual.verify_timeout),
             settle_concurrency: settle_concurrency
                 .map_or(usual.settle_concurrency, |most| most.max(1).into()),
+            seal: *when_away == WhenAway::Finish,
             ..usual
         })
     }

@@ -54,6 +54,7 @@ pub(crate) enum Task {
 pub(crate) struct Roles {
     pub(crate) side: Side,
     pub(crate) bind_to: Option<String>,
+    pub(crate) finish_alone: bool,
 }
 
 /// The choices for a task that concerns a move.
@@ -219,7 +220,7 @@ fn task(verb: Verb) -> Result<Task> {
 
 /// The permissions of one side of a move; only a server has any.
 fn rbac(typed: Rbac) -> Result<Task> {
-    let Rbac { what, side, bind_to } = typed;
+    let Rbac { what, side, bind_to, finish_alone } = typed;
     let choices = moving(what, DryRun::Plan)?;
     let (side, judged) = match (side, &choices.ends) {
         (OneSide::Source, ends) => (Side::Source, matches!(ends.source, SourceEnd::Kube(_))),
@@ -231,7 +232,7 @@ fn rbac(typed: Rbac) -> Result<Task> {
         let flags = if side == Side::Source { "--kubeconfig" } else { "--to-kubeconfig or --to-workload" };
         return usage(format!("--side {side}: only a cluster has roles; name it with {flags}"));
     }
-    Ok(Task::Rbac(choices, Roles { side, bind_to }))
+    Ok(Task::Rbac(choices, Roles { side, bind_to, finish_alone }))
 }
 
 /// The file of a report, whose name says in which form.

@@ -13,8 +13,8 @@ const MORE: &str = "Use --help for every flag and examples.";
 pub(super) const ENVIRONMENT: &str =
     "Every flag can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
-const LONG: [&str; 6] = ["plan", "move", "status", "resume", "rollback", "rbac"];
-const USUAL: [&str; 18] = [
+const LONG: [&str; 7] = ["plan", "move", "status", "resume", "rollback", "rbac", "agent"];
+const USUAL: [&str; 24] = [
     "kubeconfig",
     "kubeconfig-context",
     "to-kubeconfig",
@@ -33,6 +33,12 @@ const USUAL: [&str; 18] = [
     "tree",
     "move",
     "plugins",
+    "call",
+    "credentials",
+    "tls",
+    "allow-namespace",
+    "role",
+    "finish-alone-after",
 ];
 /// Flags of every command that `-h` hides.
 const RARE: [&str; 3] = ["log-format", "color", "hide-api-warnings"];

@@ -229,6 +229,9 @@ pub(crate) struct Rbac {
     /// Bind the roles to this user too; a service account is system:serviceaccount:NAMESPACE:NAME
     #[arg(long, value_name = "USER", help_heading = "Output")]
     pub(crate) bind_to: Option<String>,
+    /// With what the target's agent needs to finish the move alone, too (agent --finish-alone-after)
+    #[arg(long, help_heading = "Output")]
+    pub(crate) finish_alone: bool,
 }
 
 /// What can be done with saved plans.

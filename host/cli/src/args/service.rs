@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use super::plugins::With;
 use super::side::OneSide;
+use super::values;
 
 /// A controller of Pivots.
 #[derive(Clone, Debug, Args)]
@@ -79,8 +81,6 @@ pub(crate) enum ControllerVerb {
     subcommand_negates_reqs = true
 )]
 pub(crate) struct Answering {
-    #[command(flatten)]
-    pub(crate) called: Called,
     /// Kubeconfig of the cluster that the agent is for; by default KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -102,6 +102,8 @@ pub(crate) struct Answering {
     /// Namespace in which leases and records of moves are kept, on both sides
     #[arg(long, value_name = "NAME", default_value = "kube-system")]
     pub(crate) record_namespace: String,
+    #[command(flatten)]
+    pub(crate) called: Called,
     #[command(subcommand)]
     pub(crate) verb: Option<AgentVerb>,
 }
@@ -145,6 +147,16 @@ pub(crate) struct Called {
     /// Keep answering after a move into this cluster has ended, for another one; a source answers as long as its agent runs
     #[arg(long)]
     pub(crate) keep_answering: bool,
+    /// Without a link for so long, resume and settle here, alone, what a committed move has copied, if its Pivot says whenAway: Finish;
+    /// with the plugins that it was begun with, or not at all
+    #[arg(long, value_name = "DURATION", value_parser = without_link)]
+    pub(crate) finish_alone_after: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) with: With,
+}
+
+fn without_link(text: &str) -> Result<Duration, String> {
+    values::duration("--finish-alone-after", text).map_err(|error| error.0)
 }
 
 /// The cluster of the controller that an agent calls.

@@ -1,7 +1,7 @@
 //! Prints the roles that a move needs on one side.
 
 use pivot_core::Side;
-use pivot_engine::run;
+use pivot_engine::{Options, run};
 
 use super::Command;
 use crate::args::Roles;
@@ -11,7 +11,7 @@ use crate::output::{self, AlreadyShown, Progress};
 use crate::plugins::Loading;
 
 impl Command<'_> {
-    pub(crate) async fn rbac(&self, Roles { side, bind_to }: &Roles) -> u8 {
+    pub(crate) async fn rbac(&self, Roles { side, bind_to, finish_alone }: &Roles) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
             Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends).await?))
@@ -20,7 +20,7 @@ impl Command<'_> {
             Ok(read) => read,
             Err(error) => return self.not_opened(&error, &plugins).await,
         };
-        let options = self.options(&opened).adding(added);
+        let options = Options { seal: *finish_alone, ..self.options(&opened).adding(added) };
         let (of, about) = (options.scope.to_string(), opened.labels());
         let progress = Progress::new(self.output.clone(), about, true);
         let result = run::rights(self.setup(&opened, options, &progress, &plugins), *side).await;

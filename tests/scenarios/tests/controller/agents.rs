@@ -20,7 +20,7 @@ pub(crate) fn options() -> Value {
 }
 
 /// Installs an agent in a cluster but for its Deployment's pods; its account's kubeconfig.
-async fn installed(server: &Server) -> PathBuf {
+pub(crate) async fn installed(server: &Server) -> PathBuf {
     let words = [
         "agent",
         "manifests",
@@ -38,14 +38,19 @@ async fn installed(server: &Server) -> PathBuf {
 
 /// Grants each side's account what a move of the namespace needs there.
 pub(crate) async fn grant(source: (&Server, &str), target: (&Server, &str)) {
-    let host = Host::between(source.0.kubeconfig(), target.0.kubeconfig());
+    for (side, (server, account)) in [("source", source), ("target", target)] {
+        let words = ["--side", side, "--bind-to", account];
+        server.apply_values(roles((source.0, target.0), &words).await).await.unwrap();
+    }
+}
+
+/// What is printed for it.
+pub(crate) async fn roles((source, target): (&Server, &Server), words: &[&str]) -> Vec<Value> {
+    let host = Host::between(source.kubeconfig(), target.kubeconfig());
     let host = host.with_variable("PIVOT_HOST_NO_WAIT", "true");
     let host = host.with_variable("PIVOT_HOST_ACCEPT_UNPROVISIONED", "true");
-    for (side, (server, account)) in [("source", source), ("target", target)] {
-        let words = ["rbac", "--side", side, "--bind-to", account, "-n", "shop"];
-        let list = host.run(&[&words[..], &shape::WITHOUT_PLUGIN].concat()).await.unwrap().done().unwrap();
-        server.apply_values(list["items"].as_array().unwrap().clone()).await.unwrap();
-    }
+    let words = [&["rbac", "-n", "shop"], words, &shape::WITHOUT_PLUGIN].concat();
+    host.run(&words).await.unwrap().done().unwrap()["items"].as_array().unwrap().clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]

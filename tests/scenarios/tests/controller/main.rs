@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod alone;
+#[cfg(test)]
 mod cases;
 #[cfg(test)]
 mod deaths;

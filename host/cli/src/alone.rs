@@ -1,0 +1,86 @@
+//! Finishing in an agent's cluster, without a link, what moves left there.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::Side;
+use pivot_core::record::Seal;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_engine::{Halter, MoveStatus, Options, Setup, Sides, Stop, run};
+use pivot_link::Finish;
+use pivot_places::Place;
+
+use crate::missing_side::MissingSide;
+use crate::operator;
+use crate::output::{self, Output, Progress};
+use crate::plugins::Loading;
+
+/// What an agent needs for it.
+pub(crate) struct Alone {
+    pub(crate) record_namespace: String,
+    pub(crate) plugins: Loading,
+    pub(crate) output: Arc<Output>,
+}
+
+impl Alone {
+    /// Finishes all moves that are sealed.
+    pub(crate) fn finish(self) -> Finish {
+        let alone = Arc::new(self);
+        Box::new(move |place| {
+            let alone = alone.clone();
+            async move { alone.all(&place).await }.boxed()
+        })
+    }
+
+    /// Returns whether it has to be tried again.
+    async fn all(&self, place: &Arc<dyn Place>) -> bool {
+        let moves = match run::status(self.setup(place, None)).await {
+            Ok(status) => status.moves,
+            Err(stop) => {
+                self.failed("which moves are under way can't be read", &stop);
+                return true;
+            }
+        };
+        let mut again = false;
+        for MoveStatus { record, .. } in moves.iter().filter(|one| one.record.seal == Some(Seal::Set)) {
+            let id = &record.move_id;
+            self.output.say(format!("without a link for long: finishing move {id} here, alone"));
+            match run::finish_alone(self.setup(place, Some(id.clone()))).await {
+                Ok(()) => self.output.say(format!(
+                    "move {id}: its copies run here; what is left of it in its source waits, paused, for the controller to return"
+                )),
+                Err(stop) => {
+                    self.failed(&format!("move {id} is not finished here"), &stop);
+                    again = true;
+                }
+            }
+        }
+        again
+    }
+
+    fn failed(&self, what: &str, stop: &Stop) {
+        let mut text = output::explained(stop);
+        text.line(format!("{what}; it is tried again"));
+        self.output.warn(text);
+    }
+
+    fn setup(&self, place: &Arc<dyn Place>, which: Option<String>) -> Setup {
+        let source: Arc<dyn Place> = Arc::new(MissingSide::gone(Side::Source));
+        let progress = Progress::new(self.output.clone(), (source.label(), place.label()), false);
+        let options = Options {
+            which,
+            operator: operator::name(),
+            record_namespace: self.record_namespace.clone(),
+            source_gone: true,
+            // A move has the scope of its record.
+            ..Options::new(Scope::new(Namespaces::All))
+        };
+        Setup {
+            sides: Sides { source, target: place.clone() },
+            options,
+            plugins: self.plugins.called(|_| {}),
+            watcher: progress,
+            halter: Halter::default(),
+        }
+    }
+}
