@@ -27,6 +27,7 @@ mod deed;
 mod dial;
 mod ended;
 mod enrolment;
+mod fits;
 mod frame;
 mod guard;
 mod name;

@@ -27,6 +27,7 @@ use tokio::time::timeout;
 
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
+use crate::fits::Asked;
 use crate::frame::{Frames, Tag};
 use crate::work::Work;
 
@@ -100,17 +101,17 @@ impl LinkPlace {
     }
 
     /// The object that was written.
-    async fn written(&self, kind: &Arc<Kind>, ask: Ask) -> Result<Object> {
-        let object = self.ask(ask).await?.object(kind).await?;
+    async fn written(&self, kind: &Arc<Kind>, about: &Asked, ask: Ask) -> Result<Object> {
+        let object = self.ask(ask).await?.object(kind, about).await?;
         object.ok_or_else(|| PlaceError::Unreadable("an answer without an object".to_owned()))
     }
 
-    async fn listing(&self, kind: &Arc<Kind>, ask: Ask) -> Result<Listing> {
+    async fn listing(&self, kind: &Arc<Kind>, about: &Asked, ask: Ask) -> Result<Listing> {
         let mut answer = self.ask(ask).await?;
         let mut objects = Vec::new();
         loop {
             match answer.part().await? {
-                Some((Tag::Object, body)) => objects.push(parsed(kind, body)?),
+                Some((Tag::Object, body)) => objects.push(parsed(kind, about, body)?),
                 Some((Tag::Version, version)) => {
                     return Ok(Listing { objects, resource_version: text(&version)? });
                 }
@@ -119,12 +120,16 @@ impl LinkPlace {
         }
     }
 
-    async fn metas(&self, ask: Ask) -> Result<MetaListing> {
+    async fn metas(&self, about: &Asked, ask: Ask) -> Result<MetaListing> {
         let mut answer = self.ask(ask).await?;
         let mut metas: Vec<Meta> = Vec::new();
         loop {
             match answer.part().await? {
-                Some((Tag::Meta, meta)) => metas.push(read(&meta)?),
+                Some((Tag::Meta, meta)) => {
+                    let meta = read(&meta)?;
+                    about.fits(&meta)?;
+                    metas.push(meta);
+                }
                 Some((Tag::Version, version)) => {
                     return Ok(MetaListing { metas, resource_version: text(&version)? });
                 }
@@ -263,9 +268,9 @@ impl Answer {
         }
     }
 
-    async fn object(mut self, kind: &Arc<Kind>) -> Result<Option<Object>> {
+    async fn object(mut self, kind: &Arc<Kind>, about: &Asked) -> Result<Option<Object>> {
         match self.part().await? {
-            Some((Tag::Object, body)) => parsed(kind, body).map(Some),
+            Some((Tag::Object, body)) => parsed(kind, about, body).map(Some),
             None => Ok(None),
             other => Err(odd(other)),
         }
@@ -282,8 +287,11 @@ fn text(bytes: &Bytes) -> Result<String> {
         .map_err(|_| PlaceError::Unreadable("a version over the link".to_owned()))
 }
 
-fn parsed(kind: &Arc<Kind>, body: Bytes) -> Result<Object> {
-    Object::parse(kind.clone(), body).map_err(|error| PlaceError::Unreadable(error.to_string()))
+fn parsed(kind: &Arc<Kind>, about: &Asked, body: Bytes) -> Result<Object> {
+    let object =
+        Object::parse(kind.clone(), body).map_err(|error| PlaceError::Unreadable(error.to_string()))?;
+    about.fits(&object.meta)?;
+    Ok(object)
 }
 
 fn owned(namespace: Option<&str>) -> Option<String> {
@@ -313,34 +321,42 @@ impl Place for LinkPlace {
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        self.listing(kind, Ask::List { kind: (**kind).clone(), namespace: owned(namespace) }).await
+        let about = Asked::within(kind, namespace);
+        self.listing(kind, &about, Ask::List { kind: (**kind).clone(), namespace: owned(namespace) }).await
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
+        let about = Asked::within(kind, Some(namespace));
         let (namespace, label) = (namespace.to_owned(), label.to_owned());
-        self.listing(kind, Ask::ListLabelled { kind: (**kind).clone(), namespace, label }).await
+        self.listing(kind, &about, Ask::ListLabelled { kind: (**kind).clone(), namespace, label }).await
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        self.metas(Ask::ListMeta { kind: (**kind).clone(), namespace: owned(namespace) }).await
+        let about = Asked::within(kind, namespace);
+        self.metas(&about, Ask::ListMeta { kind: (**kind).clone(), namespace: owned(namespace) }).await
     }
 
     async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        self.metas(Ask::ListIdentities { kind: (**kind).clone(), namespace: owned(namespace) }).await
+        let about = Asked::within(kind, namespace);
+        self.metas(&about, Ask::ListIdentities { kind: (**kind).clone(), namespace: owned(namespace) }).await
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
         let ask = Ask::Get { kind: (**kind).clone(), key: key.clone() };
-        self.ask(ask).await?.object(kind).await
+        self.ask(ask).await?.object(kind, &Asked::one(kind, key)).await
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        self.written(kind, Ask::Create { kind: (**kind).clone(), body: body.clone(), change }).await
+        let metadata =
+            |name| body.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str);
+        let about = Asked::within(kind, metadata("namespace"));
+        self.written(kind, &about, Ask::Create { kind: (**kind).clone(), body: body.clone(), change }).await
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
+        let about = Asked::one(kind, key);
         let (key, patch) = (key.clone(), patch.clone());
-        self.written(kind, Ask::Patch { kind: (**kind).clone(), key, patch }).await
+        self.written(kind, &about, Ask::Patch { kind: (**kind).clone(), key, patch }).await
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
@@ -360,15 +376,17 @@ impl Place for LinkPlace {
             resource_version: resource_version.to_owned(),
         };
         let answer = self.ask(ask).await?;
-        let events = stream::try_unfold((answer, kind.clone()), |(mut answer, kind)| async move {
-            let event = match answer.next().await? {
-                None => return Ok(None),
-                Some((Tag::Applied, body)) => Event::Applied(parsed(&kind, body)?),
-                Some((Tag::Deleted, body)) => Event::Deleted(parsed(&kind, body)?),
-                other => return Err(odd(other)),
-            };
-            Ok(Some((event, (answer, kind))))
-        });
+        let about = Asked::within(kind, namespace);
+        let events =
+            stream::try_unfold((answer, kind.clone(), about), |(mut answer, kind, about)| async move {
+                let event = match answer.next().await? {
+                    None => return Ok(None),
+                    Some((Tag::Applied, body)) => Event::Applied(parsed(&kind, &about, body)?),
+                    Some((Tag::Deleted, body)) => Event::Deleted(parsed(&kind, &about, body)?),
+                    other => return Err(odd(other)),
+                };
+                Ok(Some((event, (answer, kind, about))))
+            });
         Ok(events.boxed())
     }
 

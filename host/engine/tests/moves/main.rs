@@ -51,6 +51,8 @@ mod linked;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]
+mod lying;
+#[cfg(test)]
 mod many;
 #[cfg(test)]
 mod mapped;

@@ -1,0 +1,198 @@
+//! A child that answers what isn't asked: about objects of other namespaces, with other names, or without an end.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::{BoxStream, StreamExt};
+use pivot_core::{Key, Kind, Object};
+use pivot_engine::run;
+use pivot_link::{Guard, LinkPlace, Role, serve};
+use pivot_places::{
+    Access, Capabilities, Change, Event, Identity, Listing, MemoryPlace, MetaListing, Patch, Place,
+    PlaceError, Preconditions, Result,
+};
+use serde_json::{Value, json};
+use tokio::io::duplex;
+
+use crate::linked::link;
+use crate::stage::{CLUSTERS, Stage, body, picture};
+
+/// What a lying child makes of an object's metadata.
+type Lie = fn(&mut Value);
+
+const LIES: [(&str, Lie); 5] = [
+    ("another namespace", |metadata| metadata["namespace"] = json!("kube-system")),
+    ("no namespace", |metadata| drop(metadata.as_object_mut().unwrap().remove("namespace"))),
+    ("a namespace that is a path", |metadata| metadata["namespace"] = json!("ns/../kube-system")),
+    ("a name that is a path", |metadata| metadata["name"] = json!("../../kube-system/secrets/s")),
+    ("a uid that is no word", |metadata| metadata["uid"] = json!("a b\nerror: c")),
+];
+
+/// A place that adds an object to each list of Secrets, about which it lies.
+struct Liar {
+    truth: MemoryPlace,
+    lie: Lie,
+}
+
+impl Liar {
+    fn lie(&self, kind: &Arc<Kind>, mut listing: Listing) -> Listing {
+        if kind.group_kind.is_secret() {
+            let mut secret = body("", "Secret", "s", Some((CLUSTERS, "Cluster", "c")));
+            secret["metadata"]["resourceVersion"] = json!("1");
+            (self.lie)(&mut secret["metadata"]);
+            listing.objects.push(Object::from_value(kind.clone(), &secret).unwrap());
+        }
+        listing
+    }
+}
+
+#[async_trait]
+impl Place for Liar {
+    fn label(&self) -> &str {
+        self.truth.label()
+    }
+
+    fn can(&self) -> Capabilities {
+        self.truth.can()
+    }
+
+    async fn identify(&self) -> Result<Identity> {
+        self.truth.identify().await
+    }
+
+    async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
+        self.truth.kinds().await
+    }
+
+    async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
+        Ok(self.lie(kind, self.truth.list(kind, namespace).await?))
+    }
+
+    async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
+        Ok(self.lie(kind, self.truth.list_labelled(kind, namespace, label).await?))
+    }
+
+    async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
+        let Listing { objects, resource_version } = self.list(kind, namespace).await?;
+        Ok(MetaListing { metas: objects.into_iter().map(|object| object.meta).collect(), resource_version })
+    }
+
+    async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
+        let Some(object) = self.truth.get(kind, key).await? else { return Ok(None) };
+        let mut value = object.value().unwrap();
+        (self.lie)(&mut value["metadata"]);
+        Ok(Some(Object::from_value(kind.clone(), &value).unwrap()))
+    }
+
+    async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
+        self.truth.create(kind, body, change).await
+    }
+
+    async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
+        self.truth.patch(kind, key, patch).await
+    }
+
+    async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
+        self.truth.delete(kind, key, preconditions).await
+    }
+
+    async fn watch(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        version: &str,
+    ) -> Result<BoxStream<'static, Result<Event>>> {
+        let listing = self.list(kind, namespace).await?;
+        let lies = futures::stream::iter(listing.objects.into_iter().map(Event::Applied).map(Ok));
+        Ok(lies.chain(self.truth.watch(kind, namespace, version).await?).boxed())
+    }
+
+    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        self.truth.denied(asked).await
+    }
+}
+
+/// The child, as its parent has it.
+async fn child(truth: &MemoryPlace, lie: Lie, role: Role) -> Arc<LinkPlace> {
+    let (near, far) = duplex(64 << 10);
+    let guard =
+        Guard { namespaces: None, record_namespace: "kube-system".into(), role, keep_answering: true };
+    let place = Arc::new(Liar { truth: truth.clone(), lie });
+    tokio::spawn(async move { drop(serve(far, place, guard).await) });
+    let (place, alive) = LinkPlace::over(near).await.unwrap();
+    tokio::spawn(alive);
+    place
+}
+
+#[tokio::test]
+async fn what_a_child_says_of_other_objects_than_those_asked_for_is_not_believed() {
+    for (what, lie) in LIES {
+        let truth = Stage::new().source;
+        let place = child(&truth, lie, Role::Source).await;
+        let kinds = place.kinds().await.unwrap();
+        let secrets = kinds.iter().find(|kind| kind.group_kind.is_secret()).unwrap();
+        let key = Key::new(secrets.group_kind.clone(), Some("ns"), "pull");
+        let mut watch = place.watch(secrets, Some("ns"), "0").await.unwrap();
+        let watched = loop {
+            match watch.next().await.unwrap() {
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        let errors = [
+            place.list(secrets, Some("ns")).await.map(drop).unwrap_err(),
+            place.list_meta(secrets, Some("ns")).await.map(drop).unwrap_err(),
+            place.list_labelled(secrets, "ns", "l").await.map(drop).unwrap_err(),
+            place.get(secrets, &key).await.map(drop).unwrap_err(),
+            watched,
+        ];
+        for error in errors {
+            assert!(matches!(error, PlaceError::Unreadable(_)), "{what}: {error:?}");
+            assert!(!error.to_string().contains('\n'), "{what}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_lies_when_it_is_taken_back_brings_nothing_into_another_namespace() {
+    for (what, lie) in LIES {
+        let stage = Stage::new();
+        stage.target.add_namespace("kube-system");
+        let (before, after) = (picture(&stage.source), picture(&stage.target));
+        let mut setup = stage.setup();
+        setup.sides.source = child(&stage.source, lie, Role::Source).await;
+        let stop = run::start(setup).await.unwrap_err();
+        assert_eq!((picture(&stage.source), picture(&stage.target)), (before, after), "{what}: {stop}");
+    }
+}
+
+/// What it says it has it has not: its own objects are lost, and nobody else's.
+#[tokio::test]
+async fn a_child_that_claims_copies_loses_its_own_objects_and_nobody_elses() {
+    let stage = Stage::new();
+    stage.source.add_namespace("other");
+    let mut others = body(CLUSTERS, "Cluster", "c", None);
+    others["metadata"]["namespace"] = json!("other");
+    others["metadata"]["uid"] = json!("other");
+    stage.source.insert(others).unwrap();
+    let of_others = |stage: &Stage| {
+        let mut all = picture(&stage.source);
+        all.retain(|key, _| key.contains("other/"));
+        all
+    };
+    let before = of_others(&stage);
+    assert_eq!(before.len(), 1);
+    // It says yes to everything, and forgets it when the parent believes it.
+    let forgetful = stage.target.clone();
+    stage.source.on_call(move |verb, _| {
+        if verb == "delete" {
+            let copies = forgetful.keys().into_iter().filter(|key| key.namespace.as_deref() == Some("ns"));
+            copies.for_each(|key| drop(forgetful.remove(&key)));
+        }
+        None
+    });
+    let mut setup = stage.setup();
+    setup.sides.target = link(&stage.target, Role::Target).await;
+    let _ = run::start(setup).await;
+    assert_eq!(of_others(&stage), before);
+}

@@ -1,0 +1,90 @@
+//! Whether what an agent answers about an object can be an answer to what it was asked.
+//!
+//! An agent that was taken over answers what it likes. About its own objects it is believed; but what it says is copied into its parent,
+//! where an object of another namespace, or with a name that is a path, would be another's.
+
+use pivot_core::usable::{odd_id, odd_name};
+use pivot_core::{Key, Kind, Meta};
+use pivot_places::{PlaceError, Result};
+
+/// What was asked about.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    namespaced: bool,
+    /// All of them, if none is named.
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+impl Asked {
+    /// About the objects of a namespace.
+    pub(crate) fn within(kind: &Kind, namespace: Option<&str>) -> Self {
+        Self { namespaced: kind.namespaced, namespace: namespace.map(str::to_owned), name: None }
+    }
+
+    /// About one object.
+    pub(crate) fn one(kind: &Kind, key: &Key) -> Self {
+        Self { name: Some(key.name.clone()), ..Self::within(kind, key.namespace.as_deref()) }
+    }
+
+    /// Refuses what is said about another.
+    pub(crate) fn fits(&self, meta: &Meta) -> Result<()> {
+        let namespace = match (self.namespaced, &meta.namespace) {
+            (true, Some(there)) => self.namespace.as_ref().is_none_or(|asked| asked == there),
+            (true, None) => false,
+            (false, there) => there.is_none(),
+        };
+        let name = self.name.as_ref().is_none_or(|asked| *asked == meta.name);
+        let ids = [&meta.uid.0, &meta.resource_version];
+        let odd = odd_name(&meta.name)
+            .or_else(|| meta.namespace.as_deref().and_then(odd_name))
+            .or_else(|| ids.into_iter().filter(|id| !id.is_empty()).find_map(|id| odd_id(id)));
+        let why = match odd {
+            Some(odd) => odd,
+            None if namespace && name => return Ok(()),
+            None => "it is about another object than was asked for".to_owned(),
+        };
+        Err(PlaceError::Unreadable(format!("an answer of the agent that can't be believed: {why}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::GroupKind;
+    use pivot_places::builtin_kinds;
+
+    use super::*;
+
+    fn kind(name: &str) -> Kind {
+        let kinds = builtin_kinds();
+        let kind = kinds.iter().find(|kind| kind.group_kind.kind == name).unwrap();
+        Kind::clone(kind)
+    }
+
+    fn meta(namespace: Option<&str>, name: &str) -> Meta {
+        Meta { name: name.to_owned(), namespace: namespace.map(str::to_owned), ..Meta::default() }
+    }
+
+    #[test]
+    fn an_answer_is_about_what_was_asked_for_or_about_nothing() {
+        let (secret, namespace) = (kind("Secret"), kind("Namespace"));
+        let key = Key::new(GroupKind::new("", "Secret"), Some("shop"), "s");
+        let answers = [
+            (Asked::within(&secret, Some("shop")), Some("shop"), "s", true),
+            (Asked::within(&secret, Some("shop")), Some("bank"), "s", false),
+            (Asked::within(&secret, Some("shop")), None, "s", false),
+            (Asked::within(&secret, None), Some("bank"), "s", true),
+            (Asked::within(&secret, None), None, "s", false),
+            (Asked::within(&secret, None), Some(".."), "s", false),
+            (Asked::within(&secret, None), Some("bank"), "../s", false),
+            (Asked::one(&secret, &key), Some("shop"), "s", true),
+            (Asked::one(&secret, &key), Some("shop"), "t", false),
+            (Asked::within(&namespace, None), None, "shop", true),
+            // Whoever makes of it an object with a namespace would make it there.
+            (Asked::within(&namespace, None), Some("bank"), "shop", false),
+        ];
+        for (asked, namespace, name, fits) in answers {
+            assert_eq!(asked.fits(&meta(namespace, name)).is_ok(), fits, "{asked:?}: {namespace:?}/{name}");
+        }
+    }
+}
