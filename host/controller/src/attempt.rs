@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pivot_core::Side;
-use pivot_engine::{Exit, Failure, Halter, Options, Report, Setup, Sides, Stop, run};
+use pivot_engine::{Exit, Failure, Halt, Halter, Options, Report, Setup, Sides, Stop, run};
 use pivot_places::{Place, PlaceError};
 
 use crate::decide::{Act, act, found};
@@ -267,10 +267,12 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
         || matches!(&stop.failure, Failure::Place { error, .. } if error.transient());
     let busy = matches!(&stop.failure, Failure::Refused(refusals)
         if !refusals.is_empty() && refusals.iter().all(|refusal| refusal.code == "run-active"));
+    let lost = matches!(&stop.failure, Failure::Halted(Halt::LeaseLost(_)));
     match stop.exit {
         Exit::Interrupted | Exit::Terminated => (Verdict::Halted, None, "Halted"),
         _ if silent => (Verdict::Retry, Some(false), "NoAnswer"),
         _ if busy => (Verdict::Retry, None, "OtherRun"),
+        _ if lost => (Verdict::Retry, None, "LeaseLost"),
         Exit::Plugin => (Verdict::Stalled, Some(true), "Plugins"),
         // A target that doesn't answer passes, too; that it doesn't is said above.
         Exit::Refused if stop.passes() => (Verdict::Waits, Some(true), "Waiting"),
@@ -280,5 +282,24 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
         Exit::PastCommit => (Verdict::Retry, None, "PastCommit"),
         Exit::Timeout => (Verdict::Retry, None, "Timeout"),
         Exit::Unexpected | Exit::Usage => (Verdict::Retry, None, "Unexpected"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::record::Phase;
+
+    use super::*;
+
+    /// A server that is too busy renews no lease for a while: nobody has to change anything.
+    #[test]
+    fn a_lost_lease_is_no_reason_to_wait_for_somebody() {
+        for (exit, phase) in [(Exit::Refused, None), (Exit::PartWay, Some(Phase::Copied))] {
+            let failure = Failure::Halted(Halt::LeaseLost("it was not renewed for 10 seconds".into()));
+            let (state, next, times) = (String::new(), Vec::new(), Vec::new());
+            let stop =
+                Stop { failure, phase, exit, state, next, move_id: None, times, done: Default::default() };
+            assert_eq!(of_stop(&stop).0, Verdict::Retry, "{stop:?}");
+        }
     }
 }
