@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo`, `interop`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `page`, `pictures`, `release`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `interop`, `links`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `page`, `pictures`, `release`. One file per command.
 //!
 //! Not a Makefile, because the tools that build the project are already there.
 
@@ -8,6 +8,7 @@ mod demo;
 mod deny;
 mod fuzz;
 mod interop;
+mod links;
 mod matrix;
 mod page;
 mod pictures;
@@ -47,6 +48,10 @@ Commands:
                         generated ones (hours), or so many
   interop               Have the real cosign and wkg take what is made here, and the other way
                         round (minutes to build them, once)
+  links                 Kill agents and controllers at every request over agents' links, and let
+                        links of ten children break for half an hour (an hour and a half)
+  links distance        Measure moves over a link beside straight ones, at the same distance, and
+                        write docs/benchmarks-links.md
   matrix [CLUSTER_API/KUBERNETES ...]
                         Move with the managers of each release on each release of
                         Kubernetes (half an hour, once they are built), or these
@@ -78,6 +83,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["fuzz"] => fuzz::run("100000", "1000"),
         ["fuzz", mutated, generated] => fuzz::run(mutated, generated),
         ["interop"] => interop::run(),
+        ["links", rest @ ..] => links::run(rest),
         ["matrix", rest @ ..] => matrix::run(rest),
         ["page"] => page::run(),
         ["pictures"] => pictures::run(),

@@ -62,7 +62,9 @@ mod tests {
     }
 
     fn meta(namespace: Option<&str>, name: &str) -> Meta {
-        Meta { name: name.to_owned(), namespace: namespace.map(str::to_owned), ..Meta::default() }
+        let mut meta = Meta::default();
+        (meta.name, meta.namespace) = (name.to_owned(), namespace.map(str::to_owned));
+        meta
     }
 
     #[test]

@@ -57,12 +57,29 @@ impl Link {
 
     /// The agent of a namespace, when it is linked.
     pub async fn agent_of(&self, namespace: &str, kubeconfig: &Path, more: &[&str]) -> Result<Run> {
-        let name = format!("spiffe://site.example.com/agent/{namespace}/edge");
-        let tls = self.papers(&format!("agent-{namespace}"), || self.authority.agent(&name))?;
-        let (tls, call) = (tls.display().to_string(), format!("localhost:{}", self.address.port()));
-        let words = ["agent", "--call", &call, "--tls", &tls, "--allow-namespace", namespace];
-        let mut agent = Host::out_of(kubeconfig).start(&[&words[..], more].concat()).await?;
+        let mut agent = self.calling(namespace, kubeconfig, self.address, more).await?;
         agent.until_it_says("linked to ").await?;
         Ok(agent)
+    }
+
+    /// Where agents are taken.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The agent of a namespace, which calls at this address, linked or not.
+    pub async fn calling(
+        &self,
+        namespace: &str,
+        kubeconfig: &Path,
+        at: SocketAddr,
+        more: &[&str],
+    ) -> Result<Run> {
+        let name = format!("spiffe://site.example.com/agent/{namespace}/edge");
+        let tls = self.papers(&format!("agent-{namespace}"), || self.authority.agent(&name))?;
+        let (tls, call) = (tls.display().to_string(), format!("localhost:{}", at.port()));
+        let words = ["agent", "--call", &call, "--tls", &tls, "--allow-namespace", namespace];
+        Host::out_of(kubeconfig).start(&[&words[..], more].concat()).await
     }
 }

@@ -2,13 +2,11 @@
 
 use std::path::PathBuf;
 
-use pivot_lab::proxy::{Fault, Moment, Rule, Times};
-use pivot_lab::{FaultProxy, Observer, Rules, Server, process, say};
-use pivot_scenarios::host::{AGENT, Host, Run};
+use pivot_lab::{Observer, Rules, Server};
+use pivot_scenarios::host::{Host, Run};
 use pivot_scenarios::link::Link;
 use pivot_scenarios::shape;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::stage::{ACCOUNT, Stage, same};
 
@@ -105,35 +103,4 @@ pub(crate) async fn ended(mut one: Run) {
     one.signal("TERM").unwrap();
     let ended = one.end().await.unwrap().ends_with(0).unwrap();
     assert!(!ended.stderr.contains("PRIVATE KEY"), "{}", ended.stderr);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_agent_killed_at_any_of_its_writes_is_followed_by_one_that_goes_on() {
-    for nth in [1, 4, 9, 14] {
-        let stage = Stage::start(&["shop"]).await;
-        let (home, child) = (&stage.pair.source, &stage.pair.target);
-        let before = stage.moved(home, "shop").await;
-        // It stands between the agent and its cluster's server.
-        let far = FaultProxy::start(child).await.unwrap();
-        let link = Link::new().unwrap();
-        let mut running = link.controller(home.kubeconfig()).await.unwrap();
-        let (tell, pid) = oneshot::channel();
-        let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
-        let rule = Rule::new(Times::Nth(nth), Fault::action(Moment::After, kill), |seen| {
-            seen.user_agent.starts_with(AGENT) && seen.is_mutating()
-        });
-        let rule = far.faults().add(rule);
-        let agent = link.agent(far.kubeconfig()).await.unwrap();
-        tell.send(agent.id()).unwrap();
-        stage.ask_for("shop", json!({"to": {"agent": "edge"}, "options": options()})).await;
-        let ended = agent.end().await.unwrap();
-        assert_eq!(ended.code, None, "at its write {nth} it did not die\n{}", ended.stderr);
-        say(format_args!("the agent died at its write {nth}"));
-        far.faults().remove(rule);
-        let _next = link.agent(far.kubeconfig()).await.unwrap();
-        stage.until("shop", "Succeeded", &mut running).await;
-        same(before, stage.moved(child, "shop").await);
-        assert!(stage.moved(home, "shop").await.is_empty(), "at write {nth}");
-        stage.tidy().await;
-    }
 }

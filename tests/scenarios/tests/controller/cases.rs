@@ -1,10 +1,13 @@
 //! Many Pivots over links at once: each has a namespace, an agent, and a way from its agent to the server of its own.
 
+use std::net::SocketAddr;
+
 use pivot_lab::proxy::Seen;
 use pivot_lab::{Dump, FaultProxy, Observer, Rules};
 use pivot_scenarios::host::{AGENT, Run};
 use pivot_scenarios::link::Link;
-use serde_json::json;
+use pivot_scenarios::pivots::condition;
+use serde_json::{Value, json};
 
 use crate::agents::options;
 use crate::stage::{Stage, same};
@@ -53,6 +56,21 @@ impl Cases {
         self.link.controller(self.stage.pair.source.kubeconfig()).await.unwrap()
     }
 
+    /// The agent of a child, linked or not, by the way that leads from this address to the controller.
+    pub(crate) async fn calling(&self, case: &Case, at: SocketAddr) -> Run {
+        self.calling_with(case, at, &[]).await
+    }
+
+    /// The same with more flags.
+    pub(crate) async fn calling_with(&self, case: &Case, at: SocketAddr, more: &[&str]) -> Run {
+        self.link.calling(&case.namespace, case.far.kubeconfig(), at, more).await.unwrap()
+    }
+
+    /// Where agents are taken.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.link.address()
+    }
+
     /// The agent of a child, when it is linked.
     pub(crate) async fn agent(&self, case: &Case) -> Run {
         self.link.agent_of(&case.namespace, case.far.kubeconfig(), &[]).await.unwrap()
@@ -61,6 +79,16 @@ impl Cases {
     pub(crate) async fn ask(&self, case: &Case) {
         let spec = json!({"to": {"agent": "edge"}, "options": options()});
         self.stage.ask_for(&case.namespace, spec).await;
+    }
+
+    /// What a child's Pivot shows.
+    pub(crate) async fn shown(&self, case: &Case) -> Value {
+        self.stage.pivots().shown(&case.namespace).await.unwrap().unwrap_or_default()
+    }
+
+    /// Whether it says that it has ended.
+    pub(crate) async fn succeeded(&self, case: &Case) -> bool {
+        condition(&self.shown(case).await, "Succeeded").is_some_and(|one| one["status"] == "True")
     }
 
     /// Waits until the child has everything, and its parent nothing.

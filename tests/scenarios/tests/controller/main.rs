@@ -7,12 +7,24 @@ mod alone;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod children;
+#[cfg(test)]
 mod deaths;
 #[cfg(test)]
 mod enrolment;
+#[cfg(test)]
+mod killed;
 #[cfg(test)]
 mod moves;
 #[cfg(test)]
 mod scaling;
 #[cfg(test)]
+mod soak;
+#[cfg(test)]
 mod stage;
+
+/// Whether what takes long is done in whole (`cargo xtask links`), or a sample of it.
+#[cfg(test)]
+fn whole() -> bool {
+    std::env::var_os("PIVOT_WHOLE").is_some()
+}
