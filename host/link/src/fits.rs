@@ -6,6 +6,7 @@
 use pivot_core::usable::{odd_id, odd_name};
 use pivot_core::{Key, Kind, Meta};
 use pivot_places::{PlaceError, Result};
+use serde_json::Value;
 
 /// What was asked about.
 #[derive(Clone, Debug)]
@@ -20,6 +21,13 @@ impl Asked {
     /// About the objects of a namespace.
     pub(crate) fn within(kind: &Kind, namespace: Option<&str>) -> Self {
         Self { namespaced: kind.namespaced, namespace: namespace.map(str::to_owned), name: None }
+    }
+
+    /// About an object that is created; the server may choose its name.
+    pub(crate) fn created(kind: &Kind, body: &Value) -> Self {
+        let metadata =
+            |name| body.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str);
+        Self { name: metadata("name").map(str::to_owned), ..Self::within(kind, metadata("namespace")) }
     }
 
     /// About one object.

@@ -15,6 +15,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use pivot_core::usable::odd_definition;
 use pivot_core::{Key, Kind, Meta, Object};
 use pivot_places::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
@@ -316,8 +317,18 @@ impl Place for LinkPlace {
         self.one(Ask::Identify).await
     }
 
+    fn vouches_for_kinds(&self) -> bool {
+        false
+    }
+
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
-        self.one::<Vec<Kind>>(Ask::Kinds).await.map(|kinds| kinds.into_iter().map(Arc::new).collect())
+        let kinds = self.one::<Vec<Kind>>(Ask::Kinds).await?;
+        match kinds.iter().find_map(odd_definition) {
+            Some(odd) => {
+                Err(PlaceError::Unreadable(format!("an answer of the agent that can't be believed: {odd}")))
+            }
+            None => Ok(kinds.into_iter().map(Arc::new).collect()),
+        }
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
@@ -347,10 +358,8 @@ impl Place for LinkPlace {
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        let metadata =
-            |name| body.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str);
-        let about = Asked::within(kind, metadata("namespace"));
-        self.written(kind, &about, Ask::Create { kind: (**kind).clone(), body: body.clone(), change }).await
+        let ask = Ask::Create { kind: (**kind).clone(), body: body.clone(), change };
+        self.written(kind, &Asked::created(kind, body), ask).await
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {

@@ -312,6 +312,11 @@ pub trait Place: Send + Sync + 'static {
     /// The identity of the place.
     async fn identify(&self) -> Result<Identity>;
 
+    /// Whether what it says of its kinds is its administrators' word. An agent's isn't: it may have been taken over.
+    fn vouches_for_kinds(&self) -> bool {
+        true
+    }
+
     /// Every listable kind, with the labels of its definition. Called once per run.
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>>;
 

@@ -54,7 +54,15 @@ impl Kinds {
                 listed.insert(kind.group_kind.clone(), kind);
                 continue;
             };
-            let kind = if source.can().judges { kind } else { labelled(&kind, &other) };
+            let kind = match (source.can().judges, source.place.vouches_for_kinds()) {
+                (true, true) => kind,
+                (true, false) => Arc::new(Kind {
+                    namespaced: other.namespaced,
+                    labels: other.labels,
+                    ..Kind::clone(&kind)
+                }),
+                (false, _) => labelled(&kind, &other),
+            };
             // Read in a version in which the target can be written.
             match common_version(&kind, &other) {
                 Some(version) => {
@@ -69,8 +77,8 @@ impl Kinds {
     }
 }
 
-/// A kind in files, with the labels of its definition in the target cluster. Labels in the files don't count: their author could
-/// have roles and bindings created with our permissions.
+/// A kind in files, or of an agent, with the labels of its definition in the target cluster. Its own don't count: the author of the
+/// files, or whoever took the agent over, could have roles and bindings created with our permissions.
 fn labelled(kind: &Arc<Kind>, other: &Kind) -> Arc<Kind> {
     Arc::new(Kind { labels: other.labels, ..Kind::clone(kind) })
 }

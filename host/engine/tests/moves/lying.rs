@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{BoxStream, StreamExt};
-use pivot_core::{Key, Kind, Object};
+use pivot_core::names::MARK;
+use pivot_core::{Key, Kind, KindLabels, Object};
 use pivot_engine::run;
 use pivot_link::{Guard, LinkPlace, Role, serve};
 use pivot_places::{
     Access, Capabilities, Change, Event, Identity, Listing, MemoryPlace, MetaListing, Patch, Place,
-    PlaceError, Preconditions, Result,
+    PlaceError, Preconditions, Result, Subresource,
 };
 use serde_json::{Value, json};
 use tokio::io::duplex;
 
 use crate::linked::link;
-use crate::stage::{CLUSTERS, Stage, body, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, kind, picture};
 
 /// What a lying child makes of an object's metadata.
 type Lie = fn(&mut Value);
@@ -27,6 +28,8 @@ const LIES: [(&str, Lie); 5] = [
     ("a name that is a path", |metadata| metadata["name"] = json!("../../kube-system/secrets/s")),
     ("a uid that is no word", |metadata| metadata["uid"] = json!("a b\nerror: c")),
 ];
+/// In a list any name will do.
+const ANOTHER_NAME: (&str, Lie) = ("another name", |metadata| metadata["name"] = json!("other"));
 
 /// A place that adds an object to each list of Secrets, about which it lies.
 struct Liar {
@@ -35,6 +38,13 @@ struct Liar {
 }
 
 impl Liar {
+    /// A lie about an object.
+    fn about(&self, kind: &Arc<Kind>, object: &Object) -> Object {
+        let mut value = object.value().unwrap();
+        (self.lie)(&mut value["metadata"]);
+        Object::from_value(kind.clone(), &value).unwrap()
+    }
+
     fn lie(&self, kind: &Arc<Kind>, mut listing: Listing) -> Listing {
         if kind.group_kind.is_secret() {
             let mut secret = body("", "Secret", "s", Some((CLUSTERS, "Cluster", "c")));
@@ -78,18 +88,15 @@ impl Place for Liar {
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        let Some(object) = self.truth.get(kind, key).await? else { return Ok(None) };
-        let mut value = object.value().unwrap();
-        (self.lie)(&mut value["metadata"]);
-        Ok(Some(Object::from_value(kind.clone(), &value).unwrap()))
+        Ok(self.truth.get(kind, key).await?.map(|object| self.about(kind, &object)))
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        self.truth.create(kind, body, change).await
+        self.truth.create(kind, body, change).await.map(|object| self.about(kind, &object))
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
-        self.truth.patch(kind, key, patch).await
+        self.truth.patch(kind, key, patch).await.map(|object| self.about(kind, &object))
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
@@ -154,6 +161,32 @@ async fn what_a_child_says_of_other_objects_than_those_asked_for_is_not_believed
 }
 
 #[tokio::test]
+async fn what_a_child_says_of_one_object_is_about_that_one() {
+    for (what, lie) in LIES.into_iter().chain([ANOTHER_NAME]) {
+        let truth = Stage::new().target;
+        truth.add_namespace("ns");
+        let place = child(&truth, lie, Role::Target).await;
+        let kinds = place.kinds().await.unwrap();
+        let secrets = kinds.iter().find(|kind| kind.group_kind.is_secret()).unwrap();
+        let key = Key::new(secrets.group_kind.clone(), Some("ns"), "s");
+        let mut secret = body("", "Secret", "s", None);
+        secret["metadata"]["annotations"] = json!({ MARK: "1" });
+        let patch = json!({"metadata": {"labels": {"l": "2"}}});
+        let patch = Patch { body: patch, subresource: Subresource::None, change: Change::Real };
+        let errors = [
+            place.create(secrets, &secret, Change::Real).await.unwrap_err(),
+            place.get(secrets, &key).await.unwrap_err(),
+            place.patch(secrets, &key, &patch).await.unwrap_err(),
+        ];
+        for error in errors {
+            // A patch is bound to the UID that the object has for whoever looks at it.
+            let refused = matches!(error, PlaceError::Unreadable(_) | PlaceError::Conflict(_));
+            assert!(refused, "{what}: {error:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_child_that_lies_when_it_is_taken_back_brings_nothing_into_another_namespace() {
     for (what, lie) in LIES {
         let stage = Stage::new();
@@ -195,4 +228,32 @@ async fn a_child_that_claims_copies_loses_its_own_objects_and_nobody_elses() {
     setup.sides.target = link(&stage.target, Role::Target).await;
     let _ = run::start(setup).await;
     assert_eq!(of_others(&stage), before);
+}
+
+/// Which kinds move, and whether they are in namespaces, its own cluster knows: a child that is taken back could have bindings made.
+#[tokio::test]
+async fn a_child_does_not_say_which_kinds_move() {
+    for (linked, moved) in [(false, true), (true, false)] {
+        let stage = Stage::new();
+        let labels = KindLabels { discover: true, moves: true, ..KindLabels::default() };
+        let group = "rbac.example.com";
+        stage.source.add_kind(kind(group, "Binding", "bindings", labels));
+        stage.target.add_kind(kind(group, "Binding", "bindings", KindLabels::default()));
+        stage.source.insert(body(group, "Binding", "b", None)).unwrap();
+        let mut setup = stage.setup();
+        if linked {
+            setup.sides.source = link(&stage.source, Role::Source).await;
+        }
+        run::start(setup).await.unwrap();
+        let there = stage.target.keys().iter().any(|key| key.group_kind.kind == "Binding");
+        assert_eq!(there, moved, "linked: {linked}");
+    }
+}
+
+#[tokio::test]
+async fn kinds_that_can_be_no_kinds_are_not_believed() {
+    let truth = Stage::new().source;
+    truth.add_kind(kind(INFRA, "Odd", "../odds", KindLabels::default()));
+    let place = link(&truth, Role::Source).await;
+    assert!(matches!(place.kinds().await, Err(PlaceError::Unreadable(_))));
 }
