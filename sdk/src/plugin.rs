@@ -73,7 +73,7 @@ pub trait Plugin: Default {
 
     /// What remains to be done before an object is released, when everything has moved: labels and annotations. Called until it
     /// returns `Done`, for one object first and then for several at once: see [`Patch::settle_group`]. May read and probe. The
-    /// source is gone by then.
+    /// source is gone by then, or away: a child that finishes a committed move alone settles while the source still has its objects, held.
     ///
     /// # Errors
     /// Leave this object as it is; the others continue, one at a time.

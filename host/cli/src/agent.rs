@@ -21,10 +21,6 @@ use crate::signals::{self, Interrupted};
 /// The Secret of an agent that is installed by an invitation.
 const CREDENTIALS: &str = "pivot-host-agent-credentials";
 
-/// A flag without a meaning is a mistake: whoever sets it relies on it.
-const NOTHING_TO_FINISH: &str =
-    "--finish-alone-after: nothing that moves out of a cluster (--role source) can be finished in it";
-
 /// Runs it, and returns the exit code.
 pub(crate) async fn run(typed: &Answering, output: &Arc<Output>) -> u8 {
     let called = match &typed.verb {
@@ -32,8 +28,8 @@ pub(crate) async fn run(typed: &Answering, output: &Arc<Output>) -> u8 {
         Some(AgentVerb::Remove { .. }) => None,
         None => Some(&typed.called),
     };
-    if called.is_some_and(|called| called.finish_alone_after.is_some() && called.role == OneSide::Source) {
-        output.fail(NOTHING_TO_FINISH);
+    if let Some(why) = called.and_then(|called| contradiction(called, typed.verb.is_some())) {
+        output.fail(why);
         return exit::code(Exit::Usage);
     }
     let done = match &typed.verb {
@@ -62,6 +58,20 @@ pub(crate) async fn run(typed: &Answering, output: &Arc<Output>) -> u8 {
         output.fail(why);
         exit::code(code)
     })
+}
+
+/// Flags without a meaning are a mistake: whoever sets them relies on them.
+fn contradiction(called: &Called, prints: bool) -> Option<&'static str> {
+    let Called { finish_alone_after, with, .. } = called;
+    match (finish_alone_after, called.role) {
+        (Some(_), OneSide::Source) => Some(
+            "--finish-alone-after: nothing that moves out of a cluster (--role source) can be finished in it",
+        ),
+        _ if prints && with.trust.is_some() => Some(
+            "--trust: a file of this machine is not in the agent's image; put it there as /etc/pivot-host/trust.toml",
+        ),
+        _ => None,
+    }
 }
 
 fn printed(image: &str, namespace: &str, shows: AgentShows, called: &Called, output: &Output) {
@@ -128,7 +138,11 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
         },
         keep_answering: called.keep_answering,
     };
-    let plugins = Loading::begin(&called.with);
+    // They are for nothing else.
+    let plugins = match called.finish_alone_after {
+        Some(_) => Loading::begin(&called.with),
+        None => Loading::none(),
+    };
     // Better found out now than when nobody is there.
     if let Some(errors) = plugins.refused().await {
         return Err((Exit::Plugin, errors));

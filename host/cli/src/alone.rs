@@ -6,7 +6,7 @@ use futures::FutureExt;
 use pivot_core::Side;
 use pivot_core::record::Seal;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Halter, MoveStatus, Options, Setup, Sides, Stop, run};
+use pivot_engine::{Halt, Halter, MoveStatus, Options, Setup, Sides, Stop, run};
 use pivot_link::Finish;
 use pivot_places::Place;
 
@@ -14,6 +14,7 @@ use crate::missing_side::MissingSide;
 use crate::operator;
 use crate::output::{self, Output, Progress};
 use crate::plugins::Loading;
+use crate::signals;
 
 /// What an agent needs for it.
 pub(crate) struct Alone {
@@ -26,15 +27,28 @@ impl Alone {
     /// Finishes all moves that are sealed.
     pub(crate) fn finish(self) -> Finish {
         let alone = Arc::new(self);
-        Box::new(move |place| {
+        Box::new(move |place, returned| {
             let alone = alone.clone();
-            async move { alone.all(&place).await }.boxed()
+            async move {
+                let halter = Halter::default();
+                let stop = async {
+                    returned.await;
+                    // The controller goes on where this stops.
+                    halter.halt(Halt::Signal(signals::TERMINATE));
+                    std::future::pending().await
+                };
+                tokio::select! {
+                    again = alone.all(&place, &halter) => again,
+                    never = stop => never,
+                }
+            }
+            .boxed()
         })
     }
 
     /// Returns whether it has to be tried again.
-    async fn all(&self, place: &Arc<dyn Place>) -> bool {
-        let moves = match run::status(self.setup(place, None)).await {
+    async fn all(&self, place: &Arc<dyn Place>, halter: &Halter) -> bool {
+        let moves = match run::status(self.setup(place, halter, None)).await {
             Ok(status) => status.moves,
             Err(stop) => {
                 self.failed("which moves are under way can't be read", &stop);
@@ -45,10 +59,14 @@ impl Alone {
         for MoveStatus { record, .. } in moves.iter().filter(|one| one.record.seal == Some(Seal::Set)) {
             let id = &record.move_id;
             self.output.say(format!("without a link for long: finishing move {id} here, alone"));
-            match run::finish_alone(self.setup(place, Some(id.clone()))).await {
+            match run::finish_alone(self.setup(place, halter, Some(id.clone()))).await {
                 Ok(()) => self.output.say(format!(
                     "move {id}: its copies run here; what is left of it in its source waits, paused, for the controller to return"
                 )),
+                Err(_) if halter.halted().is_some() => {
+                    self.output.say(format!("the link is back: the controller goes on with move {id}"));
+                    return false;
+                }
                 Err(stop) => {
                     self.failed(&format!("move {id} is not finished here"), &stop);
                     again = true;
@@ -64,7 +82,7 @@ impl Alone {
         self.output.warn(text);
     }
 
-    fn setup(&self, place: &Arc<dyn Place>, which: Option<String>) -> Setup {
+    fn setup(&self, place: &Arc<dyn Place>, halter: &Halter, which: Option<String>) -> Setup {
         let source: Arc<dyn Place> = Arc::new(MissingSide::gone(Side::Source));
         let progress = Progress::new(self.output.clone(), (source.label(), place.label()), false);
         let options = Options {
@@ -72,6 +90,8 @@ impl Alone {
             operator: operator::name(),
             record_namespace: self.record_namespace.clone(),
             source_gone: true,
+            // Nobody is there to see what comes of it, and the record doesn't say what was chosen.
+            settle_concurrency: 1,
             // A move has the scope of its record.
             ..Options::new(Scope::new(Namespaces::All))
         };
@@ -80,7 +100,7 @@ impl Alone {
             options,
             plugins: self.plugins.called(|_| {}),
             watcher: progress,
-            halter: Halter::default(),
+            halter: halter.clone(),
         }
     }
 }

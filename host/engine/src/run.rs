@@ -236,7 +236,7 @@ impl Command {
             return active.roll_back().await.map(Outcome::RolledBack);
         }
         if self == Self::FinishAlone {
-            same_plugins(active)?;
+            same_plugins(active, "start the agent with those: the controller's image has them")?;
             return active.finish_alone().await.map(|()| Outcome::FinishedAlone);
         }
         if begun {
@@ -292,11 +292,14 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     if !(record.phase.committed() || in_files) {
         added::same(record, &active.job.options.added)?;
     }
-    same_plugins(active)
+    match active.journal.record.phase.committed() {
+        true => same_plugins(active, Remedy::AcceptPluginChange),
+        false => same_plugins(active, "use the same plugins, or roll it back, which needs none"),
+    }
 }
 
 /// A move must be continued with the plugins it was begun with. A rollback needs no plugins.
-fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
+fn same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<(), Failure> {
     let (record, options) = (&active.journal.record, &active.job.options);
     let begun: BTreeSet<(&str, &str)> =
         record.plugins.iter().map(|pin| (pin.name.as_str(), pin.digest.as_str())).collect();
@@ -309,12 +312,7 @@ fn same_plugins(active: &ActiveMove) -> Result<(), Failure> {
     let names: Vec<String> =
         record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
     let begun = if names.is_empty() { "no plugins".to_owned() } else { names.join(", ") };
-    let remedy = if record.phase.committed() {
-        Remedy::AcceptPluginChange
-    } else {
-        "use the same plugins, or roll it back, which needs none".into()
-    };
-    Err(Failure::Plugins { move_id: record.move_id.clone(), begun, remedy: Box::new(remedy) })
+    Err(Failure::Plugins { move_id: record.move_id.clone(), begun, remedy: Box::new(remedy.into()) })
 }
 
 /// Runs a command that writes. Everything it does, in any task, is in one span; the move's id is added once it is known.

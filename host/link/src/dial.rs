@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use pivot_places::Place;
 use tokio::io::duplex;
@@ -52,7 +53,10 @@ struct Alone {
 /// tried again.
 ///
 /// What is left the other side wrote down, so the agent's guard judges what is done about it as if the other side had asked.
-pub type Finish = Box<dyn Fn(Arc<dyn Place>) -> BoxFuture<'static, bool> + Send + Sync>;
+pub type Finish = Box<dyn Fn(Arc<dyn Place>, Returned) -> BoxFuture<'static, bool> + Send + Sync>;
+
+/// Ends when there is a link again: what is finished alone had better stop then, and leave the rest to the other side.
+pub type Returned = BoxFuture<'static, ()>;
 
 /// What the agent shows.
 enum Shows {
@@ -170,10 +174,12 @@ impl Agent {
 
     async fn finish(&self, finish: &Finish) -> bool {
         let (near, far) = duplex(BUFFER);
+        let mut away = self.away.subscribe();
+        let returned = async move { drop(away.wait_for(Option::is_none).await) }.boxed();
         let work = async {
             match LinkPlace::over(near).await {
                 Ok((place, alive)) => tokio::select! {
-                    again = finish(place) => again,
+                    again = finish(place, returned) => again,
                     () = alive => true,
                 },
                 Err(error) => {
@@ -183,10 +189,9 @@ impl Agent {
             }
         };
         let itself = self.far.apart();
-        tokio::select! {
-            again = work => again,
-            _ = itself.serve(far, Arc::default()) => true,
-        }
+        // It ends with the connection, once each write that was begun has its answer.
+        let (again, _) = tokio::join!(work, itself.serve(far, Arc::default()));
+        again
     }
 
     async fn links(&self, tell: impl Fn(Result<(), &DialError>) + Send + Sync) -> Infallible {

@@ -45,7 +45,7 @@ pub use agents::Agents;
 pub use clock::{Clock, WallClock};
 pub use connection::Connection;
 pub use credentials::{Credentials, CredentialsError, invited};
-pub use dial::{Agent, DialError, Finish};
+pub use dial::{Agent, DialError, Finish, Returned};
 pub use enrolment::{AuthorityError, Enrolment, Invitation, NoRandomness, RegisterError};
 pub use guard::Guard;
 pub use name::AgentName;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pivot_core::grouped::thousands;
-use pivot_core::record::{Finished, Handover, Record};
+use pivot_core::record::{Finished, Handover, Phase, Record, Seal};
 use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Key, Side, words};
 use pivot_engine::RolledBack;
@@ -274,6 +274,11 @@ fn phase(one: &MoveStatus) -> String {
     match (phase.committed(), decides) {
         (true, Side::Source) => {
             format!("{phase} or later (resume only; the record in the target decides and was not read)")
+        }
+        (true, Side::Target) if record.seal == Some(Seal::Set) && phase < Phase::Settled => {
+            format!(
+                "{phase} (resume only; sealed: while its source is away, an agent may finish it in the target)"
+            )
         }
         (true, Side::Target) => format!("{phase} (resume only; the record in the target decides)"),
         (false, _) if record.is_withdrawn() => {

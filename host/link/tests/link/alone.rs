@@ -32,7 +32,7 @@ impl Alone {
         let (count, end) = (begun.clone(), may_end.clone());
         let agent = agent.finishing(
             AFTER,
-            Box::new(move |place| {
+            Box::new(move |place, returned| {
                 let nth = count.fetch_add(1, Ordering::SeqCst);
                 let end = end.clone();
                 async move {
@@ -41,6 +41,9 @@ impl Alone {
                     assert!(matches!(elsewhere, Err(PlaceError::Forbidden(_))), "{elsewhere:?}");
                     create(&*place, "shop", &format!("alone-{nth}")).await.unwrap();
                     end.acquire().await.unwrap().forget();
+                    if nth == 0 {
+                        timeout(SOON, returned).await.unwrap();
+                    }
                     false
                 }
                 .boxed()

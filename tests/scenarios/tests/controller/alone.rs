@@ -1,5 +1,7 @@
 //! Children whose parent is away once a move into them is committed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::rbac::v1::Role;
@@ -20,6 +22,7 @@ struct Death {
     /// Whether the child's server is asked for it.
     far: bool,
     nth: u64,
+    moment: Moment,
     hits: fn(&Seen) -> bool,
 }
 
@@ -28,6 +31,7 @@ const UNSEALED: Death = Death {
     far: false,
     // The first says Copied.
     nth: 2,
+    moment: Moment::After,
     hits: |seen| {
         seen.method == "PATCH" && seen.path.contains("/configmaps/pivot-host-source") && writes(seen)
     },
@@ -36,16 +40,17 @@ const UNSEALED: Death = Death {
 const SEALED: Death = Death {
     far: true,
     nth: 1,
+    moment: Moment::After,
     hits: |seen| {
         seen.method == "PATCH" && seen.path.contains("/configmaps/pivot-host-target") && writes(seen)
     },
 };
-
-/// The source is being released.
-const RELEASING: Death = Death {
-    far: false,
+/// The next thing after that: a Cluster would be resumed.
+const RESUMING: Death = Death {
+    far: true,
     nth: 1,
-    hits: |seen| seen.method == "DELETE" && seen.path.contains("/machines/") && writes(seen),
+    moment: Moment::Instead,
+    hits: |seen| seen.method == "PATCH" && seen.path.contains("/clusters/c") && writes(seen),
 };
 
 fn writes(seen: &Seen) -> bool {
@@ -72,7 +77,7 @@ impl Bereaved {
         let far = FaultProxy::start(child).await.unwrap();
         let (tell, pid) = oneshot::channel();
         let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
-        let rule = Rule::new(Times::Nth(death.nth), Fault::action(Moment::After, kill), death.hits);
+        let rule = Rule::new(Times::Nth(death.nth), Fault::action(death.moment, kill), death.hits);
         if death.far { &far } else { &near }.faults().add(rule);
         let link = Link::new().unwrap();
         let running = link.controller(near.kubeconfig()).await.unwrap();
@@ -120,8 +125,8 @@ async fn a_sealed_child_finishes_alone_and_the_parent_that_returns_closes_the_mo
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_is_not_sealed_waits_for_its_parent() {
-    for when_away in ["Finish", "Wait"] {
-        let child = Bereaved::by(&UNSEALED, when_away).await;
+    for (death, when_away) in [(&UNSEALED, "Finish"), (&RESUMING, "Wait")] {
+        let child = Bereaved::by(death, when_away).await;
         sleep(Duration::from_secs(8)).await;
         assert!(!child.runs().await, "{when_away}");
         child.returns().await;
@@ -139,11 +144,19 @@ async fn what_an_agent_needs_to_finish_alone_is_printed_and_looked_at_before_the
     let near = FaultProxy::start(home).await.unwrap();
     let (tell, pid) = oneshot::channel();
     let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
+    // It dies when it has resumed the child and is about to look whether the source is still paused.
+    let committed = Arc::new(AtomicBool::new(false));
+    let (commits, looks) = (committed.clone(), committed);
+    let commit = async move { commits.store(true, Ordering::SeqCst) };
     near.faults().add(Rule::new(
-        Times::Nth(RELEASING.nth),
-        Fault::action(Moment::After, kill),
-        RELEASING.hits,
+        Times::Nth(UNSEALED.nth),
+        Fault::action(Moment::Before, commit),
+        UNSEALED.hits,
     ));
+    near.faults().add(Rule::new(Times::Nth(1), Fault::action(Moment::Before, kill), move |seen| {
+        let of_the_move = seen.path.contains("/namespaces/shop/") && !seen.path.contains("/pivots");
+        looks.load(Ordering::SeqCst) && seen.method == "GET" && of_the_move
+    }));
     let link = Link::new().unwrap();
     let mut running = link.controller(near.kubeconfig()).await.unwrap();
     tell.send(running.id()).unwrap();

@@ -98,7 +98,7 @@ async fn an_agent_killed_at_any_request_is_followed_by_one_that_goes_on() {
         say(format_args!("agents killed at {:?} to {:?}", some.first().unwrap(), some.last().unwrap()));
     }
     // The last few requests of a move are sometimes one fewer.
-    assert!(killed + 10 >= points.len() && killed > 0, "{killed} of {}", points.len());
+    assert!(killed * 10 >= points.len() * 9, "{killed} of {}", points.len());
     cases.stage.tidy().await;
 }
 
@@ -156,6 +156,6 @@ async fn a_controller_killed_at_any_request_to_a_child_is_followed_by_one_that_g
         Cases::clean(observer).await;
         say(format_args!("controllers killed at {:?} to {:?}", some.first().unwrap(), some.last().unwrap()));
     }
-    assert!(caught + 10 >= points.len() && caught > 0, "{caught} of {}", points.len());
+    assert!(caught * 10 >= points.len() * 9, "{caught} of {}", points.len());
     cases.stage.tidy().await;
 }

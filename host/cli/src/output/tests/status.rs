@@ -1,7 +1,7 @@
 //! Golden texts: the state of moves.
 
 use pivot_core::Uid;
-use pivot_core::record::{Finished, Handover, Pin, Record};
+use pivot_core::record::{Finished, Handover, Pin, Record, Seal};
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Leftover, LockStatus, MoveStatus, Status};
 
@@ -288,4 +288,15 @@ fn a_plan_says_which_moves_are_under_way() {
                 note     this is not the target that the move goes to: name that one
         "#]],
     );
+}
+
+#[test]
+fn a_sealed_move_says_that_it_may_be_finished_without_its_source() {
+    let mut sealed = one(Phase::Live, Side::Target);
+    for (seal, says) in [(None, false), (Some(Seal::Wanted), false), (Some(Seal::Set), true)] {
+        sealed.record.seal = seal;
+        let status = Status { moves: vec![sealed.clone()], ..Status::default() };
+        let text = crate::output::status(&status, ("a", "b"), &[vec![]]).message().to_owned();
+        assert_eq!(text.contains("an agent may finish it"), says, "{text}");
+    }
 }
