@@ -52,8 +52,13 @@ impl Asked {
             None if namespace && name => return Ok(()),
             None => "it is about another object than was asked for".to_owned(),
         };
-        Err(PlaceError::Unreadable(format!("an answer of the agent that can't be believed: {why}")))
+        Err(unbelievable(&why))
     }
+}
+
+/// The error for what is said and can't be.
+pub(crate) fn unbelievable(why: &str) -> PlaceError {
+    PlaceError::Unreadable(format!("an answer of the agent that can't be believed: {why}"))
 }
 
 #[cfg(test)]

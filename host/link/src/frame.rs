@@ -4,6 +4,9 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 /// The largest frame: several times the largest object that an API server stores.
 const LARGEST: usize = 16 << 20;
+/// The largest answer that has an end: five times the lists of 20,000 objects. An agent that was taken over could send without end,
+/// and the controller holds all of it.
+pub(crate) const MOST: u64 = 512 << 20;
 /// A letter and a length.
 const HEAD: usize = 5;
 
@@ -53,6 +56,8 @@ pub(crate) enum FrameError {
     Tag,
     #[error("an answer has a part that is too large")]
     Large,
+    #[error("an answer has no end")]
+    Endless,
 }
 
 /// A frame as bytes, to be sent as one piece after the other: the body of an object isn't copied.
@@ -65,34 +70,55 @@ pub(crate) fn pieces(tag: Tag, content: Bytes) -> [Bytes; 2] {
 }
 
 /// Collects bytes until they are a frame.
-#[derive(Debug, Default)]
-pub(crate) struct Frames(BytesMut);
+#[derive(Debug)]
+pub(crate) struct Frames {
+    bytes: BytesMut,
+    /// How many more may come.
+    left: Option<u64>,
+}
 
 impl Frames {
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+    /// Of an answer that has an end.
+    pub(crate) fn of_at_most(bytes: u64) -> Self {
+        Self { bytes: BytesMut::new(), left: Some(bytes) }
+    }
+
+    /// Of one that has none.
+    pub(crate) fn endless() -> Self {
+        Self { bytes: BytesMut::new(), left: None }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
+        if let Some(left) = &mut self.left {
+            *left = u64::try_from(bytes.len())
+                .ok()
+                .and_then(|more| left.checked_sub(more))
+                .ok_or(FrameError::Endless)?;
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
     }
 
     /// Whether nothing is left over.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.bytes.is_empty()
     }
 
     /// The next whole frame, if it is there.
     pub(crate) fn next(&mut self) -> Result<Option<(Tag, Bytes)>, FrameError> {
-        let Some((&letter, rest)) = self.0.split_first() else { return Ok(None) };
+        let Some((&letter, rest)) = self.bytes.split_first() else { return Ok(None) };
         let tag = Tag::of(letter).ok_or(FrameError::Tag)?;
         let Some(length) = rest.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
         if length > LARGEST {
             return Err(FrameError::Large);
         }
-        if self.0.len() < HEAD + length {
-            self.0.reserve(HEAD + length - self.0.len());
+        if self.bytes.len() < HEAD + length {
+            self.bytes.reserve(HEAD + length - self.bytes.len());
             return Ok(None);
         }
-        self.0.advance(HEAD);
-        Ok(Some((tag, self.0.split_to(length).freeze())))
+        self.bytes.advance(HEAD);
+        Ok(Some((tag, self.bytes.split_to(length).freeze())))
     }
 }
 
@@ -109,10 +135,10 @@ mod tests {
             .flat_map(|piece| piece.to_vec())
             .collect();
         for size in 1..=bytes.len() {
-            let mut frames = Frames::default();
+            let mut frames = Frames::endless();
             let mut got = Vec::new();
             for piece in bytes.chunks(size) {
-                frames.push(piece);
+                frames.push(piece).unwrap();
                 while let Some((tag, content)) = frames.next().unwrap() {
                     got.push((tag, String::from_utf8(content.to_vec()).unwrap()));
                 }
@@ -125,11 +151,27 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_refused_before_it_is_waited_for() {
-        let mut frames = Frames::default();
-        frames.push(b"?");
+        let mut frames = Frames::endless();
+        frames.push(b"?").unwrap();
         assert_eq!(frames.next(), Err(FrameError::Tag));
-        let mut frames = Frames::default();
-        frames.push(b"o\xff\xff\xff\xff");
+        let mut frames = Frames::endless();
+        frames.push(b"o\xff\xff\xff\xff").unwrap();
         assert_eq!(frames.next(), Err(FrameError::Large));
+    }
+
+    #[test]
+    fn an_answer_that_does_not_end_is_refused_and_one_that_need_not_is_not() {
+        let piece = pieces(Tag::Object, Bytes::from_static(b"{}")).concat();
+        let takes = |mut frames: Frames| {
+            let mut took = 0;
+            while took < 100 && frames.push(&piece).is_ok() {
+                assert!(frames.next().unwrap().is_some() && frames.is_empty());
+                took += 1;
+            }
+            took
+        };
+        assert_eq!(takes(Frames::of_at_most(7 * 10)), 10);
+        assert_eq!(takes(Frames::of_at_most(7 * 10 - 1)), 9);
+        assert_eq!(takes(Frames::endless()), 100);
     }
 }

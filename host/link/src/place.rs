@@ -28,8 +28,8 @@ use tokio::time::timeout;
 
 use crate::ask::{Ask, Hello, NEWEST, OLDEST};
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
-use crate::fits::Asked;
-use crate::frame::{Frames, Tag};
+use crate::fits::{Asked, unbelievable};
+use crate::frame::{Frames, MOST, Tag};
 use crate::work::Work;
 
 /// How long to wait for the next part of an answer. A watch has none to wait for.
@@ -220,7 +220,13 @@ async fn asked(mut sender: Sender, ask: &Ask) -> Result<Answer> {
     // Whether the first part of a watch ever comes, nobody knows; its head does.
     let response = timeout(DEADLINE, response).await.map_err(|_| late())??;
     match response.status() {
-        StatusCode::OK => Ok(Answer { body: response.into_body(), frames: Frames::default() }),
+        StatusCode::OK => {
+            let frames = match ask {
+                Ask::Watch { .. } => Frames::endless(),
+                _ => Frames::of_at_most(MOST),
+            };
+            Ok(Answer { body: response.into_body(), frames })
+        }
         StatusCode::PAYLOAD_TOO_LARGE => Err(PlaceError::Invalid("larger than a link carries".into())),
         StatusCode::BAD_REQUEST => {
             Err(PlaceError::unsupported("the agent", "do what is asked: it may be older"))
@@ -248,7 +254,7 @@ impl Answer {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
                     if let Some(data) = frame.data_ref() {
-                        self.frames.push(data);
+                        self.frames.push(data).map_err(|error| PlaceError::Unreadable(error.to_string()))?;
                     }
                 }
                 Some(Err(error)) => return Err(cut(&error)),
@@ -324,9 +330,7 @@ impl Place for LinkPlace {
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
         let kinds = self.one::<Vec<Kind>>(Ask::Kinds).await?;
         match kinds.iter().find_map(odd_definition) {
-            Some(odd) => {
-                Err(PlaceError::Unreadable(format!("an answer of the agent that can't be believed: {odd}")))
-            }
+            Some(odd) => Err(unbelievable(&odd)),
             None => Ok(kinds.into_iter().map(Arc::new).collect()),
         }
     }
