@@ -1,5 +1,6 @@
 //! The steps of a move. `sequence.rs` knows their order.
 
+pub(crate) mod after_commit;
 pub(crate) mod alone;
 pub(crate) mod commit;
 pub(crate) mod copy;

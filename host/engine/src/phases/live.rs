@@ -22,6 +22,24 @@ use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 /// Source objects by key: as they were copied or, in a run that resumes a move, as they are now.
 pub(crate) type Known = BTreeMap<Key, Object>;
 
+/// What is known about the source's objects when a committed move continues.
+pub(crate) enum KnownObjects {
+    /// As this run copied them.
+    Copied(Known),
+    /// As they are now; another run copied them.
+    Again(Known),
+}
+
+impl KnownObjects {
+    /// As this run copied them, if it did.
+    pub(crate) fn copied(&self) -> Option<&Known> {
+        match self {
+            Self::Copied(known) => Some(known),
+            Self::Again(_) => None,
+        }
+    }
+}
+
 /// Un-pauses the copies, classes first: a Cluster can't be reconciled without its class, and Cluster API's webhook delays each
 /// write to a Cluster by up to two seconds while its class is not reconciled yet. `copied` saves reading them.
 pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>) -> Result<(), Failure> {

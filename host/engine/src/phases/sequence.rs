@@ -1,4 +1,5 @@
-//! The path of one move through its phases. A phase is recorded before its first change is made.
+//! The path of one move through its phases, up to the commit; from there on [`after_commit`](crate::phases::after_commit). A phase is
+//! recorded before its first change is made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::{Finished, Phase};
-use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;
@@ -21,20 +22,14 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit::{self, Comparison};
 use crate::phases::copy::{self, Copies};
-use crate::phases::evidence;
 use crate::phases::handover;
-use crate::phases::live::{self, Known};
-use crate::phases::lost_record;
+use crate::phases::live::{Known, KnownObjects};
 use crate::phases::namespaces;
-use crate::phases::new_dependents;
 use crate::phases::pausing;
 use crate::phases::read_only_source;
 use crate::phases::readings;
-use crate::phases::release;
 use crate::phases::rollback::{self, RolledBack};
-use crate::phases::settle;
 use crate::plugins::calls;
-use crate::plugins::view::PluginView;
 use crate::requests::ROUNDS;
 use crate::snapshot::Snapshot;
 use crate::state::journal::Journal;
@@ -53,24 +48,6 @@ pub(crate) struct ActiveMove {
     /// How long each phase took.
     pub(crate) times: Vec<(Phase, Duration)>,
     pub(crate) began: Instant,
-}
-
-/// What is known about the source's objects when a committed move continues.
-enum KnownObjects {
-    /// As this run copied them.
-    Copied(Known),
-    /// As they are now; another run copied them.
-    Again(Known),
-}
-
-impl KnownObjects {
-    /// As this run copied them, if it did.
-    fn copied(&self) -> Option<&Known> {
-        match self {
-            Self::Copied(known) => Some(known),
-            Self::Again(_) => None,
-        }
-    }
 }
 
 /// What a move did.
@@ -321,85 +298,6 @@ impl ActiveMove {
         Ok((Arc::new(list), objects.into_iter().map(|object| (object.key(), object)).collect()))
     }
 
-    async fn finish(&mut self, list: Arc<ReleaseList>, seen: KnownObjects) -> Result<Done, Failure> {
-        let job = self.job.clone();
-        let count = list.entries.len();
-        // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end. An import
-        // has resumed, and settled, its copies itself, and shown it before the commit.
-        if self.journal.record.phase <= Phase::Live && !job.handover {
-            job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
-            let (known, copied) = match &seen {
-                KnownObjects::Copied(known) => (known, Some(known)),
-                KnownObjects::Again(known) => {
-                    // Someone may have un-paused the source since the commit: then the target must not run as well.
-                    if !job.options.source_gone {
-                        pausing::still_paused(&job, &list).await?;
-                    }
-                    (known, None)
-                }
-            };
-            // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
-            if !job.options.source_gone {
-                self.journal.seal().await?;
-            }
-            live::resume(&job, &list, copied).await?;
-            calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
-            evidence::wait(&job, &list, known, Some(self.journal.committed_at()?)).await?;
-            job.safe_point()?;
-            self.record_time(Phase::Live);
-        }
-        let mut prepared = None;
-        if self.journal.source_record_is_gone() && !job.options.source_gone {
-            lost_record::nothing_left(&job, &list).await?;
-        } else if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
-            job.report(Event::PhaseBegun { phase: Phase::Released, objects: count });
-            // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
-            let (marks, accepted) = self.marks();
-            tokio::try_join!(
-                live::check_copies(&job, &list, &marks, &accepted),
-                pausing::still_paused(&job, &list),
-                new_dependents::none(&job, &list, self.journal.begun()),
-            )?;
-            // Nothing is deleted before the phase is recorded; the steps before a delete do no harm without it.
-            let (written, may_delete) = tokio::sync::watch::channel(false);
-            let advance = async {
-                let advanced = self.journal.advance(Phase::Released).await;
-                if advanced.is_ok() {
-                    written.send_replace(true);
-                }
-                // If dropped unsent, it signals to the waiting tasks that nothing will be written.
-                drop(written);
-                advanced
-            };
-            let (advanced, released) =
-                tokio::join!(advance, release::all(&job, &list, seen.copied(), may_delete));
-            advanced?;
-            prepared = Some(released?);
-            self.record_time(Phase::Released);
-        }
-        // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
-        let settles = !job.handover && settle::any(&job, &list);
-        if self.journal.has_list_beside() || settles {
-            self.journal.advance(Phase::Settled).await?;
-        }
-        job.report(Event::PhaseBegun { phase: Phase::Settled, objects: count });
-        if settles {
-            settle::all(&job, &list).await?;
-        }
-        if !job.options.source_gone && !self.journal.source_record_is_gone() {
-            release::last(&job, &list, seen.copied(), prepared).await?;
-        }
-        let unverified = evidence::unverified(&job, &list);
-        let mut done = Done { unverified, added: self.added(), ..Done::default() };
-        for entry in &list.entries {
-            let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
-            *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
-        }
-        self.close(&done).await?;
-        self.record_time(Phase::Settled);
-        Ok(done)
-    }
-
     /// Rolls everything back and forgets the move.
     pub(crate) async fn roll_back(&mut self) -> Result<RolledBack, Failure> {
         // A commit that got half-way has already written the target's record. That record is removed first of all: left behind
@@ -425,17 +323,6 @@ impl ActiveMove {
         Ok(taken)
     }
 
-    /// The marks of the copies, and the kinds of those that may be gone.
-    fn marks(&self) -> (BTreeSet<String>, BTreeSet<GroupKind>) {
-        match &self.journal.record.handover {
-            Some(handover) => {
-                let accepted = handover.accept_changed.union(&self.job.options.accept_changed);
-                (handover.imports.clone(), accepted.cloned().collect())
-            }
-            None => (BTreeSet::from([self.job.move_id.clone()]), BTreeSet::new()),
-        }
-    }
-
     /// Frees the place reserved for a move that never began.
     pub(crate) async fn abandon(&self) -> Result<(), Failure> {
         if self.job.options.target_gone {
@@ -445,7 +332,7 @@ impl ActiveMove {
     }
 
     /// What was added, by the record: a run that finishes a committed move has no files.
-    fn added(&self) -> BTreeMap<GroupKind, usize> {
+    pub(crate) fn added(&self) -> BTreeMap<GroupKind, usize> {
         let mut kinds = BTreeMap::new();
         for added in &self.journal.record.scope.added {
             *kinds.entry(added.object.group_kind.clone()).or_default() += 1;
@@ -453,7 +340,7 @@ impl ActiveMove {
         kinds
     }
 
-    async fn close(&mut self, done: &Done) -> Result<(), Failure> {
+    pub(crate) async fn close(&mut self, done: &Done) -> Result<(), Failure> {
         let (job, record) = (self.job.clone(), &self.journal.record);
         let finished = Finished {
             format: Default::default(),

@@ -1,0 +1,114 @@
+//! The path of a move from its commit on: there is no way back, and each run finds by the record where the last one stopped.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pivot_core::GroupKind;
+use pivot_core::hooks::Point;
+use pivot_core::record::Phase;
+use pivot_core::release::{Fate, ReleaseList};
+
+use crate::events::Event;
+use crate::outcome::failure::Failure;
+use crate::phases::live::{self, KnownObjects};
+use crate::phases::sequence::{ActiveMove, Done};
+use crate::phases::{evidence, lost_record, new_dependents, pausing, release, settle};
+use crate::plugins::calls;
+use crate::plugins::view::PluginView;
+
+impl ActiveMove {
+    /// Resumes the copies, releases the source, settles, and closes the move.
+    pub(crate) async fn finish(
+        &mut self,
+        list: Arc<ReleaseList>,
+        seen: KnownObjects,
+    ) -> Result<Done, Failure> {
+        let job = self.job.clone();
+        let count = list.entries.len();
+        // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end. An import
+        // has resumed, and settled, its copies itself, and shown it before the commit.
+        if self.journal.record.phase <= Phase::Live && !job.handover {
+            job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
+            let (known, copied) = match &seen {
+                KnownObjects::Copied(known) => (known, Some(known)),
+                KnownObjects::Again(known) => {
+                    // Someone may have un-paused the source since the commit: then the target must not run as well.
+                    if !job.options.source_gone {
+                        pausing::still_paused(&job, &list).await?;
+                    }
+                    (known, None)
+                }
+            };
+            // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
+            if !job.options.source_gone {
+                self.journal.seal().await?;
+            }
+            live::resume(&job, &list, copied).await?;
+            calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
+            evidence::wait(&job, &list, known, Some(self.journal.committed_at()?)).await?;
+            job.safe_point()?;
+            self.record_time(Phase::Live);
+        }
+        let mut prepared = None;
+        if self.journal.source_record_is_gone() && !job.options.source_gone {
+            lost_record::nothing_left(&job, &list).await?;
+        } else if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
+            job.report(Event::PhaseBegun { phase: Phase::Released, objects: count });
+            // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
+            let (marks, accepted) = self.marks();
+            tokio::try_join!(
+                live::check_copies(&job, &list, &marks, &accepted),
+                pausing::still_paused(&job, &list),
+                new_dependents::none(&job, &list, self.journal.begun()),
+            )?;
+            // Nothing is deleted before the phase is recorded; the steps before a delete do no harm without it.
+            let (written, may_delete) = tokio::sync::watch::channel(false);
+            let advance = async {
+                let advanced = self.journal.advance(Phase::Released).await;
+                if advanced.is_ok() {
+                    written.send_replace(true);
+                }
+                // If dropped unsent, it signals to the waiting tasks that nothing will be written.
+                drop(written);
+                advanced
+            };
+            let (advanced, released) =
+                tokio::join!(advance, release::all(&job, &list, seen.copied(), may_delete));
+            advanced?;
+            prepared = Some(released?);
+            self.record_time(Phase::Released);
+        }
+        // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
+        let settles = !job.handover && settle::any(&job, &list);
+        if self.journal.has_list_beside() || settles {
+            self.journal.advance(Phase::Settled).await?;
+        }
+        job.report(Event::PhaseBegun { phase: Phase::Settled, objects: count });
+        if settles {
+            settle::all(&job, &list).await?;
+        }
+        if !job.options.source_gone && !self.journal.source_record_is_gone() {
+            release::last(&job, &list, seen.copied(), prepared).await?;
+        }
+        let unverified = evidence::unverified(&job, &list);
+        let mut done = Done { unverified, added: self.added(), ..Done::default() };
+        for entry in &list.entries {
+            let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
+            *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
+        }
+        self.close(&done).await?;
+        self.record_time(Phase::Settled);
+        Ok(done)
+    }
+
+    /// The marks of the copies, and the kinds of those that may be gone.
+    fn marks(&self) -> (BTreeSet<String>, BTreeSet<GroupKind>) {
+        match &self.journal.record.handover {
+            Some(handover) => {
+                let accepted = handover.accept_changed.union(&self.job.options.accept_changed);
+                (handover.imports.clone(), accepted.cloned().collect())
+            }
+            None => (BTreeSet::from([self.job.move_id.clone()]), BTreeSet::new()),
+        }
+    }
+}
