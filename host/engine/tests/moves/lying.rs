@@ -1,6 +1,7 @@
 //! A child that answers what isn't asked: about objects of other namespaces, with other names, or without an end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use futures::stream::{BoxStream, StreamExt};
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::io::duplex;
 
 use crate::linked::link;
-use crate::stage::{CLUSTERS, INFRA, Stage, body, kind, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
 /// What a lying child makes of an object's metadata.
 type Lie = fn(&mut Value);
@@ -216,9 +217,11 @@ async fn a_child_that_claims_copies_loses_its_own_objects_and_nobody_elses() {
     let before = of_others(&stage);
     assert_eq!(before.len(), 1);
     // It says yes to everything, and forgets it when the parent believes it.
-    let forgetful = stage.target.clone();
+    let (forgetful, forgot) = (stage.target.clone(), Arc::new(AtomicBool::new(false)));
+    let forgets = forgot.clone();
     stage.source.on_call(move |verb, _| {
         if verb == "delete" {
+            forgets.store(true, Ordering::SeqCst);
             let copies = forgetful.keys().into_iter().filter(|key| key.namespace.as_deref() == Some("ns"));
             copies.for_each(|key| drop(forgetful.remove(&key)));
         }
@@ -227,6 +230,7 @@ async fn a_child_that_claims_copies_loses_its_own_objects_and_nobody_elses() {
     let mut setup = stage.setup();
     setup.sides.target = link(&stage.target, Role::Target).await;
     let _ = run::start(setup).await;
+    assert!(forgot.load(Ordering::SeqCst) && stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none());
     assert_eq!(of_others(&stage), before);
 }
 

@@ -133,6 +133,14 @@ fn unwatch(stage: &Stage, trace: &Trace) {
     }
 }
 
+/// Watches a run that dies then; whether it has so many writes at all.
+async fn dies<T>(stage: &Stage, trace: &Trace, death: Death, run: impl Future<Output = T>) -> bool {
+    let writes = watch(stage, trace, Some(death));
+    drop(run.await);
+    unwatch(stage, trace);
+    writes.load(Ordering::SeqCst) >= death.n
+}
+
 fn explained(trace: &Trace, seals: bool) -> Vec<Step> {
     let model = Linked::new(Way::Into, seals);
     model.explain(&trace.seen()).unwrap_or_else(|refused| panic!("{refused}"))
@@ -206,11 +214,7 @@ async fn killed_at_any_write_and_continued_or_rolled_back_it_takes_no_others() {
         for acted in [false, true] {
             for n in 1.. {
                 let (stage, trace) = (stage(seals), Trace::default());
-                let writes = watch(&stage, &trace, Some(Death { n, acted }));
-                let _ = run::start(stage.setup()).await;
-                let died = writes.load(Ordering::SeqCst) >= n;
-                unwatch(&stage, &trace);
-                if !died {
+                if !dies(&stage, &trace, Death { n, acted }, run::start(stage.setup())).await {
                     break;
                 }
                 deaths += 1;
@@ -246,19 +250,13 @@ async fn with_its_source_away_the_target_takes_the_steps_of_the_model_alone() {
         .flat_map(|(n, acted)| [None, Some(1), Some(2), Some(3)].map(|second| (n, acted, second)))
     {
         let (stage, trace) = (stage(true), Trace::default());
-        let writes = watch(&stage, &trace, Some(Death { n, acted }));
-        let _ = run::start(stage.setup()).await;
-        let died = writes.load(Ordering::SeqCst) >= n;
-        unwatch(&stage, &trace);
-        if !died {
+        if !dies(&stage, &trace, Death { n, acted }, run::start(stage.setup())).await {
             break;
         }
         trace.note(Seen::Away);
         if let Some(second) = second {
-            let writes = watch(&stage, &trace, Some(Death { n: second, acted }));
-            let _ = run::finish_alone(without_source(&stage)).await;
-            unwatch(&stage, &trace);
-            died_twice += usize::from(writes.load(Ordering::SeqCst) >= second);
+            let again = run::finish_alone(without_source(&stage));
+            died_twice += usize::from(dies(&stage, &trace, Death { n: second, acted }, again).await);
         }
         let before = picture(&stage.source, &stage.target);
         watch(&stage, &trace, None);

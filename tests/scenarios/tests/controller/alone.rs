@@ -57,6 +57,10 @@ fn writes(seen: &Seen) -> bool {
     seen.user_agent.starts_with(AGENT) && seen.is_mutating()
 }
 
+fn reads_records(seen: &Seen) -> bool {
+    seen.method == "GET" && seen.path.contains("/namespaces/kube-system/configmaps")
+}
+
 /// A parent and a child after the parent's controller died.
 struct Bereaved {
     stage: Stage,
@@ -64,7 +68,7 @@ struct Bereaved {
     before: Dump,
     observer: Observer,
     agent: Run,
-    _far: FaultProxy,
+    far: FaultProxy,
 }
 
 impl Bereaved {
@@ -87,7 +91,7 @@ impl Bereaved {
         stage.ask_for("shop", spec).await;
         let killed = running.end().await.unwrap();
         assert_eq!(killed.code, None, "it did not die\n{}", killed.stderr);
-        Self { stage, link, before, observer, agent, _far: far }
+        Self { stage, link, before, observer, agent, far }
     }
 
     /// Whether a Cluster runs in the child.
@@ -127,7 +131,10 @@ async fn a_sealed_child_finishes_alone_and_the_parent_that_returns_closes_the_mo
 async fn a_child_that_is_not_sealed_waits_for_its_parent() {
     for (death, when_away) in [(&UNSEALED, "Finish"), (&RESUMING, "Wait")] {
         let child = Bereaved::by(death, when_away).await;
+        let looks = || child.far.faults().requests().iter().filter(|seen| reads_records(seen)).count();
+        let before = looks();
         sleep(Duration::from_secs(8)).await;
+        assert!(looks() > before, "{when_away}: it never looked whether there is something to finish");
         assert!(!child.runs().await, "{when_away}");
         child.returns().await;
     }
