@@ -156,7 +156,11 @@ pub(crate) struct Called {
 }
 
 fn without_link(text: &str) -> Result<Duration, String> {
-    values::duration("--finish-alone-after", text).map_err(|error| error.0)
+    let after = values::duration("--finish-alone-after", text).map_err(|error| error.0)?;
+    match after.as_secs() {
+        0 => Err("it would finish alone whenever it calls again: give it some minutes".to_owned()),
+        _ => Ok(after),
+    }
 }
 
 /// The cluster of the controller that an agent calls.

@@ -1,8 +1,11 @@
 //! Command lines, and the tasks they turn into.
 
+mod described;
+mod help;
 mod kubectl;
 mod manual;
 mod pages;
+mod service;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -371,75 +374,6 @@ fn the_user_to_act_as_belongs_to_a_side() {
 }
 
 #[test]
-fn a_cluster_is_described_where_it_is() {
-    let described = |line: &str| match meant(&format!("pivot-host describe cluster {line}")) {
-        Task::Describe(description) => description,
-        other => panic!("{line}: {other:?}"),
-    };
-    let within = |line: &str| (described(line).within, described(line).name);
-    let named = |namespace: &str| Within::Namespace(namespace.into());
-    for (line, expected) in [
-        ("c", Within::OfContext),
-        ("c -n ns", named("ns")),
-        ("ns/c", named("ns")),
-        ("ns/c -n ns", named("ns")),
-        ("c --from-directory d", Within::Any),
-        ("c --from-directory d --identity k -n ns", named("ns")),
-    ] {
-        assert_eq!(within(line), (expected, "c".to_owned()), "{line}");
-    }
-    let SourceEnd::Kube(options) = described("c --kubeconfig a --context x --as u --as-group g").end else {
-        panic!()
-    };
-    assert_eq!((options.context.as_deref(), options.impersonate.as_deref()), (Some("x"), Some("u")));
-    for (line, expected) in [
-        ("ns/c -n other", expect!["ns/c is not in namespace other; leave out one of the two"]),
-        ("a/b/c", expect![[r#""a/b/c": "b/c" can't be a name; write NAME or NAMESPACE/NAME"#]]),
-        (
-            "c --from-directory d --kubeconfig a",
-            expect![
-                "--from-directory excludes --kubeconfig, --kubeconfig-context and --as: the source is one or the other"
-            ],
-        ),
-        ("c --as-group g", expect!["--as-group needs --as, and --to-as-group needs --to-as"]),
-        (
-            "c --show-conditions Machine/a/b",
-            expect![[
-                r#"--show-conditions "Machine/a/b": write Kind, Kind/name or all, without spaces, with a + at the end for only those that need attention"#
-            ]],
-        ),
-    ] {
-        refused(&format!("pivot-host describe cluster {line}"), &expected);
-    }
-    assert!(parsed("pivot-host describe cluster").is_err() && parsed("pivot-host describe").is_err());
-}
-
-#[test]
-fn how_much_is_described_is_said_as_to_clusterctl() {
-    let view = |line: &str| match meant(&format!("clusterctl-pivot describe cluster c {line}")) {
-        Task::Describe(description) => description.view,
-        other => panic!("{line}: {other:?}"),
-    };
-    let usual = view("");
-    assert!(usual.grouping && !(usual.echo || usual.machine_sets || usual.resource_sets || usual.templates));
-    let all =
-        view("--show-machinesets --show-resourcesets=true --show-templates --echo=true --grouping=false -c");
-    assert!(!all.grouping && all.echo && all.machine_sets && all.resource_sets && all.templates);
-    assert!(!view("--echo=false").echo);
-    let whose: Vec<String> = view("--show-conditions Machine/m+,all, --show-conditions Cluster")
-        .conditions
-        .iter()
-        .map(|filter| filter.typed().to_owned())
-        .collect();
-    assert_eq!(whose, ["Machine/m+", "all", "Cluster"]);
-    let color = |flags: &str| parsed(&format!("pivot-host describe cluster c {flags}")).unwrap().look.color;
-    let colors =
-        ["", "-c", "--color", "--color=true", "--color=false", "--color never", "-c=always"].map(color);
-    let (auto, always, never) = (Color::Auto, Color::Always, Color::Never);
-    assert_eq!(colors, [auto, always, always, always, never, never, always]);
-}
-
-#[test]
 fn what_makes_no_sense_is_said() {
     refused(
         "pivot-host move",
@@ -584,67 +518,6 @@ fn a_level_of_verbosity_may_be_a_number() {
     }
 }
 
-/// The commands, by name; `None` is the program itself.
-fn commands_of_moves() -> [Option<&'static str>; 12] {
-    let others = [
-        "plan",
-        "move",
-        "status",
-        "resume",
-        "rollback",
-        "rbac",
-        "describe",
-        "plugin",
-        "controller",
-        "agent",
-        "protect",
-    ]
-    .map(Some);
-    std::array::from_fn(|index| index.checked_sub(1).and_then(|index| others[index]))
-}
-
-#[test]
-fn short_help_is_a_page_and_long_help_has_every_flag_and_examples() {
-    for verb in commands_of_moves() {
-        let line = format!("pivot-host {}", verb.unwrap_or_default());
-        let help = |flag: &str| parsed(&format!("{line} {flag}")).unwrap_err();
-        let (short, long) = (help("-h"), help("--help"));
-        assert!(short.lines().count() <= 45, "{line}: {} lines\n{short}", short.lines().count());
-        assert!(!short.contains("Examples:") && short.contains("Use --help for every flag"), "{short}");
-        let mut command = command(None);
-        command.build();
-        let of = verb.map_or(Some(&command), |verb| command.find_subcommand(verb)).unwrap();
-        for flag in of.get_arguments().filter_map(|arg| arg.get_long()) {
-            assert!(long.contains(&format!("--{flag}")), "{line}: --{flag} is not in:\n{long}");
-        }
-        let examples = examples::of(verb);
-        assert!(!examples.is_empty() && long.contains("Examples:"), "{line}");
-        for (what, example) in examples {
-            let shown = long.replace(" \\\n    --", " --");
-            assert!(shown.contains(&format!("  # {what}\n  {example}\n")), "{long}");
-        }
-        let mut shown = long.split("Examples:").nth(1).unwrap().lines().filter(|line| line.starts_with("  "));
-        assert!(shown.all(|line| line.len() < 80), "{long}");
-    }
-    let named = parsed("kubectl-pivot move --help").unwrap_err();
-    assert!(
-        named.contains("  kubectl pivot move --kubeconfig") && !named.contains("  pivot-host move"),
-        "{named}"
-    );
-}
-
-#[test]
-fn every_example_can_be_typed() {
-    for verb in commands_of_moves() {
-        for (_, line) in examples::of(verb) {
-            let task = meant(line);
-            let named = format!("{task:?}").to_lowercase();
-            let dry = line.contains("--dry-run");
-            assert!(dry || verb.is_none_or(|verb| named.starts_with(verb)), "{line}: {named}");
-        }
-    }
-}
-
 #[test]
 fn only_a_plan_is_drawn() {
     for line in ["pivot-host plan -o dot", "pivot-host move --to-kubeconfig t --dry-run -o mermaid"] {
@@ -675,34 +548,4 @@ fn a_report_is_a_page_or_a_document_about_a_move() {
         "pivot-host rollback --to-kubeconfig t --report report",
         &expect![[r#"--report "report": the name has to end in .html or .json"#]],
     );
-}
-
-#[test]
-fn agents_and_controllers_know_each_other_in_one_of_two_ways() {
-    let agent = "pivot-host agent --call a:1 --allow-namespace shop";
-    let controller = "pivot-host controller --agents 127.0.0.1:1";
-    for line in [
-        format!("{agent} --tls DIR"),
-        format!("{agent} --credentials a/b"),
-        format!("{controller} --agents-tls DIR"),
-        format!("{controller} --agents-host a --agents-host b"),
-        "pivot-host controller manifests --image a --agents-host a --agents-host b".to_owned(),
-        "pivot-host agent remove edge -n shop".to_owned(),
-    ] {
-        meant(&line);
-    }
-    for line in [
-        agent.to_owned(),
-        format!("{agent} --tls DIR --credentials a/b"),
-        format!("{agent} --credentials a"),
-        format!("{agent} --credentials a/b/c"),
-        controller.to_owned(),
-        format!("{controller} --agents-tls DIR --agents-host a"),
-        "pivot-host controller --agents-host a".to_owned(),
-        "pivot-host controller manifests --image a --agents-host a --agents-secret b".to_owned(),
-        "pivot-host agent invite edge --image a --call a:1 --allow-namespace shop".to_owned(),
-        "pivot-host agent remove edge".to_owned(),
-    ] {
-        parsed(&line).unwrap_err();
-    }
 }

@@ -1,0 +1,64 @@
+//! Help texts and their examples.
+
+use super::*;
+
+/// The commands, by name; `None` is the program itself.
+fn commands_of_moves() -> [Option<&'static str>; 12] {
+    let others = [
+        "plan",
+        "move",
+        "status",
+        "resume",
+        "rollback",
+        "rbac",
+        "describe",
+        "plugin",
+        "controller",
+        "agent",
+        "protect",
+    ]
+    .map(Some);
+    std::array::from_fn(|index| index.checked_sub(1).and_then(|index| others[index]))
+}
+
+#[test]
+fn short_help_is_a_page_and_long_help_has_every_flag_and_examples() {
+    for verb in commands_of_moves() {
+        let line = format!("pivot-host {}", verb.unwrap_or_default());
+        let help = |flag: &str| parsed(&format!("{line} {flag}")).unwrap_err();
+        let (short, long) = (help("-h"), help("--help"));
+        assert!(short.lines().count() <= 45, "{line}: {} lines\n{short}", short.lines().count());
+        assert!(!short.contains("Examples:") && short.contains("Use --help for every flag"), "{short}");
+        let mut command = command(None);
+        command.build();
+        let of = verb.map_or(Some(&command), |verb| command.find_subcommand(verb)).unwrap();
+        for flag in of.get_arguments().filter_map(|arg| arg.get_long()) {
+            assert!(long.contains(&format!("--{flag}")), "{line}: --{flag} is not in:\n{long}");
+        }
+        let examples = examples::of(verb);
+        assert!(!examples.is_empty() && long.contains("Examples:"), "{line}");
+        for (what, example) in examples {
+            let shown = long.replace(" \\\n    --", " --");
+            assert!(shown.contains(&format!("  # {what}\n  {example}\n")), "{long}");
+        }
+        let mut shown = long.split("Examples:").nth(1).unwrap().lines().filter(|line| line.starts_with("  "));
+        assert!(shown.all(|line| line.len() < 80), "{long}");
+    }
+    let named = parsed("kubectl-pivot move --help").unwrap_err();
+    assert!(
+        named.contains("  kubectl pivot move --kubeconfig") && !named.contains("  pivot-host move"),
+        "{named}"
+    );
+}
+
+#[test]
+fn every_example_can_be_typed() {
+    for verb in commands_of_moves() {
+        for (_, line) in examples::of(verb) {
+            let task = meant(line);
+            let named = format!("{task:?}").to_lowercase();
+            let dry = line.contains("--dry-run");
+            assert!(dry || verb.is_none_or(|verb| named.starts_with(verb)), "{line}: {named}");
+        }
+    }
+}

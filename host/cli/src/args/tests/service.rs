@@ -1,0 +1,42 @@
+//! Agents and controllers.
+
+use super::*;
+
+#[test]
+fn agents_and_controllers_know_each_other_in_one_of_two_ways() {
+    let agent = "pivot-host agent --call a:1 --allow-namespace shop";
+    let controller = "pivot-host controller --agents 127.0.0.1:1";
+    for line in [
+        format!("{agent} --tls DIR"),
+        format!("{agent} --credentials a/b"),
+        format!("{controller} --agents-tls DIR"),
+        format!("{controller} --agents-host a --agents-host b"),
+        "pivot-host controller manifests --image a --agents-host a --agents-host b".to_owned(),
+        "pivot-host agent remove edge -n shop".to_owned(),
+    ] {
+        meant(&line);
+    }
+    for (line, why) in [
+        (agent.to_owned(), "--credentials <NAMESPACE/NAME>"),
+        (format!("{agent} --tls DIR --credentials a/b"), "cannot be used with"),
+        (format!("{agent} --credentials a"), "a namespace, a slash and a name are needed"),
+        (format!("{agent} --credentials a/b/c"), "a namespace, a slash and a name are needed"),
+        (format!("{agent} --tls DIR --finish-alone-after 0"), "give it some minutes"),
+        (format!("{agent} --tls DIR --finish-alone-after soon"), "is not a duration"),
+        (controller.to_owned(), "required"),
+        (format!("{controller} --agents-tls DIR --agents-host a"), "cannot be used with"),
+        ("pivot-host controller --agents-host a".to_owned(), "--agents <ADDRESS>"),
+        (
+            "pivot-host controller manifests --image a --agents-host a --agents-secret b".to_owned(),
+            "cannot be used with",
+        ),
+        (
+            "pivot-host agent invite edge --image a --call a:1 --allow-namespace shop".to_owned(),
+            "--namespace <NAME>",
+        ),
+        ("pivot-host agent remove edge".to_owned(), "--namespace <NAME>"),
+    ] {
+        let refused = parsed(&line).unwrap_err();
+        assert!(refused.contains(why), "{line}: {refused}");
+    }
+}
