@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use pivot_controller::{AgentInstallation, AgentShows, agent_manifests};
 use pivot_engine::{Exit, Halter};
@@ -197,13 +198,6 @@ fn arguments(called: &Called) -> Vec<String> {
     let all = called.allow_all_namespaces.then(|| "--allow-all-namespaces".to_owned());
     let role = (called.role == OneSide::Source).then(|| pair("--role", &"source".to_owned()));
     let keep = called.keep_answering.then(|| "--keep-answering".to_owned());
-    let alone =
-        called.finish_alone_after.map(|after| pair("--finish-alone-after", &format!("{}s", after.as_secs())));
-    let With { plugins, unlocked, strict, trust } = &called.with;
-    let file = |flag: &str, path: &Option<PathBuf>| {
-        path.as_ref().map(|path| pair(flag, &path.display().to_string())).into_iter().flatten()
-    };
-    let flag = |flag: &str, typed: bool| typed.then(|| flag.to_owned());
     called
         .call
         .iter()
@@ -212,10 +206,55 @@ fn arguments(called: &Called) -> Vec<String> {
         .chain(all)
         .chain(role.into_iter().flatten())
         .chain(keep)
-        .chain(alone.into_iter().flatten())
-        .chain(file("--plugins", plugins))
-        .chain(flag("--unlocked", *unlocked))
-        .chain(flag("--strict", *strict))
-        .chain(file("--trust", trust))
+        .chain(called.finish_alone_after.into_iter().flat_map(|after| alone(after, &called.with)))
         .collect()
+}
+
+/// Those of one that finishes alone; its plugins are in its image.
+fn alone(after: Duration, with: &With) -> Vec<String> {
+    let mut words = vec!["--finish-alone-after".to_owned(), format!("{}s", after.as_secs())];
+    if let Some(plugins) = &with.plugins {
+        words.extend(["--plugins".to_owned(), plugins.display().to_string()]);
+    }
+    let flags = [("--unlocked", with.unlocked), ("--strict", with.strict)];
+    words.extend(flags.into_iter().filter(|(_, typed)| *typed).map(|(flag, _)| flag.to_owned()));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn called(role: OneSide, after: Option<u64>, with: With) -> Called {
+        Called {
+            call: Some("a:1".to_owned()),
+            allow_namespace: vec!["shop".to_owned()],
+            allow_all_namespaces: false,
+            role,
+            keep_answering: false,
+            finish_alone_after: after.map(Duration::from_secs),
+            with,
+        }
+    }
+
+    #[test]
+    fn what_is_typed_for_an_installed_agent_is_what_it_runs_with() {
+        let with = With { plugins: Some("/plugins".into()), strict: true, ..With::default() };
+        let basic = ["--call", "a:1", "--allow-namespace", "shop"].map(str::to_owned).to_vec();
+        // A variable for other commands may name plugins, too.
+        assert_eq!(arguments(&called(OneSide::Target, None, with.clone())), basic);
+        let alone = ["--finish-alone-after", "600s", "--plugins", "/plugins", "--strict"].map(str::to_owned);
+        assert_eq!(arguments(&called(OneSide::Target, Some(600), with)), [basic, alone.to_vec()].concat());
+    }
+
+    #[test]
+    fn what_an_agent_could_not_do_is_not_promised() {
+        let trust = With { trust: Some("trust.toml".into()), ..With::default() };
+        let of_source = called(OneSide::Source, Some(600), With::default());
+        assert!(contradiction(&of_source, false).is_some_and(|why| why.contains("--role source")));
+        let trusting = called(OneSide::Target, Some(600), trust);
+        assert!(contradiction(&trusting, true).is_some_and(|why| why.contains("--trust")));
+        assert_eq!(contradiction(&trusting, false), None);
+        assert_eq!(contradiction(&called(OneSide::Source, None, With::default()), true), None);
+    }
 }

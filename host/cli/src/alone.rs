@@ -50,6 +50,7 @@ impl Alone {
     async fn all(&self, place: &Arc<dyn Place>, halter: &Halter) -> bool {
         let moves = match run::status(self.setup(place, halter, None)).await {
             Ok(status) => status.moves,
+            Err(_) if halter.halted().is_some() => return false,
             Err(stop) => {
                 self.failed("which moves are under way can't be read", &stop);
                 return true;
@@ -78,7 +79,7 @@ impl Alone {
 
     fn failed(&self, what: &str, stop: &Stop) {
         let mut text = output::explained(stop);
-        text.line(format!("{what}; it is tried again"));
+        text.line(format!("{what}: {}; it is tried again, until there is a link", stop.state));
         self.output.warn(text);
     }
 
