@@ -70,12 +70,14 @@ impl Lab {
     async fn straight(&mut self, machines: usize, distance: Duration) -> Result<(usize, Duration)> {
         let (namespace, count) = self.filled(machines).await?;
         let text = String::from_utf8(workload_kubeconfig(&self.pair.target)?)?;
-        let server = text.lines().find_map(|line| line.trim().strip_prefix("server: https://"));
-        let server = server.context("a kubeconfig names no server")?.trim_matches('"').to_owned();
+        let kubeconfig: Value = serde_json::from_str(&text)?;
+        let server = kubeconfig.pointer("/clusters/0/cluster/server").and_then(Value::as_str);
+        let server =
+            server.and_then(|url| url.strip_prefix("https://")).context("a kubeconfig names no server")?;
         let at: SocketAddr = server.replace("localhost", "127.0.0.1").parse()?;
         let wire = Relay::start(at).await?;
         wire.delay(distance);
-        let text = text.replace(&server, &wire.address().to_string());
+        let text = text.replace(server, &wire.address().to_string());
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "far", "namespace": namespace},
             "stringData": {"value": text},
