@@ -36,7 +36,7 @@ pub fn add(
     let taken: BTreeSet<Key> = plan.steps.iter().map(|step| step.key.clone()).collect();
     let mut objects = Vec::new();
     for addition in additions {
-        match object(addition, scope, served, &taken) {
+        match object(addition, (&inventory, scope), served, &taken) {
             Ok(object) => {
                 plan.steps.push(step(&object, addition));
                 objects.push(object);
@@ -73,7 +73,7 @@ fn step(object: &Object, addition: &Addition) -> Step {
 /// The object by the names that namespaces have in the source, or why it can't be added.
 fn object(
     addition: &Addition,
-    scope: &Scope,
+    (inventory, scope): (&Inventory, &Scope),
     served: &BTreeMap<GroupKind, Arc<Kind>>,
     taken: &BTreeSet<Key>,
 ) -> Result<Object, Box<Refusal>> {
@@ -116,7 +116,7 @@ fn object(
             "the move copies the source's object of that name".to_owned(),
             in_file(addition, "remove it from"),
         );
-        let parts: BTreeSet<_> = scope.carry.iter().filter(|part| part.covers(&key)).cloned().collect();
+        let parts = inventory.parts_with(&scope.carry, [&key]);
         return Err(match parts.is_empty() {
             true => refusal,
             false => Box::new(refusal.or(Remedy::LeaveOutCarry { parts })),

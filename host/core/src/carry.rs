@@ -4,6 +4,9 @@
 //! sides would act on is refused: Cluster API's and its providers' objects belong to one side. So is what belongs to a Cluster that
 //! stays, because its keys have no business where it isn't.
 //!
+//! What has a label that the user names is meant as much as an object that is named: it comes along, or the move is refused. Without
+//! a namespace it is searched in those that the move is about, and outside of namespaces; there may be none.
+//!
 //! Where only a kind is named, it means what people made in the namespaces that move. Objects that each cluster makes for itself
 //! stay, credentials that are of no use in another, and what is owned by something that stays.
 
@@ -45,11 +48,11 @@ pub(crate) fn carry(
     }
     let carrier = Carrier { inventory, scope, relations };
     let (mut carried, mut refusals) = (BTreeSet::new(), Vec::new());
-    let (named, kinds): (Vec<&Part>, Vec<&Part>) = scope.carry.iter().partition(|part| part.object.is_some());
+    let (named, kinds): (Vec<&Part>, Vec<&Part>) = scope.carry.iter().partition(|part| part.is_deliberate());
     for part in &named {
         for object in carrier.of(part) {
             if selection.has(object) {
-                notes.extend(carrier.moves_anyway(object));
+                notes.extend(carrier.moves_anyway(object).filter(|_| part.object.is_some()));
                 continue;
             }
             match carrier.prevented(selection, part, object) {
@@ -58,18 +61,22 @@ pub(crate) fn carry(
             }
         }
     }
-    let meant = kinds.iter().flat_map(|part| carrier.of(part));
+    let meant = kinds.iter().flat_map(|part| carrier.of(part).map(move |object| (part, object)));
     let meant =
-        meant.filter(|object| !selection.has(*object) && carrier.is_meant(selection, *object)).collect();
+        meant.filter(|(part, object)| !selection.has(*object) && carrier.is_meant(selection, part, *object));
+    let meant = meant.map(|(_, object)| object).collect();
     carried.extend(carrier.without_owned(graph, selection, &carried, meant));
-    let is_found = |part: &Part| match part.object {
-        Some(_) => carrier.of(part).next().is_some(),
-        None => carrier.of(part).any(|object| selection.has(object) || carried.contains(&object)),
+    let is_found = |part: &Part| match part.is_deliberate() {
+        true => carrier.of(part).next().is_some(),
+        false => carrier.of(part).any(|object| selection.has(object) || carried.contains(&object)),
     };
     let (definitions, others): (Vec<&Part>, Vec<&Part>) =
         scope.carry.iter().partition(|part| part.kind.is_definition());
     refusals.extend(definitions.into_iter().map(definition));
-    refusals.extend(others.into_iter().filter(|part| !is_found(part)).map(missing));
+    let (unlabelled, missed): (Vec<&Part>, Vec<&Part>) =
+        others.into_iter().filter(|part| !is_found(part)).partition(|part| part.label.is_some());
+    notes.extend(unlabelled.into_iter().map(none_labelled));
+    refusals.extend(missed.into_iter().map(missing));
     refusals.extend(carrier.on_both_sides(&carried));
     for object in carried {
         selection.choose(object, Chosen::Carried);
@@ -90,6 +97,12 @@ fn missing(part: &Part) -> Refusal {
             leave_out(part),
         ],
     }
+}
+
+/// Whoever gives objects a label may have given it to none yet.
+fn none_labelled(part: &Part) -> Note {
+    let message = format!("{part} is to be carried along, and no object that was read has that label");
+    Note { code: "carried-none", object: None, message }
 }
 
 /// What defines a kind: a rollback would delete it.
@@ -120,8 +133,11 @@ impl Carrier<'_> {
     }
 
     fn of(&self, part: &Part) -> impl Iterator<Item = usize> {
-        let keys = self.inventory.keys().iter().enumerate();
-        keys.filter(move |(_, key)| part.covers(key)).map(|(object, _)| object)
+        // Of other namespaces some objects were read for other reasons.
+        let anywhere = part.object.is_some() || part.within.is_some();
+        let there = move |object: &Object| anywhere || self.scope.includes(object.meta.namespace.as_deref());
+        let objects = self.inventory.objects().iter().enumerate();
+        objects.filter(move |(_, it)| part.covers(it) && there(it)).map(|(object, _)| object)
     }
 
     fn moves_anyway(&self, object: usize) -> Option<Note> {
@@ -140,7 +156,7 @@ impl Carrier<'_> {
             Some(Refusal::source(code, key.clone(), message, remedy).or(leave_out(part)))
         };
         if selection.excluded.contains(&object) {
-            let parts = self.scope.exclude.iter().filter(|part| part.covers(key)).cloned().collect();
+            let parts = self.inventory.parts_with(&self.scope.exclude, [key]);
             let why = "it is excluded as well".to_owned();
             return refusal("carried-excluded", why, Remedy::LeaveOutExclude { parts });
         }
@@ -156,10 +172,11 @@ impl Carrier<'_> {
     }
 
     /// Whether an object is meant where only its kind is named.
-    fn is_meant(&self, selection: &Selection, object: usize) -> bool {
+    fn is_meant(&self, selection: &Selection, part: &Part, object: usize) -> bool {
         let Some((key, it)) = self.key(object).zip(self.inventory.get(object)) else { return false };
         let here = key.namespace.as_ref().is_none_or(|namespace| selection.moving.contains(namespace));
-        here && !selection.excluded.contains(&object)
+        (here || part.within.is_some())
+            && !selection.excluded.contains(&object)
             && self.left(selection, object).is_none()
             && self.of_other_cluster(selection, object).is_none()
             && !it.meta.deleting()
@@ -226,8 +243,8 @@ impl Carrier<'_> {
                 ("carried-active", "controllers on both sides would act on it")
             };
             let message = format!("{} would be carried along, but {why}", some_of(&keys, SHOWN));
-            let parts = self.scope.carry.iter().filter(|part| keys.iter().any(|key| part.covers(key)));
-            let leave_out = Remedy::LeaveOutCarry { parts: parts.cloned().collect() };
+            let parts = self.inventory.parts_with(&self.scope.carry, keys.iter().copied());
+            let leave_out = Remedy::LeaveOutCarry { parts };
             let refusal = Refusal::source(code, first, message, leave_out);
             let refusal = refusal.and(keys.iter().skip(1).copied().cloned());
             let accept = is_acceptable(kind).then(|| Remedy::AcceptShared { kind: kind.clone() });

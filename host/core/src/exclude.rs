@@ -22,8 +22,11 @@ const SHOWN: usize = 3;
 
 /// The objects that the user excludes.
 pub(crate) fn excluded(inventory: &Inventory, scope: &Scope) -> BTreeSet<usize> {
-    let keys = inventory.keys().iter().enumerate();
-    keys.filter(|(_, key)| covered(&scope.exclude, key)).map(|(object, _)| object).collect()
+    if scope.exclude.is_empty() {
+        return BTreeSet::new();
+    }
+    let objects = inventory.objects().iter().enumerate();
+    objects.filter(|(_, object)| covered(&scope.exclude, object)).map(|(index, _)| index).collect()
 }
 
 /// Why objects can't be excluded. `all` is what would move if nothing were.
@@ -49,14 +52,14 @@ pub(crate) fn refusals(
             dependents.insert(by);
         }
     }
-    refusals.extend(found.into_values().filter_map(|(objects, by)| needed(scope, &objects, &by)));
+    refusals.extend(found.into_values().filter_map(|(objects, by)| needed(inventory, scope, &objects, &by)));
     refusals
 }
 
 /// What is excluded and exists nowhere: mostly a name is mistyped, and what it should name would move.
 fn missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
-    let keys = inventory.keys();
-    let missing = scope.exclude.iter().filter(|part| !keys.iter().any(|key| part.covers(key)));
+    let there = |part: &Part| inventory.objects().iter().any(|object| part.covers(object));
+    let missing = scope.exclude.iter().filter(|part| !there(part));
     let refusal = |part: &Part| Refusal {
         code: "excluded-missing",
         side: Side::Source,
@@ -102,10 +105,15 @@ fn dependents(
 }
 
 /// Excluded objects of one kind that others depend on.
-fn needed(scope: &Scope, objects: &BTreeSet<&Key>, by: &BTreeSet<&Key>) -> Option<Refusal> {
+fn needed(
+    inventory: &Inventory,
+    scope: &Scope,
+    objects: &BTreeSet<&Key>,
+    by: &BTreeSet<&Key>,
+) -> Option<Refusal> {
     let first = objects.iter().next()?;
-    let parts = scope.exclude.iter().filter(|part| objects.iter().any(|key| part.covers(key)));
-    let parts = Remedy::LeaveOutExclude { parts: parts.cloned().collect() };
+    let parts = inventory.parts_with(&scope.exclude, objects.iter().copied());
+    let parts = Remedy::LeaveOutExclude { parts };
     let (many, depend) = (objects.len() > 1, if by.len() > 1 { "depend" } else { "depends" });
     let message = format!(
         "{} {} excluded, but {} would move and {depend} on {}",

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::part::Part;
 use crate::{Key, Object, Uid};
 
 /// The objects of one side, sorted by key.
@@ -102,6 +103,16 @@ impl Inventory {
     /// The objects' keys, in the same order.
     pub fn keys(&self) -> &[Key] {
         &self.keys
+    }
+
+    /// Of these parts, those that any of these objects belongs to.
+    pub fn parts_with<'a>(
+        &self,
+        parts: &BTreeSet<Part>,
+        keys: impl IntoIterator<Item = &'a Key>,
+    ) -> BTreeSet<Part> {
+        let objects: Vec<&Object> = keys.into_iter().filter_map(|key| self.get(self.by_key(key)?)).collect();
+        parts.iter().filter(|part| objects.iter().any(|object| part.covers(object))).cloned().collect()
     }
 
     /// The object at an index.

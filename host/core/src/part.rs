@@ -1,21 +1,27 @@
-//! A part of what a side has, as people name it: all objects of a kind, or one object.
+//! A part of what a side has, as people name it: all objects of a kind, those of a namespace or with a label, or one object.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{GroupKind, Key};
+use crate::{GroupKind, Key, Meta, Object};
 
-/// All objects of a kind, or one of them.
+/// Objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Part {
     /// The kind.
     pub kind: GroupKind,
-    /// The object; none: all of the kind.
+    /// The object; none: more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectName>,
+    /// Only in this namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
+    /// Only with this label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Label>,
 }
 
 /// The name of an object of a known kind.
@@ -29,62 +35,134 @@ pub struct ObjectName {
     pub name: String,
 }
 
+/// A label that objects have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Label {
+    /// Its key.
+    pub key: String,
+    /// Its value; none: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+impl Label {
+    fn is_on(&self, labels: &BTreeMap<String, String>) -> bool {
+        let there = labels.get(&self.key);
+        there.is_some_and(|there| self.value.as_ref().is_none_or(|value| value == there))
+    }
+}
+
 impl Part {
     /// All objects of a kind.
     pub fn all(kind: GroupKind) -> Self {
-        Self { kind, object: None }
+        Self { kind, object: None, within: None, label: None }
     }
 
     /// One object.
     pub fn one(key: &Key) -> Self {
         let object = ObjectName { namespace: key.namespace.clone(), name: key.name.clone() };
-        Self { kind: key.group_kind.clone(), object: Some(object) }
+        Self { object: Some(object), ..Self::all(key.group_kind.clone()) }
+    }
+
+    /// Whether somebody meant just these objects, by a name or a label: not whatever there is.
+    pub fn is_deliberate(&self) -> bool {
+        self.object.is_some() || self.label.is_some()
     }
 
     /// Whether an object is part of it.
-    pub fn covers(&self, key: &Key) -> bool {
+    pub fn covers(&self, object: &Object) -> bool {
+        self.covers_meta(&object.key(), &object.meta)
+    }
+
+    /// The same, by what all objects have.
+    pub fn covers_meta(&self, key: &Key, meta: &Meta) -> bool {
         let named = |name: &ObjectName| name.name == key.name && name.namespace == key.namespace;
-        self.kind == key.group_kind && self.object.as_ref().is_none_or(named)
+        self.kind == key.group_kind
+            && self.object.as_ref().is_none_or(named)
+            && self.within.as_ref().is_none_or(|within| key.namespace.as_ref() == Some(within))
+            && self.label.as_ref().is_none_or(|label| label.is_on(&meta.labels))
     }
 }
 
 /// Whether an object belongs to any of these.
-pub(crate) fn covered(parts: &BTreeSet<Part>, key: &Key) -> bool {
-    !parts.is_empty()
-        && (parts.contains(&Part::all(key.group_kind.clone())) || parts.contains(&Part::one(key)))
+pub fn covered(parts: &BTreeSet<Part>, object: &Object) -> bool {
+    let of_kind = parts.range(Part::all(object.kind.group_kind.clone())..);
+    of_kind.take_while(|part| part.kind == object.kind.group_kind).any(|part| part.covers(object))
 }
 
-/// As people write it: `Machine.cluster.x-k8s.io`, `Secret/ns/name`, `Identity.example.com/name`.
+/// As people write it: `Machine.cluster.x-k8s.io`, `Secret/ns/name`, `Identity.example.com/name`, `Secret/ns/*`, `Secret:label=value`,
+/// `Secret/ns/*:label`.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.kind)?;
-        let Some(ObjectName { namespace, name }) = &self.object else { return Ok(()) };
-        namespace.iter().try_for_each(|namespace| write!(f, "/{namespace}"))?;
-        write!(f, "/{name}")
+        let Self { kind, object, within, label } = self;
+        write!(f, "{kind}")?;
+        if let Some(ObjectName { namespace, name }) = object {
+            namespace.iter().try_for_each(|namespace| write!(f, "/{namespace}"))?;
+            write!(f, "/{name}")?;
+        }
+        within.iter().try_for_each(|within| write!(f, "/{within}/*"))?;
+        let Some(Label { key, value }) = label else { return Ok(()) };
+        write!(f, ":{key}")?;
+        value.iter().try_for_each(|value| write!(f, "={value}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::key;
+    use crate::testing::objects;
+    use crate::typed;
+
+    const THERE: &str = "
+        Secret ns/a ! label=carry:yes
+        Secret ns/b ! label=carry:no
+        Secret other/a ! label=carry:yes
+        Secret other/b
+        Identity a ! label=carry:yes";
+
+    fn covered_by(part: &str) -> Vec<String> {
+        let part = typed::part(part).unwrap();
+        let objects = objects(THERE);
+        let parts = BTreeSet::from([part.clone(), Part::all(GroupKind::new("", "A"))]);
+        let found = objects.iter().filter(|object| part.covers(object));
+        let found: Vec<String> = found.map(|object| object.key().to_string()).collect();
+        let as_set = objects.iter().filter(|object| covered(&parts, object));
+        assert_eq!(as_set.map(|object| object.key().to_string()).collect::<Vec<_>>(), found);
+        found
+    }
 
     #[test]
-    fn a_part_is_a_kind_or_exactly_one_object() {
-        let (secret, other, global) = (key("Secret ns/a"), key("Secret ns/b"), key("Identity a"));
-        let kind = Part::all(secret.group_kind.clone());
-        assert_eq!((kind.covers(&secret), kind.covers(&other), kind.covers(&global)), (true, true, false));
-        let one = Part::one(&secret);
-        assert_eq!((one.covers(&secret), one.covers(&other)), (true, false));
-        // A name without a namespace is that of a cluster-scoped object.
-        let mut unscoped = one.clone();
-        unscoped.object.as_mut().unwrap().namespace = None;
-        assert!(!unscoped.covers(&secret));
-        for parts in [BTreeSet::from([kind.clone()]), BTreeSet::from([one.clone()])] {
-            assert_eq!(covered(&parts, &secret), parts.iter().any(|part| part.covers(&secret)));
-            assert_eq!(covered(&parts, &other), parts.iter().any(|part| part.covers(&other)));
+    fn a_part_is_a_kind_or_less_of_it_or_exactly_one_object() {
+        let identity = "Identity.infrastructure.cluster.x-k8s.io";
+        assert_eq!(covered_by("Secret").len(), 4);
+        assert_eq!(covered_by("Secret/ns/a"), ["Secret ns/a"]);
+        assert_eq!(covered_by("Secret/ns/*"), ["Secret ns/a", "Secret ns/b"]);
+        assert_eq!(covered_by("Secret:carry"), ["Secret ns/a", "Secret ns/b", "Secret other/a"]);
+        assert_eq!(covered_by("Secret:carry=yes"), ["Secret ns/a", "Secret other/a"]);
+        assert_eq!(covered_by("Secret/ns/*:carry=yes"), ["Secret ns/a"]);
+        assert_eq!(covered_by(&format!("{identity}:carry=yes")), ["Identity a"]);
+        assert_eq!(covered_by(&format!("{identity}/a")), ["Identity a"]);
+        // A name without a namespace is that of a cluster-scoped object, and what is in a namespace is not cluster-scoped.
+        for none in ["Secret/a", "Secret:carry=", "Secret:other", "Secret/ns/c", &format!("{identity}/ns/*")]
+        {
+            assert_eq!(covered_by(none), Vec::<String>::new(), "{none}");
         }
-        let written = [kind, one, Part::one(&global)].map(|part| part.to_string());
-        assert_eq!(written, ["Secret", "Secret/ns/a", "Identity.infrastructure.cluster.x-k8s.io/a"]);
+    }
+
+    #[test]
+    fn a_part_is_written_as_it_is_typed() {
+        for typed in [
+            "Secret",
+            "Secret/ns/a",
+            "Identity.infrastructure.cluster.x-k8s.io/a",
+            "Secret/ns/*",
+            "Secret:example.com/carry",
+            "Secret:example.com/carry=yes",
+            "Secret:carry=",
+            "Secret/ns/*:example.com/carry=yes",
+        ] {
+            assert_eq!(typed::part(typed).unwrap().to_string(), typed);
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::kind::GroupKind;
 use crate::names;
 use crate::object::Uid;
 use crate::scope::{Namespaces, Scope};
-use crate::usable::{odd_id, odd_kind, odd_name};
+use crate::usable::{odd_id, odd_kind, odd_label, odd_name};
 use crate::words;
 
 /// How far a move has come. A phase is recorded before its first change is made.
@@ -282,7 +282,10 @@ impl Record {
         let parts = || scope.exclude.iter().chain(&scope.carry);
         let objects = || parts().filter_map(|part| part.object.as_ref());
         let added = || scope.added.iter().map(|added| &added.object);
-        let mut in_parts = objects().flat_map(|name| name.namespace.iter().chain([&name.name]));
+        let within = || parts().filter_map(|part| part.within.as_ref());
+        let mut in_parts =
+            objects().flat_map(|name| name.namespace.iter().chain([&name.name])).chain(within());
+        let mut labels = parts().filter_map(|part| part.label.as_ref());
         let mut of_added = added().flat_map(|key| key.namespace.iter().chain([&key.name]));
         let mut clusters = scope.clusters.iter().flat_map(|cluster| [&cluster.namespace, &cluster.name]);
         let names = || namespaces.iter().chain(touched).chain(asked_for);
@@ -292,7 +295,7 @@ impl Record {
         };
         let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
         let mut claims = plugins.iter().flat_map(|pin| [&pin.vouched_by, &pin.granted]);
-        let checks: [(bool, &'static str); 20] = [
+        let checks: [(bool, &'static str); 21] = [
             (is_move_id(&self.move_id), "moveId"),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
             (
@@ -305,6 +308,7 @@ impl Record {
             (parts().count() <= MOST_PARTS, "number of parts"),
             (parts().all(|part| odd_kind(&part.kind).is_none()), "kinds of parts"),
             (in_parts.all(|name| odd_name(name).is_none()), "names of parts"),
+            (labels.all(|label| odd_label(label).is_none()), "labels of parts"),
             (scope.added.len() <= MOST_ADDED, "number of added objects"),
             (added().all(|key| odd_kind(&key.group_kind).is_none()), "kinds of added objects"),
             (of_added.all(|name| odd_name(name).is_none()), "names of added objects"),

@@ -114,6 +114,10 @@ fn describe(body: &mut Value, word: &str) {
         "cluster" => body["spec"]["clusterName"] = json!(value),
         "of" => body["metadata"]["labels"][names::LABEL_CLUSTER] = json!(value),
         "text" => body["spec"]["text"] = json!(value),
+        "label" => {
+            let (key, value) = value.split_once(':').unwrap();
+            body["metadata"]["labels"][key] = json!(value);
+        }
         "type" => body["type"] = json!(value),
         "ref" => {
             let (kind, name) = value.split_once('/').unwrap();
@@ -249,7 +253,7 @@ impl Case {
             let namespace = object.meta.namespace.as_deref();
             let mut reaches = self.relations.reaches.values().flatten();
             let looked_for = is_looked_for(&object.kind, namespace, &self.scope);
-            let carried = covered(&self.scope.carry, &object.key());
+            let carried = covered(&self.scope.carry, object);
             !looked_for && (carried || reaches.any(|reach| reach.covers(&object.kind.group_kind, namespace)))
                 || carried && !object.kind.takes_part()
         };

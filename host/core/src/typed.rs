@@ -1,9 +1,10 @@
 //! Kinds and parts of what moves, as people type them: `KIND.group`, `KIND.group/NAMESPACE/NAME`, and `KIND.group/NAME` if it is
-//! cluster-scoped. What is wrong is for the caller to put behind the name of its flag or option.
+//! cluster-scoped; `KIND.group/NAMESPACE/*` is all of a namespace, and `:LABEL=VALUE` or `:LABEL` behind it or behind a kind what has that
+//! label. What is wrong is for the caller to put behind the name of its flag or option.
 
 use crate::GroupKind;
-use crate::part::{ObjectName, Part};
-use crate::usable::{odd_kind, odd_name};
+use crate::part::{Label, ObjectName, Part};
+use crate::usable::{odd_kind, odd_label, odd_name};
 
 /// A kind as manifests spell it: a lower-case first letter means a resource name, or a typo.
 pub fn kind(typed: &str) -> Result<GroupKind, String> {
@@ -18,24 +19,41 @@ fn kind_like(typed: &str, example: &str) -> Result<GroupKind, String> {
     }
 }
 
-/// All objects of a kind, or one.
+/// All objects of a kind, those of a namespace or with a label, or one.
 pub fn part(typed: &str) -> Result<Part, String> {
     const FORM: &str = "write KIND.group or KIND.group/NAMESPACE/NAME";
-    let (kind, object) = match typed.split('/').collect::<Vec<_>>().as_slice() {
-        [kind] => (*kind, None),
-        [kind, name] => (*kind, Some((None, *name))),
-        [kind, namespace, name] => (*kind, Some((Some(*namespace), *name))),
+    let with_form = |odd: String| format!("{odd}; {FORM}");
+    // Names may have colons, kinds don't. That all of a namespace has a sign of its own keeps an empty name from meaning it.
+    let is_label = |place: &str| !place.contains('/') || place.ends_with("/*");
+    let (place, label) = match typed.split_once(':').filter(|(place, _)| is_label(place)) {
+        Some((place, text)) => (place, Some(label(text).map_err(with_form)?)),
+        None => (typed, None),
+    };
+    let of_namespace = |namespace: &str| Some(namespace.to_owned());
+    let (kind, within, object) = match place.split('/').collect::<Vec<_>>().as_slice() {
+        [kind] => (*kind, None, None),
+        [_, "*"] => return Err(FORM.to_owned()),
+        [kind, name] => (*kind, None, Some((None, *name))),
+        [kind, namespace, "*"] => (*kind, of_namespace(namespace), None),
+        [kind, namespace, name] => (*kind, None, Some((of_namespace(namespace), *name))),
         _ => return Err(FORM.to_owned()),
     };
-    let names = object.iter().flat_map(|(namespace, name)| namespace.iter().chain([name]));
     let Ok(named) = kind.parse::<GroupKind>();
-    if let Some(odd) = odd_kind(&named).or_else(|| names.copied().find_map(odd_name)) {
-        return Err(format!("{odd}; {FORM}"));
+    let object = object.map(|(namespace, name)| ObjectName { namespace, name: name.to_owned() });
+    let names = object.iter().flat_map(|object| object.namespace.iter().chain([&object.name])).chain(&within);
+    if let Some(odd) = odd_kind(&named).or_else(|| names.into_iter().find_map(|name| odd_name(name))) {
+        return Err(with_form(odd));
     }
     let kind = kind_like(kind, "Machine.cluster.x-k8s.io/NAMESPACE/NAME")?;
-    let object = object.map(|(namespace, name)| ObjectName {
-        namespace: namespace.map(str::to_owned),
-        name: name.to_owned(),
-    });
-    Ok(Part { kind, object })
+    Ok(Part { kind, object, within, label })
+}
+
+/// A label, with its value or without.
+fn label(typed: &str) -> Result<Label, String> {
+    let (key, value) = match typed.split_once('=') {
+        Some((key, value)) => (key, Some(value.to_owned())),
+        None => (typed, None),
+    };
+    let label = Label { key: key.to_owned(), value };
+    odd_label(&label).map_or(Ok(label), Err)
 }

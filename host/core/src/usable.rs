@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::inventory::Inventory;
+use crate::part::Label;
 use crate::pause::conditions;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
@@ -55,6 +56,22 @@ pub fn odd_name(name: &str) -> Option<String> {
     let good =
         !name.is_empty() && name.len() <= NAME && name.chars().all(plain) && name != "." && name != "..";
     (!good).then(|| format!("{:?} can't be a name", shown(name)))
+}
+
+/// The same for a label; none if a server could store it.
+pub fn odd_label(label: &Label) -> Option<String> {
+    let word = |text: &str, most: usize| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        text.len() <= most && text.chars().all(plain)
+    };
+    let Label { key, value } = label;
+    let (prefix, name) = key.split_once('/').unwrap_or(("x", key));
+    let good = !prefix.is_empty() && word(prefix, NAME) && !name.is_empty() && word(name, LABEL);
+    if !good {
+        return Some(format!("{:?} can't be the key of a label", shown(key)));
+    }
+    let odd = value.as_ref().filter(|value| !word(value, LABEL))?;
+    Some(format!("{:?} can't be the value of a label", shown(odd)))
 }
 
 /// What is wrong with a UID or resource version; none if it can be a word of a line. A write conditional on an empty one would be
@@ -183,6 +200,23 @@ mod tests {
             &"x".repeat(254),
         ] {
             assert!(odd_name(name).is_some(), "{name:?}");
+        }
+        let label = |key: &str, value: Option<&str>| {
+            odd_label(&Label { key: key.to_owned(), value: value.map(str::to_owned) })
+        };
+        for (key, value) in [("a", None), ("a.b/c-d_e", Some("")), ("a", Some("v1.0_x"))] {
+            assert_eq!(label(key, value), None, "{key}={value:?}");
+        }
+        for (key, value) in [
+            ("", None),
+            ("/a", None),
+            ("a/", None),
+            ("a/b/c", None),
+            ("a b", None),
+            ("a", Some("b/c")),
+            ("a", Some("ä")),
+        ] {
+            assert!(label(key, value).is_some(), "{key}={value:?}");
         }
         for id in ["", "a b", "a\n", "ä", &"x".repeat(254)] {
             assert!(odd_id(id).is_some(), "{id:?}");

@@ -182,9 +182,13 @@ pub(crate) struct Move {
     #[arg(long, value_name = "OLD=NEW", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) map_namespace: Vec<String>,
     /// Leave all objects of this kind, or this one, where they are, if nothing that moves depends on them; can be repeated
+    ///
+    /// `KIND.group/NS/*` is all of a namespace; `:LABEL=VALUE` or `:LABEL` behind it, or behind a kind, is what has that label.
     #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) exclude: Vec<String>,
     /// Copy all objects of this kind that no rule selects, or this one, too, and keep them in the source; can be repeated
+    ///
+    /// `KIND.group/NS/*` is all of a namespace; `:LABEL=VALUE` or `:LABEL` behind it, or behind a kind, is what has that label.
     #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) carry: Vec<String>,
     /// Create the objects in this file (YAML or JSON) in the target too, beside the copies; can be repeated

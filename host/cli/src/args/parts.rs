@@ -1,4 +1,4 @@
-//! Parts of what moves, as they are typed: `KIND.group`, `KIND.group/NAMESPACE/NAME`, and `KIND.group/NAME` if it is cluster-scoped.
+//! Parts of what moves, as they are typed for flags.
 
 use std::collections::BTreeSet;
 

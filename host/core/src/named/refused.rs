@@ -78,7 +78,7 @@ impl Finder<'_> {
         if self.excluded.contains(&user.object)
             && let Some(key) = self.key(user.object)
         {
-            let parts = self.scope.exclude.iter().filter(|part| part.covers(key)).cloned().collect();
+            let parts = self.inventory.parts_with(&self.scope.exclude, [key]);
             let objects = refusal.object.iter().chain(&refusal.others).cloned().collect();
             let both = [Remedy::ExcludeToo { objects }, Remedy::LeaveOutExclude { parts }];
             refusal.remedies.splice(..0, both);
@@ -146,7 +146,7 @@ impl Finder<'_> {
         let mut notes = Vec::new();
         let alone = |(object, cluster): (&usize, &Option<usize>)| {
             let key = self.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none());
-            key.filter(|key| !covered(&self.scope.carry, key))
+            key.filter(|_| !self.is(*object, |object| covered(&self.scope.carry, object)))
         };
         let alone: Vec<&Key> = named.stays.iter().filter_map(alone).collect();
         if !alone.is_empty() {

@@ -146,8 +146,8 @@ fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
                 Some(refusal(why, Remedy::from(format!("remove it from {file}"))))
             }
             _ if step.is_carried() => {
-                let parts = job.options.scope.carry.iter().filter(|part| part.covers(&step.key));
-                let leave_out = Remedy::LeaveOutCarry { parts: parts.cloned().collect() };
+                let parts = snapshot.inventory.parts_with(&job.options.scope.carry, [&step.key]);
+                let leave_out = Remedy::LeaveOutCarry { parts };
                 Some(refusal("it would be carried along, and a plugin holds its kind".to_owned(), leave_out))
             }
             _ => None,

@@ -71,7 +71,8 @@ pub(crate) async fn discover(
     if !(lists.is_empty() && single.is_empty()) {
         let (lists, single) =
             tokio::try_join!(read_lists(handle, lists.into_iter()), each_by_name(handle, kinds, single))?;
-        reached.extend(lists.into_iter().flat_map(|(_, objects)| objects).chain(single));
+        let lists = lists.into_iter().flat_map(|(_, objects)| carried::relevant(scope, objects));
+        reached.extend(lists.chain(single));
     }
     objects.extend(here);
     objects.extend(provider_secrets);

@@ -102,12 +102,12 @@ fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Res
     }
     // In namespaces that don't move, only referenced objects were read, and of some kinds only what is carried along.
     let (scope, wishes) = (&job.options.scope, planning::wishes(&job.plugins));
-    let read = |key: &Key| {
+    let read = |key: &Key, meta: &Meta| {
         let kind = job.kinds.source.get(&key.group_kind);
         let listed = kind.is_none_or(|kind| !reach::lists(kind, &wishes, scope).is_empty());
-        listed || scope.carry.iter().any(|part| part.covers(key))
+        listed || scope.carry.iter().any(|part| part.covers_meta(key, meta))
     };
-    let asked_for = |key: &&Key| scope.includes(key.namespace.as_deref()) && read(key);
+    let asked_for = |(key, meta): &(&Key, &Meta)| scope.includes(key.namespace.as_deref()) && read(key, meta);
     // An added object is no object of the source, though it has the name of one.
     let added: BTreeSet<&Key> = snapshot.plan.added().map(|step| &step.key).collect();
     let replaced: BTreeSet<Key> = snapshot.inventory.replaced().iter().map(Object::key).collect();
@@ -115,7 +115,7 @@ fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Res
         true => replaced.contains(key),
         false => snapshot.inventory.by_key(key).is_some(),
     };
-    Ok(there.keys().filter(asked_for).all(known))
+    Ok(there.iter().filter(asked_for).all(|(key, _)| known(key)))
 }
 
 /// Brings the copies of an old reading of the source up to date with a new one. Returns whether anything other than versions had

@@ -8,6 +8,7 @@ use pivot_core::hooks::{Description, Hook};
 use pivot_core::names::BLOCK_MOVE;
 use pivot_core::part::Part;
 use pivot_core::record::Phase;
+use pivot_core::typed;
 use pivot_core::{GroupKind, Key, KindLabels, Object};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::{Exit, Failure, Stop, run};
@@ -306,4 +307,40 @@ async fn a_rollback_leaves_a_carried_namespace_that_others_use() {
 
     run::start(stage.setup()).await.unwrap();
     assert!(stage.target.body(&namespace).is_some());
+}
+
+/// Those of one namespace are read, and of these only what has the label is anybody's business.
+#[tokio::test(start_paused = true)]
+async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
+    let mut stage = stage();
+    let secret = |name: &str, label: &str| {
+        let mut secret = body("", "Secret", name, None);
+        secret["metadata"]["namespace"] = json!("elsewhere");
+        secret["metadata"]["labels"] = json!({"example.com/hand-on": label});
+        secret
+    };
+    for (name, label) in [("aws", "yes"), ("root", "no")] {
+        stage.source.insert(secret(name, label)).unwrap();
+    }
+    stage.options.scope.carry = [typed::part("Secret/elsewhere/*:example.com/hand-on=yes").unwrap()].into();
+    let plan = run::plan(stage.setup()).await.unwrap();
+    let elsewhere = |key: &&Key| key.namespace.as_deref() == Some("elsewhere");
+    let keys = plan.steps.iter().map(|step| &step.key).chain(plan.stays.iter().map(|stay| &stay.key));
+    assert_eq!(keys.filter(elsewhere).map(|key| key.name.as_str()).collect::<Vec<_>>(), ["aws"]);
+    // Whoever goes on after a death knows the label by the record.
+    let calls = die_at(&stage, 30, true);
+    run::start(stage.setup()).await.unwrap_err();
+    assert!(calls.load(Ordering::SeqCst) >= 30);
+    revive(&stage);
+    let mut setup = stage.setup();
+    setup.options.scope.carry.clear();
+    run::resume(setup).await.unwrap();
+    let there = |place: &MemoryPlace| {
+        let mut names: Vec<String> =
+            place.keys().into_iter().filter(|key| elsewhere(&key)).map(|key| key.name).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(there(&stage.source), ["aws", "credentials", "root"]);
+    assert_eq!(there(&stage.target), ["aws"]);
 }

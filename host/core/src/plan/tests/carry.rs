@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use crate::GroupKind;
 use crate::part::Part;
 use crate::testing::{Case, remedies};
+use crate::typed;
 
 const ONE: &str = "
     Cluster ns/a
@@ -230,4 +231,87 @@ fn definitions_of_kinds_are_not_carried() {
     let definitions = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
     case.scope.carry.insert(Part::all(definitions));
     assert_eq!(codes(&case), "carried-definition");
+}
+
+const LABELLED: &str = "
+    Cluster ns/a
+    Cluster ns/b
+    Secret ns/a-ca ! label=hand-on:yes
+    Secret ns/pull ! label=hand-on:yes
+    Secret ns/other ! label=hand-on:no
+    Secret ns/made < Widget ns/maker ! label=hand-on:yes
+    Widget ns/maker
+    Widget ns/policy ! label=hand-on:yes
+    Secret keys/aws ! label=hand-on:yes
+    Secret keys/root
+    Node n ! label=hand-on:yes";
+
+fn labelled(parts: &[&str]) -> Case {
+    let mut case = Case::new(LABELLED).namespace("ns").drop_owner("Widget");
+    case.scope.carry.extend(parts.iter().map(|part| typed::part(part).unwrap()));
+    case
+}
+
+#[test]
+fn what_has_a_label_is_carried_as_if_it_were_named() {
+    labelled(&["Secret:hand-on=yes", "Secret/keys/*:hand-on=yes", "Node:hand-on"]).check(expect![[r#"
+        keep Node n (no rule selects it; carried along)
+        keep Secret keys/aws (no rule selects it; carried along)
+        keep Secret ns/made (no rule selects it; carried along) without Widget maker
+        keep Secret ns/pull (no rule selects it; carried along)
+        move Cluster ns/a (moves with everything it owns)
+        move Cluster ns/b (moves with everything it owns)
+        move Secret ns/a-ca (belongs to Cluster ns/a) after Cluster ns/a
+        stay Secret keys/root: in a namespace that is not moved
+        stay Secret ns/other: not linked with any Cluster
+        stay Widget ns/maker: kind Widget.example.com is not labelled for move
+        stay Widget ns/policy: kind Widget.example.com is not labelled for move
+        note owner-dropped Secret ns/made: copied without its owner Widget ns/maker, which does not move
+    "#]]);
+    // Without a namespace it is searched where the move is about.
+    let plan = labelled(&["Secret:hand-on=yes", "Secret/keys/root"]).plan();
+    let carried: Vec<String> =
+        plan.steps.iter().filter(|step| step.is_carried()).map(|step| step.key.to_string()).collect();
+    assert_eq!(carried, ["Secret keys/root", "Secret ns/made", "Secret ns/pull"]);
+    // All of a namespace is what people made there.
+    let plan = labelled(&["Secret/keys/*"]).plan();
+    let carried: Vec<String> =
+        plan.steps.iter().filter(|step| step.is_carried()).map(|step| step.key.to_string()).collect();
+    assert_eq!(carried, ["Secret keys/aws", "Secret keys/root"]);
+}
+
+#[test]
+fn a_label_that_nothing_has_is_noted_and_refuses_nothing() {
+    let plan = labelled(&["Secret:hand-on=perhaps"]).plan();
+    assert_eq!(plan.refusals, []);
+    let notes: Vec<String> =
+        plan.notes.iter().map(|note| format!("{}: {}", note.code, note.message)).collect();
+    assert_eq!(
+        notes,
+        [
+            "carried-none: Secret:hand-on=perhaps is to be carried along, and no object that was read has that label"
+        ]
+    );
+}
+
+/// Nobody wants a credential to be missing because of the Cluster that it says it is for.
+#[test]
+fn what_has_a_label_and_cannot_be_carried_refuses_the_move() {
+    let mut case = labelled(&["Secret:hand-on=yes"]).clusters(&["ns/a"]);
+    case = case.exclude(&["Secret ns/pull"]);
+    assert_eq!(codes(&case), "carried-excluded");
+    let mut case =
+        Case::new("Cluster ns/a\nCluster ns/b\nSecret ns/b-ca ! label=hand-on:yes").clusters(&["ns/a"]);
+    case.scope.carry.insert(typed::part("Secret:hand-on").unwrap());
+    assert_eq!(codes(&case), "belongs-to-what-stays");
+}
+
+#[test]
+fn what_has_a_label_stays_if_that_is_excluded() {
+    let mut case = labelled(&["Secret"]);
+    case.scope.exclude.insert(typed::part("Secret:hand-on=no").unwrap());
+    let plan = case.plan();
+    let carried: Vec<String> =
+        plan.steps.iter().filter(|step| step.is_carried()).map(|step| step.key.to_string()).collect();
+    assert_eq!(carried, ["Secret ns/pull"]);
 }
