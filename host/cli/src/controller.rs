@@ -22,7 +22,7 @@ const NO_PLANS: &str = "the trust file requires a plan that was approved, and a 
 
 /// Runs it, and returns the exit code.
 pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
-    if let Some(ControllerVerb::Manifests { image, namespace, replicas, agents_host, agents_secret }) =
+    if let Some(ControllerVerb::Manifests { image, namespace, replicas, agents_host, agents_secret, carry }) =
         &typed.verb
     {
         let agents = match agents_secret {
@@ -31,7 +31,13 @@ pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
             None => AgentsOf::Invitation(agents_host.clone()),
         };
         let (image, namespace) = (image.clone(), namespace.clone());
-        let objects = manifests(&Installation { image, namespace, replicas: *replicas, agents });
+        let objects = manifests(&Installation {
+            image,
+            namespace,
+            replicas: *replicas,
+            agents,
+            carry: carry.iter().map(ToString::to_string).collect(),
+        });
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         output.result(|| output::manifests(&objects), &list);
         return exit::DONE;
@@ -97,6 +103,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
         settings: Settings {
             namespace: typed.namespace.clone(),
             record_namespace: typed.record_namespace.clone(),
+            carry: typed.carry.iter().cloned().collect(),
             identity: format!("{}_{}", operator::name(), uuid::Uuid::new_v4()),
             at_once: typed.at_once.into(),
             explain,

@@ -124,7 +124,10 @@ impl Attempt<'_> {
             return self.let_go().await;
         }
         let spec = pivot.spec.as_ref().map_err(|why| Trouble::Spec(why.clone()))?;
-        let options = spec.options(pivot.namespace()).map_err(Trouble::Spec)?;
+        let mut options = spec.options(pivot.namespace()).map_err(Trouble::Spec)?;
+        if spec.from.is_own() {
+            options.scope.carry.extend(shared.settings.carry.iter().cloned());
+        }
         let options = Options {
             operator: pivot.operator(),
             record_namespace: shared.settings.record_namespace.clone(),

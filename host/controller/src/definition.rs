@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::resource::{GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, SAME_CLUSTER, VERSION};
+use crate::resource::{
+    GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, OWN_TARGET, SAME_CLUSTER, VERSION,
+};
 
 /// The longest name of an object.
 const NAME: u32 = 253;
@@ -10,6 +12,8 @@ const NAME: u32 = 253;
 const ENTRIES: u32 = 100;
 const ENTRY: u32 = 400;
 const HOUR: u32 = 3_600;
+/// How parts of what moves are written.
+const PARTS: &str = "KIND.group, KIND.group/NAMESPACE/NAME, or KIND.group:LABEL=VALUE";
 
 /// The definition.
 pub fn definition() -> Value {
@@ -103,7 +107,12 @@ fn spec() -> Value {
             ("cluster", name("The workload cluster of this Cluster, which is in the source.")),
             ("kubeconfig", kubeconfig("the target")),
             ("agent", name("The cluster of an agent of the Pivot's namespace.")),
-            ("namespace", name("The namespace there; by default the source's.")),
+            (
+                "namespace",
+                name(
+                    "The namespace there; by default the source's. In the Pivot's own cluster it is the Pivot's.",
+                ),
+            ),
         ],
     );
     let mut spec = object(
@@ -128,6 +137,7 @@ fn spec() -> Value {
         ],
     );
     let elsewhere = "(has(self.from) && (has(self.from.kubeconfig) || has(self.from.agent)))";
+    let to_another = "(has(self.to.cluster) || has(self.to.kubeconfig) || has(self.to.agent))";
     let rules = json!([
         {
             "rule": "!has(self.from) || !(has(self.from.kubeconfig) && has(self.from.agent))",
@@ -138,12 +148,16 @@ fn spec() -> Value {
             "message": ONE_TARGET,
         },
         {
-            "rule": format!("has(self.to.cluster) || has(self.to.kubeconfig) || has(self.to.agent) || {elsewhere}"),
+            "rule": format!("{to_another} || {elsewhere}"),
             "message": SAME_CLUSTER,
         },
         {
             "rule": format!("!has(self.from) || !has(self.from.namespace) || {elsewhere}"),
             "message": OWN_NAMESPACE,
+        },
+        {
+            "rule": format!("!has(self.to.namespace) || {to_another}"),
+            "message": OWN_TARGET,
         },
         {
             "rule": "!has(self.whenAway) || self.whenAway == 'Wait' || has(self.to.agent)",
@@ -161,8 +175,13 @@ fn options() -> Value {
         "Options of the move, each by the name of the flag of pivot-host move.",
         &[],
         &[
-            ("exclude", list("What stays: KIND.group or KIND.group/NAMESPACE/NAME.")),
-            ("carry", list("What is copied and stays too: KIND.group or KIND.group/NAMESPACE/NAME.")),
+            ("exclude", list(&format!("What stays: {PARTS}."))),
+            (
+                "carry",
+                list(&format!(
+                    "What is copied and stays too: {PARTS}. Of this cluster, what is in the Pivot's namespace."
+                )),
+            ),
             ("dropOwner", list("Kinds to which references may be dropped if the owner doesn't move.")),
             ("acceptLoss", list("Kinds of which objects may be garbage-collected in the source.")),
             ("withoutPluginFor", list("Kinds that are dangerous to move and may move without a plugin.")),

@@ -27,6 +27,8 @@ pub struct Installation {
     pub replicas: u32,
     /// Whose agents it takes.
     pub agents: AgentsOf,
+    /// What every move out of its cluster carries along, as it is typed.
+    pub carry: Vec<String>,
 }
 
 /// Whose agents a controller takes.
@@ -194,7 +196,7 @@ fn set(object: &mut Value, name: &str, value: Value) {
 }
 
 fn controller(installation: &Installation) -> Value {
-    let Installation { image, namespace, replicas, agents } = installation;
+    let Installation { image, namespace, replicas, agents, carry } = installation;
     let own =
         ["controller", "--namespace", namespace, "--plugins", "/plugins", "--listen"].map(str::to_owned);
     let pair = |flag: &str, value: &str| [flag.to_owned(), value.to_owned()];
@@ -223,6 +225,7 @@ fn controller(installation: &Installation) -> Value {
             .chain([format!("[::]:{PORT}")])
             .chain(listens.into_iter().flatten())
             .chain(known)
+            .chain(carry.iter().flat_map(|part| pair("--carry", part)))
             .collect(),
         probes: vec![("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))],
         tls,

@@ -33,7 +33,10 @@ pub(crate) const ONE_SOURCE: &str = "from.kubeconfig and from.agent exclude each
 pub(crate) const ONE_TARGET: &str = "to.cluster, to.kubeconfig and to.agent exclude each other";
 pub(crate) const OWN_NAMESPACE: &str =
     "from.namespace goes with from.kubeconfig or from.agent: in this cluster a Pivot moves its own namespace";
+pub(crate) const OWN_TARGET: &str = "to.namespace goes with to.cluster, to.kubeconfig or to.agent: into this cluster a Pivot moves to its own namespace";
 pub(crate) const NO_AGENT: &str = "whenAway: Finish goes with to.agent: nobody else could finish alone";
+pub(crate) const OWN_CARRY: &str = "in this cluster a Pivot carries what is in its own namespace; what else comes along, whoever \
+                                    runs the controller says (--carry)";
 pub(crate) const SAME_CLUSTER: &str = "from and to are both this cluster; name another one";
 
 /// What a Pivot asks for.
@@ -94,9 +97,24 @@ pub struct To {
     /// The cluster of an agent of the Pivot's namespace.
     #[serde(default)]
     pub agent: Option<String>,
-    /// The namespace there; by default the source's.
+    /// The namespace there; by default the source's. In the Pivot's own cluster it is the Pivot's.
     #[serde(default)]
     pub namespace: Option<String>,
+}
+
+impl From {
+    /// Whether it is the Pivot's own cluster.
+    pub(crate) fn is_own(&self) -> bool {
+        self.kubeconfig.is_none() && self.agent.is_none()
+    }
+}
+
+impl To {
+    /// Whether it is the Pivot's own cluster.
+    pub(crate) fn is_own(&self) -> bool {
+        let Self { cluster, kubeconfig, agent, .. } = self;
+        cluster.is_none() && kubeconfig.is_none() && agent.is_none()
+    }
 }
 
 /// A Secret beside the Pivot that has a kubeconfig.
@@ -118,9 +136,9 @@ pub(crate) fn entry() -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MoveOptions {
-    /// What stays: `KIND.group` or `KIND.group/NAMESPACE/NAME`.
+    /// What stays, as it is typed for the flag.
     pub exclude: Vec<String>,
-    /// What is copied, and stays too.
+    /// What is copied, and stays too. Of the Pivot's own cluster, what is in its namespace.
     pub carry: Vec<String>,
     /// Kinds to which references may be dropped.
     pub drop_owner: Vec<String>,
@@ -247,6 +265,7 @@ impl Spec {
             (_, 2..) => return Err(ONE_TARGET.into()),
             (0, _) if from.namespace.is_some() => return Err(OWN_NAMESPACE.into()),
             (0, 0) => return Err(SAME_CLUSTER.into()),
+            (_, 0) if to.namespace.is_some() => return Err(OWN_TARGET.into()),
             _ if *when_away == WhenAway::Finish && to.agent.is_none() => return Err(NO_AGENT.into()),
             _ => {}
         }
@@ -256,12 +275,12 @@ impl Spec {
         if let Some(odd) = names.map(String::as_str).find_map(odd_name) {
             return Err(odd);
         }
-        let renamed = to.namespace.as_ref().filter(|other| other.as_str() != namespace);
-        let pairs = renamed.map(|other| (namespace.to_owned(), other.clone()));
+        let there = if to.is_own() { own } else { to.namespace.as_deref().unwrap_or(namespace) };
+        let pairs = (there != namespace).then(|| (namespace.to_owned(), there.to_owned()));
         let scope = Scope {
             clusters: clusters.iter().map(|name| ClusterName::new(namespace, name)).collect(),
             exclude: parts("exclude", exclude)?,
-            carry: parts("carry", carry)?,
+            carry: if from.is_own() { within(own, parts("carry", carry)?)? } else { parts("carry", carry)? },
             drop_owners: kinds("dropOwner", drop_owner)?,
             accept_loss: kinds("acceptLoss", accept_loss)?,
             without_plugin_for: kinds("withoutPluginFor", without_plugin_for)?,
@@ -285,10 +304,25 @@ impl Spec {
             verify_timeout: seconds(verify_timeout_seconds, usual.verify_timeout),
             settle_concurrency: settle_concurrency
                 .map_or(usual.settle_concurrency, |most| most.max(1).into()),
+            // The controller has roles in the namespaces of other Pivots, too.
+            confined: to.is_own(),
             seal: *when_away == WhenAway::Finish,
             ..usual
         })
     }
+}
+
+/// The same parts, of one namespace: otherwise a Pivot would bring what its author may not read to a cluster where the author may.
+fn within(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, String> {
+    let of_own = |part: Part| {
+        let named = part.object.as_ref().map(|object| object.namespace.as_deref());
+        match (named, part.within.as_deref()) {
+            (Some(Some(namespace)), _) | (None, Some(namespace)) if namespace == own => Ok(part),
+            (None, None) => Ok(Part { within: Some(own.to_owned()), ..part }),
+            _ => Err(format!("options.carry {:?}: {OWN_CARRY}", part.to_string())),
+        }
+    };
+    parts.into_iter().map(of_own).collect()
 }
 
 fn parts(option: &str, given: &[String]) -> Result<BTreeSet<Part>, String> {

@@ -1,7 +1,9 @@
 //! What a controller is told, and what its attempts share.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pivot_core::part::Part;
 use pivot_engine::{Plugins, Stop};
 use tokio::sync::Semaphore;
 
@@ -16,6 +18,8 @@ pub struct Settings {
     pub namespace: String,
     /// Where leases and records of moves are kept, on both sides.
     pub record_namespace: String,
+    /// What every move out of its cluster carries along.
+    pub carry: BTreeSet<Part>,
     /// Its name among the controllers of its cluster.
     pub identity: String,
     /// The most moves at once.

@@ -72,6 +72,8 @@ pub struct Options {
     pub accept_changed: BTreeSet<GroupKind>,
     /// The files of a handover were imported nowhere, or what came of them is gone.
     pub not_imported: bool,
+    /// In the target nothing is created outside of the namespace that moves: who asks for the move has no say there.
+    pub confined: bool,
     /// Once the move is committed, the target may finish it while the source is away ([`crate::run::finish_alone`]).
     pub seal: bool,
 }
@@ -104,6 +106,7 @@ impl Options {
             imported: false,
             accept_changed: BTreeSet::new(),
             not_imported: false,
+            confined: false,
             seal: false,
         }
     }

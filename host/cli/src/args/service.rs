@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use pivot_core::part::Part;
+use pivot_core::typed;
 
 use super::plugins::With;
 use super::side::OneSide;
@@ -29,6 +31,12 @@ pub(crate) struct Controlled {
     /// The most moves at once
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) at_once: u16,
+    /// Carry this along with every move out of the cluster, and keep it there: KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or
+    /// KIND.group/NS/*:LABEL=VALUE; can be repeated
+    ///
+    /// A Pivot can carry what is in its own namespace. This is for the rest: credentials, classes and policies that each cluster needs.
+    #[arg(long, value_name = "PART", value_parser = typed::part)]
+    pub(crate) carry: Vec<Part>,
     /// Serve /metrics, /healthz and /readyz at this address, for example 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
@@ -70,6 +78,9 @@ pub(crate) enum ControllerVerb {
         /// Let it take the calls of agents, with the certificate in this Secret of its namespace
         #[arg(long, value_name = "SECRET")]
         agents_secret: Option<String>,
+        /// Let it carry this along with every move out of the cluster; can be repeated
+        #[arg(long, value_name = "PART", value_parser = typed::part)]
+        carry: Vec<Part>,
     },
 }
 

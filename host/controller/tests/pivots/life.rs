@@ -1,14 +1,16 @@
 //! What becomes of a Pivot whose controller lives.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pivot_places::PlaceError;
+use pivot_core::typed;
 use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, object};
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_moves_into_its_workload_cluster_and_the_pivot_says_so() {
@@ -107,6 +109,39 @@ async fn a_pivot_of_the_own_cluster_moves_no_other_namespace() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() {
+    let mut stage = Stage::new(&["a"]);
+    stage.home.add_namespace("keys");
+    for (namespace, name, label) in [("a", "own", ""), ("keys", "aws", "yes"), ("keys", "root", "no")] {
+        let mut secret = object(namespace, "Secret", name, None);
+        secret["metadata"]["labels"] = json!({"hand-on": label});
+        stage.home.insert(secret).unwrap();
+    }
+    stage.carry = BTreeSet::from([typed::part("Secret/keys/*:hand-on=yes").unwrap()]);
+    let running = stage.start();
+    for other in ["Secret/keys/root", "Secret/keys/*", "Secret/keys/*:hand-on", "Node/n"] {
+        stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"carry": [other], "noWait": true}}));
+        stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+        let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("a Pivot carries what is in its own namespace"), "{other}: {message}");
+        stage.is_only_in(&stage.home, "a");
+        stage.delete("a").await;
+        stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    }
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"carry": ["Secret"], "noWait": true}}));
+    stage.until("done", |stage| stage.done("a")).await;
+    let secrets = |place: &MemoryPlace| {
+        let keys = place.keys().into_iter().filter(|key| key.group_kind.is_secret());
+        keys.map(|key| key.to_string()).collect::<BTreeSet<_>>()
+    };
+    let there = ["Secret a/c-kubeconfig", "Secret a/own", "Secret keys/aws"];
+    assert_eq!(secrets(&stage.target), there.map(str::to_owned).into());
+    let kept = ["Secret a/own", "Secret keys/aws", "Secret keys/root"];
+    assert_eq!(secrets(&stage.home), kept.map(str::to_owned).into());
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {
     let stage = Stage::new(&["shop", "bank"]);
     for namespace in ["shop", "bank"] {
@@ -193,11 +228,21 @@ async fn a_move_from_another_cluster_comes_in() {
     // Back again: no controller here has written a status.
     stage.home.add_namespace("desk");
     stage.secret("desk", "way", "target");
-    let spec = json!({"from": {"kubeconfig": {"name": "way"}, "namespace": "a"}, "to": {},
-        "options": {"noWait": true, "acceptUnprovisioned": true}});
-    stage.ask_for("desk", spec);
+    let options = json!({"noWait": true, "acceptUnprovisioned": true});
+    let from = json!({"kubeconfig": {"name": "way"}, "namespace": "a"});
+    // Who may write Pivots in one namespace has no say in another.
+    stage.ask_for("desk", json!({"from": from, "to": {"namespace": "a"}, "options": options}));
+    stage.until("stalled", |stage| stage.is("desk", "Stalled")).await;
+    let message = stage.condition("desk", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("into this cluster a Pivot moves to its own namespace"), "{message}");
+    stage.is_only_in(&stage.target, "a");
+    stage.delete("desk").await;
+    stage.until("let go", |stage| stage.pivot("desk").is_none()).await;
+    stage.ask_for("desk", json!({"from": from, "to": {}, "options": options}));
     stage.until("back", |stage| stage.is("desk", "Succeeded")).await;
-    stage.is_only_in(&stage.home, "a");
+    assert_eq!(stage.cluster_in(&stage.target, "a"), Vec::<String>::new());
+    assert_eq!(stage.cluster_in(&stage.home, "a"), Vec::<String>::new());
+    assert_eq!(stage.cluster_in(&stage.home, "desk").len(), 5);
     running.stop().await;
 }
 

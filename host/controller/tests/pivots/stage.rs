@@ -1,11 +1,13 @@
 //! A management cluster in memory with Pivots in it, the cluster that it made, and controllers that can die.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_controller::{Controller, GROUP, Metrics, Opener, Settings, VERSION};
+use pivot_core::part::Part;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object};
 use pivot_engine::{Halt, Halter, Plugins};
 use pivot_link::AgentName;
@@ -25,6 +27,8 @@ pub(crate) struct Stage {
     pub(crate) home: MemoryPlace,
     pub(crate) target: MemoryPlace,
     pub(crate) metrics: Arc<Metrics>,
+    /// What the controllers carry along.
+    pub(crate) carry: BTreeSet<Part>,
     started: AtomicUsize,
 }
 
@@ -84,7 +88,7 @@ fn pivots() -> Kind {
     kind(GROUP, "Pivot", "pivots", VERSION, KindLabels::default())
 }
 
-fn object(namespace: &str, kind: &str, name: &str, owner: Option<&str>) -> Value {
+pub(crate) fn object(namespace: &str, kind: &str, name: &str, owner: Option<&str>) -> Value {
     let api_version = if kind == "Secret" { "v1".to_owned() } else { format!("{CAPI}/v1beta2") };
     let mut body = json!({
         "apiVersion": api_version, "kind": kind,
@@ -132,7 +136,7 @@ impl Stage {
             home.add_namespace(namespace);
             cluster(namespace).into_iter().for_each(|object| drop(home.insert(object).unwrap()));
         }
-        Self { home, target, metrics: Arc::default(), started: AtomicUsize::new(0) }
+        Self { home, target, metrics: Arc::default(), carry: BTreeSet::new(), started: AtomicUsize::new(0) }
     }
 
     /// A controller begins.
@@ -146,6 +150,7 @@ impl Stage {
             settings: Settings {
                 namespace: OWN.into(),
                 record_namespace: "kube-system".into(),
+                carry: self.carry.clone(),
                 identity: format!("controller-{number}"),
                 at_once: 10,
                 explain: |stop| format!("{stop}; {}", stop.state),

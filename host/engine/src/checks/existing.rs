@@ -11,13 +11,14 @@ use pivot_core::names::{self, MARK};
 use pivot_core::plan::{Fate, InTarget, Step};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
-use pivot_core::scope::Scope;
+use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::shell::kubectl;
 use pivot_core::soft::{TEMPLATE, is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Meta, Object, OwnerReference, Side, Uid, body};
 
 use crate::events::Event;
 use crate::job::Job;
+use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
 use crate::requests::listing::{self, Collection, Listed};
@@ -78,8 +79,30 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
             Verdict::Foreign(refusal) => existing.refusals.push(refusal),
         }
     }
+    let outside = snapshot.plan.steps.iter().filter(|step| !existing.used.contains_key(&step.key));
+    existing.refusals.extend(outside.filter_map(|step| outside_of(job, &step.key)));
     report_revocable(job, makers).await?;
     Ok(existing)
+}
+
+/// Refuses to create an object where the one who asks for the move has no say: in other namespaces, and outside of all.
+fn outside_of(job: &Job, key: &Key) -> Option<Refusal> {
+    let Options { confined, scope, .. } = &job.options;
+    let own = matches!((&scope.namespaces, &key.namespace), (Namespaces::One(one), Some(it)) if one == it);
+    (*confined && !own).then(|| Refusal {
+        code: "outside",
+        side: Side::Target,
+        object: Some(job.target.own_name(key)),
+        others: Vec::new(),
+        message: format!(
+            "{} would be created, but this move creates nothing outside of its own namespace there",
+            job.target.own_name(key)
+        ),
+        remedies: vec![
+            "create it there before the move, if you may: then it is used, and stays as it is".into(),
+            "or let somebody who may do that make the move, with `pivot-host move`".into(),
+        ],
+    })
 }
 
 /// Reports what is used although the move that created it may still be rolled back. Such a move may be under way from another

@@ -344,3 +344,20 @@ async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
     assert_eq!(there(&stage.source), ["aws", "credentials", "root"]);
     assert_eq!(there(&stage.target), ["aws"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_confined_move_creates_nothing_outside_of_its_namespace() {
+    let mut stage = stage();
+    stage.options.confined = true;
+    let before = picture(&stage.source);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["outside"]));
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert_eq!(refusals[0].object, Some(credentials()));
+    assert_eq!(picture(&stage.source), before);
+    // What is there already is used.
+    stage.target.add_namespace("elsewhere");
+    stage.target.insert(stage.source.body(&credentials()).unwrap()).unwrap();
+    run::start(stage.setup()).await.unwrap();
+    assert_eq!(names(&stage.source), LEFT);
+}

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
-use pivot_lab::{Observer, Rules, say};
+use pivot_lab::{Observer, Pair, Rules, Server, say};
 use pivot_scenarios::host::{Host, Run};
 use pivot_scenarios::pivots::condition;
 use serde_json::{Value, json};
@@ -13,8 +13,12 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, is, same};
 
 async fn controller(stage: &Stage) -> Run {
+    controller_with(stage, &[]).await
+}
+
+async fn controller_with(stage: &Stage, more: &[&str]) -> Run {
     let host = Host::out_of(&stage.account());
-    let mut run = host.start(&["controller", "--listen", "127.0.0.1:0"]).await.unwrap();
+    let mut run = host.start(&[&["controller", "--listen", "127.0.0.1:0"], more].concat()).await.unwrap();
     run.until_it_says("metrics and health: ").await.unwrap();
     run
 }
@@ -139,6 +143,10 @@ async fn what_is_refused_says_why_and_changes_nothing() {
         (json!({"to": {"cluster": null}}), "from and to are both this cluster"),
         (json!({"to": {"kubeconfig": {"name": "other"}}}), "exclude each other"),
         (json!({"from": {"namespace": "other"}}), "a Pivot moves its own namespace"),
+        (
+            json!({"from": {"kubeconfig": {"name": "other"}}, "to": {"cluster": null, "namespace": "other"}}),
+            "into this cluster a Pivot moves to its own namespace",
+        ),
     ] {
         let refused = stage.change("shop", spec.clone()).await.unwrap_err();
         assert!(refused.contains(why), "{spec}: {refused}");
@@ -163,4 +171,38 @@ async fn without_a_role_for_the_move_it_is_refused_by_name() {
     stage.change("shop", json!({"options": {"settleConcurrency": 4}})).await.unwrap();
     let shown: Value = stage.until("shop", "Succeeded", &mut running).await;
     say(format_args!("{}", shown["message"]));
+}
+
+/// The account may read the Secrets of the two namespaces, and no others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_hands_on_what_has_a_label() {
+    const CARRY: [&str; 4] =
+        ["--carry", "Secret/keys/*:example.com/hand-on=yes", "--carry", "ConfigMap:example.com/hand-on"];
+    let stage = Stage::start(&["shop"]).await;
+    let Pair { source, target } = &stage.pair;
+    let of = |kind: &str, namespace: &str, name: &str, label: &str| {
+        json!({"apiVersion": "v1", "kind": kind, "data": {"of": "aHVzaA=="},
+            "metadata": {"namespace": namespace, "name": name, "labels": {"example.com/hand-on": label}}})
+    };
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "keys"}});
+    let labelled = [
+        of("Secret", "keys", "aws", "yes"),
+        of("Secret", "keys", "root", "no"),
+        of("ConfigMap", "shop", "policy", ""),
+    ];
+    source.apply_values([namespace].into_iter().chain(labelled).collect()).await.unwrap();
+    stage.grant_with(&["shop"], &CARRY).await;
+    let mut running = controller_with(&stage, &CARRY).await;
+    stage.ask("shop").await;
+    stage.until("shop", "Succeeded", &mut running).await;
+    let there = async |server: &Server| {
+        let dump = server.dump(&["shop", "keys"]).await.unwrap();
+        let mut names: Vec<String> =
+            dump.into_keys().map(|key| format!("{} {}", key.kind, key.name)).collect();
+        names.retain(|name| ["Secret aws", "Secret root", "ConfigMap policy"].contains(&name.as_str()));
+        names
+    };
+    assert_eq!(there(target).await, ["ConfigMap policy", "Secret aws"]);
+    assert_eq!(there(source).await, ["ConfigMap policy", "Secret aws", "Secret root"]);
+    stage.tidy().await;
 }

@@ -49,12 +49,17 @@ impl Stage {
 
     /// Grants the controller what a move of each namespace needs. Outside of that namespace it is the same for all.
     pub(crate) async fn grant(&self, namespaces: &[&str]) {
+        self.grant_with(namespaces, &[]).await;
+    }
+
+    /// The same for moves with more flags.
+    pub(crate) async fn grant_with(&self, namespaces: &[&str], more: &[&str]) {
         let host = Host::out_of(self.pair.source.kubeconfig()).with_variable("PIVOT_HOST_NO_WAIT", "true");
         for (at, namespace) in namespaces.iter().enumerate() {
             let words =
                 ["rbac", "--side", "source", "--bind-to", ACCOUNT, "--to-workload", "c", "-n", namespace];
             let list =
-                host.run(&[&words[..], &shape::WITHOUT_PLUGIN].concat()).await.unwrap().done().unwrap();
+                host.run(&[&words[..], &shape::WITHOUT_PLUGIN, more].concat()).await.unwrap().done().unwrap();
             let items = list["items"].as_array().unwrap().iter();
             let new = items.filter(|item| at == 0 || item["metadata"]["namespace"] == *namespace);
             self.pair.source.apply_values(new.cloned().collect()).await.unwrap();
