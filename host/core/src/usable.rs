@@ -59,7 +59,7 @@ pub fn odd_name(name: &str) -> Option<String> {
 }
 
 /// The same for a label; none if a server could store it.
-pub fn odd_label(label: &Label) -> Option<String> {
+pub(crate) fn odd_label(label: &Label) -> Option<String> {
     let word = |text: &str, most: usize| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         text.len() <= most && text.chars().all(plain)

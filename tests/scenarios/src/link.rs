@@ -39,10 +39,15 @@ impl Link {
 
     /// A controller that agents can call.
     pub async fn controller(&self, kubeconfig: &Path) -> Result<Run> {
+        self.controller_with(kubeconfig, &[]).await
+    }
+
+    /// The same with more flags.
+    pub async fn controller_with(&self, kubeconfig: &Path, more: &[&str]) -> Result<Run> {
         let tls = self.papers("controller", || self.authority.server())?.display().to_string();
         let at = self.address.to_string();
         let words = ["controller", "--agents", &at, "--agents-tls", &tls];
-        Host::out_of(kubeconfig).start(&words).await
+        Host::out_of(kubeconfig).start(&[&words[..], more].concat()).await
     }
 
     /// The agent of `shop`, when it is linked.

@@ -31,16 +31,16 @@ pub(crate) struct Controlled {
     /// The most moves at once
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) at_once: u16,
-    /// Carry this along with every move out of the cluster, and keep it there: KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or
-    /// KIND.group/NS/*:LABEL=VALUE; can be repeated
+    /// Carry this along with every move out of the cluster
     ///
-    /// A Pivot can carry what is in its own namespace. This is for the rest: credentials, classes and policies that each cluster needs.
+    /// KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or KIND.group/NS/*:LABEL=VALUE; can be repeated. A Pivot can carry what is
+    /// in its own namespace; this is for the rest: credentials, classes and policies that each cluster needs. They stay where they are.
     #[arg(long, value_name = "PART", value_parser = typed::part)]
     pub(crate) carry: Vec<Part>,
-    /// Serve /metrics, /healthz and /readyz at this address, for example 127.0.0.1:8080
+    /// Serve /metrics, /healthz and /readyz here (127.0.0.1:8080)
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Take the calls of agents at this address, for example 0.0.0.0:8443
+    /// Take the calls of agents at this address (0.0.0.0:8443)
     #[arg(long, value_name = "ADDRESS", requires = "agents_known")]
     pub(crate) agents: Option<SocketAddr>,
     /// Take the agents that `agent invite` invites, which call by this name; several times for several names

@@ -36,8 +36,13 @@ pub(crate) async fn installed(server: &Server) -> PathBuf {
 
 /// Grants each side's account what a move of the namespace needs there.
 pub(crate) async fn grant(source: (&Server, &str), target: (&Server, &str)) {
+    grant_with(source, target, &[]).await;
+}
+
+/// The same for a move with more flags.
+async fn grant_with(source: (&Server, &str), target: (&Server, &str), more: &[&str]) {
     for (side, (server, account)) in [("source", source), ("target", target)] {
-        let words = ["--side", side, "--bind-to", account];
+        let words = [&["--side", side, "--bind-to", account], more].concat();
         server.apply_values(roles((source.0, target.0), &words).await).await.unwrap();
     }
 }
@@ -92,6 +97,38 @@ async fn over_an_agents_link_objects_move_into_a_cluster_and_back() {
     stage.until("shop", "Succeeded", &mut running).await;
     same(before, stage.moved(home, "shop").await);
     assert!(stage.moved(child, "shop").await.is_empty());
+    stage.tidy().await;
+    ended(running).await;
+    ended(agent).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_an_agents_link_what_has_a_label_is_handed_on_where_the_agent_may_write() {
+    const CARRY: [&str; 2] = ["--carry", "Secret/keys/*:example.com/hand-on=yes"];
+    let stage = Stage::start(&["shop"]).await;
+    let (home, child) = (&stage.pair.source, &stage.pair.target);
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"key": "aHVzaA=="},
+        "metadata": {"namespace": "keys", "name": "aws", "labels": {"example.com/hand-on": "yes"}}});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "keys"}});
+    home.apply_values(vec![namespace, secret]).await.unwrap();
+    let edge = installed(child).await;
+    grant_with((home, ACCOUNT), (child, AGENT_ACCOUNT), &CARRY).await;
+    let link = Link::new().unwrap();
+    let mut running = link.controller_with(&stage.account(), &CARRY).await.unwrap();
+    // Its permissions would let it write there; its own guard doesn't.
+    let agent = link.agent(&edge).await.unwrap();
+    stage.ask_for("shop", json!({"to": {"agent": "edge"}, "options": options()})).await;
+    let shown = stage.until_false("shop", "Succeeded", &mut running).await;
+    let message = shown["message"].as_str().unwrap();
+    assert!(message.contains("keys") && message.contains("--allow-namespace"), "{message}");
+    assert!(stage.moved(child, "keys").await.is_empty());
+    ended(agent).await;
+    let agent = link.agent_with(&edge, &["--allow-namespace", "keys"]).await.unwrap();
+    stage.until("shop", "Succeeded", &mut running).await;
+    let there =
+        async |server| stage.moved(server, "keys").await.into_keys().map(|key| key.name).collect::<Vec<_>>();
+    assert_eq!(there(child).await, ["aws"]);
+    assert_eq!(there(home).await, ["aws"]);
     stage.tidy().await;
     ended(running).await;
     ended(agent).await;
