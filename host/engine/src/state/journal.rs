@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use pivot_core::record::{Finished, Handover, Phase, Record, Seal, is_move_id};
-use pivot_core::release::ReleaseList;
-use pivot_core::{Both, GroupKind, Side, Uid};
+use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::{Both, GroupKind, Key, Side, Uid};
 use pivot_places::PlaceError;
 
 use crate::outcome::failure::Failure;
@@ -242,10 +242,22 @@ impl Journal {
             return Err(no_record());
         };
         let Record { move_id, phase, .. } = &self.record;
-        match target.read_list(stored).await? {
-            None if *phase < Phase::Settled => Err(target.list_missing(move_id)),
-            list => Ok(list),
+        let list = match target.read_list(stored).await? {
+            None if *phase < Phase::Settled => return Err(target.list_missing(move_id)),
+            list => list,
+        };
+        // The list is the target's word, and may be another's by now. What it deletes is where the move was, by the source's own.
+        if let (Some(list), Some(source)) = (&list, &self.at.source) {
+            let touched = &source.record.touched;
+            let moved =
+                |key: &Key| key.namespace.as_ref().is_some_and(|namespace| touched.contains(namespace));
+            let mut deleted =
+                list.entries.iter().filter(|entry| entry.fate == Fate::Delete).map(|entry| &entry.key);
+            if let Some(other) = deleted.find(|key| !moved(key)) {
+                return Err(target.list_has_others(move_id, other));
+            }
         }
+        Ok(list)
     }
 
     /// When the target's record was created, by the target's clock. The commit creates it.

@@ -67,7 +67,12 @@ impl Moves {
             let from_nowhere = identities.source.is_none() && stored.record.source.is_none();
             // Copies made from files matter to every run from files into the same target.
             let files = stored.record.is_of_files() && is_of_files(&identities.source);
-            let known = by_id.contains_key(&stored.record.move_id);
+            let known = by_id.get(&stored.record.move_id).and_then(|at| at.source.as_ref());
+            // Who knows the id of another's move could have it undone, or forgotten, by a record of their own.
+            if known.is_some_and(|source| source.record.by != stored.record.by) {
+                continue;
+            }
+            let known = known.is_some();
             let any = !source_answers && !is_of_files(&identities.source);
             if known || from_here || from_nowhere || files || any {
                 let id = stored.record.move_id.clone();

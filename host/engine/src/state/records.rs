@@ -252,6 +252,12 @@ impl Records {
         list.map_err(|error| self.unreadable(&self.name(move_id), &error))
     }
 
+    pub(crate) fn list_has_others(&self, move_id: &str, key: &Key) -> Failure {
+        let why =
+            format!("it deletes {key}, which is in none of the namespaces that the source's record has");
+        self.unreadable(&self.name(move_id), &why)
+    }
+
     pub(crate) fn list_missing(&self, move_id: &str) -> Failure {
         let why = "its release list is missing";
         self.unreadable(&self.name(move_id), &why)

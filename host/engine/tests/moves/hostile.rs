@@ -57,6 +57,7 @@ async fn a_record_that_no_move_wrote_is_refused_and_nothing_is_changed() {
         ("namespaces", json!([".."])),
         ("kinds", json!([{"group": "..", "kind": "Secret"}])),
         ("by", json!("x".repeat(1_000_000))),
+        ("by", json!("somebody else")),
         ("more\nerror: all is lost", json!("x".repeat(1_000_000))),
     ] {
         let mut bad = good.clone();
@@ -66,6 +67,25 @@ async fn a_record_that_no_move_wrote_is_refused_and_nothing_is_changed() {
     }
     stage.target.edit(&key, |body| body["data"]["record.json"] = json!(good.to_string())).unwrap();
     run::resume(stage.setup()).await.unwrap();
+}
+
+/// Whoever has a source of their own can write a record there with the id that another's copies have as a mark.
+#[tokio::test(start_paused = true)]
+async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgotten() {
+    let stage = live().await;
+    let (key, good) = record(&stage);
+    let before = stage.target.body(&key).unwrap();
+    let own = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+    let lie = Value::from_iter(good.as_object().unwrap().clone().into_iter().map(|(field, value)| {
+        match field.as_str() {
+            "by" => (field, json!("somebody else")),
+            "phase" => (field, json!("Copied")),
+            _ => (field, value),
+        }
+    }));
+    stage.source.edit(&own, |body| body["data"]["record.json"] = json!(lie.to_string())).unwrap();
+    let _ = run::rollback(stage.setup()).await;
+    assert_eq!(stage.target.body(&key).unwrap(), before);
 }
 
 /// It says how many pieces its list has; none of them is there.
@@ -102,7 +122,9 @@ async fn a_release_list_that_no_move_wrote_is_refused_and_nothing_is_changed() {
         let (words, _) = last.rsplit_once(' ').unwrap();
         good.replace(&last, &format!("{words} {after}"))
     };
+    let deleted = good.lines().find(|line| line.starts_with("o ") && line.contains(" d ")).unwrap();
     for (at, bad) in [
+        ("another namespace", good.replace(deleted, &deleted.replacen(" ns ", " elsewhere ", 1))),
         ("itself", waiting(&(count - 1).to_string())),
         ("what is not there", waiting("1000000")),
         ("more than can be counted", waiting("99999999999999999999999")),
