@@ -137,16 +137,23 @@ impl Attempt<'_> {
             return Ok(Verdict::Gone);
         }
         self.view.change(|status| status.pending("opening both clusters"));
-        let ends = match ends::open(&shared.home, &*shared.opener, pivot, spec).await {
-            Ok(ends) => ends,
-            Err(EndsError::NoWay { source, why, still_building }) => {
-                return self.without_target(options, source, why, still_building).await;
-            }
-            Err(error) => return Err(Trouble::Ends(error)),
-        };
+        let ends =
+            match ends::open(&shared.home, &*shared.opener, pivot, spec, &shared.settings.record_namespace)
+                .await
+            {
+                Ok(ends) => ends,
+                Err(EndsError::NoWay { source, why, still_building }) => {
+                    return self.without_target(options, source, why, still_building).await;
+                }
+                Err(error) => return Err(Trouble::Ends(error)),
+            };
         let Ends { sides, found_by } = ends;
-        let setup = self.setup(sides, Options { found_by, ..options });
+        let mut setup = self.setup(sides, Options { found_by, ..options });
         let status = run::status(setup.clone()).await?;
+        // What the controller carries along may have been changed since the move began: that goes on as it was begun.
+        if let Some(begun) = status.moves.iter().find(|one| one.record.by == pivot.operator()) {
+            setup.options.scope.carry.clone_from(&begun.record.scope.carry);
+        }
         // With one side silent, its records may say something else.
         if let Some((side, why)) = status.silent {
             return Err(Trouble::Ends(EndsError::NoAnswer(format!("no answer from the {side}: {why}"))));

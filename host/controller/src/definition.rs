@@ -13,7 +13,7 @@ const ENTRIES: u32 = 100;
 const ENTRY: u32 = 400;
 const HOUR: u32 = 3_600;
 /// How parts of what moves are written.
-const PARTS: &str = "KIND.group, KIND.group/NAMESPACE/NAME, or KIND.group:LABEL=VALUE";
+const PARTS: &str = "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
 
 /// The definition.
 pub fn definition() -> Value {

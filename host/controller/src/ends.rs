@@ -12,6 +12,7 @@ use pivot_link::{AgentName, Agents};
 use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError};
 use serde_json::Value;
 
+use crate::confined::Confined;
 use crate::home::{Home, builtin};
 use crate::resource::{KubeconfigSecret, Pivot, Spec, entry};
 
@@ -87,6 +88,7 @@ pub(crate) async fn open(
     opener: &dyn Opener,
     pivot: &Pivot,
     spec: &Spec,
+    record_namespace: &str,
 ) -> Result<Ends, EndsError> {
     let by = async |secret: &KubeconfigSecret| -> Result<Arc<dyn Place>, EndsError> {
         let found = home.secret(pivot.namespace(), &secret.name).await?;
@@ -112,7 +114,11 @@ pub(crate) async fn open(
         (Some(cluster), ..) => workload(home, opener, pivot, spec, (source.clone(), cluster)).await?,
         (None, Some(secret), _) => (by(secret).await?, None),
         (None, None, Some(agent)) => (of(agent).await?, None),
-        (None, None, None) => (home.place.clone(), None),
+        (None, None, None) => {
+            let (place, namespace) = (home.place.clone(), pivot.namespace().to_owned());
+            let record_namespace = record_namespace.to_owned();
+            (Arc::new(Confined { place, namespace, record_namespace }) as Arc<dyn Place>, None)
+        }
     };
     Ok(Ends { sides: Sides { source, target }, found_by })
 }

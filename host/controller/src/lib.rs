@@ -20,6 +20,7 @@
 //! | [`definition()`], [`manifests()`] | what is installed |
 
 mod attempt;
+mod confined;
 mod controller;
 mod decide;
 mod definition;

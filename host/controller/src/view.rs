@@ -13,6 +13,7 @@ use crate::home::Home;
 use crate::metrics::Metrics;
 use crate::resource::Pivot;
 use crate::status::Status;
+use pivot_core::plan::CARRIED_NONE;
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -89,6 +90,10 @@ impl Watcher for View {
             }
             Event::Warning { code, object, text } => {
                 self.tell(false, &reason_of(code), about(object.as_ref(), text))
+            }
+            // Whoever labels objects may have mistyped it, and would miss them only when they are needed.
+            Event::Note { code, object, text } if code == CARRIED_NONE => {
+                self.tell(false, &reason_of(code), about(object.as_ref(), text));
             }
             Event::Finding { plugin, code, severity, object, text, .. } if *severity != Severity::Note => {
                 let text = format!("plugin {plugin}: {text}");

@@ -17,7 +17,7 @@ use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
 use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER, OURS};
 use crate::part::Part;
-use crate::plan::Note;
+use crate::plan::{CARRIED_NONE, Note};
 use crate::refusal::{Refusal, some_of};
 use crate::relations::{Relations, Said};
 use crate::remedy::Remedy;
@@ -47,7 +47,7 @@ pub(crate) fn carry(
         return;
     }
     let carrier = Carrier { inventory, scope, relations };
-    let (mut carried, mut refusals) = (BTreeSet::new(), Vec::new());
+    let (mut carried, mut prevented) = (BTreeSet::new(), BTreeMap::new());
     let (named, kinds): (Vec<&Part>, Vec<&Part>) = scope.carry.iter().partition(|part| part.is_deliberate());
     for part in &named {
         for object in carrier.of(part) {
@@ -56,7 +56,7 @@ pub(crate) fn carry(
                 continue;
             }
             match carrier.prevented(selection, part, object) {
-                Some(refusal) => refusals.push(refusal),
+                Some(refusal) => drop(prevented.entry(object).or_insert(refusal)),
                 None => drop(carried.insert(object)),
             }
         }
@@ -70,6 +70,7 @@ pub(crate) fn carry(
         true => carrier.of(part).next().is_some(),
         false => carrier.of(part).any(|object| selection.has(object) || carried.contains(&object)),
     };
+    let mut refusals: Vec<Refusal> = prevented.into_values().collect();
     let (definitions, others): (Vec<&Part>, Vec<&Part>) =
         scope.carry.iter().partition(|part| part.kind.is_definition());
     refusals.extend(definitions.into_iter().map(definition));
@@ -102,7 +103,7 @@ fn missing(part: &Part) -> Refusal {
 /// Whoever gives objects a label may have given it to none yet.
 fn none_labelled(part: &Part) -> Note {
     let message = format!("{part} is to be carried along, and no object that was read has that label");
-    Note { code: "carried-none", object: None, message }
+    Note { code: CARRIED_NONE, object: None, message }
 }
 
 /// What defines a kind: a rollback would delete it.

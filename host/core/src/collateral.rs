@@ -17,7 +17,7 @@ use crate::release::{Fate, ReleaseList};
 use crate::remedy::Remedy;
 use crate::scope::Scope;
 use crate::shell::kubectl;
-use crate::{GroupKind, Key, Kind, Meta, names};
+use crate::{GroupKind, Key, Kind, names};
 
 /// What would be garbage-collected in the source: one refusal per kind.
 ///
@@ -29,7 +29,7 @@ pub fn collateral(
     relations: &Relations,
     bystanders: &[Bystander<'_>],
 ) -> Vec<Refusal> {
-    let mut by_kind: BTreeMap<&GroupKind, (&Kind, BTreeMap<Key, LostBelow<'_>>)> = BTreeMap::new();
+    let mut by_kind: BTreeMap<&GroupKind, (&Kind, BTreeMap<Key, Key>)> = BTreeMap::new();
     let deleted = plan.moved().map(|step| (&step.uid, step.key.namespace.as_deref())).collect();
     let kept = plan.kept().map(|step| (&step.uid, step.key.namespace.as_deref()));
     let left = |bystander: &Bystander<'_>| relations.left(&bystander.meta.uid).is_some();
@@ -39,7 +39,7 @@ pub fn collateral(
         let owner = owner.map(|owner| Key::new(owner.group_kind(), None, &owner.name));
         let entry = by_kind.entry(&object.kind.group_kind);
         let (_, found) = entry.or_insert_with(|| (object.kind, BTreeMap::new()));
-        found.extend(owner.map(|owner| (object.key(), LostBelow { owner, meta: object.meta })));
+        found.extend(owner.map(|owner| (object.key(), owner)));
     }
     by_kind.into_values().filter_map(|(kind, lost)| refusal(kind, &lost, scope)).collect()
 }
@@ -81,16 +81,9 @@ fn matters(lost: &Lost<'_>, accept_loss: &BTreeSet<GroupKind>) -> bool {
     !lost.left && !kind.is_event() && !accept_loss.contains(kind)
 }
 
-/// What is lost with its owner.
-struct LostBelow<'a> {
-    owner: Key,
-    meta: &'a Meta,
-}
-
-fn refusal(kind: &Kind, lost: &BTreeMap<Key, LostBelow<'_>>, scope: &Scope) -> Option<Refusal> {
+fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope) -> Option<Refusal> {
     let first = lost.keys().next()?;
-    let names: Vec<String> =
-        lost.iter().map(|(key, LostBelow { owner, .. })| format!("{key} (below {owner})")).collect();
+    let names: Vec<String> = lost.iter().map(|(key, owner)| format!("{key} (below {owner})")).collect();
     let message = format!(
         "{} would stay, and be garbage-collected in the source when what owns {} is deleted",
         some_of(&names, 3),
@@ -99,8 +92,8 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, LostBelow<'_>>, scope: &Scope) -> O
     let accept = Remedy::AcceptLoss { kind: kind.group_kind.clone() };
     let others = lost.keys().skip(1).cloned();
     let refusal = |remedy| Refusal::source("collateral", first.clone(), message, remedy).and(others);
-    let is_lost = |part: &&Part| lost.iter().any(|(key, below)| part.covers_meta(key, below.meta));
-    let parts: BTreeSet<Part> = scope.exclude.iter().filter(is_lost).cloned().collect();
+    let excluded = scope.exclude.iter().filter(|part| lost.keys().any(|key| part.may_cover(key)));
+    let parts: BTreeSet<Part> = excluded.cloned().collect();
     if !parts.is_empty() {
         return Some(refusal(Remedy::LeaveOutExclude { parts }).or(accept));
     }

@@ -66,22 +66,27 @@ impl Part {
     }
 
     /// Whether somebody meant just these objects, by a name or a label: not whatever there is.
-    pub fn is_deliberate(&self) -> bool {
+    pub(crate) fn is_deliberate(&self) -> bool {
         self.object.is_some() || self.label.is_some()
     }
 
     /// Whether an object is part of it.
     pub fn covers(&self, object: &Object) -> bool {
-        self.covers_meta(&object.key(), &object.meta)
+        let Meta { namespace, name, labels, .. } = &object.meta;
+        self.kind == object.kind.group_kind
+            && self.fits(namespace.as_ref(), name)
+            && self.label.as_ref().is_none_or(|label| label.is_on(labels))
     }
 
-    /// The same, by what all objects have.
-    pub fn covers_meta(&self, key: &Key, meta: &Meta) -> bool {
-        let named = |name: &ObjectName| name.name == key.name && name.namespace == key.namespace;
-        self.kind == key.group_kind
-            && self.object.as_ref().is_none_or(named)
-            && self.within.as_ref().is_none_or(|within| key.namespace.as_ref() == Some(within))
-            && self.label.as_ref().is_none_or(|label| label.is_on(&meta.labels))
+    /// Whether an object could be part of it, for all that its name says.
+    pub fn may_cover(&self, key: &Key) -> bool {
+        self.kind == key.group_kind && self.fits(key.namespace.as_ref(), &key.name)
+    }
+
+    fn fits(&self, namespace: Option<&String>, name: &str) -> bool {
+        let named = |object: &ObjectName| object.name == name && object.namespace.as_ref() == namespace;
+        self.object.as_ref().is_none_or(named)
+            && self.within.as_ref().is_none_or(|within| namespace == Some(within))
     }
 }
 

@@ -229,6 +229,9 @@ pub enum StayReason {
     },
 }
 
+/// The code of the note that nothing has the label by which something is to be carried along.
+pub const CARRIED_NONE: &str = "carried-none";
+
 /// Something the user should know, which doesn't stop the move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -21,7 +21,8 @@ fn kind_like(typed: &str, example: &str) -> Result<GroupKind, String> {
 
 /// All objects of a kind, those of a namespace or with a label, or one.
 pub fn part(typed: &str) -> Result<Part, String> {
-    const FORM: &str = "write KIND.group or KIND.group/NAMESPACE/NAME";
+    const FORM: &str =
+        "write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
     let with_form = |odd: String| format!("{odd}; {FORM}");
     // Names may have colons, kinds don't. That all of a namespace has a sign of its own keeps an empty name from meaning it.
     let is_label = |place: &str| !place.contains('/') || place.ends_with("/*");

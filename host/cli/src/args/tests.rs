@@ -179,28 +179,32 @@ fn parts_are_kinds_or_objects() {
         (
             "Secret/ns/",
             expect![[
-                r#"--exclude "Secret/ns/": "" can't be a name; write KIND.group or KIND.group/NAMESPACE/NAME"#
+                r#"--exclude "Secret/ns/": "" can't be a name; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
             ]],
         ),
         (
             "Secret//a",
             expect![[
-                r#"--exclude "Secret//a": "" can't be a name; write KIND.group or KIND.group/NAMESPACE/NAME"#
+                r#"--exclude "Secret//a": "" can't be a name; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
             ]],
         ),
         (
             "Secret/ns/a/b",
-            expect![[r#"--exclude "Secret/ns/a/b": write KIND.group or KIND.group/NAMESPACE/NAME"#]],
+            expect![[
+                r#"--exclude "Secret/ns/a/b": write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
+            ]],
         ),
         (
             "Secret.g..io",
             expect![[
-                r#"--exclude "Secret.g..io": "g..io" can't be an API group; write KIND.group or KIND.group/NAMESPACE/NAME"#
+                r#"--exclude "Secret.g..io": "g..io" can't be an API group; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
             ]],
         ),
         (
             "*",
-            expect![[r#"--exclude "*": "*" can't be a kind; write KIND.group or KIND.group/NAMESPACE/NAME"#]],
+            expect![[
+                r#"--exclude "*": "*" can't be a kind; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
+            ]],
         ),
     ] {
         refused(&format!("pivot-host move --to-kubeconfig b --exclude {typed}"), &expected);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pivot_core::typed;
+use pivot_core::{GroupKind, Key, names, typed};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::{Stage, object};
 
@@ -138,6 +138,80 @@ async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() 
     assert_eq!(secrets(&stage.target), there.map(str::to_owned).into());
     let kept = ["Secret a/own", "Secret keys/aws", "Secret keys/root"];
     assert_eq!(secrets(&stage.home), kept.map(str::to_owned).into());
+    running.stop().await;
+}
+
+/// Nothing of it gets through, until it is let.
+fn held_at(place: &MemoryPlace, held: &Arc<AtomicBool>) {
+    let held = held.clone();
+    place.on_call(move |verb, key| {
+        let this = verb == "create" && key.name == "m2" && held.load(Ordering::SeqCst);
+        this.then(|| Fault::Before(PlaceError::Unavailable("held".into())))
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_move_that_has_begun_carries_what_it_began_with() {
+    let mut stage = Stage::new(&["a"]);
+    stage.home.add_namespace("keys");
+    let mut secret = object("keys", "Secret", "aws", None);
+    secret["metadata"]["labels"] = json!({"hand-on": "yes"});
+    stage.home.insert(secret).unwrap();
+    let held = Arc::new(AtomicBool::new(true));
+    held_at(&stage.target, &held);
+    stage.carry = BTreeSet::from([typed::part("Secret/keys/*:hand-on").unwrap()]);
+    let running = stage.start();
+    stage.ask("a");
+    stage.until("copying", |stage| stage.pivot("a").unwrap()["status"]["phase"] == "Copied").await;
+    running.stop().await;
+    stage.carry = BTreeSet::new();
+    let running = stage.start();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    held.store(false, Ordering::SeqCst);
+    stage.until("done", |stage| stage.done("a")).await;
+    let aws = Key::new(GroupKind::new("", "Secret"), Some("keys"), "aws");
+    assert!(stage.target.body(&aws).is_some() && stage.home.body(&aws).is_some());
+    running.stop().await;
+}
+
+/// Its records lie in a cluster of the one who wrote the Pivot, and can say anything.
+#[tokio::test(start_paused = true)]
+async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namespace() {
+    let stage = Stage::new(&["a"]);
+    stage.ask("a");
+    let running = stage.start();
+    stage.until("moved away", |stage| stage.done("a")).await;
+    for namespace in ["desk", "bank"] {
+        stage.home.add_namespace(namespace);
+    }
+    stage.secret("desk", "way", "target");
+    let held = Arc::new(AtomicBool::new(true));
+    held_at(&stage.home, &held);
+    let spec = json!({"from": {"kubeconfig": {"name": "way"}, "namespace": "a"}, "to": {},
+        "options": {"noWait": true, "acceptUnprovisioned": true}});
+    stage.ask_for("desk", spec);
+    stage.until("copying", |stage| stage.pivot("desk").unwrap()["status"]["phase"] == "Copied").await;
+    running.kill();
+    let of_source = |key: &Key| key.name.starts_with("pivot-host-source-");
+    let record = stage.target.keys().into_iter().find(of_source).unwrap();
+    let id = record.name.trim_start_matches("pivot-host-source-").to_owned();
+    let mut theirs = object("bank", "Machine", "theirs", None);
+    theirs["metadata"]["annotations"] = json!({names::MARK: id});
+    stage.home.insert(theirs).unwrap();
+    let lie = |body: &mut Value| {
+        let text = body["data"]["record.json"].as_str().unwrap();
+        let mut record: Value = serde_json::from_str(text).unwrap();
+        record["touched"] = json!(["a", "bank"]);
+        record["kinds"] = json!([{"group": "cluster.x-k8s.io", "kind": "Machine"}]);
+        body["data"]["record.json"] = json!(record.to_string());
+    };
+    stage.target.edit(&record, lie).unwrap();
+    stage.delete("desk").await;
+    let running = stage.start();
+    let shown = |stage: &Stage| stage.pivot("desk").unwrap()["status"].to_string();
+    stage.until("refused", |stage| shown(stage).contains("changes nothing outside of it")).await;
+    let theirs = Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("bank"), "theirs");
+    assert!(stage.home.body(&theirs).is_some(), "{}", shown(&stage));
     running.stop().await;
 }
 

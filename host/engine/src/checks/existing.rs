@@ -48,7 +48,14 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
     let there = by_key(listing::metas(&job.target, LISTS, wanted).await?)?;
     let mut existing = Existing::default();
     let taken = snapshot.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
-    let theirs = taken.filter(|(_, meta)| !meta.marked(&job.move_id));
+    // Who may not change an object isn't told how it compares with theirs, either.
+    let refused: BTreeMap<&Key, Refusal> = snapshot
+        .plan
+        .steps
+        .iter()
+        .filter_map(|step| Some((&step.key, hidden(job, step).then(|| outside(job, &step.key))?)))
+        .collect();
+    let theirs = taken.filter(|(step, meta)| !meta.marked(&job.move_id) && !refused.contains_key(&step.key));
     let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, Verdict)> {
         async move {
             let verdict = if shareable(job, snapshot, step, meta) {
@@ -79,30 +86,45 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
             Verdict::Foreign(refusal) => existing.refusals.push(refusal),
         }
     }
-    let outside = snapshot.plan.steps.iter().filter(|step| !existing.used.contains_key(&step.key));
-    existing.refusals.extend(outside.filter_map(|step| outside_of(job, &step.key)));
+    let created = snapshot.plan.steps.iter().map(|step| &step.key);
+    let created = created.filter(|key| !existing.used.contains_key(*key) && !refused.contains_key(*key));
+    existing.refusals.extend(created.filter(|key| is_outside(job, key)).map(|key| outside(job, key)));
+    existing.refusals.extend(refused.into_values());
     report_revocable(job, makers).await?;
     Ok(existing)
 }
 
-/// Refuses to create an object where the one who asks for the move has no say: in other namespaces, and outside of all.
-fn outside_of(job: &Job, key: &Key) -> Option<Refusal> {
+/// Whether an object is where the one who asks for a confined move has no say: in other namespaces, and outside of all. Where it
+/// would be, the target's definition of its kind says.
+fn is_outside(job: &Job, key: &Key) -> bool {
     let Options { confined, scope, .. } = &job.options;
+    let there = job.kinds.target.get(&key.group_kind).is_some_and(|kind| kind.namespaced);
     let own = matches!((&scope.namespaces, &key.namespace), (Namespaces::One(one), Some(it)) if one == it);
-    (*confined && !own).then(|| Refusal {
+    *confined && !(own && there)
+}
+
+/// Whether an object of other namespaces is nobody's business: Secrets and the like, and what is only carried along. Classes with
+/// their templates, and what is in no namespace, are for all.
+fn hidden(job: &Job, step: &Step) -> bool {
+    let of_others = step.is_carried() || step.key.group_kind.group.is_empty();
+    of_others && step.key.namespace.is_some() && is_outside(job, &step.key)
+}
+
+fn outside(job: &Job, key: &Key) -> Refusal {
+    let own = job.target.own_name(key);
+    Refusal {
         code: "outside",
         side: Side::Target,
-        object: Some(job.target.own_name(key)),
+        object: Some(own.clone()),
         others: Vec::new(),
-        message: format!(
-            "{} would be created, but this move creates nothing outside of its own namespace there",
-            job.target.own_name(key)
-        ),
+        message: format!("{own} would be created, but this move creates nothing outside of its own namespace there"),
         remedies: vec![
-            "create it there before the move, if you may: then it is used, and stays as it is".into(),
-            "or let somebody who may do that make the move, with `pivot-host move`".into(),
+            "create it there before the move, if you may: what is in no namespace, a class or a template is used then, if it is the \
+             same"
+                .into(),
+            "or let somebody who may do that make the move, from a terminal".into(),
         ],
-    })
+    }
 }
 
 /// Reports what is used although the move that created it may still be rolled back. Such a move may be under way from another

@@ -100,14 +100,15 @@ fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Res
             return Ok(false);
         }
     }
-    // In namespaces that don't move, only referenced objects were read, and of some kinds only what is carried along.
+    // In namespaces that don't move, only referenced objects were read, and of some kinds only what is carried along. Labels aren't
+    // read here: of a kind that is carried by one, whatever is new is read again.
     let (scope, wishes) = (&job.options.scope, planning::wishes(&job.plugins));
-    let read = |key: &Key, meta: &Meta| {
+    let read = |key: &Key| {
         let kind = job.kinds.source.get(&key.group_kind);
         let listed = kind.is_none_or(|kind| !reach::lists(kind, &wishes, scope).is_empty());
-        listed || scope.carry.iter().any(|part| part.covers_meta(key, meta))
+        listed || scope.carry.iter().any(|part| part.may_cover(key))
     };
-    let asked_for = |(key, meta): &(&Key, &Meta)| scope.includes(key.namespace.as_deref()) && read(key, meta);
+    let asked_for = |key: &&Key| scope.includes(key.namespace.as_deref()) && read(key);
     // An added object is no object of the source, though it has the name of one.
     let added: BTreeSet<&Key> = snapshot.plan.added().map(|step| &step.key).collect();
     let replaced: BTreeSet<Key> = snapshot.inventory.replaced().iter().map(Object::key).collect();
@@ -115,7 +116,7 @@ fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Res
         true => replaced.contains(key),
         false => snapshot.inventory.by_key(key).is_some(),
     };
-    Ok(there.iter().filter(asked_for).all(|(key, _)| known(key)))
+    Ok(there.keys().filter(asked_for).all(known))
 }
 
 /// Brings the copies of an old reading of the source up to date with a new one. Returns whether anything other than versions had
