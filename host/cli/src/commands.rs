@@ -571,6 +571,7 @@ mod tests {
                 record: record(phase),
                 elsewhere: false,
                 orphaned: false,
+                asked: None,
                 missing: None,
             };
             ways(silent, &one, false)
@@ -583,7 +584,7 @@ mod tests {
         let planned = |phase| {
             let record = Record { plan: Some("checksum".into()), ..record(phase) };
             let (elsewhere, orphaned, missing) = (false, false, None);
-            let one = MoveStatus { decides: Side::Source, record, elsewhere, orphaned, missing };
+            let one = MoveStatus { decides: Side::Source, record, elsewhere, orphaned, asked: None, missing };
             ways(None, &one, false)
         };
         assert_eq!(planned(Phase::Copied), [Next::Rollback], "a resume needs the plan's file");
@@ -593,6 +594,7 @@ mod tests {
             record: record(Phase::Live),
             elsewhere,
             orphaned,
+            asked: None,
             missing: None,
         };
         assert_eq!(ways(None, &one(true, false), false), []);

@@ -114,7 +114,7 @@ pub struct Record {
     /// The version of pivot-host that wrote it last.
     #[serde(default)]
     pub written_by: String,
-    /// Who started the move, for people.
+    /// Who started the move: for people, and records of different people are of different moves.
     #[serde(default)]
     pub by: String,
     /// The move's id: also the mark on every object it creates.
@@ -146,6 +146,9 @@ pub struct Record {
     /// Whether the target may finish the move while the source is away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
+    /// The digest of the release list, once there is one. The list lies in the target: by this the source knows it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_digest: Option<String>,
     /// In how many chunks the release list is stored beside the record.
     pub release_chunks: usize,
     /// That the source is handed over in files: it stays paused until they are imported elsewhere.

@@ -122,6 +122,11 @@ pub enum ListError {
 const MOST_ENTRIES: usize = 1_000_000;
 
 impl ReleaseList {
+    /// What tells it from any other list.
+    pub fn digest(&self) -> String {
+        hex(&Sha256::digest(self.chunks(usize::MAX).concat()))
+    }
+
     /// The list as text, in chunks of at most `limit` bytes, split between lines.
     pub fn chunks(&self, limit: usize) -> Vec<String> {
         let mut kinds: BTreeMap<&ReleaseKind, usize> = BTreeMap::new();
@@ -333,8 +338,12 @@ pub fn digest(group_kind: &GroupKind, value: &Value, with_status: bool) -> Optio
         return None;
     }
     // Maps are sorted, so equal contents have equal text.
-    let hash = Sha256::digest(content(value, with_status).to_string());
-    Some(hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    Some(hex(&Sha256::digest(content(value, with_status).to_string())))
+}
+
+/// The first half of a hash.
+fn hex(hash: &[u8]) -> String {
+    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

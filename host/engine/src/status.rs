@@ -103,7 +103,8 @@ pub(crate) fn moves_of(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> 
 fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
     let (decides, record) = found.deciding()?;
     let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
-    Some(MoveStatus { decides, record: record.clone(), elsewhere, orphaned, missing })
+    let asked = found.at.source.as_ref().map(|source| source.record.scope.clone());
+    Some(MoveStatus { decides, record: record.clone(), elsewhere, orphaned, asked, missing })
 }
 
 async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {

@@ -234,7 +234,7 @@ struct MoveDocument<'a> {
 
 impl<'a> From<(&'a MoveStatus, &'a Vec<String>)> for MoveDocument<'a> {
     fn from((one, next): (&'a MoveStatus, &'a Vec<String>)) -> Self {
-        let MoveStatus { decides, record, elsewhere, orphaned, missing } = one;
+        let MoveStatus { decides, record, elsewhere, orphaned, missing, .. } = one;
         let (decides, elsewhere, orphaned, missing) = (*decides, *elsewhere, *orphaned, *missing);
         Self { decides, record, elsewhere, orphaned, missing, next }
     }

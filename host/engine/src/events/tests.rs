@@ -29,7 +29,7 @@ fn under_way() -> MoveStatus {
     });
     let record = serde_json::from_value(record).unwrap();
     let missing = Some(Side::Target);
-    MoveStatus { decides: Side::Source, record, elsewhere: false, orphaned: false, missing }
+    MoveStatus { decides: Side::Source, record, elsewhere: false, orphaned: false, asked: None, missing }
 }
 
 /// One of each kind, with all its fields.

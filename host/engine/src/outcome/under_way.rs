@@ -2,6 +2,7 @@
 
 use pivot_core::Side;
 use pivot_core::record::Record;
+use pivot_core::scope::Scope;
 use serde::{Deserialize, Serialize};
 
 /// The state of one move.
@@ -16,6 +17,9 @@ pub struct MoveStatus {
     pub elsewhere: bool,
     /// Whether the move was rolled back without its target, which still has a record of it.
     pub orphaned: bool,
+    /// What moves, by the source's own record: the other may be a stranger's.
+    #[serde(skip)]
+    pub asked: Option<Scope>,
     /// The side of this move that was not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Side>,

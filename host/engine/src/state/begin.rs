@@ -71,6 +71,7 @@ pub(crate) fn begin(
             into_directory,
             started: now(),
             namespaces: Vec::new(),
+            release_digest: None,
             plugins: plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect(),
             kinds: Default::default(),
             touched: Default::default(),

@@ -177,7 +177,9 @@ impl Journal {
         let Some(target) = &self.records.target else { return Err(no_record()) };
         let (chunks, inline) = pieces(list);
         let release_chunks = chunks.len();
-        let record = Record { phase: Phase::Committed, release_chunks, kinds, ..self.record.clone() };
+        let release_digest = Some(list.digest());
+        let record =
+            Record { phase: Phase::Committed, release_chunks, release_digest, kinds, ..self.record.clone() };
         // The target's record already says Live: it decides nothing until the source's says Committed, and then Live is next.
         let live = Record { phase: Phase::Live, ..record.clone() };
         if self.at.target.is_some() {
@@ -246,9 +248,13 @@ impl Journal {
             None if *phase < Phase::Settled => return Err(target.list_missing(move_id)),
             list => list,
         };
-        // The list is the target's word, and may be another's by now. What it deletes is where the move was, by the source's own.
+        // The list is the target's word, and may be another's by now. Records of older versions don't know it again: by them it is
+        // only where the move was.
         if let (Some(list), Some(source)) = (&list, &self.at.source) {
-            let touched = &source.record.touched;
+            let Record { touched, release_digest, .. } = &source.record;
+            if release_digest.as_ref().is_some_and(|committed| *committed != list.digest()) {
+                return Err(target.another_list(move_id));
+            }
             let moved =
                 |key: &Key| key.namespace.as_ref().is_some_and(|namespace| touched.contains(namespace));
             let mut deleted =

@@ -133,7 +133,28 @@ pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
     ))
 }
 
-fn found_move(at: Both<Option<Stored>>, identities: &Both<Option<Uid>>, source_answers: bool) -> FoundMove {
+/// Once a move is committed, the target's record says how far it is, and nothing else: it may lie in a cluster of somebody who would
+/// have it be about other objects, or begin again.
+fn of_committed(source: &Record, target: &Record) -> Record {
+    Record {
+        phase: target.phase.max(Phase::Committed),
+        release_chunks: target.release_chunks,
+        seal: target.seal,
+        written_by: target.written_by.clone(),
+        ..source.clone()
+    }
+}
+
+fn found_move(
+    mut at: Both<Option<Stored>>,
+    identities: &Both<Option<Uid>>,
+    source_answers: bool,
+) -> FoundMove {
+    if let (Some(source), Some(target)) = (&at.source, &mut at.target)
+        && source.record.phase.committed()
+    {
+        target.record = of_committed(&source.record, &target.record);
+    }
     let mut found = FoundMove { at, orphaned: false, elsewhere: false, other_files: false };
     if let Some((side, record)) = found.deciding() {
         let orphaned = source_answers && found.at.source.is_none();

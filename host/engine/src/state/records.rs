@@ -252,6 +252,11 @@ impl Records {
         list.map_err(|error| self.unreadable(&self.name(move_id), &error))
     }
 
+    pub(crate) fn another_list(&self, move_id: &str) -> Failure {
+        let why = "its release list is not the one that the source committed: somebody wrote another, and nothing is deleted by that";
+        self.unreadable(&self.name(move_id), &why)
+    }
+
     pub(crate) fn list_has_others(&self, move_id: &str, key: &Key) -> Failure {
         let why =
             format!("it deletes {key}, which is in none of the namespaces that the source's record has");

@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pivot_core::Key;
+use pivot_core::record::Phase;
 use pivot_engine::{Exit, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, is_record};
+use crate::crash::{die_at, revive};
+use crate::stage::{Stage, body, is_record, key, under_way};
 use crate::trouble::live;
 
 /// The target's record of a committed move, which decides, and where it is.
@@ -69,23 +71,74 @@ async fn a_record_that_no_move_wrote_is_refused_and_nothing_is_changed() {
     run::resume(stage.setup()).await.unwrap();
 }
 
+/// Dead right after the commit: the copies are paused still.
+async fn committed() -> Stage {
+    for n in 1.. {
+        let stage = Stage::new();
+        die_at(&stage, n, true);
+        run::start(stage.setup()).await.unwrap_err();
+        revive(&stage);
+        if under_way(stage.setup()).await.is_some_and(|one| one.record.phase >= Phase::Committed) {
+            return stage;
+        }
+    }
+    unreachable!()
+}
+
+fn changed(place: &MemoryPlace, side: &str, fields: &[(&str, Value)]) {
+    let key = place.keys().into_iter().find(|key| is_record(key, side)).unwrap();
+    let change = |body: &mut Value| {
+        let mut record: Value = serde_json::from_str(body["data"]["record.json"].as_str().unwrap()).unwrap();
+        fields.iter().for_each(|(field, value)| record[field] = value.clone());
+        body["data"]["record.json"] = json!(record.to_string());
+    };
+    place.edit(&key, change).unwrap();
+}
+
 /// Whoever has a source of their own can write a record there with the id that another's copies have as a mark.
 #[tokio::test(start_paused = true)]
 async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgotten() {
-    let stage = live().await;
-    let (key, good) = record(&stage);
+    let stage = committed().await;
+    let (key, _) = record(&stage);
     let before = stage.target.body(&key).unwrap();
-    let own = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
-    let lie = Value::from_iter(good.as_object().unwrap().clone().into_iter().map(|(field, value)| {
-        match field.as_str() {
-            "by" => (field, json!("somebody else")),
-            "phase" => (field, json!("Copied")),
-            _ => (field, value),
-        }
-    }));
-    stage.source.edit(&own, |body| body["data"]["record.json"] = json!(lie.to_string())).unwrap();
-    let _ = run::rollback(stage.setup()).await;
+    changed(&stage.source, "source", &[("by", json!("somebody else")), ("phase", json!("Copied"))]);
+    run::rollback(stage.setup()).await.unwrap();
     assert_eq!(stage.target.body(&key).unwrap(), before);
+}
+
+/// It would have the move begin again, with more objects.
+#[tokio::test(start_paused = true)]
+async fn after_the_commit_the_target_says_only_how_far_the_move_is() {
+    let stage = committed().await;
+    let hidden = key("", "ConfigMap", "hidden");
+    stage.source.insert(body("", "ConfigMap", "hidden", None)).unwrap();
+    let carry = json!([{"kind": {"group": "", "kind": "ConfigMap"}}]);
+    let mut scope = record(&stage).1["scope"].clone();
+    scope["carry"] = carry;
+    let touched = json!(["ns", "elsewhere"]);
+    changed(&stage.target, "target", &[("phase", json!("Copied")), ("scope", scope), ("touched", touched)]);
+    let seen = under_way(stage.setup()).await.unwrap().record;
+    assert_eq!((seen.phase, seen.scope.carry.len(), seen.touched.len()), (Phase::Committed, 0, 1));
+    run::resume(stage.setup()).await.unwrap();
+    assert!(stage.target.body(&hidden).is_none() && stage.source.body(&hidden).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_not_the_one_that_was_committed_deletes_nothing() {
+    let stage = live().await;
+    let (key, _) = record(&stage);
+    let good = stage.target.body(&key).unwrap()["data"]["list"].as_str().unwrap().to_owned();
+    let deleted = good.lines().find(|line| line.starts_with("o ") && line.contains(" d ")).unwrap();
+    let other = good.replace(deleted, &deleted.replacen(" ns ", " elsewhere ", 1));
+    stage.target.edit(&key, |body| body["data"]["list"] = json!(other)).unwrap();
+    let stop = refused(&stage, "another list").await;
+    assert!(stop.to_string().contains("not the one that the source committed"), "{stop}");
+    // As an older version left it.
+    changed(&stage.source, "source", &[("releaseDigest", Value::Null)]);
+    let stop = refused(&stage, "another namespace").await;
+    assert!(stop.to_string().contains("in none of the namespaces"), "{stop}");
+    stage.target.edit(&key, |body| body["data"]["list"] = json!(good)).unwrap();
+    run::resume(stage.setup()).await.unwrap();
 }
 
 /// It says how many pieces its list has; none of them is there.
@@ -122,9 +175,7 @@ async fn a_release_list_that_no_move_wrote_is_refused_and_nothing_is_changed() {
         let (words, _) = last.rsplit_once(' ').unwrap();
         good.replace(&last, &format!("{words} {after}"))
     };
-    let deleted = good.lines().find(|line| line.starts_with("o ") && line.contains(" d ")).unwrap();
     for (at, bad) in [
-        ("another namespace", good.replace(deleted, &deleted.replacen(" ns ", " elsewhere ", 1))),
         ("itself", waiting(&(count - 1).to_string())),
         ("what is not there", waiting("1000000")),
         ("more than can be counted", waiting("99999999999999999999999")),

@@ -32,12 +32,20 @@ fn record(phase: Phase) -> Record {
         handover: None,
         plan: None,
         seal: None,
+        release_digest: None,
         release_chunks: 0,
     }
 }
 
 pub(super) fn one(phase: Phase, decides: Side) -> MoveStatus {
-    MoveStatus { decides, record: record(phase), elsewhere: false, orphaned: false, missing: None }
+    MoveStatus {
+        decides,
+        record: record(phase),
+        elsewhere: false,
+        orphaned: false,
+        asked: None,
+        missing: None,
+    }
 }
 
 /// A move under way, a lock, and a finished move.
