@@ -151,8 +151,9 @@ impl Attempt<'_> {
         let mut setup = self.setup(sides, Options { found_by, ..options });
         let status = run::status(setup.clone()).await?;
         // What the controller carries along may have been changed since the move began: that goes on as it was begun.
-        if let Some(begun) = status.moves.iter().find(|one| one.record.by == pivot.operator()) {
-            setup.options.scope.carry.clone_from(&begun.record.scope.carry);
+        let mut begun = status.moves.iter().filter(|one| one.record.by == pivot.operator());
+        if let Some(asked) = begun.find_map(|one| one.asked.as_ref()).filter(|_| spec.from.is_own()) {
+            setup.options.scope.carry.clone_from(&asked.carry);
         }
         // With one side silent, its records may say something else.
         if let Some((side, why)) = status.silent {

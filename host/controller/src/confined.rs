@@ -1,5 +1,5 @@
-//! The controller's own cluster as the target of a Pivot: nothing is changed there outside of the Pivot's namespace, whatever its source
-//! and its records say.
+//! The controller's own cluster as the target of a Pivot: nothing is changed there but in the Pivot's namespace, and of records of moves
+//! its own, whatever its source says. What is read is not confined.
 //!
 //! Who writes a Pivot may bring a source that is theirs, API server and all: what it says of its objects, of its kinds and of moves
 //! under way is a stranger's word. The controller's account has roles in the namespaces of other Pivots, so each write is judged here,
@@ -15,6 +15,7 @@ use pivot_places::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
     PlaceError, Preconditions, Result, ServicePath, Throttled,
 };
+use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) struct Confined {
@@ -23,16 +24,29 @@ pub(crate) struct Confined {
     pub(crate) namespace: String,
     /// Where leases and records of moves are kept.
     pub(crate) record_namespace: String,
+    /// The Pivot, as records name it.
+    pub(crate) operator: String,
+}
+
+/// Whose record it is, if that can be read.
+#[derive(Deserialize)]
+struct Author {
+    #[serde(default)]
+    by: String,
 }
 
 impl Confined {
     /// Whether a request about that name, of a kind as this cluster serves it, is one of the Pivot's.
-    fn check(&self, verb: &str, kind: &Kind, namespace: Option<&str>, name: &str) -> Result<()> {
+    async fn check(&self, verb: &str, kind: &Arc<Kind>, namespace: Option<&str>, name: &str) -> Result<()> {
         let namespace = namespace.filter(|_| kind.namespaced);
-        let of_move = namespace == Some(&*self.record_namespace)
-            && (kind.group_kind.is("", "ConfigMap") || kind.group_kind.is("coordination.k8s.io", "Lease"))
-            && name.starts_with(names::FIELD_MANAGER);
-        if namespace == Some(&*self.namespace) || of_move {
+        let kept = namespace == Some(&*self.record_namespace) && name.starts_with(names::FIELD_MANAGER);
+        let is_own = match (&*kind.group_kind.group, &*kind.group_kind.kind) {
+            _ if namespace == Some(&*self.namespace) => true,
+            ("coordination.k8s.io", "Lease") => kept,
+            ("", "ConfigMap") => kept && !self.is_anothers(kind, name).await?,
+            _ => false,
+        };
+        if is_own {
             return Ok(());
         }
         let key = Key::new(kind.group_kind.clone(), namespace, name);
@@ -40,6 +54,28 @@ impl Confined {
             "a Pivot of namespace {} changes nothing outside of it in the controller's cluster: {verb} {key}",
             self.namespace
         )))
+    }
+}
+
+impl Confined {
+    /// Whether a record, or a piece of a release list, is one of a move that another began. Everybody can know that move's id.
+    async fn is_anothers(&self, kind: &Arc<Kind>, name: &str) -> Result<bool> {
+        let piece = |rest: &'_ str| rest.rsplit_once('-').map(|(id, _)| id.to_owned());
+        let id = match name.strip_prefix("pivot-host-release-") {
+            Some(rest) => piece(rest),
+            None => name.strip_prefix("pivot-host-target-").map(str::to_owned),
+        };
+        let Some(id) = id else { return Ok(name.starts_with("pivot-host-source-")) };
+        let record = format!("pivot-host-target-{id}");
+        let key = Key::new(kind.group_kind.clone(), Some(&self.record_namespace), &record);
+        let Some(record) = self.place.get(kind, &key).await? else { return Ok(false) };
+        let text = record
+            .value()
+            .ok()
+            .and_then(|body| body.pointer("/data/record.json")?.as_str().map(str::to_owned));
+        // Of a move that has ended there is only a summary.
+        let author = text.and_then(|text| serde_json::from_str::<Author>(&text).ok());
+        Ok(author.is_some_and(|author| author.by != self.operator))
     }
 }
 
@@ -101,18 +137,18 @@ impl Place for Confined {
         // What is outside of namespaces is refused by the checks, beside which the server is asked.
         if change == Change::Real || kind.namespaced {
             let name = word(body, "name").unwrap_or_default();
-            self.check("create", kind, word(body, "namespace"), name)?;
+            self.check("create", kind, word(body, "namespace"), name).await?;
         }
         self.place.create(kind, body, change).await
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
-        self.check("patch", kind, key.namespace.as_deref(), &key.name)?;
+        self.check("patch", kind, key.namespace.as_deref(), &key.name).await?;
         self.place.patch(kind, key, patch).await
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
-        self.check("delete", kind, key.namespace.as_deref(), &key.name)?;
+        self.check("delete", kind, key.namespace.as_deref(), &key.name).await?;
         self.place.delete(kind, key, preconditions).await
     }
 
@@ -186,6 +222,13 @@ mod tests {
             for there in ["shop", "bank", "kube-system"] {
                 place.add_namespace(there);
             }
+            for (id, by) in [("ours", "us"), ("theirs", "them")] {
+                let record = json!({"by": by, "moveId": id}).to_string();
+                place
+                    .insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"record.json": record},
+                        "metadata": {"name": format!("pivot-host-target-{id}"), "namespace": "kube-system", "uid": id}}))
+                    .unwrap();
+            }
             if verb != "create" && place.body(&key).is_none() {
                 place.insert(Object::from_value(kind.clone(), &body).unwrap().value().unwrap()).unwrap();
             }
@@ -193,6 +236,7 @@ mod tests {
                 place: Arc::new(place),
                 namespace: "shop".into(),
                 record_namespace: "kube-system".into(),
+                operator: "us".into(),
             };
             let patch = Patch {
                 body: json!({"metadata": {"labels": {"a": "b"}}}),
@@ -206,6 +250,7 @@ mod tests {
             };
             match answer {
                 Ok(()) => seen.push(true),
+                Err(PlaceError::AlreadyExists(_)) => seen.push(true),
                 Err(PlaceError::Forbidden(why)) if why.contains("namespace shop") => seen.push(false),
                 Err(other) => panic!("{verb} {key}: {other}"),
             }
@@ -218,7 +263,9 @@ mod tests {
         for (kind, namespace, name) in [
             ("Machine", Some("shop"), "m"),
             ("Secret", Some("shop"), "s"),
-            ("ConfigMap", Some("kube-system"), "pivot-host-target-1"),
+            ("ConfigMap", Some("kube-system"), "pivot-host-target-new"),
+            ("ConfigMap", Some("kube-system"), "pivot-host-target-ours"),
+            ("ConfigMap", Some("kube-system"), "pivot-host-release-ours-0"),
             ("Lease", Some("kube-system"), "pivot-host.ns.shop"),
         ] {
             assert_eq!(written(kind, namespace, name).await, [true; 3], "{kind} {name}");
@@ -226,8 +273,11 @@ mod tests {
         for (kind, namespace, name) in [
             ("Machine", Some("bank"), "m"),
             ("Secret", Some("bank"), "s"),
-            ("Secret", Some("kube-system"), "pivot-host-target-1"),
+            ("Secret", Some("kube-system"), "pivot-host-target-ours"),
             ("ConfigMap", Some("kube-system"), "coredns"),
+            ("ConfigMap", Some("kube-system"), "pivot-host-target-theirs"),
+            ("ConfigMap", Some("kube-system"), "pivot-host-release-theirs-0"),
+            ("ConfigMap", Some("kube-system"), "pivot-host-source-ours"),
             ("Identity", None, "shop"),
         ] {
             assert_eq!(written(kind, namespace, name).await, [false; 3], "{kind} {name}");
@@ -241,6 +291,7 @@ mod tests {
             place: Arc::new(MemoryPlace::new("home")),
             namespace: "shop".into(),
             record_namespace: "kube-system".into(),
+            operator: "us".into(),
         };
         let body = json!({"metadata": {"name": "evil", "namespace": "shop"}});
         let refused = confined.create(&kind("Identity"), &body, Change::Real).await.unwrap_err();

@@ -116,8 +116,8 @@ pub(crate) async fn open(
         (None, None, Some(agent)) => (of(agent).await?, None),
         (None, None, None) => {
             let (place, namespace) = (home.place.clone(), pivot.namespace().to_owned());
-            let record_namespace = record_namespace.to_owned();
-            (Arc::new(Confined { place, namespace, record_namespace }) as Arc<dyn Place>, None)
+            let (record_namespace, operator) = (record_namespace.to_owned(), pivot.operator());
+            (Arc::new(Confined { place, namespace, record_namespace, operator }) as Arc<dyn Place>, None)
         }
     };
     Ok(Ends { sides: Sides { source, target }, found_by })

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pivot_core::{GroupKind, Key, names, typed};
 use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_places::{Identity, MemoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, object};
@@ -171,6 +171,42 @@ async fn a_move_that_has_begun_carries_what_it_began_with() {
     stage.until("done", |stage| stage.done("a")).await;
     let aws = Key::new(GroupKind::new("", "Secret"), Some("keys"), "aws");
     assert!(stage.target.body(&aws).is_some() && stage.home.body(&aws).is_some());
+    running.stop().await;
+}
+
+/// A target of one's own can have a record of a move that never was.
+#[tokio::test(start_paused = true)]
+async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
+    let stage = Stage::new(&["a"]);
+    stage.home.add_namespace("bank");
+    stage.home.insert(object("bank", "Secret", "db", None)).unwrap();
+    stage.ask("a");
+    let pivot = stage.pivot("a").unwrap();
+    let by = format!("Pivot a/pivot (UID {})", pivot["metadata"]["uid"].as_str().unwrap());
+    stage.target.add_namespace("kube-system");
+    let uid = async |place: &MemoryPlace| match place.identify().await.unwrap() {
+        Identity::Cluster(uid) => json!(uid),
+        _ => Value::Null,
+    };
+    let (source, target) = (uid(&stage.home).await, uid(&stage.target).await);
+    let carry =
+        json!([{"kind": {"group": "", "kind": "Secret"}, "object": {"namespace": "bank", "name": "db"}}]);
+    let scope = json!({"namespaces": {"one": "other"}, "carry": carry});
+    let record = json!({
+        "by": by, "moveId": "lie", "phase": "Copied", "scope": scope, "source": source, "target": target,
+        "started": "2026-11-21T21:00:00Z", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
+        "releaseChunks": 0,
+    });
+    let labels = json!({names::RECORD: "target"});
+    let metadata =
+        json!({"name": "pivot-host-target-lie", "namespace": "kube-system", "labels": labels, "uid": "lie"});
+    let data = json!({"record.json": record.to_string()});
+    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
+    stage.target.insert(body).unwrap();
+    let running = stage.start();
+    stage.until("moved without it", |stage| stage.done("a")).await;
+    let db = Key::new(GroupKind::new("", "Secret"), Some("bank"), "db");
+    assert!(stage.target.body(&db).is_none(), "{}", stage.pivot("a").unwrap()["status"]);
     running.stop().await;
 }
 
