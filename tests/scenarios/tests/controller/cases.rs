@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 use crate::agents::options;
 use crate::stage::{Stage, same};
 
+/// The children have one server, and one place for records: the move of another that has ended would end what this one's agent answers.
+const KEEP_ANSWERING: [&str; 1] = ["--keep-answering"];
+
 /// A parent, and what stands for as many children as there are namespaces.
 pub(crate) struct Cases {
     pub(crate) stage: Stage,
@@ -58,12 +61,7 @@ impl Cases {
 
     /// The agent of a child, linked or not, by the way that leads from this address to the controller.
     pub(crate) async fn calling(&self, case: &Case, at: SocketAddr) -> Run {
-        self.calling_with(case, at, &[]).await
-    }
-
-    /// The same with more flags.
-    pub(crate) async fn calling_with(&self, case: &Case, at: SocketAddr, more: &[&str]) -> Run {
-        self.link.calling(&case.namespace, case.far.kubeconfig(), at, more).await.unwrap()
+        self.link.calling(&case.namespace, case.far.kubeconfig(), at, &KEEP_ANSWERING).await.unwrap()
     }
 
     /// Where agents are taken.
@@ -73,7 +71,7 @@ impl Cases {
 
     /// The agent of a child, when it is linked.
     pub(crate) async fn agent(&self, case: &Case) -> Run {
-        self.link.agent_of(&case.namespace, case.far.kubeconfig(), &[]).await.unwrap()
+        self.link.agent_of(&case.namespace, case.far.kubeconfig(), &KEEP_ANSWERING).await.unwrap()
     }
 
     pub(crate) async fn ask(&self, case: &Case) {

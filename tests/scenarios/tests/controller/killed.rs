@@ -29,7 +29,7 @@ struct Point {
 
 /// The agent of a child; the children before it had the same server.
 async fn calling(cases: &Cases, child: &Case) -> Run {
-    cases.calling_with(child, cases.address(), &["--keep-answering"]).await
+    cases.calling(child, cases.address()).await
 }
 
 /// All of them, by how many requests there are to a move that nobody disturbs.

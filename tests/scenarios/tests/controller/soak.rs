@@ -153,7 +153,7 @@ async fn children_whose_links_break_at_random_hold_no_more_in_the_end_than_in_th
     let (mut wires, mut agents) = (Vec::new(), Vec::new());
     for child in &children {
         let wire = Relay::start(cases.address()).await.unwrap();
-        agents.push(cases.calling_with(child, wire.address(), &["--keep-answering"]).await);
+        agents.push(cases.calling(child, wire.address()).await);
         wires.push(wire);
     }
     for agent in &mut agents {
