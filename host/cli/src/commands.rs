@@ -2,6 +2,7 @@
 
 mod rbac;
 mod waiting;
+mod ways;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -483,7 +484,7 @@ impl<'a> Command<'a> {
         let into_directory = self.choices.connection.to_directory.is_some();
         let move_id = Some(one.record.move_id.as_str()).filter(|_| named);
         let about = About { move_id, committed: one.record.phase.committed() };
-        self.lines(ways(silent, one, into_directory), about)
+        self.lines(ways::of(silent, one, into_directory), about)
     }
 
     /// Reports a failure outside the engine.
@@ -522,93 +523,5 @@ impl<'a> Command<'a> {
             }
         }
         code
-    }
-}
-
-/// The next commands that the user can run on a move.
-fn ways(silent: Option<Side>, one: &MoveStatus, into_directory: bool) -> &'static [Next] {
-    if one.record.handed_over().is_some() && !one.elsewhere {
-        return match (silent, one.missing, into_directory) {
-            (None, None, false) if one.record.is_withdrawn() => &[Next::Rollback],
-            (None, None, false) => &[Next::ResumeImported, Next::RollbackNotImported],
-            (None, None, true) | (None, Some(Side::Target), _) => &[Next::RollbackNotImported],
-            _ => &[],
-        };
-    }
-    match (silent, one.record.phase.committed()) {
-        _ if one.elsewhere || one.missing.is_some() => &[],
-        _ if one.orphaned => &[Next::Rollback],
-        (None, true) => &[Next::Resume],
-        // Until then a resume needs a file that only its user can name.
-        (None, false) if one.record.plan.is_some() => &[Next::Rollback],
-        (None, false) => &[Next::Resume, Next::Rollback],
-        (Some(Side::Source), _) => &[Next::ResumeWithoutSource],
-        (Some(Side::Target), false) => &[Next::RollbackWithoutTarget],
-        // The target's record decides, and the target is missing.
-        (Some(Side::Target), true) => &[],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pivot_core::record::{Phase, Record};
-    use pivot_core::scope::{Namespaces, Scope};
-
-    use super::*;
-
-    #[test]
-    fn the_next_commands_depend_on_which_side_answers() {
-        let record = |phase| -> Record {
-            let fields = serde_json::json!({
-                "moveId": "m", "phase": phase, "scope": Scope::new(Namespaces::All), "started": "", "namespaces": [],
-                "plugins": [], "kinds": [], "touched": [], "releaseChunks": 0,
-            });
-            serde_json::from_value(fields).unwrap()
-        };
-        let of = |phase, silent| {
-            let one = MoveStatus {
-                decides: Side::Source,
-                record: record(phase),
-                elsewhere: false,
-                orphaned: false,
-                asked: None,
-                missing: None,
-            };
-            ways(silent, &one, false)
-        };
-        assert_eq!(of(Phase::Copied, None), [Next::Resume, Next::Rollback]);
-        assert_eq!(of(Phase::Live, None), [Next::Resume]);
-        assert_eq!(of(Phase::Copied, Some(Side::Target)), [Next::RollbackWithoutTarget]);
-        assert_eq!(of(Phase::Committed, Some(Side::Target)), []);
-        assert_eq!(of(Phase::Live, Some(Side::Source)), [Next::ResumeWithoutSource]);
-        let planned = |phase| {
-            let record = Record { plan: Some("checksum".into()), ..record(phase) };
-            let (elsewhere, orphaned, missing) = (false, false, None);
-            let one = MoveStatus { decides: Side::Source, record, elsewhere, orphaned, asked: None, missing };
-            ways(None, &one, false)
-        };
-        assert_eq!(planned(Phase::Copied), [Next::Rollback], "a resume needs the plan's file");
-        assert_eq!(planned(Phase::Live), [Next::Resume]);
-        let one = |elsewhere, orphaned| MoveStatus {
-            decides: Side::Target,
-            record: record(Phase::Live),
-            elsewhere,
-            orphaned,
-            asked: None,
-            missing: None,
-        };
-        assert_eq!(ways(None, &one(true, false), false), []);
-        assert_eq!(ways(None, &one(false, true), false), [Next::Rollback]);
-        let missing = MoveStatus { missing: Some(Side::Source), ..one(false, false) };
-        assert_eq!(ways(None, &missing, false), [], "a command would have to name it");
-        let mut handed_over = record(Phase::Copied);
-        let contents = serde_json::json!({"contents": "files:0"});
-        handed_over.handover = Some(serde_json::from_value(contents).unwrap());
-        let handed_over = MoveStatus { decides: Side::Source, record: handed_over, ..one(false, false) };
-        assert_eq!(ways(None, &handed_over, false), [Next::ResumeImported, Next::RollbackNotImported]);
-        assert_eq!(ways(None, &handed_over, true), [Next::RollbackNotImported]);
-        assert_eq!(ways(Some(Side::Target), &handed_over, false), [], "it may have imported the files");
-        let alone = MoveStatus { missing: Some(Side::Target), ..handed_over };
-        assert_eq!(ways(None, &alone, false), [Next::RollbackNotImported]);
     }
 }
