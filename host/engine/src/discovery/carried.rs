@@ -38,17 +38,20 @@ pub(crate) fn wanted<'a>(
         };
         lists.insert((kind, namespace));
     }
-    let read = |lists: &BTreeSet<List<'a>>, kind: &'a Arc<Kind>, namespace: Option<&String>| {
+    let has = |lists: &BTreeSet<List<'a>>, kind: &'a Arc<Kind>, namespace: Option<&String>| {
         lists.contains(&(kind, None)) || lists.contains(&(kind, namespace.cloned()))
     };
-    lists.retain(|(kind, namespace)| !read(anyway, kind, namespace.as_ref()));
-    let wider: BTreeSet<List<'a>> =
+    let all: BTreeSet<List<'a>> =
         lists.iter().filter(|(_, namespace)| namespace.is_none()).cloned().collect();
-    lists.retain(|(kind, namespace)| namespace.is_none() || !wider.contains(&(*kind, None)));
-    let is_new = |(kind, key): &(&'a Arc<Kind>, Key)| {
-        !read(anyway, kind, key.namespace.as_ref()) && !read(&lists, kind, key.namespace.as_ref())
-    };
-    let single = single.into_iter().filter(is_new).map(|(_, key)| key).collect();
+    lists.retain(|(kind, namespace)| {
+        let narrower = namespace.is_some() && has(&all, kind, None);
+        !narrower && !has(anyway, kind, namespace.as_ref())
+    });
+    let single = single.into_iter().filter(|(kind, key)| {
+        let namespace = key.namespace.as_ref();
+        !has(anyway, kind, namespace) && !has(&lists, kind, namespace)
+    });
+    let single = single.map(|(_, key)| key).collect();
     (lists, single)
 }
 
@@ -57,4 +60,64 @@ pub(crate) fn relevant(scope: &Scope, objects: Vec<Object>) -> impl Iterator<Ite
     objects
         .into_iter()
         .filter(|object| scope.includes(object.meta.namespace.as_deref()) || covered(&scope.carry, object))
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::KindLabels;
+    use pivot_core::typed;
+
+    use super::*;
+
+    /// What is read for these parts, besides Secrets of `ns`: lists, and then single objects.
+    fn reads(namespaces: Namespaces, parts: &[&str]) -> (Vec<String>, Vec<String>) {
+        let kind = |name: &str, namespaced| Kind {
+            group_kind: GroupKind::new("", name),
+            version: "v1".into(),
+            plural: name.to_lowercase(),
+            namespaced,
+            status_subresource: false,
+            served: vec!["v1".into()],
+            labels: KindLabels::default(),
+        };
+        let kinds = [kind("Secret", true), kind("ConfigMap", true), kind("Node", false)];
+        let kinds = kinds.map(|kind| (kind.group_kind.clone(), Arc::new(kind))).into();
+        let kinds: BTreeMap<GroupKind, Arc<Kind>> = kinds;
+        let mut scope = Scope::new(namespaces);
+        scope.carry.extend(parts.iter().map(|part| typed::part(part).unwrap()));
+        let secrets = kinds.get(&GroupKind::new("", "Secret")).unwrap();
+        let anyway = BTreeSet::from([(secrets, Some("ns".to_owned()))]);
+        let (lists, single) = wanted(&kinds, &scope, &anyway);
+        let list = |(kind, namespace): (&Arc<Kind>, Option<String>)| {
+            format!("{} {}", kind.group_kind, namespace.unwrap_or_else(|| "*".to_owned()))
+        };
+        (lists.into_iter().map(list).collect(), single.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn what_is_carried_is_read_once() {
+        let one = || Namespaces::One("ns".into());
+        let none: [&str; 0] = [];
+        for (parts, lists, single) in [
+            (&["Secret", "Secret:a", "Secret/ns/*", "Secret/ns/x"][..], &none[..], &none[..]),
+            (&["Secret/keys/*:a", "Secret/keys/x", "Secret/other/y"], &["Secret keys"], &["Secret other/y"]),
+            (&["ConfigMap:a", "ConfigMap/ns/*", "ConfigMap/ns/x"], &["ConfigMap ns"], &none),
+            (&["Node:a", "Node", "Node/n"], &["Node *"], &none),
+            // What can be nowhere is not looked for.
+            (&["Node/ns/*", "Node/ns/n", "ConfigMap/x", "Other"], &none, &none),
+        ] {
+            let (found, named) = reads(one(), parts);
+            assert_eq!(
+                (found, named),
+                (
+                    lists.iter().map(ToString::to_string).collect(),
+                    single.iter().map(ToString::to_string).collect()
+                ),
+                "{parts:?}"
+            );
+        }
+        let (lists, single) =
+            reads(Namespaces::All, &["ConfigMap:a", "ConfigMap/keys/*", "ConfigMap/keys/x", "Secret/keys/*"]);
+        assert_eq!((lists, single), (vec!["ConfigMap *".to_owned(), "Secret keys".to_owned()], vec![]));
+    }
 }

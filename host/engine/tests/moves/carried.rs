@@ -350,22 +350,28 @@ async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
 #[tokio::test(start_paused = true)]
 async fn what_appears_late_with_the_label_is_carried_along() {
     let mut stage = stage();
-    stage.options.scope.carry = [typed::part("ConfigMap:example.com/hand-on").unwrap()].into();
+    let part = format!("Policy.{POLICIES}:example.com/hand-on");
+    stage.options.scope.carry = [typed::part(&part).unwrap()].into();
     let label = |body: &mut Value| body["metadata"]["labels"] = json!({"example.com/hand-on": ""});
-    stage.source.edit(&bom(), label).unwrap();
+    stage.source.edit(&policy("strict"), label).unwrap();
     let source = stage.source.clone();
-    let late = key("", "ConfigMap", "late");
-    let appears = late.clone();
     stage.target.on_call(move |verb, key| {
-        if verb == "create" && key.group_kind.kind == "InfraMachine" && source.body(&appears).is_none() {
-            let mut late = body("", "ConfigMap", "late", None);
+        if verb == "create" && key.group_kind.kind == "InfraMachine" && source.body(&policy("late")).is_none()
+        {
+            let mut late = body(POLICIES, "Policy", "late", None);
             label(&mut late);
             source.insert(late).unwrap();
+            source.insert(body(POLICIES, "Policy", "unlabelled", None)).unwrap();
         }
         None
     });
     run::start(stage.setup()).await.unwrap();
-    assert!(stage.target.body(&late).is_some() && stage.source.body(&late).is_some());
+    let there =
+        |name| (stage.target.body(&policy(name)).is_some(), stage.source.body(&policy(name)).is_some());
+    assert_eq!(
+        [there("strict"), there("late"), there("unlabelled")],
+        [(true, true), (true, true), (false, true)]
+    );
 }
 
 #[tokio::test(start_paused = true)]
