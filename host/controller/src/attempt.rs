@@ -137,16 +137,14 @@ impl Attempt<'_> {
             return Ok(Verdict::Gone);
         }
         self.view.change(|status| status.pending("opening both clusters"));
-        let ends =
-            match ends::open(&shared.home, &*shared.opener, pivot, spec, &shared.settings.record_namespace)
-                .await
-            {
-                Ok(ends) => ends,
-                Err(EndsError::NoWay { source, why, still_building }) => {
-                    return self.without_target(options, source, why, still_building).await;
-                }
-                Err(error) => return Err(Trouble::Ends(error)),
-            };
+        let record_namespace = &shared.settings.record_namespace;
+        let ends = match ends::open(&shared.home, &*shared.opener, pivot, spec, record_namespace).await {
+            Ok(ends) => ends,
+            Err(EndsError::NoWay { source, why, still_building }) => {
+                return self.without_target(options, source, why, still_building).await;
+            }
+            Err(error) => return Err(Trouble::Ends(error)),
+        };
         let Ends { sides, found_by } = ends;
         let mut setup = self.setup(sides, Options { found_by, ..options });
         let status = run::status(setup.clone()).await?;

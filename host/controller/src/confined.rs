@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use pivot_core::{Key, Kind, Object, names};
+use pivot_core::names::STATE;
+use pivot_core::record::{ENTRY, move_of_piece, record_name};
+use pivot_core::{Key, Kind, Object, Side};
 use pivot_places::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
     PlaceError, Preconditions, Result, ServicePath, Throttled,
@@ -39,7 +41,7 @@ impl Confined {
     /// Whether a request about that name, of a kind as this cluster serves it, is one of the Pivot's.
     async fn check(&self, verb: &str, kind: &Arc<Kind>, namespace: Option<&str>, name: &str) -> Result<()> {
         let namespace = namespace.filter(|_| kind.namespaced);
-        let kept = namespace == Some(&*self.record_namespace) && name.starts_with(names::FIELD_MANAGER);
+        let kept = namespace == Some(&*self.record_namespace) && name.starts_with(STATE);
         let is_own = match (&*kind.group_kind.group, &*kind.group_kind.kind) {
             _ if namespace == Some(&*self.namespace) => true,
             ("coordination.k8s.io", "Lease") => kept,
@@ -55,27 +57,20 @@ impl Confined {
             self.namespace
         )))
     }
-}
 
-impl Confined {
-    /// Whether a record, or a piece of a release list, is one of a move that another began. Everybody can know that move's id.
+    /// Whether it is a record, or a piece of a release list, of a move that another began: everybody can know that move's id.
     async fn is_anothers(&self, kind: &Arc<Kind>, name: &str) -> Result<bool> {
-        let piece = |rest: &'_ str| rest.rsplit_once('-').map(|(id, _)| id.to_owned());
-        let id = match name.strip_prefix("pivot-host-release-") {
-            Some(rest) => piece(rest),
-            None => name.strip_prefix("pivot-host-target-").map(str::to_owned),
-        };
-        let Some(id) = id else { return Ok(name.starts_with("pivot-host-source-")) };
-        let record = format!("pivot-host-target-{id}");
+        if name.starts_with(&record_name(Side::Source, "")) {
+            return Ok(true);
+        }
+        let record = move_of_piece(name).map_or(name.to_owned(), |id| record_name(Side::Target, id));
         let key = Key::new(kind.group_kind.clone(), Some(&self.record_namespace), &record);
         let Some(record) = self.place.get(kind, &key).await? else { return Ok(false) };
-        let text = record
-            .value()
-            .ok()
-            .and_then(|body| body.pointer("/data/record.json")?.as_str().map(str::to_owned));
-        // Of a move that has ended there is only a summary.
-        let author = text.and_then(|text| serde_json::from_str::<Author>(&text).ok());
-        Ok(author.is_some_and(|author| author.by != self.operator))
+        let body = record.value().unwrap_or_default();
+        // Of a move that has ended there is only a summary. What can't be read may be anybody's.
+        let text = body.get("data").and_then(|data| data.get(ENTRY)).and_then(Value::as_str);
+        let author = text.map(serde_json::from_str::<Author>);
+        Ok(author.is_some_and(|author| author.map_or(true, |author| author.by != self.operator)))
     }
 }
 
@@ -222,10 +217,13 @@ mod tests {
             for there in ["shop", "bank", "kube-system"] {
                 place.add_namespace(there);
             }
-            for (id, by) in [("ours", "us"), ("theirs", "them")] {
-                let record = json!({"by": by, "moveId": id}).to_string();
+            for (id, record) in [
+                ("ours", json!({"by": "us"}).to_string()),
+                ("theirs", json!({"by": "them"}).to_string()),
+                ("odd", "no record".to_owned()),
+            ] {
                 place
-                    .insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"record.json": record},
+                    .insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {ENTRY: record},
                         "metadata": {"name": format!("pivot-host-target-{id}"), "namespace": "kube-system", "uid": id}}))
                     .unwrap();
             }
@@ -277,6 +275,7 @@ mod tests {
             ("ConfigMap", Some("kube-system"), "coredns"),
             ("ConfigMap", Some("kube-system"), "pivot-host-target-theirs"),
             ("ConfigMap", Some("kube-system"), "pivot-host-release-theirs-0"),
+            ("ConfigMap", Some("kube-system"), "pivot-host-target-odd"),
             ("ConfigMap", Some("kube-system"), "pivot-host-source-ours"),
             ("Identity", None, "shop"),
         ] {

@@ -29,6 +29,8 @@ pub const RECORD: &str = "pivot-host.io/record";
 pub const FINISHED: &str = "pivot-host.io/finished";
 /// Label of the Leases that are locks of moves.
 pub const LOCK: &str = "pivot-host.io/lock";
+/// How the names of all begin that is kept of moves: records, release lists and locks.
+pub const STATE: &str = "pivot-host";
 /// Prefix of the source id of a move that reads files; a move from a cluster has the cluster's UID instead.
 pub const FILES: &str = "directory-";
 /// The field manager that the server records for fields set by this tool.

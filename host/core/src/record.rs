@@ -12,9 +12,10 @@ use crate::addition::MOST_ADDED;
 use crate::format::Format;
 use crate::hooks::Description;
 use crate::kind::GroupKind;
-use crate::names;
+use crate::names::{self, STATE};
 use crate::object::Uid;
 use crate::scope::{Namespaces, Scope};
+use crate::side::Side;
 use crate::usable::{odd_id, odd_kind, odd_label, odd_name};
 use crate::words;
 
@@ -296,7 +297,8 @@ impl Record {
             let texts = plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
             texts.chain(plugins.iter().flat_map(|pin| pin.vouched_by.iter().chain(&pin.granted)))
         };
-        let texts = || [&self.written_by, &self.by, &self.started].into_iter().chain(pins());
+        let own = || [&self.written_by, &self.by, &self.started].into_iter().chain(&self.release_digest);
+        let texts = || own().chain(pins());
         let mut claims = plugins.iter().flat_map(|pin| [&pin.vouched_by, &pin.granted]);
         let checks: [(bool, &'static str); 21] = [
             (is_move_id(&self.move_id), "moveId"),
@@ -330,6 +332,30 @@ impl Record {
         ];
         checks.into_iter().find(|(good, _)| !good).map_or(Ok(()), |(_, what)| Err(what))
     }
+}
+
+/// The entry of a record's ConfigMap that has the record.
+pub const ENTRY: &str = "record.json";
+
+/// The name of the record that a side keeps of a move.
+pub fn record_name(side: Side, move_id: &str) -> String {
+    format!("{STATE}-{side}-{move_id}")
+}
+
+/// The name of a piece of a move's release list.
+pub fn piece_name(move_id: &str, number: usize) -> String {
+    format!("{}{number}", pieces_prefix(move_id))
+}
+
+/// How the names of all pieces begin.
+pub fn pieces_prefix(move_id: &str) -> String {
+    format!("{STATE}-release-{move_id}-")
+}
+
+/// The move whose release list a ConfigMap of that name has a piece of, if it has one.
+pub fn move_of_piece(name: &str) -> Option<&str> {
+    let (move_id, _) = name.strip_prefix(STATE)?.strip_prefix("-release-")?.rsplit_once('-')?;
+    Some(move_id)
 }
 
 /// Whether it can be a move's id: objects and files are named after it.

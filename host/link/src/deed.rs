@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use crate::ask::Ask;
 
-/// How the names of all that pivot-host keeps of a move begin.
-pub(crate) const OURS: &str = "pivot-host";
+pub(crate) use pivot_core::names::STATE as OURS;
 
 /// What a question would do.
 pub(crate) struct Deed {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
 use pivot_core::Side;
+use pivot_core::names::STATE;
 use pivot_core::record::Record;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_places::PlaceError;
@@ -47,9 +48,9 @@ pub(crate) enum Lock {
 impl Lock {
     fn name(&self) -> String {
         match self {
-            Self::All => "pivot-host".to_owned(),
-            Self::ClusterScoped => "pivot-host.cluster".to_owned(),
-            Self::Namespace(name) => format!("pivot-host.ns.{name}"),
+            Self::All => STATE.to_owned(),
+            Self::ClusterScoped => format!("{STATE}.cluster"),
+            Self::Namespace(name) => format!("{STATE}.ns.{name}"),
         }
     }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use pivot_core::names::{FINISHED, RECORD as LABEL};
-use pivot_core::record::{Finished, Record};
+use pivot_core::names::{FINISHED, RECORD as LABEL, STATE};
+use pivot_core::record::{ENTRY, Finished, Record, piece_name, pieces_prefix, record_name};
 use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
@@ -31,8 +31,7 @@ const KEPT: usize = 10;
 /// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files
 /// can't be released.
 const IMPORTS_KEPT: usize = 200;
-/// The keys of the record and the list in a ConfigMap's data.
-const RECORD: &str = "record.json";
+/// The entry of a ConfigMap that has a list, or a piece of one.
 const LIST: &str = "list";
 
 /// Where one side keeps its records.
@@ -82,7 +81,7 @@ impl Records {
     }
 
     fn name(&self, move_id: &str) -> String {
-        format!("pivot-host-{}-{move_id}", self.role())
+        record_name(self.handle.side, move_id)
     }
 
     fn key(&self, name: &str) -> Key {
@@ -100,7 +99,7 @@ impl Records {
     /// Every record of this side's role. An unreadable record stops everything, because the state of its move is unknown.
     pub(crate) async fn all(&self) -> Result<Vec<Stored>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
-        let first_release = format!("pivot-host-{}", self.role());
+        let first_release = format!("{STATE}-{}", self.role());
         let prefix = self.name("");
         let ours = |object: &&Object| match object.meta.labels.get(LABEL).map(String::as_str) {
             Some("") => object.meta.name == first_release,
@@ -141,7 +140,7 @@ impl Records {
         let name = &object.meta.name;
         let view: View = object.view().map_err(|error| self.unreadable(name, &error))?;
         let text =
-            view.data.get(RECORD).ok_or_else(|| self.unreadable(name, &format!("it has no {RECORD}")))?;
+            view.data.get(ENTRY).ok_or_else(|| self.unreadable(name, &format!("it has no {ENTRY}")))?;
         let record = Record::parse(text).map_err(|error| self.unreadable(name, &error))?;
         Ok(Stored::new(record, view.data.get(LIST).cloned(), object.meta.clone()))
     }
@@ -205,7 +204,7 @@ impl Records {
     /// Writes the pieces of a release list beside the record.
     pub(crate) async fn write_list(&self, chunks: &[String], move_id: &str) -> Result<(), Failure> {
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
-            let name = list_name(move_id, number);
+            let name = piece_name(move_id, number);
             let body = self.body(&name, json!({}), json!({LIST: chunk}));
             let result = match self.handle.create(&self.kind, &body, Change::Real).await {
                 Err(PlaceError::AlreadyExists(_)) => {
@@ -224,7 +223,7 @@ impl Records {
         if *release_chunks == 0 {
             return stored.list.as_deref().map(|list| self.list(move_id, &[list])).transpose();
         }
-        let reads = (0..*release_chunks).map(|number| self.read_piece(list_name(move_id, number)).boxed());
+        let reads = (0..*release_chunks).map(|number| self.read_piece(piece_name(move_id, number)).boxed());
         let mut pieces = stream::iter(reads.collect::<Vec<_>>()).buffered(LISTS);
         let mut texts = Vec::new();
         // If one is gone the others are not read: their number is only what someone wrote into the record.
@@ -270,13 +269,13 @@ impl Records {
 
     /// Removes a move's list. It is removed before its record: while that exists, the move is not closed.
     pub(crate) async fn remove_list(&self, move_id: &str, chunks: usize) -> Result<(), Failure> {
-        let pieces = (0..chunks).map(|number| self.remove_named(list_name(move_id, number)));
+        let pieces = (0..chunks).map(|number| self.remove_named(piece_name(move_id, number)));
         try_join_all(pieces).await.map(drop)
     }
 
     /// Removes every piece of a list that an uncompleted commit may have written; their number is unknown.
     pub(crate) async fn remove_lists(&self, move_id: &str) -> Result<(), Failure> {
-        let prefix = list_prefix(move_id);
+        let prefix = pieces_prefix(move_id);
         let metas = self.handle.list_meta(&self.kind, Some(&self.namespace)).await?;
         let piece = |name: &str| {
             let number = name.strip_prefix(&prefix);
@@ -319,7 +318,7 @@ impl Records {
                 "resourceVersion": stored.resource_version,
                 "labels": {LABEL: null, FINISHED: self.role()},
             },
-            "data": {RECORD: null, LIST: null, "finished.json": summary},
+            "data": {ENTRY: null, LIST: null, "finished.json": summary},
         });
         match self.handle.patch(&self.kind, &key, &patch).await {
             Ok(_) => Ok(()),
@@ -371,20 +370,12 @@ impl Records {
     }
 }
 
-fn list_name(move_id: &str, number: usize) -> String {
-    format!("{}{number}", list_prefix(move_id))
-}
-
-fn list_prefix(move_id: &str) -> String {
-    format!("pivot-host-release-{move_id}-")
-}
-
 /// The data of a record's ConfigMap.
 fn data(record: &Record, list: Option<&str>) -> Result<Value, Failure> {
     let text = serde_json::to_string_pretty(record).map_err(|error| unwritable(&error))?;
     Ok(match list {
-        Some(list) => json!({RECORD: text, LIST: list}),
-        None => json!({RECORD: text}),
+        Some(list) => json!({ENTRY: text, LIST: list}),
+        None => json!({ENTRY: text}),
     })
 }
 
