@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pivot_core::record::{Handover, Phase, Pin, Record, Seal};
-use pivot_core::{Both, Uid};
+use pivot_core::record::{Handover, Phase, Pin, Record, Seal, record_name};
+use pivot_core::{Both, Side, Uid, words};
 use tokio::time::Instant;
 
 use crate::clock::now;
@@ -19,6 +19,8 @@ use crate::state::locks::Locks;
 use crate::state::moves::FoundMove;
 use crate::state::open::Opened;
 
+/// How many characters of an author are printed.
+const AUTHOR: usize = 200;
 /// The UUID namespace for ids of moves between places that keep no record.
 const IDS: uuid::Uuid = uuid::Uuid::from_u128(0x4c1d_60e7_52b9_4f6e_9a44_0d8b_73c5_e2f1);
 
@@ -49,6 +51,9 @@ pub(crate) fn begin(
     let into_directory = !sides.target.can().keeps_state;
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
     let other_files = found.as_ref().is_some_and(|found| found.other_files);
+    if let Some(FoundMove { at: Both { source: Some(source), .. }, another: Some(another), .. }) = &found {
+        return Err(authors_differ(&source.record, another));
+    }
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
     let mut record = match found.as_ref().and_then(FoundMove::deciding) {
         Some((_, record)) => {
@@ -126,8 +131,8 @@ fn fits(
     if phase.committed() && target_gone {
         return Err(Failure::Declined(format!(
             "move {move_id} is past the point of no return ({phase}), and the target decides from there on; if that is lost \
-             for good, the source is the last copy: un-pause its Clusters by hand, and remove the ConfigMap \
-             pivot-host-source-{move_id}"
+             for good, the source is the last copy: un-pause its Clusters by hand, and remove the ConfigMap {}",
+            record_name(Side::Source, move_id)
         )));
     }
     // Checked first: whether a wrong target has a record says nothing about the move.
@@ -147,6 +152,20 @@ fn fits(
         return Err(Failure::OtherEnd { move_id, into_directory });
     }
     Ok(())
+}
+
+/// Whoever may write records can write one with the id of another's move, on either side: neither is believed.
+fn authors_differ(source: &Record, another: &str) -> Failure {
+    let by = |by: &str| words::line(by, AUTHOR);
+    Failure::Record(format!(
+        "there are two records of move {id} by different authors: in the source by {:?}, in the target (ConfigMap {}) by {:?}; one \
+         of them is no record of this move: find out which, and who wrote it (its managedFields say), and \
+         remove that one alone",
+        by(&source.by),
+        record_name(Side::Target, &source.move_id),
+        by(another),
+        id = source.move_id,
+    ))
 }
 
 /// The source says that its move is committed, and the target has no record of it.

@@ -20,6 +20,8 @@ pub(crate) struct FoundMove {
     pub(crate) elsewhere: bool,
     /// It was begun from files other than the given ones.
     pub(crate) other_files: bool,
+    /// Who wrote a record with its id into the target, if that is another than the author of the source's.
+    pub(crate) another: Option<String>,
 }
 
 impl FoundMove {
@@ -62,6 +64,7 @@ impl Moves {
             let id = stored.record.move_id.clone();
             by_id.entry(id).or_default().source = Some(stored);
         }
+        let mut others = BTreeMap::new();
         for stored in records.target {
             let from_here = identities.source.is_some() && stored.record.source == identities.source;
             let from_nowhere = identities.source.is_none() && stored.record.source.is_none();
@@ -70,6 +73,7 @@ impl Moves {
             let known = by_id.get(&stored.record.move_id).and_then(|at| at.source.as_ref());
             // Who knows the id of another's move could have it undone, or forgotten, by a record of their own.
             if known.is_some_and(|source| source.record.by != stored.record.by) {
+                others.insert(stored.record.move_id, stored.record.by);
                 continue;
             }
             let known = known.is_some();
@@ -79,7 +83,11 @@ impl Moves {
                 by_id.entry(id).or_default().target = Some(stored);
             }
         }
-        Self(by_id.into_values().map(|at| found_move(at, identities, source_answers)).collect())
+        let found = by_id.into_iter().map(|(id, at)| FoundMove {
+            another: others.remove(&id),
+            ..found_move(at, identities, source_answers)
+        });
+        Self(found.collect())
     }
 
     /// The move that was begun with this scope, to this target.
@@ -155,7 +163,7 @@ fn found_move(
     {
         target.record = of_committed(&source.record, &target.record);
     }
-    let mut found = FoundMove { at, orphaned: false, elsewhere: false, other_files: false };
+    let mut found = FoundMove { at, orphaned: false, elsewhere: false, other_files: false, another: None };
     if let Some((side, record)) = found.deciding() {
         let orphaned = source_answers && found.at.source.is_none();
         let orphaned = orphaned && side == Side::Target && record.phase <= Phase::Live;

@@ -99,11 +99,18 @@ fn changed(place: &MemoryPlace, side: &str, fields: &[(&str, Value)]) {
 #[tokio::test(start_paused = true)]
 async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgotten() {
     let stage = committed().await;
-    let (key, _) = record(&stage);
-    let before = stage.target.body(&key).unwrap();
     changed(&stage.source, "source", &[("by", json!("somebody else")), ("phase", json!("Copied"))]);
-    run::rollback(stage.setup()).await.unwrap();
-    assert_eq!(stage.target.body(&key).unwrap(), before);
+    let before = everything(&stage);
+    let (undone, again) = (run::rollback(stage.setup()).await, run::resume(stage.setup()).await);
+    for stop in [undone.map(drop).unwrap_err(), again.map(drop).unwrap_err()] {
+        assert!(stop.to_string().contains("two records of move"), "{stop}");
+        assert!(stop.to_string().contains("\"somebody else\""), "{stop}");
+        assert!(
+            !stop.to_string().contains("finalizers"),
+            "no advice that would lose what the source has: {stop}"
+        );
+    }
+    assert_eq!(everything(&stage), before);
 }
 
 /// It would have the move begin again, with more objects.
