@@ -30,6 +30,7 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
             "--kubeconfig" => side = words.next(),
             "-n" => placed = words.next().is_some(),
             "-A" => placed = true,
+            "--show-managed-fields" => {}
             "-f" => file = words.next().is_some(),
             word if word.starts_with("--for=") || word.starts_with("--timeout=") => {}
             "-l" | "-o" | "-p" | "--type" if words.next().is_some() => {}
