@@ -40,7 +40,7 @@ impl Metal3Operators {
     /// Starts both for one namespace of the server in this kubeconfig, and waits until they are ready. The server needs Cluster
     /// API's and Metal3's CRDs.
     pub async fn start(kubeconfig: &Path, namespace: &str) -> Result<Self> {
-        let files = assets().await?.metal3().await?;
+        let files = assets().await?.metal3()?;
         let dir = tempfile::Builder::new().prefix("pivot-lab-metal3-").tempdir()?;
         let identity = pki::self_signed()?;
         std::fs::write(dir.path().join("tls.crt"), identity.certificate)?;

@@ -4,7 +4,7 @@
 //! temporary directory beside the cache entry; a rename publishes the result, so readers never see a partial file.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -21,6 +21,10 @@ pub(super) struct Cache {
 impl Cache {
     pub(super) fn new(dir: PathBuf) -> Self {
         Self { dir }
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// The asset's path; builds it first if it is missing.

@@ -1,34 +1,19 @@
-//! Metal3's operators: prebuilt, or built.
+//! Metal3's operators and CRDs: found, never built.
 //!
-//! Acceptance tests for moving hosts need them, but they are not available everywhere: their Go modules are in subdirectories of
-//! repositories that no module proxy serves whole. So the lab first looks for a folder (`$PIVOT_HOST_METAL3`, else
-//! `../shared/metal3` beside the work tree) with `bin/baremetal-operator.xz`, `bin/capm3-manager.xz`, and `crds/`. Without one it
-//! builds them from a checkout of the same commits.
+//! Acceptance tests for moving hosts need the real operators. No module proxy serves them, so whoever works on bare metal builds
+//! both by hand and puts them where the lab looks: a folder with `baremetal-operator` and `capm3-manager`, and with `crds` unless
+//! `../shared/metal3-data/crds` is next to the work tree. docs/maintainers.md lists the commits.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use sha2::{Digest, Sha256};
+use anyhow::{Result, bail};
 
 use super::beside;
-use super::cache::Cache;
-use super::recipes::{self, Repository};
 
 const VARIABLE: &str = "PIVOT_HOST_METAL3";
-const OPERATOR: &str = "baremetal-operator";
-const PROVIDER: &str = "capm3-manager";
-
-const OPERATOR_REPOSITORY: Repository = Repository {
-    url: "https://github.com/metal3-io/baremetal-operator",
-    commit: "02aa5059e3482f9dc3b5115c3a45cec4b000ae16",
-    crds: "config/base/crds/bases",
-};
-const PROVIDER_REPOSITORY: Repository = Repository {
-    url: "https://github.com/metal3-io/cluster-api-provider-metal3",
-    commit: "2f6d76b88b8a20f3030e8c6e00f4c441bb46825b",
-    crds: "config/crd/bases",
-};
+/// The commits that tests expect, in the name of the cache's folder: builds of other commits are not mistaken for them.
+const VERSION: &str = include_str!("metal3-version").trim_ascii();
 
 /// The parts of Metal3.
 #[derive(Debug, Clone)]
@@ -37,40 +22,70 @@ pub struct Metal3Files {
     pub operator: PathBuf,
     /// The Cluster API provider.
     pub provider: PathBuf,
-    /// Directories of both projects' CRDs, without the labels that a move needs.
-    pub crds: Vec<PathBuf>,
+    /// Directory of both projects' CRDs, without the labels that a move needs.
+    pub crds: PathBuf,
 }
 
-pub(super) async fn find(cache: &Cache) -> Result<Metal3Files> {
-    match beside::folder(VARIABLE, "metal3", env::var_os(VARIABLE))? {
-        Some(folder) => {
-            let operator = unpacked(cache, &folder, OPERATOR).await?;
-            let provider = unpacked(cache, &folder, PROVIDER).await?;
-            Ok(Metal3Files { operator, provider, crds: vec![folder.join("crds")] })
+/// The folder that `PIVOT_HOST_METAL3` names, or the one in the lab's cache.
+pub(super) fn folder(cache: &Path) -> PathBuf {
+    env::var_os(VARIABLE).map_or_else(|| cache.join(format!("metal3-{VERSION}")), PathBuf::from)
+}
+
+/// # Errors
+///
+/// If one of them is missing.
+pub(super) fn find_operators(folder: &Path) -> Result<Metal3Files> {
+    let find = |name: &str| match folder.join(name) {
+        program if program.is_file() => Ok(program),
+        program => bail!("Metal3's operators can't run: {} is missing; {REMEDY}", program.display()),
+    };
+    Ok(Metal3Files {
+        operator: find("baremetal-operator")?,
+        provider: find("capm3-manager")?,
+        crds: find_crds(folder)?,
+    })
+}
+
+/// # Errors
+///
+/// If they are neither in the folder nor next to the work tree.
+pub(super) fn find_crds(folder: &Path) -> Result<PathBuf> {
+    let candidates = [folder.join("crds"), beside::shared("metal3-data").join("crds")];
+    match candidates.iter().find(|directory| directory.is_dir()) {
+        Some(found) => Ok(found.clone()),
+        None => {
+            let [first, second] = candidates.each_ref().map(|directory| directory.display());
+            bail!("Metal3's CRDs are neither in {first} nor in {second}; {REMEDY}")
         }
-        None => built(cache).await.with_context(|| {
-            format!(
-                "Metal3's operators are not in {} (PIVOT_HOST_METAL3 names another folder) and can't be built here; \
-                 `cargo xtask test --without-metal3` leaves this stage out",
-                beside::the_work_tree("metal3").display()
-            )
-        }),
     }
 }
 
-async fn unpacked(cache: &Cache, folder: &Path, name: &'static str) -> Result<PathBuf> {
-    let archive = folder.join("bin").join(format!("{name}.xz"));
-    let packed = tokio::fs::read(&archive).await.with_context(|| format!("read {}", archive.display()))?;
-    let digest: String = Sha256::digest(packed).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    cache.get(recipes::unpacked(name, archive, &digest)).await
-}
+const REMEDY: &str =
+    "build them as docs/maintainers.md describes, or set PIVOT_HOST_METAL3 to a folder that has them";
 
-async fn built(cache: &Cache) -> Result<Metal3Files> {
-    let operator = cache.get(recipes::checkout(OPERATOR, OPERATOR_REPOSITORY)).await?;
-    let provider = cache.get(recipes::checkout(PROVIDER, PROVIDER_REPOSITORY)).await?;
-    Ok(Metal3Files {
-        crds: vec![operator.join("crds"), provider.join("crds")],
-        operator: operator.join("manager"),
-        provider: provider.join("manager"),
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn missing_operator_is_named_with_a_remedy() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("crds")).unwrap();
+        fs::write(dir.path().join("baremetal-operator"), "").unwrap();
+        let error = find_operators(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("capm3-manager is missing") && error.contains(VARIABLE), "{error}");
+        fs::write(dir.path().join("capm3-manager"), "").unwrap();
+        assert_eq!(find_operators(dir.path()).unwrap().crds, dir.path().join("crds"));
+    }
+
+    #[test]
+    fn cache_entry_is_named_after_both_commits() {
+        let (operator, provider) = VERSION.split_once('-').unwrap();
+        let page = include_str!("../../../../docs/maintainers.md");
+        for commit in [operator, provider] {
+            assert!(page.contains(commit), "docs/maintainers.md does not name {commit}");
+        }
+        assert!(page.contains(&format!("metal3-{VERSION}")));
+    }
 }

@@ -164,8 +164,21 @@ impl Assets {
     }
 
     /// Metal3's operators and CRDs.
-    pub async fn metal3(&self) -> Result<Metal3Files> {
-        metal3::find(&self.cache).await
+    ///
+    /// # Errors
+    ///
+    /// If they are neither in the cache nor in the folder that `PIVOT_HOST_METAL3` names.
+    pub fn metal3(&self) -> Result<Metal3Files> {
+        metal3::find_operators(&metal3::folder(self.cache.dir()))
+    }
+
+    /// The directory of Metal3's CRDs, for tests that need no operator.
+    ///
+    /// # Errors
+    ///
+    /// If they are neither with the operators nor in `../shared/metal3-data`.
+    pub fn metal3_crds(&self) -> Result<PathBuf> {
+        metal3::find_crds(&metal3::folder(self.cache.dir()))
     }
 
     async fn ready_made_or(&self, name: &str, recipe: Recipe) -> Result<PathBuf> {

@@ -64,21 +64,6 @@ enum How {
     Crate,
     /// The OCI registry, with storage in files and passwords: its own command brings three clouds along.
     Registry,
-    /// A compressed binary that exists already.
-    Unpack { archive: PathBuf },
-    /// A manager and its CRDs from a repository that is not a Go module on its own.
-    Checkout(Repository),
-}
-
-/// A commit of a repository with a manager in its root.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Repository {
-    /// What git fetches from.
-    pub(super) url: &'static str,
-    /// The commit.
-    pub(super) commit: &'static str,
-    /// Where the CRDs are in it.
-    pub(super) crds: &'static str,
 }
 
 pub(super) fn kubernetes(name: &'static str, version: &str) -> Recipe {
@@ -127,16 +112,6 @@ pub(super) fn wkg() -> Recipe {
 pub(super) fn cosign() -> Recipe {
     let how = How::Command { module: "github.com/sigstore/cosign/v3", package: "./cmd/cosign" };
     Recipe { name: "cosign", version: COSIGN.to_owned(), how }
-}
-
-/// The content of an archive, by its digest: another archive is another entry.
-pub(super) fn unpacked(name: &'static str, archive: PathBuf, digest: &str) -> Recipe {
-    Recipe { name, version: digest.to_owned(), how: How::Unpack { archive } }
-}
-
-/// A directory with `manager` and `crds`.
-pub(super) fn checkout(name: &'static str, repository: Repository) -> Recipe {
-    Recipe { name, version: repository.commit.to_owned(), how: How::Checkout(repository) }
 }
 
 impl Recipe {
@@ -206,49 +181,8 @@ impl Recipe {
                 fs::write(work.join("main.go"), REGISTRY_MAIN.replace("MODULE", DISTRIBUTION_MODULE))?;
                 build(work, ".", &["-mod=mod"], "", output)
             }
-            How::Unpack { archive } => unpack(archive, output),
-            How::Checkout(repository) => {
-                check_out(repository, work)?;
-                fs::create_dir(output)?;
-                copy_yaml(&work.join(repository.crds), &output.join("crds"))?;
-                build(work, ".", &["-mod=readonly"], "", &output.join("manager"))
-            }
         }
     }
-}
-
-/// `xz` and not a crate: anyone who has the archive has the tool that made it, or gets it in a moment.
-fn unpack(archive: &Path, output: &Path) -> Result<()> {
-    let file = fs::File::create(output)?;
-    let mut command = Command::new("xz");
-    command.args(["--decompress", "--stdout"]).arg(archive).stdin(Stdio::null()).stdout(file);
-    let done = match command.output() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!("there is no `xz` to unpack {}: apt-get install xz-utils", archive.display())
-        }
-        done => done.with_context(|| format!("run {}", display(&command)))?,
-    };
-    if !done.status.success() {
-        bail!("{} failed: {}", display(&command), String::from_utf8_lossy(&done.stderr).trim_end());
-    }
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(output, executable).context("make it a program")
-}
-
-/// One commit, without its history.
-fn check_out(repository: &Repository, work: &Path) -> Result<()> {
-    let Repository { url, commit, .. } = repository;
-    for words in [
-        &["init", "--quiet"][..],
-        &["fetch", "--quiet", "--depth=1", url, commit],
-        &["checkout", "--quiet", "FETCH_HEAD"],
-    ] {
-        let mut command = Command::new("git");
-        // Nobody is there to enter a password.
-        command.args(words).current_dir(work).env("GIT_TERMINAL_PROMPT", "0");
-        run(&mut command)?;
-    }
-    Ok(())
 }
 
 const API: &str = "sigs.k8s.io/cluster-api/api";

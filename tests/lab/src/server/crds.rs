@@ -103,10 +103,7 @@ impl Server {
     /// `clusterctl init` labels those of the provider. The baremetal operator's come without labels; those on hosts and on
     /// inspection results are added by hand, as in Metal3's own guide to moving.
     pub async fn install_metal3(&self) -> Result<()> {
-        let mut crds = Vec::new();
-        for dir in &assets().await?.metal3().await?.crds {
-            crds.extend(read_dir(dir)?);
-        }
+        let mut crds = read_dir(&assets().await?.metal3()?.crds)?;
         for crd in &mut crds {
             if text(crd, "/spec/group") == "infrastructure.cluster.x-k8s.io" {
                 let provider = [("cluster.x-k8s.io/provider", "infrastructure-metal3")];

@@ -78,7 +78,7 @@ fn refused(kind: &Arc<Kind>, mut body: Value) -> BTreeSet<&'static str> {
 
 async fn definitions() -> Vec<Value> {
     let assets = assets().await.unwrap();
-    let mut folders = assets.metal3().await.unwrap().crds;
+    let mut folders = vec![assets.metal3_crds().unwrap()];
     for version in CLUSTER_API {
         let crds = assets.crds(version).await.unwrap();
         folders.extend([crds.core, crds.bootstrap, crds.control_plane]);
