@@ -31,10 +31,16 @@ impl Cache {
         self.dir.join(key)
     }
 
-    /// One builder at a time. The lock is released when the file is dropped.
+    /// Lets one process build at a time.
     pub(crate) fn lock(&self) -> Result<File> {
-        let lock = File::create(self.dir.join(".lock")).context("create the guests' build lock")?;
-        lock.lock().context("wait for the guests' build lock")?;
+        self.lock_file(".lock")
+    }
+
+    /// Waits for a lock with this name. The lock is released when the file is dropped.
+    pub(crate) fn lock_file(&self, name: &str) -> Result<File> {
+        let path = self.dir.join(name);
+        let lock = File::create(&path).with_context(|| format!("create {}", path.display()))?;
+        lock.lock().with_context(|| format!("wait for {}", path.display()))?;
         Ok(lock)
     }
 

@@ -11,6 +11,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use crate::cache::Cache;
+
 /// The target to build for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
@@ -156,13 +158,23 @@ fn flagged(mut command: Command, flags: &[String]) -> Command {
     command
 }
 
-/// Whether rustup has the target, or can get it.
+/// Succeeds if rustup has the target, or can get it.
 fn rustup(target: Target) -> Result<()> {
-    let installed = run(Command::new("rustup").args(["target", "list", "--installed"]))?;
-    if installed.lines().any(|line| line.trim() == target.triple()) {
+    if has_rustup_target(target)? {
+        return Ok(());
+    }
+    // Several test executables find the target missing at the same time, and rustup itself serialises nothing: one reads the
+    // manifest that another one is writing, and fails.
+    let _lock = Cache::open()?.lock_file(".rustup.lock")?;
+    if has_rustup_target(target)? {
         return Ok(());
     }
     run(Command::new("rustup").args(["target", "add", target.triple()])).map(drop)
+}
+
+fn has_rustup_target(target: Target) -> Result<bool> {
+    let installed = run(Command::new("rustup").args(["target", "list", "--installed"]))?;
+    Ok(installed.lines().any(|line| line.trim() == target.triple()))
 }
 
 /// Whether Debian's compiler and the library's source are there, or can be installed.
@@ -177,6 +189,10 @@ fn debian() -> Result<()> {
     }
     if run(Command::new("id").arg("-u"))?.trim() != "0" {
         bail!("only root can install {}", PACKAGES.join(" "));
+    }
+    let _lock = Cache::open()?.lock_file(".debian.lock")?;
+    if there() {
+        return Ok(());
     }
     run(Command::new("apt-get").args(["install", "-y", "--no-install-recommends"]).args(PACKAGES))
         .context("if the packages are not found, run `apt-get update`")?;
