@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::shell::{must, root, say};
+use crate::shell::{cache, must, root, say};
 
 const VERSION: &str = "0.20.2";
 const DATABASE: &str = "https://github.com/rustsec/advisory-db";
@@ -31,10 +31,7 @@ pub(crate) fn run() -> Result<()> {
 
 /// cargo-deny, built now if it never was.
 fn installed() -> Result<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let cache = std::env::var_os("PIVOT_HOST_CACHE").map(PathBuf::from);
-    let cache =
-        cache.or_else(|| home.map(|home| home.join(".cache/pivot-host"))).context("HOME is not set")?;
+    let cache = cache()?;
     let place = cache.join("tools").join(format!("cargo-deny-{VERSION}"));
     let program = place.join("bin/cargo-deny");
     if !program.exists() {

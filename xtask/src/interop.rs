@@ -4,13 +4,14 @@
 
 use anyhow::Result;
 
-use crate::shell::{built_test, must, tested_pivot_host};
+use crate::executables::{build_test, build_tested_pivot_host};
+use crate::shell::must;
 
 /// The test binary.
 pub(crate) const TEST: &str = "interop";
 
 /// `cargo xtask interop`
 pub(crate) fn run() -> Result<()> {
-    let program = tested_pivot_host()?;
-    must(built_test(TEST)?.env("PIVOT_HOST_BIN", &program))
+    let program = build_tested_pivot_host()?;
+    must(build_test(TEST)?.env("PIVOT_HOST_BIN", &program))
 }

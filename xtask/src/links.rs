@@ -2,7 +2,8 @@
 
 use anyhow::{Result, bail};
 
-use crate::shell::{built_test, cargo, must, root, target, tested_pivot_host};
+use crate::executables::{build_test, build_tested_pivot_host};
+use crate::shell::{cargo, must, root, target};
 
 /// The test binary, and what of it takes long.
 const TEST: &str = "controller";
@@ -12,9 +13,9 @@ const WHOLE: [&str; 2] = ["killed::", "soak::"];
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
     match typed {
         [] => {
-            let program = tested_pivot_host()?;
+            let program = build_tested_pivot_host()?;
             WHOLE.iter().try_for_each(|part| {
-                let mut test = built_test(TEST)?;
+                let mut test = build_test(TEST)?;
                 test.env("PIVOT_HOST_BIN", &program).env("PIVOT_WHOLE", "1");
                 must(test.args([part, "--nocapture", "--test-threads=1"]))
             })

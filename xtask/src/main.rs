@@ -6,10 +6,12 @@ mod bench;
 mod debian;
 mod demo;
 mod deny;
+mod executables;
 mod fuzz;
 mod interop;
 mod links;
 mod matrix;
+mod metal3;
 mod page;
 mod pictures;
 mod plugins;
@@ -33,11 +35,13 @@ Commands:
   demo                  Plan and move the example management cluster into a directory, with the
                         bundled plugins; needs no cluster
   plugins               Build the bundled plugins into plugins/dist, granted and locked
-  test [--only STAGE]   Check everything: fmt, structure, clippy, docs, unit, plugins,
-                        page, release, lab, providers, scenarios, metal3
-       --without-metal3, --without-providers, --without-release
-                        But for these, where Metal3's operators or the providers' CRDs
-                        can't be had, or the tests don't run as root
+  test [STAGE ...]      Check everything: fmt, structure, deny, clippy, docs, unit, plugins, page,
+                        release, lab, vetting, providers, with_plugins, scenarios, controller,
+                        managers, metal3; or these stages. A stage whose inputs have not changed
+                        since it passed on this machine is not run again
+       --without STAGE  Leave a stage out
+       --require-all    Fail if a stage can't run here
+       --fresh          Run stages again whose inputs have not changed
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   bench --large         Print what moving 20,000 objects takes, memory included
   bench planning        Measure how long planning takes, and write docs/benchmarks-planning.md

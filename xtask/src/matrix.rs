@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::shell::{built_test, must, say, tested_pivot_host};
+use crate::executables::{build_test, build_tested_pivot_host};
+use crate::shell::{must, say};
 
 const CLUSTER_API: [&str; 5] = ["1.8.4", "1.10.10", "1.12.8", "1.13.5", "1.14.2"];
 const KUBERNETES: [&str; 3] = ["1.30.14", "1.33.13", "1.36.3"];
@@ -25,12 +26,12 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
         };
         chosen
     };
-    let program = tested_pivot_host()?;
+    let program = build_tested_pivot_host()?;
     let mut results = Vec::new();
     for (cluster_api, kubernetes) in chosen {
         say(&format!("\n== Cluster API {cluster_api} on Kubernetes {kubernetes}"));
         let begun = Instant::now();
-        let mut test = built_test("managers")?;
+        let mut test = build_test("managers")?;
         test.arg("controllers_continue_where_they_stopped_there_and_back").env("PIVOT_HOST_BIN", &program);
         let result = must(test.env("PIVOT_CLUSTER_API", cluster_api).env("PIVOT_KUBERNETES", kubernetes));
         results.push((cluster_api, kubernetes, result.is_ok(), begun.elapsed()));

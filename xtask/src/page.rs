@@ -9,7 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{must, root, say, target, tested_example, tested_pivot_host};
+use crate::executables::{build_tested_example, build_tested_pivot_host};
+use crate::shell::{must, root, say, target};
 
 const SOURCES: &str = "host/cli/src/output/page";
 /// What is built, and committed.
@@ -61,8 +62,8 @@ fn build() -> Result<PathBuf> {
 
 /// Pages that the program writes about generated management clusters: plans, and reports of moves that ended or stopped.
 fn pages(within: &Path) -> Result<Vec<PathBuf>> {
-    let program = tested_pivot_host()?;
-    let worlds = tested_example("directory")?;
+    let program = build_tested_pivot_host()?;
+    let worlds = build_tested_example("directory")?;
     let mut pages = Vec::new();
     for size in SIZES {
         let at = |what: &str| within.join(format!("{what}-{size}"));

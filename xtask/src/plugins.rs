@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{must, pivot_host, root, say, shown};
+use crate::executables::build_pivot_host;
+use crate::shell::{must, root, say, shown};
 
 const PLUGINS: &str = "plugins";
 /// Where they are built.
@@ -40,7 +41,7 @@ fn granted(binary: &Path) -> Result<()> {
 pub(crate) fn with_program() -> Result<PathBuf> {
     std::thread::scope(|scope| {
         let plugins = scope.spawn(|| components(&root()?.join(DIST)));
-        let binary = pivot_host()?;
+        let binary = build_pivot_host()?;
         match plugins.join() {
             Ok(built) => built?,
             Err(_) => bail!("the thread that builds the plugins panicked"),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
 /// One or more lines to stdout. If the reader is gone, that is no reason to stop.
 pub(crate) fn say(text: &str) {
@@ -25,6 +24,17 @@ pub(crate) fn target() -> Result<PathBuf> {
         Some(dir) => root()?.join(dir),
         None => root()?.join("target"),
     })
+}
+
+/// The folder for what outlives a checkout: `$PIVOT_HOST_CACHE`, else `~/.cache/pivot-host`.
+pub(crate) fn cache() -> Result<PathBuf> {
+    let named = std::env::var_os("PIVOT_HOST_CACHE").map(PathBuf::from);
+    let shared = std::env::var_os("XDG_CACHE_HOME").map(|dir| PathBuf::from(dir).join("pivot-host"));
+    let home = || std::env::home_dir().map(|home| home.join(".cache/pivot-host"));
+    named
+        .or(shared)
+        .or_else(home)
+        .context("no place for a cache: set PIVOT_HOST_CACHE, XDG_CACHE_HOME or HOME")
 }
 
 /// The cargo that runs this program.
@@ -65,59 +75,6 @@ pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
-}
-
-/// Builds the program as `cargo build` does, and returns its path.
-pub(crate) fn pivot_host() -> Result<PathBuf> {
-    must(&mut cargo(&["build", "--package", "pivot-host"])?)?;
-    built()
-}
-
-/// Builds without running anything, whatever is named after it. It selects the libraries of all packages, because cargo gives each
-/// selection of packages features of its own, and for another one would compile half of the dependencies once more.
-const AS_TESTED: [&str; 4] = ["test", "--workspace", "--lib", "--no-run"];
-
-/// The program that its own tests run.
-pub(crate) fn tested_pivot_host() -> Result<PathBuf> {
-    must(cargo(&AS_TESTED)?.args(["--test", "binary"]))?;
-    built()
-}
-
-/// An example that the tests build, too.
-pub(crate) fn tested_example(name: &str) -> Result<PathBuf> {
-    must(cargo(&AS_TESTED)?.args(["--example", name]))?;
-    Ok(target()?.join("debug/examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
-}
-
-/// A test that is asked for by name, ready to run.
-pub(crate) fn built_test(name: &str) -> Result<Command> {
-    let mut build = cargo(&AS_TESTED)?;
-    build.args(["--test", name, "--message-format", "json-render-diagnostics"]);
-    let said = build.stderr(Stdio::inherit()).output().context("start cargo")?;
-    if !said.status.success() {
-        bail!("`{}` failed ({})", shown(&build), said.status);
-    }
-    for line in String::from_utf8_lossy(&said.stdout).lines() {
-        let built: Value = serde_json::from_str(line).context("read what cargo has built")?;
-        let word = |path| built.pointer(path).and_then(Value::as_str);
-        let is_it = word("/target/name") == Some(name) && word("/target/kind/0") == Some("test");
-        if let (true, Some(executable), Some(manifest)) = (is_it, word("/executable"), word("/manifest_path"))
-        {
-            let mut command = Command::new(executable);
-            // As cargo runs it.
-            command.current_dir(Path::new(manifest).parent().context("a manifest is in a folder")?);
-            return Ok(command);
-        }
-    }
-    bail!("cargo built no test {name}")
-}
-
-fn built() -> Result<PathBuf> {
-    let binary = target()?.join("debug").join(format!("pivot-host{}", std::env::consts::EXE_SUFFIX));
-    if !binary.is_file() {
-        bail!("cargo built pivot-host, but it is not at {}", binary.display());
-    }
-    Ok(binary)
 }
 
 /// A command as one would type it.

@@ -17,7 +17,8 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::shell::{must, said, say, target, tested_pivot_host};
+use crate::executables::build_tested_pivot_host;
+use crate::shell::{must, said, say, target};
 
 /// `cargo xtask release [--out DIR]`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
@@ -40,7 +41,7 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
 pub(crate) fn of_tested() -> Result<()> {
     let out = target()?.join("release-tested");
     std::fs::create_dir_all(&out)?;
-    let (tested, program) = (tested_pivot_host()?, out.join("pivot-host"));
+    let (tested, program) = (build_tested_pivot_host()?, out.join("pivot-host"));
     // A tenth of it is the program, the rest is for debuggers.
     must(Command::new("strip").arg("-o").args([&program, &tested]))?;
     let archive = archive::write(&program, &tested_triple()?, &out)?;

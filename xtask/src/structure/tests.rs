@@ -229,7 +229,7 @@ docs/maintainers.md names `gone.rs:go`: no such file or folder";
 
 #[test]
 fn what_only_looks_like_a_name_is_left_alone() {
-    let page = "`pivot-host.io/move` `../shared/metal3` `.pivot-sdk` `--only unit` `cargo xtask test` `a | b` `Place`
+    let page = "`pivot-host.io/move` `../shared/metal3` `.pivot-sdk` `xtask test unit` `cargo xtask test` `a | b` `Place`
         `~/.cache/pivot-host` `http://host/a` `w3_…` `phase: Paused, or later` `/status/state` `keeps_state`";
     assert_eq!(report(&[("ARCHITECTURE.md", page)]), "");
     assert_eq!(

@@ -1,83 +1,186 @@
-//! Checks everything, cheapest first, and stops at the first stage that fails.
+//! `cargo xtask test`: checks everything, cheapest first, and stops at the first stage that fails.
 //!
-//! One stage after another, though Metal3's operators mostly wait: beside another stage's servers on two processors, they and
-//! the limits of what waits for them took turns at being late.
+//! Stages run one after another: servers of two stages on two processors are late in turns, and so are the tests that wait for them.
 
+mod actions;
+mod history;
+mod inputs;
+mod options;
+mod runner;
+mod session;
 mod stages;
 mod tally;
 mod tools;
+mod usage;
 
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::metal3;
 use crate::shell::say;
+use history::Passed;
+use options::Options;
+use runner::Outcome;
+use session::Session;
 use stages::Stage;
 use tally::Tally;
 
+/// Slowest tests that the summary lists.
+const MAX_SLOWEST: usize = 12;
+
+/// How a stage ended.
+enum Ended {
+    Passed {
+        took: Duration,
+        cpu: Duration,
+    },
+    /// The stage passed earlier with the same inputs.
+    PassedEarlier(Passed),
+    Failed {
+        took: Duration,
+    },
+    LeftOut,
+    /// Something that this machine can't get is missing.
+    NotRun(String),
+}
+
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
-    let (chosen, left_out) = choose(typed)?;
-    tools::check(&chosen)?;
+    let options = Options::parse(typed)?;
+    let (ready, absent): (Vec<_>, Vec<_>) =
+        options.stages.iter().copied().partition(|stage| missing_part(*stage).is_none());
+    if options.require_all
+        && let Some(reason) = absent.iter().find_map(|stage| missing_part(*stage))
+    {
+        bail!("--require-all: {reason}");
+    }
+    tools::check(&ready)?;
+    let mut session = Session::new(&ready);
     let mut tally = Tally::default();
-    let mut times = Vec::new();
-    for stage in chosen {
-        say(&format!("\n== {stage}: {}", stage.what()));
-        let begun = Instant::now();
-        let mut found = Tally::default();
-        let result = stage.run(&mut found);
-        if result.is_err() && found.failed == 0 {
-            // A compile error counts as a failure, too.
-            found.failed = 1;
-        }
-        tally.add(&found);
-        times.push((stage, begun.elapsed()));
-        match result {
-            Ok(()) => say(&format!("== {stage} passed in {}", seconds(begun.elapsed()))),
-            Err(error) => {
-                say(&format!("== {stage} FAILED after {}: {error:#}", seconds(begun.elapsed())));
-                break;
-            }
+    let mut tests = Vec::new();
+    let mut summary = Vec::new();
+    for stage in Stage::ALL {
+        let ended = if !options.stages.contains(&stage) {
+            Ended::LeftOut
+        } else if let Some(reason) = missing_part(stage) {
+            Ended::NotRun(reason)
+        } else {
+            run_stage(stage, &mut session, options.fresh, &mut tally, &mut tests)?
+        };
+        let failed = matches!(ended, Ended::Failed { .. });
+        summary.push((stage, ended));
+        if failed {
+            break;
         }
     }
     say("");
-    times.iter().for_each(|(stage, time)| say(&format!("{stage:10} {:>8}", seconds(*time))));
-    left_out.iter().for_each(|stage| say(&format!("{stage:10} left out, as asked for")));
+    tests.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
+    for (name, took) in tests.iter().take(MAX_SLOWEST) {
+        say(&format!("{:>8.1} s  {name}", took.as_secs_f64()));
+    }
+    say("");
+    summary.iter().filter_map(|(stage, ended)| line(*stage, ended)).for_each(|line| say(&line));
     say("");
     say(&tally.to_string());
     if tally.failed > 0 { bail!("not everything passed") } else { Ok(()) }
 }
 
-/// The stages that need what can't be had everywhere.
-const OPTIONAL: [(&str, Stage); 3] = [
-    ("--without-metal3", Stage::Metal3),
-    ("--without-providers", Stage::Providers),
-    ("--without-release", Stage::Release),
-];
+/// Returns why a stage can't run here, and how to get the missing part.
+fn missing_part(stage: Stage) -> Option<String> {
+    if stage == Stage::Metal3 { metal3::missing() } else { None }
+}
 
-/// The stages to run, and those that were excluded.
-fn choose(typed: &[&str]) -> Result<(Vec<Stage>, Vec<Stage>)> {
-    if let ["--only", name] = typed {
-        return match Stage::ALL.into_iter().find(|stage| stage.to_string() == *name) {
-            Some(stage) => Ok((vec![stage], Vec::new())),
-            None => {
-                bail!("{name:?} is not a stage; they are {}", Stage::ALL.map(|s| s.to_string()).join(", "))
-            }
-        };
-    }
-    let mut without = Vec::new();
-    for flag in typed {
-        match OPTIONAL.iter().find(|(known, _)| known == flag) {
-            Some((_, stage)) => without.push(*stage),
-            None => bail!(
-                "cargo xtask test [--only STAGE | --without-metal3 --without-providers --without-release]"
-            ),
+fn run_stage(
+    stage: Stage,
+    session: &mut Session,
+    fresh: bool,
+    tally: &mut Tally,
+    tests: &mut Vec<(String, Duration)>,
+) -> Result<Ended> {
+    let name = stage.to_string();
+    let usual = session.history.usual_time(&name);
+    let hint = usual.map(|usual| format!(" (usually {})", seconds(usual))).unwrap_or_default();
+    say(&format!("\n== {stage}: {}{hint}", stage.question()));
+    let (begun, cpu) = (Instant::now(), usage::children_cpu());
+    let mut outcome = Outcome::default();
+    let result = warn_when_late(usual, || match session.key(stage)? {
+        Some(key) if !fresh => match session.history.passed_with(&name, &key) {
+            Some(passed) => Ok((Some(passed.clone()), Some(key))),
+            None => actions::run_stage(stage, session, &mut outcome).map(|()| (None, Some(key))),
+        },
+        key => actions::run_stage(stage, session, &mut outcome).map(|()| (None, key)),
+    });
+    let (took, cpu) = (begun.elapsed(), usage::children_cpu().saturating_sub(cpu));
+    outcome.tests.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
+    tests.extend(outcome.tests.iter().take(MAX_SLOWEST).cloned());
+    let ended = match result {
+        Ok((Some(passed), _)) => {
+            say(&format!(
+                "== {stage} passed at {} with the same inputs ({} tests)",
+                passed.commit, passed.tests
+            ));
+            return Ok(Ended::PassedEarlier(passed));
         }
-    }
-    Ok(Stage::ALL.into_iter().partition(|stage| !without.contains(stage)))
+        Ok((None, key)) => {
+            say(&format!("== {stage} passed in {}", seconds(took)));
+            let slowest = outcome.tests.get(..MAX_SLOWEST).unwrap_or(&outcome.tests);
+            session.history.add_times(&name, &outcome.executables, slowest);
+            let passed = key.map(|key| session::passed_now(key, outcome.tally.passed));
+            session.history.add(&name, took, cpu, passed);
+            session.history.write()?;
+            Ended::Passed { took, cpu }
+        }
+        Err(error) => {
+            say(&format!("== {stage} FAILED after {}: {error:#}", seconds(took)));
+            // A compile error counts as a failure, too.
+            outcome.tally.failed = outcome.tally.failed.max(1);
+            Ended::Failed { took }
+        }
+    };
+    tally.add(&outcome.tally);
+    Ok(ended)
+}
+
+/// Runs something, and prints a line if it takes twice as long as usual.
+fn warn_when_late<T>(usual: Option<Duration>, act: impl FnOnce() -> T) -> T {
+    let (done, waiting) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        if let Some(usual) = usual {
+            scope.spawn(move || {
+                let limit = usual.max(Duration::from_secs(5)) * 2;
+                if waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                    say(&format!("== this takes more than {}, twice as long as usual", seconds(limit)));
+                }
+            });
+        }
+        let result = act();
+        drop(done);
+        result
+    })
+}
+
+/// Returns the line of the summary about a stage; none for a stage that was not asked for.
+fn line(stage: Stage, ended: &Ended) -> Option<String> {
+    Some(match ended {
+        Ended::Passed { took, cpu } => {
+            let busy = cpu.as_secs_f64() / took.as_secs_f64().max(0.001);
+            format!("{stage:12} {:>8}  {:>8} of processors, {busy:.1} busy", seconds(*took), seconds(*cpu))
+        }
+        Ended::PassedEarlier(passed) => {
+            format!(
+                "{stage:12}  not run: passed at {} with the same inputs ({} tests)",
+                passed.commit, passed.tests
+            )
+        }
+        Ended::Failed { took } => format!("{stage:12} {:>8}  FAILED", seconds(*took)),
+        Ended::NotRun(reason) => format!("{stage:12}  not run here: {reason}"),
+        Ended::LeftOut => return None,
+    })
 }
 
 fn seconds(time: Duration) -> String {
-    format!("{:.1}s", time.as_secs_f64())
+    format!("{:.1} s", time.as_secs_f64())
 }
 
 #[cfg(test)]
@@ -85,15 +188,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_left_out_but_on_request() {
-        assert_eq!(choose(&[]).unwrap(), (Stage::ALL.to_vec(), vec![]));
-        let (chosen, left_out) = choose(&["--without-metal3"]).unwrap();
-        assert_eq!((chosen.len(), left_out), (Stage::ALL.len() - 1, vec![Stage::Metal3]));
-        assert_eq!(
-            choose(&["--without-providers", "--without-metal3"]).unwrap().0.len(),
-            Stage::ALL.len() - 2
-        );
-        assert_eq!(choose(&["--only", "metal3"]).unwrap().0, [Stage::Metal3]);
-        assert!(choose(&["--only", "metal4"]).is_err());
+    fn late_stages_are_awaited() {
+        assert_eq!(warn_when_late(Some(Duration::ZERO), || 7), 7);
+        assert_eq!(warn_when_late(None, || 8), 8);
+    }
+
+    #[test]
+    fn stages_that_were_not_run_say_why() {
+        let reason = || "no operators".to_owned();
+        let line = line(Stage::Metal3, &Ended::NotRun(reason())).unwrap();
+        assert_eq!(line, "metal3        not run here: no operators");
     }
 }

@@ -1,14 +1,9 @@
-//! Counts passed and failed tests in cargo's output.
+//! Counts of tests and their times, from the output of a test executable.
 
 use std::fmt;
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-
-use crate::shell::{say, shown};
-
-/// Counts of tests.
+/// Counts of passed and failed tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) passed: usize,
@@ -22,8 +17,8 @@ impl Tally {
         self.failed += failed;
     }
 
-    /// Takes in a line: `test result: ok. 5 passed; 0 failed; 0 ignored; …`.
-    fn read(&mut self, line: &str) {
+    /// Counts a line such as `test result: ok. 5 passed; 0 failed; 0 ignored; …`.
+    pub(super) fn read(&mut self, line: &str) {
         let Some((_, counts)) = line.split_once("test result: ") else { return };
         let Some((_, counts)) = counts.split_once(". ") else { return };
         for part in counts.split("; ") {
@@ -43,21 +38,39 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Runs tests, passes on their output and counts them.
-pub(super) fn counted(command: &mut Command, tally: &mut Tally) -> Result<()> {
-    let shown = shown(command);
-    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("start `{shown}`"))?;
-    let output = child.stdout.take().context("the output of cargo is a pipe")?;
-    for line in BufReader::new(output).split(b'\n') {
-        let line = String::from_utf8_lossy(&line?).into_owned();
-        tally.read(&line);
-        say(&line);
+/// Seconds of each test, worked out from the moments at which tests end.
+///
+/// libtest prints no durations, but it begins tests in the order of their names: as many as it has threads, and the next one
+/// whenever one ends.
+#[derive(Debug)]
+pub(super) struct Clocked {
+    /// Moments at which a thread began its test, for the tests that have not ended.
+    begun: Vec<(String, Instant)>,
+    waiting: std::vec::IntoIter<String>,
+}
+
+impl Clocked {
+    /// Starts the first `threads` of these tests, which are in the order of libtest.
+    pub(super) fn new(names: Vec<String>, threads: usize, now: Instant) -> Self {
+        let mut clocked = Self { begun: Vec::new(), waiting: names.into_iter() };
+        for _ in 0..threads.max(1) {
+            clocked.begin(now);
+        }
+        clocked
     }
-    let status = child.wait()?;
-    if !status.success() {
-        bail!("`{shown}` failed ({status})");
+
+    fn begin(&mut self, now: Instant) {
+        self.begun.extend(self.waiting.next().map(|name| (name, now)));
     }
-    Ok(())
+
+    /// Returns the name and the duration of the test that ended with this line.
+    pub(super) fn read(&mut self, line: &str, now: Instant) -> Option<(String, Duration)> {
+        let (name, _) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+        let index = self.begun.iter().position(|(begun, _)| begun == name)?;
+        let (name, begun) = self.begun.swap_remove(index);
+        self.begin(now);
+        Some((name, now - begun))
+    }
 }
 
 #[cfg(test)]
@@ -75,5 +88,17 @@ mod tests {
             tally.read(line);
         }
         assert_eq!(tally.to_string(), "4 passed, 2 failed");
+    }
+
+    #[test]
+    fn tests_begin_when_another_one_ends() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let names = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let mut clocked = Clocked::new(names, 2, begun);
+        assert_eq!(clocked.read("test b ... ok", at(3)), Some(("b".to_owned(), Duration::from_secs(3))));
+        assert_eq!(clocked.read("test c ... FAILED", at(5)), Some(("c".to_owned(), Duration::from_secs(2))));
+        assert_eq!(clocked.read("test result: ok. 3 passed", at(6)), None);
+        assert_eq!(clocked.read("test a ... ok", at(9)), Some(("a".to_owned(), Duration::from_secs(9))));
     }
 }
