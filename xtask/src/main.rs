@@ -12,6 +12,7 @@ mod interop;
 mod links;
 mod matrix;
 mod metal3;
+mod nightly;
 mod page;
 mod pictures;
 mod plugins;
@@ -59,6 +60,9 @@ Commands:
   matrix [CLUSTER_API/KUBERNETES ...]
                         Move with the managers of each release on each release of
                         Kubernetes (half an hour, once they are built), or these
+  nightly [PART ...] [--minutes N]
+                        Run in full what a landing samples, or these parts of it, and write the
+                        results into docs/reliability.md (hours)
   page                  Build the page of `plan -o html` and of reports, with npm
   pictures              Draw docs/pictures: what plan, move and status print
   release [--out DIR]   Build what is released: an archive with the static program, completions,
@@ -89,6 +93,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["interop"] => interop::run(),
         ["links", rest @ ..] => links::run(rest),
         ["matrix", rest @ ..] => matrix::run(rest),
+        ["nightly", rest @ ..] => nightly::run(rest),
         ["page"] => page::run(),
         ["pictures"] => pictures::run(),
         ["release", rest @ ..] => release::run(rest),
