@@ -34,24 +34,32 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
         ["plugins", "--quick"] => (true, typed.last()),
         other => bail!("bench takes planning, --large, or plugins and --quick, not {:?}", other.join(" ")),
     };
-    let build = ["build", "--profile", "dist", "--package", "pivot-host", "--package", "pivot-bench"];
-    must(&mut cargo(&build)?)?;
-    let release = target()?.join("dist");
-    let suffix = std::env::consts::EXE_SUFFIX;
-    let mut command = Command::new(release.join(format!("pivot-bench{suffix}")));
+    must(&mut cargo(&["build", "--profile", "dist", "--package", "pivot-host"])?)?;
+    let mut command = measuring(part.is_none())?;
     let page = if plugins {
         components(command.arg("plugins"))?;
         "docs/benchmarks-plugins.md"
     } else {
         "docs/benchmarks.md"
     };
-    command.arg("--pivot-host").arg(release.join(format!("pivot-host{suffix}")));
+    let program = format!("pivot-host{}", std::env::consts::EXE_SUFFIX);
+    command.arg("--pivot-host").arg(target()?.join("dist").join(program));
     if let Some(part) = part {
         command.arg(part);
     } else {
         command.arg("--write").arg(root()?.join(page));
     }
     must(&mut command)
+}
+
+/// Builds what measures, in the workspace of its own, and tests it before a page is written.
+fn measuring(tested: bool) -> Result<Command> {
+    let (workspace, beside) = (root()?.join("tests/bench"), target()?.join("beside"));
+    for verb in tested.then_some("test").into_iter().chain(["build"]) {
+        let mut build = cargo(&[verb, "--profile", "dist"])?;
+        must(build.current_dir(&workspace).env("CARGO_TARGET_DIR", &beside))?;
+    }
+    Ok(Command::new(beside.join("dist").join(format!("pivot-bench{}", std::env::consts::EXE_SUFFIX))))
 }
 
 /// Builds the components that are measured, and passes on where they are.
