@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo`, `interop`, `links`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `page`, `pictures`, `release`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `interop`, `links`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `mutate`, `page`, `pictures`, `release`. One file per command.
 //!
 //! Not a Makefile, because the tools that build the project are already there.
 
@@ -12,6 +12,7 @@ mod interop;
 mod links;
 mod matrix;
 mod metal3;
+mod mutate;
 mod nightly;
 mod page;
 mod pictures;
@@ -20,6 +21,7 @@ mod release;
 mod shell;
 mod structure;
 mod test;
+mod tracked;
 
 use std::process::ExitCode;
 
@@ -63,6 +65,8 @@ Commands:
   nightly [PART ...] [--minutes N]
                         Run in full what a landing samples, or these parts of it, and write the
                         results into docs/reliability.md (hours)
+  mutate [COUNT | FILE] Change one line at a time in a copy of the work tree, and see that a test
+                        notices: all of tests/mutations, some by date, or those of a file
   page                  Build the page of `plan -o html` and of reports, with npm
   pictures              Draw docs/pictures: what plan, move and status print
   release [--out DIR]   Build what is released: an archive with the static program, completions,
@@ -94,6 +98,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["links", rest @ ..] => links::run(rest),
         ["matrix", rest @ ..] => matrix::run(rest),
         ["nightly", rest @ ..] => nightly::run(rest),
+        ["mutate", rest @ ..] => mutate::run(rest),
         ["page"] => page::run(),
         ["pictures"] => pictures::run(),
         ["release", rest @ ..] => release::run(rest),
