@@ -5,48 +5,36 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::tracked::files_below;
+
 /// The folders of all crates below some folders of a work tree, sorted, relative to it.
 pub(super) fn below(root: &Path, folders: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for folder in folders {
-        visit(&root.join(folder), &mut |file| {
-            if file.file_name().is_some_and(|name| name == "Cargo.toml") {
-                let manifest = fs::read_to_string(file)?;
-                // A workspace's own manifest need not be a crate's.
-                if manifest.lines().any(|line| line.trim() == "[package]") {
-                    found.extend(
-                        file.parent().and_then(|dir| dir.strip_prefix(root).ok()).map(Path::to_owned),
-                    );
-                }
-            }
-            Ok(())
-        })?;
+    let is_within = |file: &PathBuf| folders.iter().any(|folder| file.starts_with(folder));
+    let is_manifest = |file: &PathBuf| file.file_name().is_some_and(|name| name == "Cargo.toml");
+    for file in files(root)?.into_iter().filter(|file| is_within(file) && is_manifest(file)) {
+        let manifest = fs::read_to_string(root.join(&file))?;
+        // A workspace's own manifest need not be a crate's.
+        if manifest.lines().any(|line| line.trim() == "[package]") {
+            found.extend(file.parent().map(Path::to_owned));
+        }
     }
     found.sort();
     Ok(found)
 }
 
-/// All Rust files below a folder, sorted.
+/// The Rust files below a folder, sorted.
 pub(super) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    visit(folder, &mut |file| {
-        if file.extension().is_some_and(|end| end == "rs") {
-            found.push(file.to_owned());
-        }
-        Ok(())
-    })?;
-    found.sort();
-    Ok(found)
+    let is_rust = |file: &PathBuf| file.extension().is_some_and(|end| end == "rs");
+    Ok(files_below(folder)?.into_iter().filter(is_rust).map(|file| folder.join(file)).collect())
 }
 
-/// All files of a work tree, except built and hidden ones.
+/// The files of a work tree, except hidden ones, relative to it.
 pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    visit(root, &mut |file| {
-        found.push(file.to_owned());
-        Ok(())
-    })?;
-    Ok(found)
+    let is_hidden = |file: &PathBuf| {
+        file.parent().is_some_and(|folder| folder.iter().any(|part| part.to_string_lossy().starts_with('.')))
+    };
+    Ok(files_below(root)?.into_iter().filter(|file| !is_hidden(file)).collect())
 }
 
 /// The roots of a crate's targets, as cargo finds them: the library, the binary, the build script, integration tests. If one
@@ -66,18 +54,4 @@ pub(super) fn targets(package: &Path) -> Result<Vec<PathBuf>> {
     }
     found.retain(|file| file.is_file());
     Ok(found)
-}
-
-/// Calls `each` for the files below a folder, except built and hidden ones.
-fn visit(folder: &Path, each: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
-        let entry = entry?;
-        let (path, name) = (entry.path(), entry.file_name());
-        if !entry.file_type()?.is_dir() {
-            each(&path)?;
-        } else if name != "target" && !name.to_string_lossy().starts_with('.') {
-            visit(&path, each)?;
-        }
-    }
-    Ok(())
 }

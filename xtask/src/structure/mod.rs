@@ -1,5 +1,6 @@
 //! Checks the structure of the code: no import cycles between files, no unused public items in pivot-core, no flags in texts of
-//! core, engine and places, no names on the pages about the code that don't exist, and no weakness of clusterctl without a test.
+//! core, engine and places, no names on the pages about the code that don't exist, no weakness of clusterctl without a test, and no
+//! mutation of a line that is gone. It looks at tracked files only.
 //!
 //! It reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, so this stage takes
 //! about a second. `imports` and `public` document what they can't see.
@@ -8,6 +9,7 @@ mod crates;
 mod cycles;
 mod flags;
 mod imports;
+mod mutations;
 mod pages;
 mod public;
 mod source;
@@ -57,14 +59,18 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     violations.extend(stale.iter().cloned());
     let open = weaknesses::violations(root, WEAKNESSES)?;
     violations.extend(open.iter().cloned());
+    let lost = mutations::violations(root)?;
+    violations.extend(lost.iter().cloned());
     if violations.is_empty() {
         return Ok(());
     }
     violations.iter().for_each(|violation| out(violation));
     let (unused, named, stale, open) = (unused.len(), named.len(), stale.len(), open.len());
+    let lost = lost.len();
     bail!(
         "{cycles} import cycles, {unused} unused public items in {CORE}, {named} texts that name a flag, \
-         {stale} names on pages that lead nowhere, {open} weaknesses without a row and a test"
+         {stale} names on pages that lead nowhere, {open} weaknesses without a row and a test, \
+         {lost} mutations of lines that are gone"
     )
 }
 

@@ -4,7 +4,7 @@
 //!
 //! - `engine/src/phases/commit.rs`: a file or a folder, by the end of its path, which must be unique;
 //! - `phases/commit.rs:release_list`: something that this file defines: a function, a type, a constant;
-//! - `engine: w1_the_same_cluster_twice`: a function, mostly a test, in a file below a folder called `engine`.
+//! - `engine: w1_the_same_cluster_twice`: a test, in a file below a folder called `engine`.
 //!
 //! Anything else in a code span (commands, annotations, types) is ignored, and so are fenced blocks.
 
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use super::crates::files;
 use super::source::tokens;
@@ -29,7 +29,7 @@ enum Named<'a> {
     Path(&'a str),
     /// A file, and what it defines.
     Item(&'a str, &'a str),
-    /// A folder, and a function somewhere below it.
+    /// A folder, and a test somewhere below it.
     Below(&'a str, &'a str),
 }
 
@@ -100,22 +100,21 @@ struct Tree<'a> {
     root: &'a Path,
     /// Relative to the root.
     paths: BTreeSet<String>,
-    /// In which files a name is that of a function.
-    functions: BTreeMap<String, Vec<String>>,
+    /// In which files a name is that of a test.
+    tests: BTreeMap<String, Vec<String>>,
 }
 
 impl<'a> Tree<'a> {
     fn read(root: &'a Path) -> Result<Self> {
-        let mut tree = Self { root, paths: BTreeSet::new(), functions: BTreeMap::new() };
+        let mut tree = Self { root, paths: BTreeSet::new(), tests: BTreeMap::new() };
         for file in files(root)? {
-            let relative = file.strip_prefix(root).unwrap_or(&file);
-            let folders = relative.ancestors().filter(|path| !path.as_os_str().is_empty());
+            let folders = file.ancestors().filter(|path| !path.as_os_str().is_empty());
             tree.paths.extend(folders.map(|path| path.display().to_string()));
-            if relative.extension().is_some_and(|end| end == "rs") {
+            if file.extension().is_some_and(|end| end == "rs") {
                 let mut names = BTreeSet::new();
-                defined(tokens(&file)?, &["fn"], &mut names);
+                tests(tokens(&root.join(&file))?, &mut names);
                 for name in names {
-                    tree.functions.entry(name).or_default().push(relative.display().to_string());
+                    tree.tests.entry(name).or_default().push(file.display().to_string());
                 }
             }
         }
@@ -135,10 +134,9 @@ impl<'a> Tree<'a> {
                 }
             },
             Named::Below(folder, name) => {
-                let files = self.functions.get(*name).map(Vec::as_slice).unwrap_or_default();
+                let files = self.tests.get(*name).map(Vec::as_slice).unwrap_or_default();
                 let below = |file: &String| file.split('/').any(|part| part == *folder);
-                (!files.iter().any(below))
-                    .then(|| format!("no function of that name below a folder {folder}"))
+                (!files.iter().any(below)).then(|| format!("no test of that name below a folder {folder}"))
             }
         })
     }
@@ -177,4 +175,29 @@ fn defined(tokens: TokenStream, keywords: &[&str], names: &mut BTreeSet<String>)
         }
         before = word;
     }
+}
+
+/// The names of the functions with `#[test]`, `#[tokio::test]` or the like.
+fn tests(tokens: TokenStream, names: &mut BTreeSet<String>) {
+    let (mut marked, mut of_attribute, mut of_function) = (false, false, false);
+    for token in tokens {
+        match &token {
+            TokenTree::Group(group) if of_attribute && group.delimiter() == Delimiter::Bracket => {
+                marked |= is_test(group.stream());
+            }
+            TokenTree::Group(group) => tests(group.stream(), names),
+            TokenTree::Ident(name) if of_function && std::mem::take(&mut marked) => {
+                names.insert(name.to_string());
+            }
+            _ => {}
+        }
+        of_attribute = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '#');
+        of_function = matches!(&token, TokenTree::Ident(word) if word == "fn");
+    }
+}
+
+/// Whether the path of an attribute ends with `test`.
+fn is_test(attribute: TokenStream) -> bool {
+    let path = attribute.into_iter().take_while(|token| !matches!(token, TokenTree::Group(_)));
+    path.last().is_some_and(|token| matches!(token, TokenTree::Ident(word) if word == "test"))
 }

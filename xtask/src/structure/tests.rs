@@ -1,8 +1,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use tempfile::TempDir;
+
+use crate::shell::said;
 
 use super::*;
 
@@ -23,7 +26,13 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     for (file, text) in files {
         write(&root, file, text);
     }
+    git(&root, &["init", "--quiet"]);
+    git(&root, &["add", "--all"]);
     root
+}
+
+fn git(root: &TempDir, arguments: &[&str]) {
+    said(Command::new("git").args(arguments).current_dir(root.path())).unwrap();
 }
 
 fn write(root: &TempDir, file: &str, text: &str) {
@@ -202,15 +211,15 @@ host/core/src/lib.rs:6 names a flag or a command: "name one\n--move""#;
 
 #[test]
 fn what_a_page_names_and_is_not_there_is_reported() {
-    let page = "`a.rs` `cli/src/a.rs:go` `a.rs:Thing` `a.rs:LIMIT` `host/cli/` `cli: checked`, and in a block
+    let page = "`a.rs` `cli/src/a.rs:go` `a.rs:Thing` `a.rs:LIMIT` `host/cli/` `cli: checked` `cli: awaited`, and in a block
 ```
 `gone_from_a_block.rs`
 ```
 `gone.rs` `cli/gone/` `a.rs:lost` `src/lib.rs` `core: checked` `cli:
-checked_too` `gone.rs:go`";
+checked_too` `cli: go` `gone.rs:go`";
     let a = "pub(crate) struct Thing; impl Thing { const LIMIT: u8 = 1; }
         pub(crate) fn go() { let lost = 1; }
-        #[cfg(test)] mod tests { #[test] fn checked() {} }";
+        #[cfg(test)] mod tests { #[test] fn checked() {} #[tokio::test(start_paused = true)] async fn awaited() {} }";
     let files = [
         ("docs/maintainers.md", page),
         ("host/cli/src/main.rs", "mod a; fn main() {}"),
@@ -221,8 +230,9 @@ checked_too` `gone.rs:go`";
 docs/maintainers.md names `cli/gone/`: no such file or folder
 docs/maintainers.md names `a.rs:lost`: host/cli/src/a.rs defines no lost
 docs/maintainers.md names `src/lib.rs`: which one, host/cli/src/lib.rs or host/core/src/lib.rs?
-docs/maintainers.md names `core: checked`: no function of that name below a folder core
-docs/maintainers.md names `cli: checked_too`: no function of that name below a folder cli
+docs/maintainers.md names `core: checked`: no test of that name below a folder core
+docs/maintainers.md names `cli: checked_too`: no test of that name below a folder cli
+docs/maintainers.md names `cli: go`: no test of that name below a folder cli
 docs/maintainers.md names `gone.rs:go`: no such file or folder";
     assert_eq!(report(&files), expected);
 }
@@ -248,10 +258,53 @@ fn each_weakness_has_one_row_with_a_test_of_its_number() {
         5 => String::new(),
         _ => format!("| W{number} | a | b | no test: c |"),
     };
-    let code = "#[cfg(test)] mod tests { fn w1_a() {} fn w1_b() {} fn w4_a() {} }";
+    let code = "#[cfg(test)] mod tests { #[test] fn w1_a() {} #[test] fn w1_b() {} #[test] fn w4_a() {} }";
     let expected = format!(
         "{WEAKNESSES}: W2 names `core: w1_a`, which doesn't begin with w2_\n{WEAKNESSES}: W3 names no test\n\
          {WEAKNESSES}: W4 has 2 rows\n{WEAKNESSES}: W5 has 0 rows"
     );
     assert_eq!(report(&[(WEAKNESSES, &rows(row)), ("host/core/src/lib.rs", code)]), expected);
+}
+
+#[test]
+fn files_that_git_does_not_track_are_ignored() {
+    let page = ("docs/maintainers.md", "`core/src/lib.rs` `plugins.toml`");
+    let root = tree(&[page, ("plugins/plugins.toml", "")]);
+    for file in ["plugins/dist/plugins.toml", "host/other/src/lib.rs"] {
+        write(&root, file, "fn broken( {");
+    }
+    run(root.path(), &mut |line| panic!("{line}")).unwrap();
+    git(&root, &["add", "--all"]);
+    let error = run(root.path(), &mut |_| {}).unwrap_err();
+    assert!(format!("{error:#}").contains("host/other/src/lib.rs"), "{error:#}");
+}
+
+#[test]
+fn mutations_of_lines_that_are_gone_are_reported() {
+    let list = "[[mutation]]
+file = 'host/cli/src/main.rs'
+line = 'if a {'
+with = 'if b {'
+test = '--lib'
+[[mutation]]
+file = 'host/cli/src/main.rs'
+line = 'twice();'
+with = ''
+test = '--lib'
+[[mutation]]
+file = 'host/cli/src/main.rs'
+line = 'same();'
+with = 'same();'
+test = '--lib'
+[[mutation]]
+file = 'host/cli/src/gone.rs'
+line = 'x'
+with = 'y'
+test = '--lib'
+";
+    let main = "fn main() {\n    if a {\n        twice();\n        twice();\n    }\n    same();\n}\n";
+    let expected = "host/cli/src/main.rs doesn't have the line of a mutation exactly once: `twice();`
+host/cli/src/main.rs: a mutation leaves `same();` as it is
+host/cli/src/gone.rs doesn't have the line of a mutation exactly once: `x`";
+    assert_eq!(report(&[("tests/mutations/some.toml", list), ("host/cli/src/main.rs", main)]), expected);
 }
