@@ -10,6 +10,7 @@
 mod beside;
 mod cache;
 mod metal3;
+mod providers;
 mod recipes;
 
 use std::env;
@@ -20,8 +21,8 @@ use anyhow::{Context, Result};
 use cache::Cache;
 use recipes::Recipe;
 
-pub use beside::providers;
 pub use metal3::Metal3Files;
+pub use providers::ProviderFiles;
 pub use recipes::{CLUSTER_API, CLUSTER_API_NEWEST, CLUSTER_API_SILENT, ETCD, KUBERNETES};
 
 /// Where the binaries are, or will be once they are requested.
@@ -179,6 +180,16 @@ impl Assets {
     /// If they are neither with the operators nor in `../shared/metal3-data`.
     pub fn metal3_crds(&self) -> Result<PathBuf> {
         metal3::find_crds(&metal3::folder(self.cache.dir()))
+    }
+
+    /// CRDs and cluster templates of a provider such as `aws`. None if it is in no Go module, and neither in the folder that
+    /// `PIVOT_HOST_PROVIDERS` names nor in `../shared/providers`.
+    ///
+    /// # Errors
+    ///
+    /// If the variable is set and the folder lacks the provider.
+    pub async fn provider(&self, name: &str) -> Result<Option<ProviderFiles>> {
+        providers::find(&self.cache, name).await
     }
 
     async fn ready_made_or(&self, name: &str, recipe: Recipe) -> Result<PathBuf> {

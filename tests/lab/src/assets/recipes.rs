@@ -14,6 +14,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use super::providers::{self, ProviderModule};
+
 /// The Kubernetes release whose servers the lab runs by default.
 pub const KUBERNETES: &str = "1.36.3";
 /// The etcd release below them.
@@ -64,6 +66,8 @@ enum How {
     Crate,
     /// The OCI registry, with storage in files and passwords: its own command brings three clouds along.
     Registry,
+    /// CRDs and templates from a provider's module.
+    Provider(ProviderModule),
 }
 
 pub(super) fn kubernetes(name: &'static str, version: &str) -> Recipe {
@@ -112,6 +116,10 @@ pub(super) fn wkg() -> Recipe {
 pub(super) fn cosign() -> Recipe {
     let how = How::Command { module: "github.com/sigstore/cosign/v3", package: "./cmd/cosign" };
     Recipe { name: "cosign", version: COSIGN.to_owned(), how }
+}
+
+pub(super) fn provider(of: ProviderModule) -> Recipe {
+    Recipe { name: "provider", version: format!("{}-{}", of.provider, of.version), how: How::Provider(of) }
 }
 
 impl Recipe {
@@ -180,6 +188,18 @@ impl Recipe {
                 fs::write(work.join("go.mod"), go_mod)?;
                 fs::write(work.join("main.go"), REGISTRY_MAIN.replace("MODULE", DISTRIBUTION_MODULE))?;
                 build(work, ".", &["-mod=mod"], "", output)
+            }
+            How::Provider(of) => {
+                let provider = download(of.path, of.version)?.dir.join(of.folder);
+                let templates = output.join(providers::TEMPLATES);
+                fs::create_dir_all(&templates)?;
+                // Some providers only extend the clusters of others.
+                if provider.join("templates").is_dir() {
+                    copy_yaml(&provider.join("templates"), &templates)?;
+                }
+                let crds = providers::render_crds(&provider.join("config/crd"))?;
+                let lines: String = crds.iter().map(|crd| format!("{crd}\n")).collect();
+                Ok(fs::write(output.join(providers::CRDS), lines)?)
             }
         }
     }

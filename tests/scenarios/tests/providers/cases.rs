@@ -4,7 +4,7 @@ use pivot_lab::parse;
 use serde_json::{Value, json};
 
 use super::controllers::at_rest;
-use super::templates::{placed, template};
+use super::templates::{Providers, placed};
 
 /// A namespace with one cluster.
 pub(crate) struct Case {
@@ -16,8 +16,13 @@ pub(crate) struct Case {
     pub(crate) stays: &'static [&'static str],
 }
 
-/// In no namespace: identities, zones and pools that several clusters share, and the namespaces of controllers.
-pub(crate) const SHARED: &str = include_str!("shared.yaml");
+/// Of a provider, in no namespace and in the namespace of its controllers: identities, zones and pools that clusters share.
+pub(crate) const SHARED: [(&str, &str); 4] = [
+    ("aws", include_str!("shared/aws.yaml")),
+    ("ipam-in-cluster", include_str!("shared/ipam-in-cluster.yaml")),
+    ("openstack", include_str!("shared/openstack.yaml")),
+    ("vsphere", include_str!("shared/vsphere.yaml")),
+];
 
 pub(crate) const CASES: [Case; 15] = [
     Case { namespace: "aws", templates: &["aws/cluster-template"], more: "", stays: &[] },
@@ -176,9 +181,14 @@ stringData: {config.json: '{}'}
 ";
 
 impl Case {
+    /// Whether its templates are available.
+    pub(crate) fn can_run(&self, providers: &Providers) -> bool {
+        self.templates.iter().all(|name| providers.has(name.split('/').next().unwrap()))
+    }
+
     /// Everything in the namespace once the cluster runs.
-    pub(crate) fn objects(&self) -> Vec<Value> {
-        let users = self.templates.iter().flat_map(|name| template(name, self.namespace));
+    pub(crate) fn objects(&self, providers: &Providers) -> Vec<Value> {
+        let users = self.templates.iter().flat_map(|name| providers.template(name, self.namespace));
         let more = parse(self.more).unwrap().into_iter().map(|object| placed(object, self.namespace));
         let mut objects: Vec<Value> = users.chain(more).filter(|object| !self.is_unused(object)).collect();
         for object in &mut objects {

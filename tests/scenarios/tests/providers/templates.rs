@@ -1,16 +1,12 @@
 //! What users write for a cluster: the providers' own templates, filled in.
-//!
-//! From `$PIVOT_HOST_PROVIDERS`, else `../shared/providers` beside the work tree: a folder for each provider, with its CRDs in
-//! `crds.jsonl.xz` and templates as `clusterctl generate cluster` takes them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::Command;
 
-use pivot_lab::{assets, parse};
+use pivot_lab::assets::ProviderFiles;
+use pivot_lab::{assets, parse, say};
 use serde_json::{Map, Value, json};
 
-/// A provider's folder and the label that `clusterctl init` puts on its CRDs.
+/// Each provider and the label that `clusterctl init` puts on its CRDs.
 const PROVIDERS: [(&str, &str); 8] = [
     ("addon-helm", "addon-helm"),
     ("aws", "infrastructure-aws"),
@@ -22,33 +18,50 @@ const PROVIDERS: [(&str, &str); 8] = [
     ("vsphere", "infrastructure-vsphere"),
 ];
 
-fn folder() -> PathBuf {
-    assets::providers().unwrap()
-}
+/// The providers that are available on this machine.
+pub(crate) struct Providers(BTreeMap<&'static str, ProviderFiles>);
 
-/// The CRDs of all providers, as `clusterctl init` leaves them.
-pub(crate) fn crds() -> Vec<Value> {
-    let mut crds = Vec::new();
-    for (name, label) in PROVIDERS {
-        let archive = folder().join(name).join("crds.jsonl.xz");
-        let lines = Command::new("xz").args(["--decompress", "--stdout"]).arg(&archive).output().unwrap();
-        assert!(lines.status.success(), "{}: {}", archive.display(), String::from_utf8_lossy(&lines.stderr));
-        for line in String::from_utf8(lines.stdout).unwrap().lines() {
-            let mut crd: Value = serde_json::from_str(line).unwrap();
-            crd["metadata"]["labels"]["clusterctl.cluster.x-k8s.io"] = json!("");
-            crd["metadata"]["labels"]["cluster.x-k8s.io/provider"] = json!(label);
-            crds.push(crd);
+impl Providers {
+    /// Reports those that are not.
+    pub(crate) async fn find() -> Self {
+        let assets = assets().await.unwrap();
+        let mut found = BTreeMap::new();
+        for (name, label) in PROVIDERS {
+            match assets.provider(name).await.unwrap() {
+                Some(mut files) => {
+                    for crd in &mut files.crds {
+                        crd["metadata"]["labels"]["clusterctl.cluster.x-k8s.io"] = json!("");
+                        crd["metadata"]["labels"]["cluster.x-k8s.io/provider"] = json!(label);
+                    }
+                    found.insert(name, files);
+                }
+                None => say(format_args!(
+                    "not run: {name}, whose CRDs and templates are neither in $PIVOT_HOST_PROVIDERS nor in \
+                     ../shared/providers; docs/providers.md describes that folder"
+                )),
+            }
         }
+        Self(found)
     }
-    crds
-}
 
-/// The objects of a template such as `aws/cluster-template`, in one namespace.
-pub(crate) fn template(name: &str, namespace: &str) -> Vec<Value> {
-    let path = folder().join(format!("{name}.yaml"));
-    let text = std::fs::read_to_string(&path).unwrap();
-    let objects = parse(&filled(&text, namespace)).unwrap_or_else(|error| panic!("{name}: {error:#}"));
-    objects.into_iter().map(|object| placed(object, namespace)).collect()
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// The CRDs of all of them, as `clusterctl init` leaves them.
+    pub(crate) fn crds(&self) -> Vec<Value> {
+        self.0.values().flat_map(|files| files.crds.clone()).collect()
+    }
+
+    /// The objects of a template such as `aws/cluster-template`, in one namespace.
+    pub(crate) fn template(&self, name: &str, namespace: &str) -> Vec<Value> {
+        let (provider, file) = name.split_once('/').unwrap();
+        let path = self.0[provider].templates.join(format!("{file}.yaml"));
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let objects = parse(&filled(&text, namespace)).unwrap_or_else(|error| panic!("{name}: {error:#}"));
+        objects.into_iter().map(|object| placed(object, namespace)).collect()
+    }
 }
 
 /// An object of a namespace, in the newest version of Cluster API's own kinds.
