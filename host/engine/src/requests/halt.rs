@@ -1,9 +1,11 @@
 //! Stopping at the next safe point, and not writing without a lease.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use tokio::sync::watch;
+
+use crate::clock::{Clock, Moment};
 
 /// Why a run should stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +20,8 @@ pub enum Halt {
 #[derive(Clone, Debug)]
 pub struct Halter {
     state: Arc<watch::Sender<Option<Halt>>>,
-    renewed: Arc<Mutex<Option<(Instant, SystemTime)>>>,
+    renewed: Arc<Mutex<Option<Moment>>>,
+    clock: Clock,
 }
 
 /// After this long without a renewal of the lease, nothing is written any more.
@@ -26,11 +29,16 @@ pub(crate) const FENCE: Duration = Duration::from_secs(10);
 
 impl Default for Halter {
     fn default() -> Self {
-        Self { state: Arc::new(watch::Sender::new(None)), renewed: Arc::default() }
+        Self::with_clock(Clock::default())
     }
 }
 
 impl Halter {
+    /// Judges by this clock whether a lease was renewed in time.
+    pub fn with_clock(clock: Clock) -> Self {
+        Self { state: Arc::new(watch::Sender::new(None)), renewed: Arc::default(), clock }
+    }
+
     /// Asks for a stop. A lost lease outweighs a signal; otherwise the first reason counts.
     pub fn halt(&self, why: Halt) {
         self.state.send_if_modified(|state| {
@@ -48,20 +56,35 @@ impl Halter {
         self.state.borrow().clone()
     }
 
-    /// The lease was valid at this moment; `None` means that there is no lease to lose.
-    pub(crate) fn renewed(&self, at: Option<(Instant, SystemTime)>) {
+    pub(crate) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// Notes that the lease was valid at this moment; `None` means that there is no lease to lose.
+    pub(crate) fn note_renewed(&self, at: Option<Moment>) {
         *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }
 
-    /// Whether all writes must stop. A deadline, not only a flag: a process that was suspended, or starved of CPU time, must not
-    /// write before some task gets to raise the flag. Two clocks, because one of them stops while a laptop sleeps.
-    pub fn lost(&self) -> Option<String> {
-        if let Some(Halt::LeaseLost(why)) = &*self.state.borrow() {
-            return Some(why.clone());
+    /// Returns the time in which the lease must be renewed; `None` if that time has passed.
+    pub(crate) fn time_to_renew(&self) -> Option<Duration> {
+        match *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(renewed) => self.now().left_of(FENCE, renewed),
+            None => Some(FENCE),
         }
-        let (steady, wall) = (*self.renewed.lock().unwrap_or_else(PoisonError::into_inner))?;
-        let stale = steady.elapsed() > FENCE || wall.elapsed().is_ok_and(|elapsed| elapsed > FENCE);
-        stale.then(|| format!("it was not renewed for {} seconds", FENCE.as_secs()))
+    }
+
+    /// Returns why all writes must stop, if they must. A deadline, not only a flag: a process that was suspended, or starved of CPU
+    /// time, must not write before some task gets to raise the flag. A lease that is lost stays lost.
+    pub fn lost(&self) -> Option<String> {
+        if let Some(Halt::LeaseLost(why)) = self.halted() {
+            return Some(why);
+        }
+        if self.time_to_renew().is_some() {
+            return None;
+        }
+        let why = format!("it was not renewed for {} seconds", FENCE.as_secs());
+        self.halt(Halt::LeaseLost(why.clone()));
+        Some(why)
     }
 
     /// Completes when a stop is asked for.

@@ -119,7 +119,10 @@ impl Handle {
     /// Announces that a move is about to write.
     pub(crate) async fn open(&self, move_id: &str, begun: Begun) -> Result<(), Failure> {
         let opening = Opening { move_id: move_id.to_owned(), begun };
-        let opened = self.retry(|| self.place.open(&opening)).await;
+        let opened = match self.fence(Change::Real) {
+            Ok(()) => self.retry(|| self.place.open(&opening)).await,
+            Err(lost) => Err(lost),
+        };
         opened.map_err(|error| self.failed("opening for this move", None, error))
     }
 
@@ -130,7 +133,10 @@ impl Handle {
 
     /// Announces that a move is done with this side.
     pub(crate) async fn close(&self, closing: Closing) -> Result<(), Failure> {
-        let closed = self.retry(|| self.place.close(&closing)).await;
+        let closed = match self.fence(Change::Real) {
+            Ok(()) => self.retry(|| self.place.close(&closing)).await,
+            Err(lost) => Err(lost),
+        };
         closed.map_err(|error| self.failed("closing", None, error))
     }
 
@@ -262,7 +268,8 @@ impl Handle {
         }
     }
 
-    fn fence(&self, change: Change) -> Result<(), PlaceError> {
+    /// Refuses a change once the lease is lost.
+    pub(crate) fn fence(&self, change: Change) -> Result<(), PlaceError> {
         match self.halter.lost() {
             Some(why) if change == Change::Real => {
                 Err(PlaceError::Forbidden(format!("the lease is lost: {why}")))

@@ -111,6 +111,8 @@ impl Leases {
         let key = self.key(name);
         let mut version = version.to_owned();
         loop {
+            // A run that was suspended for too long doesn't ask whether another one took the lease meanwhile.
+            self.handle.fence(Change::Real)?;
             let body = at_version(taken_by(taker), &version);
             let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
             match self.handle.place.patch(&self.kind, &key, &patch).await {

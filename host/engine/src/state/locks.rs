@@ -16,9 +16,9 @@ use pivot_core::record::Record;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_places::PlaceError;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::clock::Moment;
 use crate::events::{LeaseState, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::ROUNDS;
@@ -150,11 +150,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The current time, by both clocks.
-fn now() -> (std::time::Instant, std::time::SystemTime) {
-    (std::time::Instant::now(), std::time::SystemTime::now())
-}
-
 impl Locks {
     /// Takes all of them, waiting for those of dead runs to expire, and holding none meanwhile. Returns the moves under way, from
     /// records read once the locks are held, so that earlier writes of other runs are seen. Anything else that must be read then
@@ -175,7 +170,7 @@ impl Locks {
         let LockRequest { leases, halter, watcher, .. } = &held.request;
         let mut dead = Dead { take_over: held.request.take_over, ..Dead::default() };
         let (renewal, moves, more) = loop {
-            let begun = now();
+            let begun = halter.now();
             let blocked = match held.try_each(wanted, &dead).await.transpose() {
                 Some(blocked) => blocked,
                 None => {
@@ -289,14 +284,14 @@ impl Locks {
                 MoveLeft::Nothing => None,
             })
             .await;
-        self.shared.request.halter.renewed(None);
+        self.shared.request.halter.note_renewed(None);
     }
 }
 
 impl Renewal {
     /// Renews locks that were taken at this moment.
-    fn start(held: &Arc<HeldLocks>, taken_at: (std::time::Instant, std::time::SystemTime)) -> Self {
-        held.request.halter.renewed(Some(taken_at));
+    fn start(held: &Arc<HeldLocks>, taken_at: Moment) -> Self {
+        held.request.halter.note_renewed(Some(taken_at));
         Self(tokio::spawn(held.clone().renew().in_current_span()))
     }
 }
@@ -398,7 +393,7 @@ impl HeldLocks {
     /// Restores everything to the state before this attempt.
     async fn back_off(&self) {
         self.give_back(|one| one.before.clone()).await;
-        self.request.halter.renewed(None);
+        self.request.halter.note_renewed(None);
     }
 
     /// Releases all, leaving the given claim.
@@ -415,24 +410,23 @@ impl HeldLocks {
     }
 
     async fn renew(self: Arc<Self>) {
-        let mut renewed = Instant::now();
+        let halter = &self.request.halter;
         let mut pause = RENEW;
         loop {
             tokio::time::sleep(pause).await;
             pause = RENEW;
-            let (attempt, at) = (Instant::now(), now());
-            let left = FENCE.saturating_sub(renewed.elapsed());
+            let attempt = halter.now();
+            let left = halter.time_to_renew().unwrap_or_default();
             let why = match tokio::time::timeout(left, self.renew_each()).await {
                 Ok(Ok(())) => {
-                    renewed = attempt;
-                    self.request.halter.renewed(Some(at));
+                    halter.note_renewed(Some(attempt));
                     continue;
                 }
                 Ok(Err(why)) => why,
                 Err(_) => "the API server does not answer".to_owned(),
             };
-            if renewed.elapsed() >= FENCE || why == TAKEN {
-                self.request.halter.halt(Halt::LeaseLost(why));
+            if why == TAKEN || halter.time_to_renew().is_none() {
+                halter.halt(Halt::LeaseLost(why));
                 return;
             }
             pause = RETRY;

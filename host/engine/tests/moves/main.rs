@@ -33,6 +33,8 @@ mod events;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod fence;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod generated;

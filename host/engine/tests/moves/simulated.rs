@@ -110,7 +110,7 @@ async fn every_shape_ends_the_same_through_a_directory() {
 }
 
 /// Both sides, where every request is slow, and some much more than others.
-fn slow(stage: &Stage, seed: u64) -> Sides {
+pub(crate) fn slow(stage: &Stage, seed: u64) -> Sides {
     let world = Arc::new(World::new(stage, Dice::new(seed), Bustle::default(), None));
     let mut luck = Luck::new("the run".into(), Dice::new(seed));
     luck.slow = 100;
