@@ -1,6 +1,6 @@
 //! Import cycles.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
@@ -12,16 +12,21 @@ pub(super) struct Cycle<'a> {
     imports: &'a Imports,
 }
 
-/// All cycles; those with a common file are merged.
+/// Returns all cycles; those with a common file are merged.
 pub(super) fn find(imports: &Imports) -> Vec<Cycle<'_>> {
+    let mut direct: BTreeMap<&Path, Vec<&Path>> = BTreeMap::new();
+    for (from, to) in imports.keys() {
+        direct.entry(from).or_default().push(to);
+    }
+    let reached: BTreeMap<&Path, BTreeSet<&Path>> =
+        direct.keys().map(|file| (*file, reach(&direct, file))).collect();
+    let reaches = |from: &Path, to: &Path| reached.get(from).is_some_and(|files| files.contains(to));
     let mut cycles: Vec<Cycle<'_>> = Vec::new();
-    for file in imports.keys().map(|(from, _)| from.as_path()) {
+    for (file, onward) in &reached {
         if cycles.iter().any(|cycle| cycle.files.contains(file)) {
             continue;
         }
-        let onward = reached(imports, file);
-        let files: BTreeSet<&Path> =
-            onward.into_iter().filter(|other| reached(imports, other).contains(file)).collect();
+        let files: BTreeSet<&Path> = onward.iter().copied().filter(|other| reaches(other, file)).collect();
         if !files.is_empty() {
             cycles.push(Cycle { files, imports });
         }
@@ -29,13 +34,13 @@ pub(super) fn find(imports: &Imports) -> Vec<Cycle<'_>> {
     cycles
 }
 
-/// The files that a file imports from, those that these import from, and so on: itself only if it is in a cycle.
-fn reached<'a>(imports: &'a Imports, start: &Path) -> BTreeSet<&'a Path> {
+/// Returns the files that a file imports from, those that these import from, and so on: itself only if it is in a cycle.
+fn reach<'a>(direct: &BTreeMap<&Path, Vec<&'a Path>>, start: &Path) -> BTreeSet<&'a Path> {
     let mut reached = BTreeSet::new();
     let mut open = vec![start];
     while let Some(file) = open.pop() {
-        for (_, to) in imports.keys().filter(|(from, _)| from == file) {
-            if reached.insert(to.as_path()) {
+        for to in direct.get(file).into_iter().flatten() {
+            if reached.insert(*to) {
                 open.push(to);
             }
         }

@@ -3,9 +3,10 @@
 //! Read as tokens (proc-macro2), not as a syntax tree (syn): syn leaves the contents of `format!(…)` or `select! { … }` as tokens
 //! anyway, so that a tree would need this reader too, and shows no path that the tokens don't show.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
@@ -32,13 +33,23 @@ pub(super) struct Use {
     pub(super) reexport: bool,
 }
 
-/// The tokens of a file.
+thread_local! {
+    /// Several checks read the same files, and parsing takes most of their time.
+    static PARSED: RefCell<HashMap<PathBuf, TokenStream>> = RefCell::default();
+}
+
+/// Returns the tokens of a file, parsed once in a run.
 pub(super) fn tokens(file: &Path) -> Result<TokenStream> {
-    let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
-    match text.parse() {
-        Ok(tokens) => Ok(tokens),
-        Err(error) => anyhow::bail!("{}: not Rust: {error}", file.display()),
+    if let Some(tokens) = PARSED.with_borrow(|parsed| parsed.get(file).cloned()) {
+        return Ok(tokens);
     }
+    let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+    let tokens: TokenStream = match text.parse() {
+        Ok(tokens) => tokens,
+        Err(error) => anyhow::bail!("{}: not Rust: {error}", file.display()),
+    };
+    PARSED.with_borrow_mut(|parsed| parsed.insert(file.to_owned(), tokens.clone()));
+    Ok(tokens)
 }
 
 impl Module {
