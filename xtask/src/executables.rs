@@ -26,7 +26,7 @@ impl Executable {
     /// A command that runs the tests as cargo does.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
-        command.current_dir(&self.package);
+        command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
         command
     }
 

@@ -3,8 +3,6 @@
 //! What it does between API servers is tested in `tests/scenarios`.
 
 #[cfg(test)]
-mod installed;
-#[cfg(test)]
 mod reports;
 #[cfg(test)]
 mod saved;

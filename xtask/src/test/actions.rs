@@ -7,12 +7,15 @@ use anyhow::Result;
 use super::runner::{self, Outcome};
 use super::session::Session;
 use super::stages::Stage;
-use crate::executables::build_default_tests;
+use crate::executables::{build_default_tests, build_tests};
 use crate::shell::{cargo, must, root, say, target};
 use crate::{deny, interop, page, release, structure};
 
 /// Executables side by side, and tests at a time in each, where tests need no servers.
 const SIDE_BY_SIDE: (usize, usize) = (2, 2);
+
+/// Tests that need no servers but programs that `cargo test` does without.
+const WITH_PROGRAMS: [&str; 2] = ["external_programs", "vetted"];
 
 /// Runs a stage, whatever its inputs are.
 pub(super) fn run_stage(stage: Stage, session: &mut Session, outcome: &mut Outcome) -> Result<()> {
@@ -32,7 +35,8 @@ pub(super) fn run_stage(stage: Stage, session: &mut Session, outcome: &mut Outco
         ),
         Stage::Unit => {
             let (slots, threads) = SIDE_BY_SIDE;
-            let tests = build_default_tests()?;
+            let mut tests = build_default_tests()?;
+            tests.extend(build_tests(&WITH_PROGRAMS)?);
             runner::run_side_by_side(tests, slots, threads, &session.history, outcome)?;
             runner::run_cargo(&mut cargo(&["test", "--workspace", "--doc", "--quiet"])?, outcome)
         }
@@ -49,7 +53,7 @@ pub(super) fn run_stage(stage: Stage, session: &mut Session, outcome: &mut Outco
 fn run_clippy() -> Result<()> {
     // Tests that start servers don't count as targets of the tests, unless they are named.
     let servers = Stage::ALL.iter().filter_map(|stage| stage.server_test()).map(|(name, _)| name);
-    let named = servers.chain([interop::TEST]);
+    let named = servers.chain([interop::TEST]).chain(WITH_PROGRAMS);
     let (lint, deny) = (["clippy", "--workspace"], ["--", "--deny", "warnings"]);
     everywhere(&[&lint[..], &["--all-targets"], &deny].concat())?;
     // With the libraries, for the features that everything was just checked with.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::example::{code, err, host, out};
+use crate::program::{code, err, host, out};
 
 /// As bash calls a completion for the last of the words; what it would offer, a line each.
 const TAB: &str = r#"
