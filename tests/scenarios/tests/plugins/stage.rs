@@ -7,6 +7,7 @@ use pivot_scenarios::host::{Ended, Host};
 use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 
 /// What is in every Secret here, and nowhere else.
 pub(crate) const MARKER: &str = "hunter2-of-the-lab";
@@ -40,6 +41,8 @@ pub(crate) struct Stage {
     pub(crate) pair: Pair,
     guests: TempDir,
     work: TempDir,
+    /// The directory in which `hostile` was admitted, by its first user.
+    hostile: OnceCell<Plugins>,
 }
 
 /// A directory of plugins.
@@ -118,7 +121,7 @@ impl Stage {
         let host = host_crd();
         let crds: Vec<_> = crds.iter().map(String::as_str).chain([host.as_str()]).collect();
         pair.install_crds(&crds).await.unwrap();
-        Self { pair, guests, work: TempDir::new().unwrap() }
+        Self { pair, guests, work: TempDir::new().unwrap(), hostile: OnceCell::new() }
     }
 
     pub(crate) fn guest(&self, name: &str) -> Vec<u8> {
@@ -158,14 +161,23 @@ impl Stage {
 
     /// `hostile`, whose checks misbehave (`after-pause/trap`), or don't.
     pub(crate) async fn hostile(&self, name: &str, check: &str) -> Plugins {
-        let operator = format!("{HOSTILE}[plugins.hostile.config]\ncheck = '{check}'\n");
-        self.plugins(name, &["hostile"], &operator).await
+        self.configured(name, &format!("check = '{check}'")).await
     }
 
     /// `hostile`, fixed by its operator.
     pub(crate) async fn fixed(&self, name: &str) -> Plugins {
-        let operator = format!("{HOSTILE}[plugins.hostile.config]\nfixed = true\n");
-        self.plugins(name, &["hostile"], &operator).await
+        self.configured(name, "fixed = true").await
+    }
+
+    /// A copy of the directory in which `hostile` was admitted, with another configuration.
+    async fn configured(&self, name: &str, config: &str) -> Plugins {
+        let admitted =
+            self.hostile.get_or_init(|| self.plugins("hostile-as-admitted", &["hostile"], HOSTILE)).await;
+        let plugins = self.empty(name, &format!("{HOSTILE}[plugins.hostile.config]\n{config}\n"));
+        for file in ["hostile.wasm", "plugins.lock"] {
+            std::fs::copy(admitted.dir.join(file), plugins.dir.join(file)).unwrap();
+        }
+        plugins
     }
 
     /// Without plugins.
@@ -190,12 +202,23 @@ impl Stage {
 
     /// Nothing of ours is on either side.
     pub(crate) async fn no_traces(&self, namespace: &str) -> Result<(), String> {
+        self.has_no_records().await?;
+        self.has_no_copy(namespace).await
+    }
+
+    /// Neither side has leases or records of unfinished moves.
+    pub(crate) async fn has_no_records(&self) -> Result<(), String> {
         for server in [&self.pair.source, &self.pair.target] {
             let left = state::belongings(server).await.unwrap();
             if !left.is_empty() {
                 return Err(format!("left on the {}: {}", server.name(), left.join(", ")));
             }
         }
+        Ok(())
+    }
+
+    /// The target does not even have the namespace.
+    pub(crate) async fn has_no_copy(&self, namespace: &str) -> Result<(), String> {
         if state::namespaces(&self.pair.target).await.unwrap().contains(namespace) {
             return Err("its namespace is left in the target".into());
         }
