@@ -6,7 +6,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `PIVOT_HOST_NIGHTLY` | if it is set and not empty, every case is tested |
-//! | `PIVOT_HOST_SEED` | decides instead of the commit: repeats the choice of another run |
+//! | `PIVOT_HOST_SAMPLE` | decides instead of the commit: repeats the choice of another run |
 
 use std::env;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use pivot_lab::say;
 
 const NIGHTLY: &str = "PIVOT_HOST_NIGHTLY";
-const SEED: &str = "PIVOT_HOST_SEED";
+const SEED: &str = "PIVOT_HOST_SAMPLE";
 
 /// Returns true if every case has to be tested.
 #[must_use]
