@@ -6,6 +6,8 @@
 mod code;
 mod count;
 mod counts;
+#[cfg(test)]
+mod hostile;
 mod nested;
 mod unfolded;
 

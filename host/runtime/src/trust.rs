@@ -2,6 +2,8 @@
 
 mod gates;
 mod grants;
+#[cfg(test)]
+mod hostile;
 mod lock;
 mod pattern;
 mod strict;

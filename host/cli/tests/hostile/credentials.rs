@@ -17,15 +17,6 @@ fn certificates() -> Vec<Case> {
     };
     let values = [
         ("no base64", "hunter2 *".to_owned()),
-        ("half of a letter", "a".to_owned()),
-        ("nothing", String::new()),
-        ("words", base64(b"hunter2")),
-        ("zeros", base64(&[0; 999])),
-        ("a block of nothing", block("CERTIFICATE", "")),
-        ("a block of words", block("CERTIFICATE", &base64(b"hunter2"))),
-        ("a key in its place", block("PRIVATE KEY", &base64(b"hunter2"))),
-        ("a key that is locked", block("ENCRYPTED PRIVATE KEY", &base64(b"hunter2"))),
-        ("a block without an end", base64(b"-----BEGIN CERTIFICATE-----\nhunter2\n")),
         (
             "a length that lies",
             block("CERTIFICATE", &base64(b"\x30\x84\xff\xff\xff\xff\x30\x84\xff\xff\xff\xff")),
@@ -40,16 +31,16 @@ fn certificates() -> Vec<Case> {
     ];
     let mut cases = Vec::new();
     for (sort, value) in values {
-        for field in ["client-certificate-data", "client-key-data"] {
-            let mut user = json!({"client-certificate-data": block("CERTIFICATE", "MAA="), "client-key-data": block("PRIVATE KEY", "MAA=")});
-            user[field] = value.clone().into();
-            let mut config = good();
-            config["users"][0]["user"] = user;
-            config["clusters"][0]["cluster"]["server"] = secure().into();
-            cases.push(with(format!("{field} is {sort}"), config.to_string()));
-        }
         let cluster = json!({"server": secure(), "certificate-authority-data": value});
         cases.push(changed(format!("certificate-authority-data is {sort}"), "/clusters/0/cluster", cluster));
+    }
+    for field in ["client-certificate-data", "client-key-data"] {
+        let mut user = json!({"client-certificate-data": block("CERTIFICATE", "MAA="), "client-key-data": block("PRIVATE KEY", "MAA=")});
+        user[field] = block("CERTIFICATE", &base64(b"hunter2")).into();
+        let mut config = good();
+        config["users"][0]["user"] = user;
+        config["clusters"][0]["cluster"]["server"] = secure().into();
+        cases.push(with(format!("{field} is a block of words"), config.to_string()));
     }
     cases
 }
@@ -81,56 +72,20 @@ fn users() -> Vec<Case> {
     };
     let shell = |script: &str| exec(json!({"command": "/bin/sh", "args": ["-c", script]}));
     let users = [
-        ("nothing", json!({})),
-        ("null", json!(null)),
-        ("a plugin that is not there", exec(json!({"command": "/gone/hunter2-login"}))),
         ("a plugin that is not there and has forged words", exec(json!({"command": "gone\nerror: FORGED"}))),
-        ("a plugin that is a folder", exec(json!({"command": "/etc"}))),
-        ("a plugin that is a file", exec(json!({"command": "/etc/passwd"}))),
-        ("a plugin without a name", exec(json!({"command": ""}))),
-        ("a plugin without a command", exec(json!({"command": null}))),
-        ("a plugin of a version that there is none of", exec(json!({"apiVersion": "FORGED/v9"}))),
-        ("a plugin that fails", shell("echo hunter2; exit 1")),
         ("a plugin that dies", shell("echo hunter2; kill -9 $$")),
-        ("a plugin that says nothing", shell("exit 0")),
-        ("a plugin that says words", shell("echo hunter2")),
         ("a plugin that forges lines", shell("printf '\\nerror: FORGED\\nnext: FORGED\\033[2J' >&2; exit 1")),
         ("a plugin that says much", shell("head -c 30000000 /dev/zero | tr '\\0' x >&2; exit 1")),
-        (
-            "a plugin that gives no token",
-            shell(
-                "echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{}}'",
-            ),
-        ),
         (
             "a plugin that gives a day that there is not",
             shell(
                 "echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"hunter2\",\"expirationTimestamp\":\"2026-02-31T00:00:00Z\"}}'",
             ),
         ),
-        ("a plugin that gives lists", shell("echo '[[[[hunter2'")),
         ("a plugin that gives a token of two lines", shell(&gives("hunter2\\nx-more: FORGED", ""))),
-        (
-            "a plugin that gives a token of two lines for a while",
-            shell(&gives("hunter2\\nx-more: FORGED", ",\"expirationTimestamp\":\"2999-01-01T00:00:00Z\"")),
-        ),
-        ("a plugin that gives a token of invisible characters", shell(&gives("hunter2\\u0007", ""))),
         ("a token of two lines", json!({"token": "hunter2\nx-more: FORGED"})),
-        ("a token of invisible characters", json!({"token": "hunter2\u{200b}\u{202e}"})),
         ("a token of a megabyte", json!({"token": "hunter2".repeat(150_000)})),
-        ("a token that is a number", json!({"token": 12})),
         ("a password of two lines", json!({"username": "a", "password": "hunter2\r\nx: y"})),
-        ("a name of a user with a colon", json!({"username": "a:b", "password": "hunter2"})),
-        ("a file of a token that is not there", json!({"tokenFile": "/gone/token"})),
-        ("a file of a token that is a folder", json!({"tokenFile": "/etc"})),
-        (
-            "a file of a certificate that is not there",
-            json!({"client-certificate": "/gone/x", "client-key": "/gone/x"}),
-        ),
-        (
-            "a file of a certificate that is a folder",
-            json!({"client-certificate": "/etc", "client-key": "/etc"}),
-        ),
         (
             "a file of a certificate that is another",
             json!({"client-certificate": "/etc/passwd", "client-key": "/etc/passwd"}),
@@ -139,15 +94,7 @@ fn users() -> Vec<Case> {
             "a way to log in that there is none of",
             json!({"auth-provider": {"name": "FORGED", "config": {"a": "hunter2"}}}),
         ),
-        (
-            "a way to log in that was taken out",
-            json!({"auth-provider": {"name": "gcp", "config": {"access-token": "hunter2"}}}),
-        ),
         ("acting as words", json!({"token": "hunter2", "as": "a\nerror: FORGED"})),
-        (
-            "acting as groups of words",
-            json!({"token": "hunter2", "as": "a", "as-groups": ["a\nb", "\u{202e}"]}),
-        ),
     ];
     let of_user = |user: &Value| {
         let mut config = good();

@@ -2,6 +2,9 @@
 
 /// In every kubeconfig and Secret that is fed.
 pub(crate) const SECRET: &str = "hunter2";
+/// A text that tries to be one of ours, drives a terminal, hides and leads elsewhere.
+pub(crate) const WORDS: &str =
+    "x\r\nerror: FORGED\nnext:  FORGED\u{1b}[2J\u{9b}2J\u{202e}\u{ad}../../etc/passwd$(touch FORGED)%s";
 /// In every text that tries to be one of ours.
 const FORGED: &str = "FORGED";
 

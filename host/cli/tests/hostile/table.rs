@@ -1,6 +1,5 @@
 //! The families, each as a test; and what came of them, as a table.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -23,18 +22,6 @@ const FAMILIES: [Family; 6] = [
     ("kubeconfigs", kubeconfigs::cases),
     ("records", records::cases),
 ];
-
-#[test]
-fn there_are_seven_hundred_cases_with_unique_names() {
-    let mut names = BTreeSet::new();
-    for (family, cases) in FAMILIES {
-        for case in cases() {
-            assert!(names.insert(format!("{family}: {}", case.name)), "{family}: {} twice", case.name);
-        }
-    }
-    println!("{} cases", names.len());
-    assert!(names.len() >= 700, "{}", names.len());
-}
 
 #[test]
 fn components_are_refused_in_seconds_and_in_few_words() {

@@ -1,29 +1,25 @@
-//! Kubeconfigs that a tenant of the source wrote: all that a user's own file may have, and more that is refused there.
+//! Kubeconfigs that a tenant of the source wrote: more is refused there than in a user's own file.
 
-use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::case::Case;
 use crate::credentials::base64;
-use crate::kubeconfigs::{good, secure};
+use crate::judge::WORDS;
+use crate::kubeconfigs::{bomb, good, secure};
 use crate::server::{Answer, Answers, well};
-use crate::words::WORDS;
 
 const PLAN: &str = "plan --kubeconfig config -n ns --to-workload a";
 const REFUSED: [i32; 1] = [3];
 
-/// Also what these cases feed as files, as far as an API server stores it.
-pub(crate) fn cases(files: &[Case]) -> Vec<Case> {
-    let content = |case: &Case| {
-        let dir = TempDir::new().unwrap();
-        case.feeds.iter().for_each(|feed| feed(dir.path()));
-        fs::read(dir.path().join("config")).unwrap()
-    };
-    let held = files.iter().map(|case| in_secret(&case.name, &content(case)));
-    [held.collect(), fields(), secrets(), unreachable(), clusters()].concat()
+/// A sample: it is read as any kubeconfig is, once it is out of its Secret.
+pub(crate) fn cases() -> Vec<Case> {
+    let read = [
+        in_secret("text that is no kubeconfig", b"error: FORGED\nusers: hunter2\n"),
+        in_secret("an alias bomb", bomb(30).as_bytes()),
+    ];
+    [read.into(), fields(), secrets(), unreachable(), clusters()].concat()
 }
 
 fn serving(secret: Value) -> Answers {
@@ -43,20 +39,12 @@ fn in_secret(name: &str, content: &[u8]) -> Case {
 fn fields() -> Vec<Case> {
     let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/sh",
         "args": ["-c", "echo hunter2 > ran"], "interactiveMode": "Never"});
+    // `places: every_field_is_named_once` has all of them.
     let fields = [
         ("cluster", "certificate-authority", json!("/etc/hunter2")),
-        ("cluster", "insecure-skip-tls-verify", json!(true)),
-        ("cluster", "proxy-url", json!("http://hunter2:1")),
-        ("cluster", "server", json!("http://hunter2:1")),
         ("user", "as", json!("hunter2")),
-        ("user", "as-groups", json!(["hunter2"])),
-        ("user", "as-uid", json!("hunter2")),
-        ("user", "as-user-extra", json!({"hunter2": ["hunter2"]})),
-        ("user", "auth-provider", json!({"name": "gcp", "config": {"cmd-path": "/bin/hunter2"}})),
         ("user", "client-certificate", json!("/dev/zero")),
-        ("user", "client-key", json!("/etc/hunter2")),
         ("user", "exec", exec),
-        ("user", "tokenFile", json!("/etc/hunter2")),
     ];
     let case = |(section, field, value): (&str, &str, Value)| {
         let mut config = good();
@@ -72,12 +60,7 @@ fn fields() -> Vec<Case> {
 
 fn secrets() -> Vec<Case> {
     let datas = [
-        ("no data", json!(null)),
-        ("data that is a list", json!(["hunter2"])),
-        ("data that is words", json!("hunter2")),
-        ("another entry", json!({"kubeconfig": base64(b"hunter2")})),
-        ("an entry of nothing", json!({"value": ""})),
-        ("an entry that is a number", json!({"value": 12})),
+        ("data that are words", json!("hunter2")),
         ("an entry that is no base64", json!({"value": "hunter2 *"})),
         ("an entry of two megabytes", json!({"value": base64(&vec![b' '; 2 << 20])})),
     ];
@@ -97,24 +80,21 @@ fn unreachable() -> Vec<Case> {
     vec![case.says(named).says("note: the source may reach this address where this machine can't")]
 }
 
-/// Clusters whose names are words, where one is looked for that is not there.
+/// Clusters whose names forge, where one is looked for that is not there.
 fn clusters() -> Vec<Case> {
-    let case = |(sort, words): (&str, &'static str)| {
-        let cluster = move |namespace: usize| {
-            json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
-                "metadata": {"name": words, "namespace": format!("n{namespace}"), "uid": "c", "resourceVersion": "1"}})
-        };
-        let answers: Answers = Arc::new(move |asked| {
-            if asked.verb == "GET" && asked.path.contains("/clusters") {
-                let items: Vec<Value> = (0..1_000).map(cluster).collect();
-                return Answer::json(
-                    &json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": items}),
-                );
-            }
-            well(asked, &[])
-        });
-        let case = Case::new(format!("a thousand Clusters whose names are {sort}"), PLAN, &REFUSED);
-        case.served(answers).says("error: source: there is no Cluster ns/a, but 1,000 Clusters: ")
+    let cluster = |namespace: usize| {
+        json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": {"name": WORDS, "namespace": format!("n{namespace}"), "uid": "c", "resourceVersion": "1"}})
     };
-    WORDS.into_iter().map(case).collect()
+    let answers: Answers = Arc::new(move |asked| {
+        if asked.verb == "GET" && asked.path.contains("/clusters") {
+            let items: Vec<Value> = (0..1_000).map(cluster).collect();
+            return Answer::json(
+                &json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": items}),
+            );
+        }
+        well(asked, &[])
+    });
+    let case = Case::new("a thousand Clusters whose names forge", PLAN, &REFUSED).served(answers);
+    vec![case.says("error: source: there is no Cluster ns/a, but 1,000 Clusters: ")]
 }

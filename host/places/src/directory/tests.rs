@@ -12,6 +12,7 @@ use crate::place::{
 };
 use crate::testing::kind;
 
+mod odd_files;
 mod reading;
 
 fn directory(files: &[(&str, &str)]) -> TempDir {
@@ -334,6 +335,11 @@ async fn a_manifest_that_can_not_be_right_is_refused() {
     }
     let mark = json!({"moveId": "m\n".repeat(10_000)}).to_string();
     assert!(refused(&[(".pivot-host.json", &mark)]).len() < 1_500);
+    for mark in
+        ["", "hunter2", "[]", "[\"m\"]", "{}", "{\"moveId\": 1}", "{\"moveId\": \"m\", \"more\": \"x\"}"]
+    {
+        assert!(!refused(&[(".pivot-host.json", mark)]).contains("hunter2"), "{mark}");
+    }
 }
 
 /// The next version would repeat an earlier one.
