@@ -101,3 +101,34 @@ impl Halter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_is_lost_stays_lost() {
+        let halter = Halter::default();
+        halter.note_renewed(Some(halter.now()));
+        tokio::time::advance(FENCE).await;
+        assert_eq!(halter.lost(), None);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let lost = halter.lost();
+        assert_eq!(lost.as_deref(), Some("it was not renewed for 10 seconds"));
+        // An answer that comes late renews nothing; and whoever waits for a stop hears of it.
+        halter.note_renewed(Some(halter.now()));
+        assert_eq!(halter.lost(), lost);
+        assert_eq!(halter.wait().await, Halt::LeaseLost(lost.unwrap()));
+    }
+
+    #[test]
+    fn without_a_lease_there_is_nothing_to_lose() {
+        let halter = Halter::default();
+        assert_eq!((halter.lost(), halter.time_to_renew()), (None, Some(FENCE)));
+        halter.halt(Halt::Signal(2));
+        assert_eq!(halter.lost(), None);
+        halter.halt(Halt::LeaseLost("taken".into()));
+        halter.halt(Halt::Signal(15));
+        assert_eq!(halter.halted(), Some(Halt::LeaseLost("taken".into())));
+    }
+}
