@@ -11,6 +11,8 @@ mod cluster;
 mod dice;
 mod kinds;
 mod objects;
+#[cfg(test)]
+mod tests;
 mod trouble;
 
 pub use dice::Dice;
@@ -24,7 +26,7 @@ use objects::{Objects, PROVIDER_NAMESPACE};
 /// A management cluster.
 #[derive(Debug)]
 pub struct World {
-    /// All of its objects, owners first, with UIDs that owner references name.
+    /// All of its objects, each after its first owner, with UIDs that owner references name.
     pub objects: Vec<Value>,
     /// Its provider, which the target needs too.
     pub provider: Value,
