@@ -10,6 +10,7 @@
 mod beside;
 mod cache;
 mod metal3;
+mod provider_module;
 mod providers;
 mod recipes;
 

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::providers::{self, ProviderModule};
+use super::provider_module::{self, ProviderModule};
 
 /// The Kubernetes release whose servers the lab runs by default.
 pub const KUBERNETES: &str = "1.36.3";
@@ -191,15 +191,15 @@ impl Recipe {
             }
             How::Provider(of) => {
                 let provider = download(of.path, of.version)?.dir.join(of.folder);
-                let templates = output.join(providers::TEMPLATES);
+                let templates = output.join(provider_module::TEMPLATES);
                 fs::create_dir_all(&templates)?;
                 // Some providers only extend the clusters of others.
                 if provider.join("templates").is_dir() {
                     copy_yaml(&provider.join("templates"), &templates)?;
                 }
-                let crds = providers::render_crds(&provider.join("config/crd"))?;
+                let crds = provider_module::render_crds(&provider.join("config/crd"))?;
                 let lines: String = crds.iter().map(|crd| format!("{crd}\n")).collect();
-                Ok(fs::write(output.join(providers::CRDS), lines)?)
+                Ok(fs::write(output.join(provider_module::CRDS), lines)?)
             }
         }
     }
