@@ -69,6 +69,36 @@ async fn a_file_becomes_the_same_state_on_two_servers() {
     assert_eq!(undated(source), undated(target));
 }
 
+#[tokio::test]
+async fn garbage_is_gone_after_the_barrier() {
+    let server = Server::start("barrier").await.unwrap();
+    let maps = |owner: Option<&str>, names: std::ops::Range<u32>| -> Vec<Value> {
+        let owners: Value = owner
+            .map(|uid| json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": uid }))
+            .into_iter()
+            .collect();
+        let map = |name| {
+            json!({ "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": format!("map-{name}"), "namespace": "shop", "ownerReferences": owners } })
+        };
+        names.map(map).collect()
+    };
+    let keep = server.apply_values(maps(None, 0..1)).await.unwrap();
+    let kept = server.dump(&["shop"]).await.unwrap();
+    assert_eq!((keep.len(), kept.len()), (1, 1));
+    server.apply_values(maps(Some("33333333-3333-4333-8333-333333333333"), 1..200)).await.unwrap();
+    let start = Instant::now();
+    server.collect_garbage(&kept).await.unwrap();
+    pivot_lab::say(format_args!("199 orphans were collected after {:.2} s", start.elapsed().as_secs_f64()));
+    assert_eq!(server.dump(&["shop"]).await.unwrap(), kept);
+
+    let error = server.collect_garbage(&kept.clone().into_iter().take(0).collect()).await.unwrap_err();
+    assert!(error.to_string().contains("no kind of garbage"), "{error}");
+    server.stop_controllers().await;
+    let error = server.collect_garbage(&kept).await.unwrap_err();
+    assert!(error.to_string().contains("no garbage collector runs"), "{error}");
+}
+
 /// Moves deal with kinds that come and go with their CRD: the collector must know them without delay.
 #[tokio::test]
 async fn objects_of_new_kinds_are_collected_and_missing_owners_can_be_made() {

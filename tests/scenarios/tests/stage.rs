@@ -6,9 +6,6 @@ use pivot_lab::{Dump, FaultProxy, Observer, Pair, Rules, Server};
 use pivot_scenarios::host::Host;
 use pivot_scenarios::{shape, state};
 
-/// Long enough for the garbage collector, which reacts to events within milliseconds, to collect what it would collect.
-const COLLECTED: Duration = Duration::from_secs(2);
-
 /// Two servers.
 pub(crate) struct Stage {
     pub(crate) pair: Pair,
@@ -50,10 +47,13 @@ impl Stage {
         self.pair.source.dump(&[namespace]).await.unwrap()
     }
 
-    /// Nothing of ours is left, and no reference dangles, once the garbage collector has had its time.
+    /// Nothing of ours is left, and no reference dangles, once garbage is collected.
     pub(crate) async fn tidy(&self, namespaces: &[&str]) {
-        tokio::time::sleep(COLLECTED).await;
-        for server in [&self.pair.source, &self.pair.target] {
+        let servers = [&self.pair.source, &self.pair.target];
+        let (source, target) = tokio::join!(all(servers[0], namespaces), all(servers[1], namespaces));
+        let models: Dump = source.into_iter().chain(target).collect();
+        for server in servers {
+            server.collect_garbage(&models).await.unwrap();
             assert_eq!(
                 state::belongings(server).await.unwrap(),
                 Vec::<String>::new(),

@@ -89,7 +89,8 @@ pub(super) fn controllers(binaries: &ServerBinaries, kubeconfig: &Path) -> Comma
         "--secure-port=0",
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
-        "--concurrent-gc-syncs=4",
+        // In order, see `garbage`.
+        "--concurrent-gc-syncs=1",
     ]);
     command
 }

@@ -30,6 +30,11 @@ impl Server {
         *self.controllers.lock().await = None;
     }
 
+    /// Returns true if the garbage collector and the namespace controller run.
+    pub(super) async fn has_controllers(&self) -> bool {
+        self.controllers.lock().await.is_some()
+    }
+
     /// Makes running controllers see new kinds; stopped ones stay stopped.
     pub(super) async fn refresh_controllers(&self) -> Result<()> {
         let mut running = self.controllers.lock().await;

@@ -8,6 +8,7 @@ mod commands;
 mod controllers;
 mod crds;
 mod dump;
+mod garbage;
 mod manifest;
 mod objects;
 

@@ -9,8 +9,9 @@ mod objects;
 mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use futures::future::try_join_all;
 use futures::{StreamExt, stream};
 use kube::api::{Api, Patch, PatchParams};
 use pivot_lab::{Dump, Pair, Server, say};
@@ -23,8 +24,6 @@ use shapes::{End, Shape, everywhere, global, one_by_one, random};
 
 /// Moves at the same time, of each program.
 const CONCURRENT: usize = 3;
-/// Long enough for the garbage collector to collect what lost its owners.
-const COLLECTED: Duration = Duration::from_secs(2);
 
 async fn pair() -> Pair {
     let pair = Pair::start().await.unwrap();
@@ -115,7 +114,9 @@ async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_h
         refused.extend(ours);
     }
     say(format_args!("moved after {:?}", start.elapsed()));
-    tokio::time::sleep(COLLECTED).await;
+    let models: Dump = before.clone().into_iter().chain(state(&ours.target).await).collect();
+    let servers = [&theirs.source, &theirs.target, &ours.source, &ours.target];
+    try_join_all(servers.map(|server| server.collect_garbage(&models))).await.unwrap();
     let shapes: Vec<Shape> = all.into_iter().chain(rest).collect();
     assert!(shapes.len() >= 20, "{}", shapes.len());
 
