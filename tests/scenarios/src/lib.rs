@@ -10,6 +10,7 @@
 //! | [`age`] | runs of the tool whose format encrypted directories have |
 //! | [`mod@clusterctl`] | runs of the peer |
 //! | [`pivots`], [`link`] | what a controller is asked for, and the link of an agent |
+//! | [`point`] | a write at which a run is killed |
 //! | [`sampling`] | which of many cases a run tests |
 //! | [`shape`] | clusters to move |
 //! | [`state`] | what a move must keep, and what it must not leave behind |
@@ -20,6 +21,7 @@ pub mod folder;
 pub mod host;
 pub mod link;
 pub mod pivots;
+pub mod point;
 pub mod sampling;
 pub mod shape;
 pub mod state;

@@ -1,17 +1,19 @@
 //! Into the workload cluster of a Cluster in the source, by the kubeconfig that the source keeps for it.
 
-use std::time::Duration;
-
+use futures::{StreamExt, stream};
 use kube::api::{Patch, PatchParams};
 use pivot_lab::managers::{kubeconfig_secret, workload_kubeconfig};
-use pivot_lab::proxy::{Fault, Moment, Rule, Seen, Times};
-use pivot_lab::{Dump, FaultProxy, Observer, Rules, process, say};
-use pivot_scenarios::host::{AGENT, Ended, Host};
+use pivot_lab::proxy::Moment;
+use pivot_lab::{Dump, FaultProxy, Observer, Rules, say};
+use pivot_scenarios::host::{Ended, Host};
+use pivot_scenarios::point::Point;
 use pivot_scenarios::shape;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::stage::{Stage, all, clean, same};
+
+/// Moves that die and are resumed at the same time.
+const AT_ONCE: usize = 8;
 
 /// A cluster of one machine in each namespace, whose kubeconfig is the target's; returns their state.
 async fn fill(stage: &Stage, namespaces: &[&str]) -> Dump {
@@ -122,84 +124,44 @@ async fn a_move_waits_for_the_cluster_that_is_still_being_built() {
     stage.tidy(&["shop"]).await;
 }
 
-/// A request to the source at which a run dies.
-struct Point {
-    method: &'static str,
-    path: &'static str,
-    nth: u64,
-    moment: Moment,
-    /// Whether the source still leads to the target.
-    found: bool,
-}
-
-const fn point(method: &'static str, path: &'static str, nth: u64, moment: Moment, found: bool) -> Point {
-    Point { method, path, nth, moment, found }
-}
-
-const POINTS: [Point; 9] = [
-    point("PATCH", "/clusters/c", 1, Moment::After, true),
+/// Writes to the source at which a run dies, and whether the source still leads to the target then.
+const POINTS: [(Point, bool); 9] = [
+    (Point::of_source("PATCH", "/clusters/c", 1, Moment::After), true),
     // The commit.
-    point("PATCH", "/configmaps/", 2, Moment::After, true),
+    (Point::of_source("PATCH", "/configmaps/", 2, Moment::After), true),
     // Its owners are taken off.
-    point("PATCH", "/secrets/c-kubeconfig", 1, Moment::Instead, true),
-    point("PATCH", "/secrets/c-kubeconfig", 1, Moment::After, true),
-    point("DELETE", "/machines/", 1, Moment::After, true),
+    (Point::of_source("PATCH", "/secrets/c-kubeconfig", 1, Moment::Instead), true),
+    (Point::of_source("PATCH", "/secrets/c-kubeconfig", 1, Moment::After), true),
+    (Point::of_source("DELETE", "/machines/", 1, Moment::After), true),
     // Nothing else is left.
-    point("DELETE", "/clusters/c", 1, Moment::After, true),
-    point("DELETE", "/secrets/c-kubeconfig", 1, Moment::Instead, true),
+    (Point::of_source("DELETE", "/clusters/c", 1, Moment::After), true),
+    (Point::of_source("DELETE", "/secrets/c-kubeconfig", 1, Moment::Instead), true),
     // Only the records are left.
-    point("DELETE", "/secrets/c-kubeconfig", 1, Moment::After, false),
-    point("DELETE", "/configmaps/pivot-host-source", 1, Moment::After, false),
+    (Point::of_source("DELETE", "/secrets/c-kubeconfig", 1, Moment::After), false),
+    (Point::of_source("DELETE", "/configmaps/pivot-host-source", 1, Moment::After), false),
 ];
-
-impl Point {
-    fn hits(&self, seen: &Seen) -> bool {
-        let path = format!("{}?", seen.path);
-        seen.user_agent.starts_with(AGENT)
-            && seen.is_mutating()
-            && seen.method == self.method
-            && path.contains(self.path)
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_anywhere_the_source_alone_leads_to_the_target_until_all_else_is_done() {
     let stage = Stage::start().await;
-    let source = FaultProxy::start(&stage.pair.source).await.unwrap();
     let names: Vec<String> = (0..POINTS.len()).map(|index| format!("case-{index}")).collect();
     let namespaces: Vec<&str> = names.iter().map(String::as_str).collect();
-    fill(&stage, &namespaces).await;
+    let models = fill(&stage, &namespaces).await;
     let observer = Observer::of(&stage.pair, &namespaces).await.unwrap();
-    let by_source = out_of(source.kubeconfig());
-    let by_file = Host::between(source.kubeconfig(), stage.pair.target.kubeconfig());
-    for (point, namespace) in POINTS.iter().zip(namespaces.iter().copied()) {
+    let cases = POINTS.into_iter().zip(&namespaces).map(async |((point, leads), &namespace)| {
+        let source = FaultProxy::start(&stage.pair.source).await.unwrap();
+        let by_source = out_of(source.kubeconfig());
+        let by_file = Host::between(source.kubeconfig(), stage.pair.target.kubeconfig());
         let before = all(&stage.pair.source, &[namespace]).await;
         let workload = format!("{namespace}/c");
         let to = ["--to-workload", &workload];
-        let says = format!("{} {} number {}, {:?}", point.method, point.path, point.nth, point.moment);
-
-        let (tell, pid) = oneshot::channel();
-        let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
-        let rule =
-            Rule::new(Times::Nth(point.nth), Fault::action(point.moment, kill), |seen| point.hits(seen));
-        let rule = source.faults().add(rule);
         let go = [&["move", "-n", namespace][..], &to, &shape::WITHOUT_PLUGIN].concat();
-        let run = by_source.start(&go).await.unwrap();
-        tell.send(run.id()).unwrap();
-        let ended = run.end().await.unwrap();
-        assert_eq!(ended.code, None, "{says}: it did not die\n{}", ended.stderr);
-        source.faults().remove(rule);
-        // What the garbage collector would collect.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        point.kill(&by_source, &go, source.faults()).await.unwrap();
+        stage.pair.source.collect_garbage(&models).await.unwrap();
 
         let status = by_source.run(&[&["status"][..], &to].concat()).await.unwrap();
-        let go_on = if point.found {
-            let status = status.done().unwrap();
-            let phase = status["moves"][0]["record"]["phase"].as_str().unwrap_or("none");
-            say(format_args!("died in {phase}: {says}"));
-            let next = status["moves"][0]["next"][0].as_str().unwrap();
-            assert!(next.ends_with(&format!("--to-workload {workload}")), "{next}");
-            by_source.run(&[&["resume", "--take-over"][..], &to].concat()).await
+        let (host, to, status) = if leads {
+            (&by_source, &to[..], status.done().unwrap())
         } else {
             let status = status.ends_with(3).unwrap();
             assert!(
@@ -207,12 +169,21 @@ async fn killed_anywhere_the_source_alone_leads_to_the_target_until_all_else_is_
                 "{}",
                 status.stderr
             );
-            by_file.run(&["resume", "--take-over"]).await
+            (&by_file, &[][..], by_file.run(&["status"]).await.unwrap().done().unwrap())
         };
-        go_on.unwrap().done().unwrap();
+        let moves = status["moves"].as_array().unwrap();
+        let own = moves.iter().find(|one| one["record"]["scope"]["namespaces"]["one"] == namespace).unwrap();
+        say(format_args!("died in {}: {point}", own["record"]["phase"]));
+        if leads {
+            let next = own["next"][0].as_str().unwrap();
+            assert!(next.contains(&format!("--to-workload {workload}")), "{next}");
+        }
+        let id = own["record"]["moveId"].as_str().unwrap();
+        host.run(&[&["resume", "--take-over", "--move", id], to].concat()).await.unwrap().done().unwrap();
         same(before, all(&stage.pair.target, &[namespace]).await);
-        assert!(all(&stage.pair.source, &[namespace]).await.is_empty(), "{says}");
-    }
+        assert!(all(&stage.pair.source, &[namespace]).await.is_empty(), "{point}");
+    });
+    assert_eq!(stream::iter(cases).buffer_unordered(AT_ONCE).count().await, POINTS.len(), "deaths");
     stage.tidy(&namespaces).await;
     clean(observer, &Rules::new()).await;
 }
