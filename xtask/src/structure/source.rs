@@ -4,7 +4,7 @@
 //! anyway, so that a tree would need this reader too, and shows no path that the tokens don't show.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub(super) struct Use {
 
 thread_local! {
     /// Several checks read the same files, and parsing takes most of their time.
-    static PARSED: RefCell<HashMap<PathBuf, TokenStream>> = RefCell::default();
+    static PARSED: RefCell<BTreeMap<PathBuf, TokenStream>> = RefCell::default();
 }
 
 /// Returns the tokens of a file, parsed once in a run.
