@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::rbac::v1::Role;
 use kube::api::{Api, Patch, PatchParams};
@@ -15,9 +15,15 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::agents::{AGENT_ACCOUNT, ended, grant, installed, options, roles};
+use crate::barrier::Barrier;
 use crate::stage::{ACCOUNT, Stage, same};
 
-/// The controller that dies at a write of itself or of its agent.
+/// The children have one server: the end of one move would end what the other agents answer.
+const AGENT_FLAGS: [&str; 3] = ["--finish-alone-after", "3s", "--keep-answering"];
+/// Longer than an agent waits before it looks.
+const LOOKS: Duration = Duration::from_secs(30);
+
+/// A write of the controller or of its agent, at which the controller dies.
 struct Death {
     /// Whether the child's server is asked for it.
     far: bool,
@@ -61,83 +67,118 @@ fn reads_records(seen: &Seen) -> bool {
     seen.method == "GET" && seen.path.contains("/namespaces/kube-system/configmaps")
 }
 
-/// A parent and a child after the parent's controller died.
+/// A parent and its children after the parent's controller died.
 struct Bereaved {
     stage: Stage,
     link: Link,
-    before: Dump,
     observer: Observer,
+    children: Vec<Child>,
+}
+
+/// A namespace that moves into a server of all children, through an agent of its own.
+struct Child {
+    namespace: &'static str,
+    before: Dump,
     agent: Run,
     far: FaultProxy,
 }
 
 impl Bereaved {
-    async fn by(death: &Death, when_away: &str) -> Self {
-        let stage = Stage::start(&["shop"]).await;
-        let (home, child) = (&stage.pair.source, &stage.pair.target);
-        let before = stage.moved(home, "shop").await;
-        let observer = Observer::of(&stage.pair, &["shop"]).await.unwrap();
+    /// Begins the moves one after the other, holds each at its request, and kills the controller of all of them.
+    async fn by(deaths: &[(&'static str, &Death, &str)]) -> Self {
+        let namespaces: Vec<&str> = deaths.iter().map(|(namespace, ..)| *namespace).collect();
+        let stage = Stage::start(&namespaces).await;
+        let (home, target) = (&stage.pair.source, &stage.pair.target);
+        let observer = Observer::of(&stage.pair, &namespaces).await.unwrap();
         let near = FaultProxy::start(home).await.unwrap();
-        let far = FaultProxy::start(child).await.unwrap();
-        let (tell, pid) = oneshot::channel();
-        let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
-        let rule = Rule::new(Times::Nth(death.nth), Fault::action(death.moment, kill), death.hits);
-        if death.far { &far } else { &near }.faults().add(rule);
         let link = Link::new().unwrap();
         let running = link.controller(near.kubeconfig()).await.unwrap();
-        tell.send(running.id()).unwrap();
-        let agent = link.agent_with(far.kubeconfig(), &["--finish-alone-after", "3s"]).await.unwrap();
-        let spec = json!({"to": {"agent": "edge"}, "whenAway": when_away, "options": options()});
-        stage.ask_for("shop", spec).await;
-        let killed = running.end().await.unwrap();
-        assert_eq!(killed.code, None, "it did not die\n{}", killed.stderr);
-        Self { stage, link, before, observer, agent, far }
+        let (barrier, mut children) = (Barrier::new(), Vec::new());
+        for (namespace, death, when_away) in deaths {
+            let before = stage.moved(home, namespace).await;
+            let far = FaultProxy::start(target).await.unwrap();
+            let hold = barrier.hold(death.moment, namespace);
+            let faults = if death.far { far.faults() } else { near.faults() };
+            faults.add(Rule::new(Times::Nth(death.nth), hold, death.hits));
+            let agent = link.agent_of(namespace, far.kubeconfig(), &AGENT_FLAGS).await.unwrap();
+            let spec = json!({"to": {"agent": "edge"}, "whenAway": when_away, "options": options()});
+            stage.ask_for(namespace, spec).await;
+            barrier.until_held(namespace, &running).await;
+            children.push(Child { namespace, before, agent, far });
+        }
+        barrier.assert_held(&namespaces);
+        running.kill().unwrap();
+        running.end().await.unwrap();
+        barrier.open();
+        Self { stage, link, observer, children }
     }
 
-    /// Whether a Cluster runs in the child.
-    async fn runs(&self) -> bool {
-        let child = self.stage.moved(&self.stage.pair.target, "shop").await;
-        let cluster = child.iter().find(|(key, _)| key.kind == "Cluster.cluster.x-k8s.io").unwrap().1;
+    /// Whether a child's Cluster runs there.
+    async fn runs(&self, child: &Child) -> bool {
+        let target = self.stage.moved(&self.stage.pair.target, child.namespace).await;
+        let cluster = target.iter().find(|(key, _)| key.kind == "Cluster.cluster.x-k8s.io").unwrap().1;
         cluster["spec"]["paused"] != true
     }
 
-    /// A controller is started again, and the move comes to its usual end.
+    /// A controller is started again, and the moves come to their usual end.
     async fn returns(self) {
-        let Self { stage, link, before, observer, agent, .. } = self;
+        let Self { stage, link, observer, children } = self;
         let mut next = link.controller(stage.pair.source.kubeconfig()).await.unwrap();
-        stage.until("shop", "Succeeded", &mut next).await;
-        same(before, stage.moved(&stage.pair.target, "shop").await);
-        assert!(stage.moved(&stage.pair.source, "shop").await.is_empty());
+        for Child { namespace, before, .. } in &children {
+            stage.until(namespace, "Succeeded", &mut next).await;
+            same(before.clone(), stage.moved(&stage.pair.target, namespace).await);
+            assert!(stage.moved(&stage.pair.source, namespace).await.is_empty());
+        }
         stage.tidy().await;
         assert_eq!(observer.finish(&Rules::new()).await.unwrap(), [], "invariants");
         ended(next).await;
-        ended(agent).await;
+        for child in children {
+            ended(child.agent).await;
+        }
+    }
+}
+
+impl Child {
+    /// How often its agent looked for moves to finish.
+    fn looks(&self) -> usize {
+        self.far.faults().requests().iter().filter(|seen| reads_records(seen)).count()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sealed_child_finishes_alone_and_the_parent_that_returns_closes_the_move() {
-    let mut child = Bereaved::by(&SEALED, "Finish").await;
-    let paused = child.stage.moved(&child.stage.pair.source, "shop").await;
-    child.agent.until_it_says("its copies run here").await.unwrap();
-    assert!(child.runs().await);
+    let mut parent = Bereaved::by(&[("shop", &SEALED, "Finish")]).await;
+    let paused = parent.stage.moved(&parent.stage.pair.source, "shop").await;
+    parent.children[0].agent.until_it_says("its copies run here").await.unwrap();
+    assert!(parent.runs(&parent.children[0]).await);
     // The parent has everything that it had, paused, and nobody there was asked.
-    same(paused, child.stage.moved(&child.stage.pair.source, "shop").await);
+    same(paused, parent.stage.moved(&parent.stage.pair.source, "shop").await);
     say("the parent returns");
-    child.returns().await;
+    parent.returns().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_is_not_sealed_waits_for_its_parent() {
-    for (death, when_away) in [(&UNSEALED, "Finish"), (&RESUMING, "Wait")] {
-        let child = Bereaved::by(death, when_away).await;
-        let looks = || child.far.faults().requests().iter().filter(|seen| reads_records(seen)).count();
-        let before = looks();
-        sleep(Duration::from_secs(8)).await;
-        assert!(looks() > before, "{when_away}: it never looked whether there is something to finish");
-        assert!(!child.runs().await, "{when_away}");
-        child.returns().await;
+    let parent = Bereaved::by(&[("finish", &UNSEALED, "Finish"), ("wait", &RESUMING, "Wait")]).await;
+    let before: Vec<usize> = parent.children.iter().map(Child::looks).collect();
+    for (child, before) in parent.children.iter().zip(before) {
+        let patience = Instant::now() + LOOKS;
+        while child.looks() == before {
+            let name = child.namespace;
+            assert!(
+                Instant::now() < patience,
+                "{name}: it never looked whether there is something to finish"
+            );
+            sleep(Duration::from_millis(100)).await;
+        }
     }
+    // It would begin at once with what it found.
+    sleep(Duration::from_secs(2)).await;
+    for child in &parent.children {
+        assert!(!child.agent.said().contains("finishing move"), "{}", child.agent.said());
+        assert!(!parent.runs(child).await, "{}", child.namespace);
+    }
+    parent.returns().await;
 }
 
 /// With the agent's own permissions, which are printed, and with none fewer.

@@ -1,10 +1,10 @@
 //! Controllers that are killed, and Pivots that are deleted, in the middle of a move.
 
 use pivot_lab::proxy::{Fault, Moment, Rule, Seen, Times};
-use pivot_lab::{FaultProxy, Observer, Rules, process, say};
+use pivot_lab::{FaultProxy, Observer, Rules, say};
 use pivot_scenarios::host::{AGENT, Host, Run};
-use tokio::sync::oneshot;
 
+use crate::barrier::Barrier;
 use crate::stage::{Stage, same};
 
 /// A request of the controller to its cluster.
@@ -19,7 +19,7 @@ const fn point(method: &'static str, path: &'static str, nth: u64, moment: Momen
     Point { method, path, nth, moment }
 }
 
-/// A few of those that `host/controller` tries all of, in memory: two Leases expire after each.
+/// A few of those that `host/controller` tries all of, in memory.
 const POINTS: [Point; 5] = [
     point("POST", "/namespaces/pivot-host-system/secrets", 1, Moment::After),
     point("PATCH", "/clusters/c", 1, Moment::After),
@@ -57,28 +57,29 @@ async fn a_controller_killed_anywhere_is_followed_by_one_that_comes_to_the_same_
     let stage = Stage::start(&namespaces).await;
     let source = FaultProxy::start(&stage.pair.source).await.unwrap();
     let observer = Observer::of(&stage.pair, &namespaces).await.unwrap();
-    for (point, namespace) in POINTS.iter().zip(namespaces.iter().copied()) {
-        let says = format!("{} {} number {}, {:?}", point.method, point.path, point.nth, point.moment);
-        say(format_args!("killed at {says}"));
-        let before = stage.moved(&stage.pair.source, namespace).await;
-        let (tell, pid) = oneshot::channel();
-        let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
-        let rule =
-            Rule::new(Times::Nth(point.nth), Fault::action(point.moment, kill), |seen| point.hits(seen));
-        let rule = source.faults().add(rule);
-        let run = controller(&source).await;
-        tell.send(run.id()).unwrap();
+    let before = stage.moved_in_each(&stage.pair.source, &namespaces).await;
+    let (run, barrier) = (controller(&source).await, Barrier::new());
+    // One after the other: a request does not always name its move.
+    for (point, namespace) in POINTS.iter().zip(&namespaces) {
+        let hold = barrier.hold(point.moment, namespace);
+        let rule = source.faults().add(Rule::new(Times::Nth(point.nth), hold, |seen| point.hits(seen)));
         stage.ask(namespace).await;
-        let ended = run.end().await.unwrap();
-        assert_eq!(ended.code, None, "{says}: it did not die\n{}", ended.stderr);
+        barrier.until_held(namespace, &run).await;
         source.faults().remove(rule);
-        let mut next = controller(&source).await;
+        say(format_args!("held at {} {} number {}", point.method, point.path, point.nth));
+    }
+    barrier.assert_held(&namespaces);
+    run.kill().unwrap();
+    run.end().await.unwrap();
+    barrier.open();
+    let mut next = controller(&source).await;
+    for (namespace, before) in namespaces.iter().zip(before) {
         stage.until(namespace, "Succeeded", &mut next).await;
         same(before, stage.moved(&stage.pair.target, namespace).await);
-        assert!(stage.moved(&stage.pair.source, namespace).await.is_empty(), "{says}");
-        next.signal("TERM").unwrap();
-        next.end().await.unwrap().ends_with(0).unwrap();
+        assert!(stage.moved(&stage.pair.source, namespace).await.is_empty(), "{namespace}");
     }
+    next.signal("TERM").unwrap();
+    next.end().await.unwrap().ends_with(0).unwrap();
     stage.tidy().await;
     assert_eq!(observer.finish(&Rules::new()).await.unwrap(), [], "invariants");
 }

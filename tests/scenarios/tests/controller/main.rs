@@ -5,6 +5,8 @@ mod agents;
 #[cfg(test)]
 mod alone;
 #[cfg(test)]
+mod barrier;
+#[cfg(test)]
 mod cases;
 #[cfg(test)]
 mod children;

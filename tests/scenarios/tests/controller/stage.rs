@@ -123,6 +123,15 @@ impl Stage {
         dump
     }
 
+    /// The same of several namespaces.
+    pub(crate) async fn moved_in_each(&self, server: &Server, namespaces: &[&str]) -> Vec<Dump> {
+        let mut dumps = Vec::new();
+        for namespace in namespaces {
+            dumps.push(self.moved(server, namespace).await);
+        }
+        dumps
+    }
+
     /// Nothing of a move is left in either cluster.
     pub(crate) async fn tidy(&self) {
         tokio::time::sleep(COLLECTED).await;
