@@ -48,6 +48,11 @@ impl Barrier {
         assert!(waited.is_ok(), "{name}: its request never came:\n{}", running.said());
     }
 
+    /// Whether the request of this name waits.
+    pub(crate) fn is_held(&self, name: &str) -> bool {
+        self.held.borrow().contains(name)
+    }
+
     /// Panics unless exactly these requests still wait.
     pub(crate) fn assert_held(&self, names: &[&str]) {
         let held = self.held.borrow();
