@@ -24,9 +24,3 @@ mod scaling;
 mod soak;
 #[cfg(test)]
 mod stage;
-
-/// Whether what takes long is done in whole (`cargo xtask links`), or a sample of it.
-#[cfg(test)]
-fn whole() -> bool {
-    std::env::var_os("PIVOT_WHOLE").is_some()
-}
