@@ -1,10 +1,7 @@
 //! Ten children at once, one of them out of reach for a while, and then their parent is gone.
 
-use std::time::Duration;
-
 use pivot_lab::proxy::Break;
 use pivot_lab::{Relay, process, say};
-use tokio::time::sleep;
 
 use crate::agents::ended;
 use crate::cases::Cases;
@@ -43,8 +40,8 @@ async fn ten_children_one_of_them_silent_and_then_their_parent_gone() {
     // With all of it: the API server doesn't answer any more, and nobody asks it.
     ended(running).await;
     process::kill(cases.stage.pair.source.apiserver().id()).unwrap();
-    sleep(Duration::from_secs(5)).await;
     for (child, agent) in children.iter().zip(&mut agents) {
+        agent.until_it_says("no link: ").await.unwrap();
         same(child.before.clone(), cases.stage.moved(&cases.stage.pair.target, &child.namespace).await);
         assert!(agent.still_runs().unwrap(), "{}", agent.said());
     }

@@ -5,12 +5,17 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
+use pivot_lab::audit::Request;
 use pivot_lab::{Observer, Pair, Rules, Server, say};
-use pivot_scenarios::host::{Host, Run};
+use pivot_scenarios::host::{AGENT, Host, Run};
 use pivot_scenarios::pivots::condition;
+use pivot_scenarios::shape;
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, is, same};
+
+/// Longer than anything takes that is waited for here.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn controller(stage: &Stage) -> Run {
     controller_with(stage, &[]).await
@@ -81,16 +86,28 @@ async fn a_pivot_waits_until_its_cluster_is_built() {
     let connected = condition(&shown, "Connected").unwrap();
     assert_eq!((&connected["reason"], is(&shown, "Stalled")), (&json!("Waiting"), false), "{shown:#}");
     assert!(shown["message"].as_str().unwrap().contains("is not initialised yet"), "{shown:#}");
-    // Longer than it takes to look again: what is waited for is told once.
-    tokio::time::sleep(Duration::from_secs(17)).await;
-    let events: Api<Event> = Api::namespaced(stage.pair.source.client(), "shop");
-    let events = events.list(&Default::default()).await.unwrap().items;
-    assert_eq!(events.iter().filter(|event| event.reason.as_deref() == Some("Waiting")).count(), 1);
+    until_it_looks_again(&stage).await;
     (kubeconfig.metadata.uid, kubeconfig.metadata.resource_version) = (None, None);
     secrets.create(&Default::default(), &kubeconfig).await.unwrap();
     stage.until("shop", "Succeeded", &mut running).await;
     same(before, stage.moved(&stage.pair.target, "shop").await);
+    // It looked several times, and told once what it waits for.
+    let events: Api<Event> = Api::namespaced(stage.pair.source.client(), "shop");
+    let events = events.list(&Default::default()).await.unwrap().items;
+    assert_eq!(events.iter().filter(|event| event.reason.as_deref() == Some("Waiting")).count(), 1);
     stage.tidy().await;
+}
+
+/// Waits until the controller has looked once more for the kubeconfig that isn't there.
+async fn until_it_looks_again(stage: &Stage) {
+    let source = &stage.pair.source;
+    let (mark, patience) = (source.audit_mark().await.unwrap(), Instant::now() + PATIENCE);
+    let looks =
+        |asked: &Request| asked.resource == "secrets" && asked.name == "c-kubeconfig" && asked.code == 404;
+    while source.audit_since(mark).await.unwrap().of(AGENT).only(looks).requests.is_empty() {
+        assert!(Instant::now() < patience, "the controller does not look again");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,10 +116,7 @@ async fn ten_pivots_at_once_and_two_controllers() {
     let namespaces: Vec<&str> = names.iter().map(String::as_str).collect();
     let stage = Stage::start(&namespaces).await;
     stage.grant(&namespaces).await;
-    let mut before = Vec::new();
-    for namespace in &namespaces {
-        before.push(stage.moved(&stage.pair.source, namespace).await);
-    }
+    let before = stage.moved_in_each(&stage.pair.source, &namespaces).await;
     let mut first = controller(&stage).await;
     let mut second = controller(&stage).await;
     for namespace in &namespaces {
@@ -118,7 +132,7 @@ async fn ten_pivots_at_once_and_two_controllers() {
         same(before, stage.moved(&stage.pair.target, namespace).await);
     }
     // All may have been moved by the one that died, before its lease ran out.
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + PATIENCE;
     while !page(stays, "/metrics").await.contains("pivot_host_leader 1") {
         assert!(Instant::now() < patience, "nobody leads");
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -166,11 +180,25 @@ async fn without_a_role_for_the_move_it_is_refused_by_name() {
     let message = shown["message"].as_str().unwrap();
     assert!(message.contains("forbidden") && message.contains("secrets"), "{message}");
     stage.grant(&["shop"]).await;
-    // It is looked at again by itself, or when the Pivot changes.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    until_granted(&stage).await;
+    // It is looked at again when the Pivot changes.
     stage.change("shop", json!({"options": {"settleConcurrency": 4}})).await.unwrap();
     let shown: Value = stage.until("shop", "Succeeded", &mut running).await;
     say(format_args!("{}", shown["message"]));
+}
+
+/// Waits until the server knows of all permissions: a plan asks for them, too.
+async fn until_granted(stage: &Stage) {
+    let host = Host::out_of(&stage.account()).with_variable("PIVOT_HOST_NO_WAIT", "true");
+    let words = [&["plan", "-n", "shop", "--to-workload", "c"][..], &shape::WITHOUT_PLUGIN].concat();
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let ended = host.run(&words).await.unwrap();
+        if ended.code == Some(0) {
+            return;
+        }
+        assert!(Instant::now() < patience, "{}", ended.stderr);
+    }
 }
 
 /// The account may read the Secrets of the two namespaces, and no others.
