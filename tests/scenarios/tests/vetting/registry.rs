@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use pivot_lab::assets;
 use pivot_lab::registry::{PASSWORD, Registry};
@@ -17,12 +17,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A directory with two plugins, and a bundle of it.
-fn bundled(registry: &Registry) -> Folder {
-    let folder = Folder::new()
-        .unwrap()
-        .with("SSL_CERT_FILE", registry.authority())
-        .with("DOCKER_CONFIG", registry.logged_in(PASSWORD).unwrap());
+/// The files of a directory with two plugins, and the bundle of it. Compiling the plugins takes longer than the tests.
+static FILES: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
+    let folder = Folder::new().unwrap();
     fs::create_dir(folder.path("plugins")).unwrap();
     for name in ["older", "steady"] {
         let file = format!("plugins/{name}.wasm");
@@ -30,6 +27,22 @@ fn bundled(registry: &Registry) -> Folder {
         folder.host(0, &["plugin", "lock", "--grant", &file]).unwrap();
     }
     folder.host(0, &["plugin", "bundle", "plugins", "--out", "site.tar"]).unwrap();
+    let plugins = fs::read_dir(folder.path("plugins")).unwrap();
+    let plugins = plugins.map(|entry| format!("plugins/{}", entry.unwrap().file_name().to_str().unwrap()));
+    let names = plugins.chain(["site.tar".to_owned()]);
+    names.map(|name| (name.clone(), bytes(&folder, &name))).collect()
+});
+
+/// A folder with these files, in which somebody has logged in to the registry.
+fn bundled(registry: &Registry) -> Folder {
+    let folder = Folder::new()
+        .unwrap()
+        .with("SSL_CERT_FILE", registry.authority())
+        .with("DOCKER_CONFIG", registry.logged_in(PASSWORD).unwrap());
+    fs::create_dir(folder.path("plugins")).unwrap();
+    for (name, content) in &*FILES {
+        fs::write(folder.path(name), content).unwrap();
+    }
     folder
 }
 
