@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::ByteString;
 use kube::{Client, Config};
 use serde_json::{Value, json};
@@ -78,8 +78,14 @@ impl ManagerOptions {
 
 /// Running managers; killed on drop.
 pub struct Managers {
-    running: Vec<(Manager, Process)>,
+    running: Vec<Running>,
     dir: TempDir,
+}
+
+struct Running {
+    manager: Manager,
+    process: Process,
+    diagnostics: Client,
 }
 
 impl Managers {
@@ -93,6 +99,7 @@ impl Managers {
         let mut starting = Vec::new();
         for manager in &options.managers {
             let (webhooks, health) = free_ports()?;
+            let (diagnostics, _) = free_ports()?;
             let mut command = Command::new(manager.binary(&binaries));
             command.env("POD_NAMESPACE", "default").args([
                 format!("--kubeconfig={}", server.kubeconfig().display()),
@@ -100,7 +107,7 @@ impl Managers {
                 format!("--webhook-port={webhooks}"),
                 format!("--health-addr=127.0.0.1:{health}"),
                 "--insecure-diagnostics".to_owned(),
-                "--diagnostics-address=127.0.0.1:0".to_owned(),
+                format!("--diagnostics-address=127.0.0.1:{diagnostics}"),
                 "--leader-elect=false".to_owned(),
                 format!("--v={}", options.verbosity),
             ]);
@@ -108,25 +115,37 @@ impl Managers {
                 command.arg(format!("--feature-gates={}", options.feature_gates.join(",")));
             }
             let log = dir.path().join(format!("{}.log", manager.name()));
-            starting.push((*manager, Process::spawn(manager.name(), &command, log).await?, health));
+            let process = Process::spawn(manager.name(), &command, log).await?;
+            starting.push((*manager, process, health, diagnostics));
         }
         let mut running = Vec::new();
-        for (manager, mut process, health) in starting {
-            let client = health_client(health)?;
+        for (manager, mut process, health, diagnostics) in starting {
+            let client = loopback_client(health)?;
             process.until("ready", START_LIMIT, async || is_ready(&client).await).await?;
-            running.push((manager, process));
+            running.push(Running { manager, process, diagnostics: loopback_client(diagnostics)? });
         }
         Ok(Self { running, dir })
     }
 
     /// Stops one of them.
     pub fn stop(&mut self, manager: Manager) {
-        self.running.retain(|(running, _)| *running != manager);
+        self.running.retain(|running| running.manager != manager);
     }
 
     /// An error with the end of its log if one of them has exited.
     pub fn still_run(&mut self) -> Result<()> {
-        self.running.iter_mut().try_for_each(|(_, process)| process.still_runs())
+        self.running.iter_mut().try_for_each(|running| running.process.still_runs())
+    }
+
+    /// Returns true if no controller has objects queued or in progress. Objects that wait for a timer, or after an error, don't
+    /// count.
+    pub async fn are_idle(&self) -> Result<bool> {
+        for running in &self.running {
+            if !is_idle(&running.diagnostics).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The path of a manager's log.
@@ -156,8 +175,8 @@ pub fn kubeconfig_secret(server: &Server, namespace: &str, cluster: &str) -> Res
     }))
 }
 
-/// A client for a manager's health port.
-pub(crate) fn health_client(port: u16) -> Result<Client> {
+/// A client for a port of a manager.
+pub(crate) fn loopback_client(port: u16) -> Result<Client> {
     let url = format!("http://127.0.0.1:{port}").parse()?;
     Ok(Client::try_from(Config::new(url))?)
 }
@@ -167,5 +186,49 @@ pub(crate) async fn is_ready(client: &Client) -> bool {
     match http::Request::get("/readyz").body(Vec::new()) {
         Ok(request) => client.request_text(request).await.is_ok(),
         Err(_) => false,
+    }
+}
+
+/// Whether a manager's metrics report that its controllers have nothing queued and nothing in progress.
+pub(crate) async fn is_idle(client: &Client) -> Result<bool> {
+    let metrics = client.request_text(http::Request::get("/metrics").body(Vec::new())?).await;
+    reports_idle(&metrics.context("read a manager's metrics")?)
+}
+
+/// Gauges of controller-runtime: one line per controller.
+const WORK: [&str; 2] = ["workqueue_depth{", "controller_runtime_active_workers{"];
+
+fn reports_idle(metrics: &str) -> Result<bool> {
+    let mut idle = true;
+    for gauge in WORK {
+        let mut lines = metrics.lines().filter(|line| line.starts_with(gauge)).peekable();
+        ensure!(lines.peek().is_some(), "a manager's metrics have no {gauge}…");
+        for line in lines {
+            let value = line.rsplit(' ').next().unwrap_or_default();
+            let value: f64 = value.parse().with_context(|| format!("read the metric {line}"))?;
+            idle &= value == 0.0;
+        }
+    }
+    Ok(idle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manager_is_busy_while_one_gauge_is_not_zero() {
+        let metrics = |depth: &str, workers: &str| {
+            format!(
+                "# TYPE workqueue_depth gauge\nworkqueue_depth{{name=\"a\"}} 0\nworkqueue_depth{{name=\"b\"}} {depth}\n\
+                 controller_runtime_active_workers{{controller=\"a\"}} {workers}\nworkqueue_adds_total{{name=\"a\"}} 7\n"
+            )
+        };
+        assert!(reports_idle(&metrics("0", "0")).unwrap());
+        assert!(!reports_idle(&metrics("2", "0")).unwrap());
+        assert!(!reports_idle(&metrics("0", "1")).unwrap());
+        let error = reports_idle("workqueue_depth{name=\"a\"} 0\n").unwrap_err().to_string();
+        assert!(error.contains("active_workers"), "{error}");
+        assert!(reports_idle(&metrics("none", "0")).is_err());
     }
 }

@@ -10,10 +10,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use kube::Client;
 use tempfile::TempDir;
 
 use crate::assets::assets;
-use crate::managers::{health_client, is_ready};
+use crate::managers::{is_idle, is_ready, loopback_client};
 use crate::pki;
 use crate::ports::free_ports;
 use crate::process::Process;
@@ -33,6 +34,7 @@ pub enum Operator {
 pub struct Metal3Operators {
     hosts: Process,
     provider: Process,
+    provider_diagnostics: Client,
     _dir: TempDir,
 }
 
@@ -64,8 +66,8 @@ impl Metal3Operators {
             ],
         )
         .await?;
-        let client = health_client(health)?;
-        let (health, _) = free_ports()?;
+        let client = loopback_client(health)?;
+        let (health, diagnostics) = free_ports()?;
         let mut provider = spawn(
             "capm3-manager",
             &files.provider,
@@ -75,7 +77,7 @@ impl Metal3Operators {
                 format!("--webhook-port={webhooks}"),
                 format!("--webhook-cert-dir={}", dir.path().display()),
                 format!("--health-addr=127.0.0.1:{health}"),
-                "--diagnostics-address=0".to_owned(),
+                format!("--diagnostics-address=127.0.0.1:{diagnostics}"),
                 "--insecure-diagnostics".to_owned(),
                 "--skip-crd-migration-phases=StorageVersionMigration".to_owned(),
                 "--skip-crd-migration-phases=CleanupManagedFields".to_owned(),
@@ -83,9 +85,15 @@ impl Metal3Operators {
         )
         .await?;
         hosts.until("ready", START_LIMIT, async || is_ready(&client).await).await?;
-        let client = health_client(health)?;
+        let client = loopback_client(health)?;
         provider.until("ready", START_LIMIT, async || is_ready(&client).await).await?;
-        Ok(Self { hosts, provider, _dir: dir })
+        Ok(Self { hosts, provider, provider_diagnostics: loopback_client(diagnostics)?, _dir: dir })
+    }
+
+    /// Returns true if the provider's controllers have nothing queued and nothing in progress. The operator of hosts shows its
+    /// metrics only to authenticated clients; its log grows with each step.
+    pub async fn provider_is_idle(&self) -> Result<bool> {
+        is_idle(&self.provider_diagnostics).await
     }
 
     /// An error with the end of its log if one of them has exited.
