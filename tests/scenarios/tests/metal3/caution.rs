@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pivot_lab::observer::{Log, Side};
 use pivot_lab::proxy::{Fault, Moment, Rule, Times};
-use pivot_lab::{Observer, say};
+use pivot_lab::{Dump, Observer, say};
 use pivot_scenarios::state::{belongings, touched};
 use tokio::sync::oneshot;
 
@@ -15,28 +15,23 @@ use super::world::{HOST, NAMESPACE, World};
 const HOSTS: &str = "metal3-hosts";
 const MOVE: [&str; 5] = ["move", "-n", NAMESPACE, "--gate-timeout", "5m"];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_paused_without_a_plugin_for_hosts_and_a_busy_host_is_waited_for() {
-    let mut world = World::start().await.unwrap();
-    world.fill().await.unwrap();
-
-    refused(&mut world, None, "--without-plugin-for BareMetalHost.metal3.io").await;
-    let without = Plugins::bundled().await.unwrap();
+/// From the source, which stays as it is.
+pub(crate) async fn move_without_working_plugin_is_refused(world: &mut World, bundled: &Plugins) {
+    let unchanged = world.until_quiet(Side::Source).await.unwrap();
+    refused(world, &unchanged, None, "--without-plugin-for BareMetalHost.metal3.io").await;
+    let without = bundled.copy().unwrap();
     without.rewrite(HOSTS, "enabled = false").unwrap();
-    refused(&mut world, Some(&without), "--without-plugin-for BareMetalHost.metal3.io").await;
-    let failing = Plugins::bundled().await.unwrap();
+    refused(world, &unchanged, Some(&without), "--without-plugin-for BareMetalHost.metal3.io").await;
+    let failing = bundled.copy().unwrap();
     failing.rewrite(HOSTS, "config = { hold-consumd = true }").unwrap();
-    refused(&mut world, Some(&failing), "hold-consumd").await;
-    let trapping = Plugins::bundled().await.unwrap();
+    refused(world, &unchanged, Some(&failing), "hold-consumd").await;
+    let trapping = bundled.copy().unwrap();
     trapping.replace(r#"memory = "512MiB""#, r#"memory = "64KiB""#).unwrap();
-    refused(&mut world, Some(&trapping), HOSTS).await;
-
-    a_host_that_is_inspected_is_waited_for(&mut world).await;
+    refused(world, &unchanged, Some(&trapping), HOSTS).await;
 }
 
 /// A move with these plugins is refused for this reason, with the source unchanged at every moment.
-async fn refused(world: &mut World, plugins: Option<&Plugins>, reason: &str) {
-    let before = world.until_quiet(Side::Source).await.unwrap();
+async fn refused(world: &mut World, unchanged: &Dump, plugins: Option<&Plugins>, reason: &str) {
     let observer = Observer::of(&world.pair, &[NAMESPACE]).await.unwrap();
     let directory = plugins.map(Plugins::path);
     let flags = directory.iter().flat_map(|path| ["--plugins", path]);
@@ -47,15 +42,15 @@ async fn refused(world: &mut World, plugins: Option<&Plugins>, reason: &str) {
 
     let log = observer.finish_log().await.unwrap();
     assert_eq!(paused(&log), Vec::<String>::new());
-    assert_eq!(world.until_quiet(Side::Source).await.unwrap(), before);
+    assert_eq!(&world.until_quiet(Side::Source).await.unwrap(), unchanged);
     assert_eq!(world.pair.target.dump(&[NAMESPACE]).await.unwrap().len(), 0);
     for server in [&world.pair.source, &world.pair.target] {
         assert_eq!(belongings(server).await.unwrap(), Vec::<String>::new());
     }
 }
 
-async fn a_host_that_is_inspected_is_waited_for(world: &mut World) {
-    let plugins = Plugins::bundled().await.unwrap();
+/// Moves to the target, with one more host.
+pub(crate) async fn move_waits_for_an_inspected_host(world: &mut World, plugins: &Plugins) {
     // The inspection's results, the last step before the operator considers it done, are answered once the move was seen to
     // wait: a busy machine may need longer until then than any delay.
     let (waits, waited) = oneshot::channel::<()>();

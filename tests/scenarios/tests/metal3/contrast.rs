@@ -16,8 +16,7 @@ use super::world::{HOST, NAMESPACE, World};
 /// To the source. How far its operator gets with a host depends on this, and on how busy the machine is; that it starts does not.
 const ROUND_TRIP: Duration = Duration::from_millis(20);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clusterctl_succeeds_while_the_sources_operator_powers_on_the_hosts() {
+pub(crate) async fn clusterctl_succeeds_while_hosts_are_deprovisioned() {
     let mut world = World::start().await.unwrap();
     world.fill().await.unwrap();
     let before = world.until_quiet(Side::Source).await.unwrap();

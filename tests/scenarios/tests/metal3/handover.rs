@@ -4,19 +4,25 @@ use std::time::Duration;
 
 use pivot_lab::observer::{Side, check};
 use pivot_lab::{Observer, say};
+use pivot_scenarios::sampling::sample;
 use pivot_scenarios::state::{belongings, carried, dangling, difference, touched};
 
 use super::hosts;
 use super::plugins::Plugins;
 use super::world::{NAMESPACE, World};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hosts_return_straight_to_their_state_over_any_network_latency() {
-    let plugins = Plugins::bundled().await.unwrap();
-    let mut world = World::start().await.unwrap();
-    world.fill().await.unwrap();
-    for (from, delay) in [(Side::Source, 0), (Side::Target, 5), (Side::Source, 25), (Side::Target, 100)] {
-        go(&mut world, &plugins, from, Duration::from_millis(delay)).await;
+/// Milliseconds that each request takes longer.
+const LATENCIES: [u64; 4] = [0, 5, 25, 100];
+
+/// A landing moves with two latencies, there and back; the nightly run with all.
+pub(crate) async fn hosts_keep_their_state_at_any_latency(
+    world: &mut World,
+    plugins: &Plugins,
+    mut from: Side,
+) {
+    for delay in sample("latencies", LATENCIES, 2).unwrap() {
+        go(world, plugins, from, Duration::from_millis(delay)).await;
+        from = from.other();
     }
 }
 

@@ -37,6 +37,16 @@ impl Plugins {
         Ok(plugins)
     }
 
+    /// Another directory with the same, to change its `plugins.toml`.
+    pub(crate) fn copy(&self) -> Result<Self> {
+        let copy = Self { dir: tempfile::Builder::new().prefix("pivot-plugins-").tempdir()? };
+        for entry in fs::read_dir(self.dir.path())? {
+            let file = entry?;
+            fs::copy(file.path(), copy.dir.path().join(file.file_name()))?;
+        }
+        Ok(copy)
+    }
+
     /// For `--plugins`.
     pub(crate) fn path(&self) -> String {
         self.dir.path().display().to_string()

@@ -10,7 +10,7 @@ use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
 use pivot_lab::{
-    Dump, FaultProxy, Manager, ManagerOptions, Managers, Metal3Operators, Operator, Pair, Server, say,
+    Dump, FaultProxy, Kind, Manager, ManagerOptions, Managers, Metal3Operators, Operator, Pair, Server, say,
 };
 use pivot_scenarios::host::Host;
 use serde_json::{Value, json};
@@ -33,11 +33,15 @@ const TUNED: [&str; 2] = ["u12", "u17"];
 
 /// A busy machine needs many times the usual half minute, and a limit that is not reached costs nothing.
 const LIMIT: Duration = Duration::from_mins(5);
-/// Controllers that have written nothing for this long are idle.
-const QUIET: Duration = Duration::from_secs(6);
+/// Controllers are at rest if they report no work, and write nothing to objects or logs for this long.
+const QUIET: Duration = Duration::from_secs(1);
+/// Between two questions whether they are.
+const INTERVAL: Duration = Duration::from_millis(200);
 
 pub(crate) struct World {
     pub(crate) pair: Pair,
+    /// Those that a move can touch.
+    kinds: Vec<Kind>,
     managers: [Managers; 2],
     operators: [Metal3Operators; 2],
     /// Between the source and its operators.
@@ -65,7 +69,8 @@ impl World {
             Metal3Operators::start(pair.target.kubeconfig(), NAMESPACE).await?,
         ];
         let wires = [FaultProxy::start(&pair.source).await?, FaultProxy::start(&pair.target).await?];
-        Ok(Self { pair, managers: [source, target], operators, line, wires })
+        let kinds = pair.source.kinds().await?;
+        Ok(Self { pair, kinds, managers: [source, target], operators, line, wires })
     }
 
     /// Fills the source, and waits until the operators have brought every host to its intended state.
@@ -124,11 +129,7 @@ impl World {
 
     /// What the operator of hosts has written on this side.
     pub(crate) fn log(&self, side: Side) -> Result<String> {
-        let [source, target] = &self.operators;
-        match side {
-            Side::Source => source.log(Operator::Hosts),
-            Side::Target => target.log(Operator::Hosts),
-        }
+        self.operators[index(side)].log(Operator::Hosts)
     }
 
     /// Waits until every host of the source is in its intended state and every Machine runs.
@@ -190,21 +191,35 @@ impl World {
         Ok(())
     }
 
-    /// Waits until controllers are idle, and returns the state.
+    /// Waits until a side's controllers are at rest, and returns the state.
     pub(crate) async fn until_quiet(&mut self, side: Side) -> Result<Dump> {
         let start = Instant::now();
-        let (mut dump, mut since) = (Dump::new(), Instant::now());
-        while since.elapsed() < QUIET {
-            ensure!(start.elapsed() < LIMIT, "the {side}'s controllers do not come to rest");
-            tokio::time::sleep(Duration::from_millis(250)).await;
+        let (mut seen, mut since) = ((Dump::new(), 0), None);
+        loop {
             self.still_run()?;
-            let now = self.server(side).dump(&[NAMESPACE]).await?;
-            if now != dump {
-                (dump, since) = (now, Instant::now());
+            if self.is_idle(side).await? {
+                let dump = self.server(side).dump_kinds(&self.kinds, &[NAMESPACE]).await?;
+                let now = (dump, self.log(side)?.len());
+                if now != seen {
+                    (seen, since) = (now, None);
+                }
+                if since.get_or_insert_with(Instant::now).elapsed() >= QUIET {
+                    let (mut dump, _) = seen;
+                    dump.retain(|key, _| key.namespace == NAMESPACE);
+                    return Ok(dump);
+                }
+            } else {
+                since = None;
             }
+            ensure!(start.elapsed() < LIMIT, "the {side}'s controllers do not come to rest");
+            tokio::time::sleep(INTERVAL).await;
         }
-        dump.retain(|key, _| key.namespace == NAMESPACE);
-        Ok(dump)
+    }
+
+    /// Whether the controllers that show their metrics have nothing to do.
+    async fn is_idle(&self, side: Side) -> Result<bool> {
+        let (managers, operators) = (&self.managers[index(side)], &self.operators[index(side)]);
+        Ok(managers.are_idle().await? && operators.provider_is_idle().await?)
     }
 
     /// The last complaints of the source's operators.
@@ -221,6 +236,10 @@ impl World {
         self.managers.iter_mut().try_for_each(Managers::still_run)?;
         self.operators.iter_mut().try_for_each(Metal3Operators::still_run)
     }
+}
+
+fn index(side: Side) -> usize {
+    usize::from(side == Side::Target)
 }
 
 /// A host with its credentials.
