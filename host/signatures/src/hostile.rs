@@ -1,6 +1,6 @@
 //! What someone would write to be trusted who isn't: each refused for its own reason.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -311,14 +311,18 @@ fn an_added_envelope_is_there_once() {
 
 #[test]
 fn ten_thousand_bad_lines_are_refused_at_once() {
-    let start = Instant::now();
+    // Were one of them read, the error would be about that line.
     let file = vec!["{\"payload\":{{{{"; 10_000].join("\n");
     assert_eq!(SignatureFile::read(file.as_bytes()), Err(LineError::Lines(LINES + 1)));
-    assert!(start.elapsed() < Duration::from_secs(1));
 }
 
-/// One signature takes as long as its payload is long, once for each key. It is less than a second, on a machine that does
-/// nothing else.
+/// Time that this thread has had a processor for: how long it waits for one is not its business.
+fn processor_time() -> Duration {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(times.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// One signature takes as long as its payload is long, once for each key. It is less than a second.
 #[test]
 fn the_most_that_is_verified_takes_no_time() {
     let mut people = People::default();
@@ -339,16 +343,18 @@ fn the_most_that_is_verified_takes_no_time() {
     let largest = vec![line(statement::SIZE, IN_TOTO); 11].join("\n");
     let many = trusting(&mut people, MANY);
     let passed_by = [line(700_000, IN_TOTO), line(1_000, "text/plain")].join("\n");
-    let start = Instant::now();
+    let start = processor_time();
     let signed = SignatureFile::read(largest.as_bytes()).unwrap();
     assert_eq!(policy.judge(&subject, &signed, Purpose::Load).unwrap().ignored.len(), 11);
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
-    let start = Instant::now();
+    let took = processor_time() - start;
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    let start = processor_time();
     let signed = SignatureFile::read(passed_by.as_bytes()).unwrap();
     let codes = many.judge(&subject, &signed, Purpose::Load).unwrap().ignored;
     let codes: Vec<&str> = codes.iter().map(|ignored| ignored.why.code()).collect();
     assert_eq!(codes, ["too-large", "other-payload"]);
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    let took = processor_time() - start;
+    assert!(took < Duration::from_secs(4), "{took:?}");
 }
 
 #[test]

@@ -78,8 +78,14 @@ fn only_objects_of_the_core_group_are_deleted_as_they_are() {
 
 #[test]
 fn a_damaged_line_is_an_error() {
-    for text in ["nonsense", "o 0 n a u 1 d - - -", "k v1 x", "k /v1 secrets Secret\no 0 n a u 1 ? - - -"] {
-        assert!(ReleaseList::parse([text]).is_err(), "{text}");
+    for (text, line) in [
+        ("nonsense", 1),
+        ("o 0 n a u 1 d - - -", 1),
+        ("k v1 x", 1),
+        ("k /v1 secrets Secret\no 0 n a u 1 ? - - -", 2),
+        ("k /v1 secrets Secret\no 0 n a u 1 d - - -\n?", 3),
+    ] {
+        assert_eq!(ReleaseList::parse([text]), Err(ListError::Damaged(line)), "{text}");
     }
 }
 

@@ -227,7 +227,10 @@ fn revocations_of_either_file_hold() {
     let print = people.key("bob").public_key().fingerprint();
     let revoking = people.trust(&format!("[[revoked]]\nkey = \"{print}\"\nwhy = \"lost\"")).unwrap();
     for policy in [first.clone().and(revoking.clone()).unwrap(), revoking.and(first).unwrap()] {
-        assert!(policy.judge(&HOSTS, &people.vetted(&["alice", "bob"]), Purpose::Load).is_err());
+        let refused = policy.judge(&HOSTS, &people.vetted(&["alice", "bob"]), Purpose::Load).unwrap_err();
+        let Untrusted::Unmet { ignored, .. } = refused else { panic!("{refused}") };
+        let whose = |ignored: &Ignored| matches!(&ignored.why, Ignorance::Revoked { signer, why } if signer == "bob" && why == "lost");
+        assert!(ignored.iter().any(whose), "{ignored:?}");
         assert!(policy.judge(&HOSTS, &people.vetted(&["alice", "bob-2"]), Purpose::Load).is_ok());
     }
 }
