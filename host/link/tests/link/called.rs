@@ -131,9 +131,12 @@ async fn who_cannot_show_a_name_of_the_same_authority_is_turned_away() {
         authority.controller("edge"),
     ];
     for papers in strangers {
-        let (agent, _said) = calls(&address, papers.clone(), &MemoryPlace::new("far"));
-        assert!(agents.place(&edge(), NOT).await.is_none(), "{papers:?}");
-        assert_eq!(agents.connected(), 0, "{papers:?}");
+        let (agent, mut said) = calls(&address, papers.clone(), &MemoryPlace::new("far"));
+        // The first call has failed: it has been made, and answered.
+        let why = said.recv().await.unwrap();
+        assert!(why.is_some(), "{papers:?}");
+        assert!(agents.place(&edge(), Duration::ZERO).await.is_none(), "{papers:?}: {why:?}");
+        assert_eq!(agents.connected(), 0, "{papers:?}: {why:?}");
         agent.abort();
     }
     // Who says nothing at all keeps nobody else out.
