@@ -19,8 +19,8 @@ const WITH_PROGRAMS: [&str; 2] = ["external_programs", "vetted"];
 
 /// Runs a stage, whatever its inputs are.
 pub(super) fn run_stage(stage: Stage, session: &mut Session, outcome: &mut Outcome) -> Result<()> {
-    if let Some((name, threads)) = stage.server_test() {
-        let (program, test) = (session.program()?, session.server_test(name)?);
+    if let Some((name, threads)) = stage.named_test() {
+        let (program, test) = (session.program()?, session.named_test(name)?);
         return runner::run_one(&test, threads, &program, outcome);
     }
     match stage {
@@ -52,7 +52,7 @@ pub(super) fn run_stage(stage: Stage, session: &mut Session, outcome: &mut Outco
 /// Lints all workspaces, the tests that start servers, and the program without optional features.
 fn run_clippy() -> Result<()> {
     // Tests that start servers don't count as targets of the tests, unless they are named.
-    let servers = Stage::ALL.iter().filter_map(|stage| stage.server_test()).map(|(name, _)| name);
+    let servers = Stage::ALL.iter().filter_map(|stage| stage.named_test()).map(|(name, _)| name);
     let named = servers.chain([interop::TEST]).chain(WITH_PROGRAMS);
     let (lint, deny) = (["clippy", "--workspace"], ["--", "--deny", "warnings"]);
     everywhere(&[&lint[..], &["--all-targets"], &deny].concat())?;

@@ -14,7 +14,7 @@ use crate::shell::{root, said};
 
 pub(super) struct Session {
     pub(super) history: History,
-    /// Names of the server tests that this run needs.
+    /// Names of the tests that the stages of this run need.
     names: Vec<&'static str>,
     /// These tests, once the first of them was asked for.
     built: Vec<Executable>,
@@ -23,7 +23,7 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(stages: &[Stage]) -> Self {
-        let names = stages.iter().filter_map(|stage| stage.server_test()).map(|(name, _)| name).collect();
+        let names = stages.iter().filter_map(|stage| stage.named_test()).map(|(name, _)| name).collect();
         Self { history: History::read(), names, built: Vec::new(), program: None }
     }
 
@@ -35,8 +35,8 @@ impl Session {
         }
     }
 
-    /// A server test. The first call builds all that this run needs.
-    pub(super) fn server_test(&mut self, name: &str) -> Result<Executable> {
+    /// One of these tests. The first call builds all that this run needs.
+    pub(super) fn named_test(&mut self, name: &str) -> Result<Executable> {
         if self.built.is_empty() {
             self.built = build_tests(&self.names)?;
         }
@@ -48,9 +48,11 @@ impl Session {
     pub(super) fn key(&mut self, stage: Stage) -> Result<Option<String>> {
         let mut key = Key::new(&stage.to_string());
         let root = root()?;
-        if let Some((name, _)) = stage.server_test() {
-            key.add_file(&self.program()?)?;
-            key.add_file(&self.server_test(name)?.path)?;
+        if let Some((name, _)) = stage.named_test() {
+            if stage.needs_servers() {
+                key.add_file(&self.program()?)?;
+            }
+            key.add_file(&self.named_test(name)?.path)?;
             key.add_sources()?;
             key.add_folder(&root.join("../shared/metal3-data"))?;
             key.add_folder(&root.join("../shared/providers"))?;

@@ -12,6 +12,7 @@ pub(super) enum Stage {
     Docs,
     Unit,
     Plugins,
+    Reproducible,
     Page,
     Release,
     Lab,
@@ -29,7 +30,7 @@ const WAITING: usize = 6;
 /// Tests at a time where a test runs a dozen processes and limits how long they may take.
 const CROWDED: usize = 2;
 impl Stage {
-    pub(super) const ALL: [Self; 17] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::Fmt,
         Self::Structure,
         Self::Deny,
@@ -37,6 +38,7 @@ impl Stage {
         Self::Docs,
         Self::Unit,
         Self::Plugins,
+        Self::Reproducible,
         Self::Page,
         Self::Release,
         Self::Lab,
@@ -63,6 +65,7 @@ impl Stage {
             Self::Docs => "does the documentation build, with links that lead somewhere?",
             Self::Unit => "do tests that need no server pass?",
             Self::Plugins => "do the bundled plugins' own tests pass natively?",
+            Self::Reproducible => "do two checkouts give the same bundled plugins, byte for byte?",
             Self::Page => {
                 "do the sources of the page of plans give the committed page, and does it work in a browser?"
             }
@@ -89,9 +92,15 @@ impl Stage {
         }
     }
 
+    /// Whether the stage runs servers, which are built with Go if they are missing.
+    pub(super) fn needs_servers(self) -> bool {
+        self.named_test().is_some() && self != Self::Reproducible
+    }
+
     /// The integration test that the stage runs, and tests at a time; none for stages that run something else.
-    pub(super) fn server_test(self) -> Option<(&'static str, usize)> {
+    pub(super) fn named_test(self) -> Option<(&'static str, usize)> {
         match self {
+            Self::Reproducible => Some(("reproducible", CROWDED)),
             Self::Lab => Some(("lab", WAITING)),
             Self::Vetting => Some(("vetting", WAITING)),
             Self::Providers => Some(("providers", WAITING)),
@@ -115,6 +124,7 @@ impl fmt::Display for Stage {
             Self::Docs => "docs",
             Self::Unit => "unit",
             Self::Plugins => "plugins",
+            Self::Reproducible => "reproducible",
             Self::Page => "page",
             Self::Release => "release",
             Self::Lab => "lab",
@@ -141,9 +151,9 @@ mod tests {
         let manifest = include_str!("../../../tests/scenarios/Cargo.toml");
         let tests = manifest.split("[[test]]").skip(1);
         let declared = tests.filter_map(|test| test.split("name = \"").nth(1)?.split('"').next());
-        let staged = Stage::ALL.iter().filter_map(|stage| stage.server_test()).map(|(name, _)| name);
+        let staged = Stage::ALL.iter().filter_map(|stage| stage.named_test()).map(|(name, _)| name);
         assert_eq!(
-            declared.chain(["lab"]).collect::<BTreeSet<_>>(),
+            declared.chain(["lab", "reproducible"]).collect::<BTreeSet<_>>(),
             staged.chain([interop::TEST]).collect::<BTreeSet<_>>()
         );
     }

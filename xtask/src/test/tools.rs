@@ -41,7 +41,7 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
             );
         }
     }
-    if chosen.iter().any(|stage| stage.server_test().is_some()) {
+    if chosen.iter().any(|stage| stage.needs_servers()) {
         for (tool, version, package) in [("go", "version", "golang-go"), ("git", "--version", "git")] {
             if !works(tool, &[version]) {
                 missing.push(format!(
