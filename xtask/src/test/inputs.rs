@@ -51,15 +51,20 @@ impl Key {
         Ok(())
     }
 
-    /// Adds all files below a folder by path and content. A missing folder adds nothing.
+    /// Adds all files below a folder by content and by path from there: the folder itself may lie elsewhere next time. A missing
+    /// folder adds nothing.
     pub(super) fn add_folder(&mut self, folder: &Path) -> Result<()> {
+        self.add_below(folder, folder)
+    }
+
+    fn add_below(&mut self, root: &Path, folder: &Path) -> Result<()> {
         let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
         paths.sort();
         for path in paths {
-            self.add(path.as_os_str().as_encoded_bytes());
+            self.add(path.strip_prefix(root).unwrap_or(&path).as_os_str().as_encoded_bytes());
             if path.is_dir() {
-                self.add_folder(&path)?;
+                self.add_below(root, &path)?;
             } else {
                 self.add_file(&path)?;
             }
@@ -96,6 +101,16 @@ mod tests {
         let mut key = Key::new("lab");
         key.add_folder(folder).unwrap();
         key.finish()
+    }
+
+    #[test]
+    fn keys_do_not_depend_on_where_a_folder_is() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["one", "other"] {
+            fs::create_dir_all(dir.path().join(name).join("below")).unwrap();
+            fs::write(dir.path().join(name).join("below/file"), "text").unwrap();
+        }
+        assert_eq!(key_of(&dir.path().join("one")), key_of(&dir.path().join("other")));
     }
 
     #[test]

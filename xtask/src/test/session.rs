@@ -12,6 +12,11 @@ use super::stages::Stage;
 use crate::executables::{Executable, build_tested_example, build_tested_pivot_host, build_tests};
 use crate::shell::{root, said};
 
+/// Variables that name folders outside of the work tree with inputs of tests, and the folders that are read if one isn't set.
+const FOLDERS: [(&str, &str); 2] =
+    [("PIVOT_HOST_PROVIDERS", "../shared/providers"), ("PIVOT_HOST_METAL3", "../shared/metal3-data")];
+
+/// The stages of one run share this.
 pub(super) struct Session {
     pub(super) history: History,
     /// Names of the tests that the stages of this run need.
@@ -54,15 +59,12 @@ impl Session {
             }
             key.add_file(&self.named_test(name)?.path)?;
             key.add_sources()?;
-            key.add_folder(&root.join("../shared/metal3-data"))?;
-            key.add_folder(&root.join("../shared/providers"))?;
-            for variable in ["PIVOT_HOST_PROVIDERS", "PIVOT_HOST_METAL3", "KUBEBUILDER_ASSETS"] {
-                let value = env::var_os(variable).unwrap_or_default();
-                key.add(value.as_encoded_bytes());
-                if !value.is_empty() {
-                    key.add_folder(value.as_ref())?;
-                }
+            for (variable, folder) in FOLDERS {
+                let named = env::var_os(variable).map(PathBuf::from);
+                key.add(folder.as_bytes());
+                key.add_folder(&named.unwrap_or_else(|| root.join(folder)))?;
             }
+            key.add(env::var_os("KUBEBUILDER_ASSETS").unwrap_or_default().as_encoded_bytes());
             return Ok(Some(key.finish()));
         }
         match stage {
