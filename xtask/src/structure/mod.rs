@@ -1,6 +1,6 @@
 //! Checks the structure of the code: no import cycles between files, no unused public items in pivot-core, no flags in texts of
-//! core, engine and places, no names on the pages about the code that don't exist, no weakness of clusterctl without a test, and no
-//! mutation of a line that is gone. It looks at tracked files only.
+//! core, engine and places, no names on the pages about the code that don't exist, no weakness of clusterctl without a test, no mutation
+//! of a line that is gone, and no table of tests that is not what the tests say of themselves. It looks at tracked files only.
 //!
 //! It reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, so this stage takes
 //! about a second. `imports` and `public` document what they can't see.
@@ -11,6 +11,7 @@ mod flags;
 mod imports;
 mod mutations;
 mod pages;
+mod proofs;
 mod public;
 mod source;
 mod weaknesses;
@@ -38,6 +39,11 @@ const PAGES: [&str; 7] = [
 /// The page that accounts for every weakness of clusterctl.
 const WEAKNESSES: &str = "docs/differences-from-clusterctl.md";
 
+/// Writes into the tables of pages which tests prove what.
+pub(crate) fn write_pages(root: &Path) -> Result<()> {
+    proofs::write(root, &PAGES)
+}
+
 /// Checks the work tree at `root`; prints every violation before it fails.
 pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     let mut violations = Vec::new();
@@ -61,16 +67,18 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     violations.extend(open.iter().cloned());
     let lost = mutations::violations(root)?;
     violations.extend(lost.iter().cloned());
+    let unproven = proofs::violations(root, &PAGES)?;
+    violations.extend(unproven.iter().cloned());
     if violations.is_empty() {
         return Ok(());
     }
     violations.iter().for_each(|violation| out(violation));
     let (unused, named, stale, open) = (unused.len(), named.len(), stale.len(), open.len());
-    let lost = lost.len();
+    let (lost, unproven) = (lost.len(), unproven.len());
     bail!(
         "{cycles} import cycles, {unused} unused public items in {CORE}, {named} texts that name a flag, \
          {stale} names on pages that lead nowhere, {open} weaknesses without a row and a test, \
-         {lost} mutations of lines that are gone"
+         {lost} mutations of lines that are gone, {unproven} pages or tags that don't say what tests prove"
     )
 }
 

@@ -308,3 +308,44 @@ host/cli/src/main.rs: a mutation leaves `same();` as it is
 host/cli/src/gone.rs doesn't have the line of a mutation exactly once: `x`";
     assert_eq!(report(&[("tests/mutations/some.toml", list), ("host/cli/src/main.rs", main)]), expected);
 }
+
+/// A test with these numbers above it.
+fn tagged(numbers: &str, test: &str) -> String {
+    format!(
+        "#[cfg(test)] mod tests {{\n    // proves: {numbers}\n    #[tokio::test(start_paused = true)]\n    async fn {test}() {{}}\n}}\n"
+    )
+}
+
+#[test]
+fn pages_list_the_tests_that_prove_their_rows() {
+    let page = "| 1 | observer; <!--I1-->`core: gone`<!--/I1--> | <!-- a remark --> <!--I2-->x<!--/I2--> |\n";
+    let root = tree(&[
+        ("ARCHITECTURE.md", page),
+        ("host/core/src/lib.rs", &tagged("I1", "one")),
+        ("host/cli/src/main.rs", &tagged("I1", "two")),
+    ]);
+    let mut lines = Vec::new();
+    run(root.path(), &mut |line| lines.push(line.to_owned())).unwrap_err();
+    assert!(lines.concat().contains("ARCHITECTURE.md names other tests"), "{lines:?}");
+    write_pages(root.path()).unwrap();
+    let written = fs::read_to_string(root.path().join("ARCHITECTURE.md")).unwrap();
+    assert_eq!(
+        written,
+        "| 1 | observer; <!--I1-->`cli: two`, `core: one`<!--/I1--> | <!-- a remark --> <!--I2-->*not tested*<!--/I2--> |\n"
+    );
+    run(root.path(), &mut |line| panic!("{line}")).unwrap();
+}
+
+#[test]
+fn tags_that_prove_nothing_are_reported() {
+    let above_function = tagged("I1", "one").replace("#[tokio::test(start_paused = true)]", "#[cfg(unix)]");
+    let files = [
+        ("ARCHITECTURE.md", "<!--I1-->*not tested*<!--/I1--> <!--I1-->*not tested*<!--/I1-->"),
+        ("host/core/src/lib.rs", &above_function),
+        ("host/cli/src/main.rs", &tagged("I9", "two")),
+    ];
+    let expected = "host/core/src/lib.rs:2: `// proves: I1` is not directly above a test
+ARCHITECTURE.md has a second place for the tests of I1
+no page has a place for the tests of I9: `cli: two`";
+    assert_eq!(report(&files), expected);
+}
