@@ -14,6 +14,7 @@ fn code(bytes: &[u8]) -> &'static str {
     error.code()
 }
 
+// proves: T32
 #[test]
 fn entries_are_refused_each_for_its_reason() {
     let file = Entry::file;

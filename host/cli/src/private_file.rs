@@ -94,6 +94,7 @@ mod tests {
 
     use super::*;
 
+    // proves: T133
     #[test]
     fn a_report_replaces_only_a_file_and_only_when_it_is_complete() {
         let dir = tempfile::TempDir::new().unwrap();
@@ -122,6 +123,7 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
     }
 
+    // proves: T133
     #[test]
     fn what_is_no_place_for_a_report_is_refused_by_name() {
         let dir = tempfile::TempDir::new().unwrap();

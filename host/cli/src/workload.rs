@@ -196,6 +196,7 @@ mod tests {
         Key::new(kind_of_clusters(), Some(namespace), name)
     }
 
+    // proves: T92
     #[test]
     fn a_name_means_the_only_cluster_of_that_name() {
         let there = || vec![cluster("a", "c1"), cluster("a", "c2"), cluster("b", "c2")];

@@ -85,6 +85,7 @@ mod example {
 
     const PAUSED: &str = "kind: Cluster\nmetadata:\n  annotations: {cluster.x-k8s.io/paused: ''}\n";
 
+    // proves: D32, T79, T84
     #[test]
     fn a_directory_is_verified_without_a_cluster() {
         let dir = TempDir::new().unwrap();
@@ -269,6 +270,7 @@ mod example {
     }
 
     /// As a run that died leaves it. What goes on unencrypted would write in the clear what the first run would not.
+    // proves: T82
     #[test]
     fn what_began_encrypted_does_not_go_on_in_the_clear() {
         let dir = TempDir::new().unwrap();
@@ -285,6 +287,7 @@ mod example {
     }
 
     /// clusterctl writes all of them, and pauses the source's Clusters.
+    // proves: W2
     #[test]
     fn w2_a_dry_run_writes_no_file() {
         let dir = TempDir::new().unwrap();

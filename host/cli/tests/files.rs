@@ -81,6 +81,7 @@ mod reading {
         assert!(!dir.path().join("target").exists(), "{arguments:?}");
     }
 
+    // proves: T75
     #[test]
     fn a_pipe_in_a_source_directory_is_refused_by_name() {
         for name in ["a.yaml", "c.json", "manifest.json", ".pivot-host.json", "below/x.yml"] {
@@ -92,6 +93,7 @@ mod reading {
         }
     }
 
+    // proves: T75
     #[test]
     fn sockets_and_devices_in_a_source_directory_are_refused_by_name() {
         let dir = place();
@@ -204,6 +206,7 @@ mod reading {
         text
     }
 
+    // proves: T76
     #[test]
     fn aliases_have_one_budget_for_all_documents_and_files() {
         let exceeded = ["expand to more than 64 MiB", "state: nothing is changed"];

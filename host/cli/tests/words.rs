@@ -148,6 +148,7 @@ mod foreign {
         }),
     ];
 
+    // proves: T13, T94
     #[test]
     fn text_from_others_begins_no_line_controls_no_terminal_and_hides_nothing() {
         let mut wrong = Vec::new();
@@ -165,6 +166,7 @@ mod foreign {
         assert!(cases > 200, "{cases} cases");
     }
 
+    // proves: T132
     #[test]
     fn a_variable_of_the_environment_forges_nothing() {
         for (sort, words) in words().into_iter().filter(|(_, words)| words.len() < 1_000) {

@@ -256,6 +256,7 @@ mod tests {
         seen.try_into().unwrap()
     }
 
+    // proves: T44
     #[tokio::test]
     async fn what_is_outside_of_the_pivots_namespace_is_not_changed() {
         for (kind, namespace, name) in [

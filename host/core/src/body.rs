@@ -120,6 +120,7 @@ mod tests {
         assert_eq!(creation(source, &[], false, "m1")["status"]["phase"], "Ready");
     }
 
+    // proves: I8, T109
     #[test]
     fn a_dropped_or_altered_field_is_named_without_its_value() {
         let sent = json!({"spec": {"a": 1, "gone": "secret", "list": [{"x": 1}, {"y": 2}], "none": null, "empty": {}}});

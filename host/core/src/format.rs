@@ -30,6 +30,7 @@ impl<'de, const KNOWN: u32> Deserialize<'de> for Format<KNOWN> {
 mod tests {
     use super::*;
 
+    // proves: T104
     #[test]
     fn a_newer_format_is_refused_and_older_ones_are_written_anew() {
         for known in ["1", "2"] {

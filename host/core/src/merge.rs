@@ -79,6 +79,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    // proves: I4
     #[test]
     fn an_inverse_undoes_the_patch() {
         let before = json!({"spec": {"paused": false, "x": 1}, "metadata": {"annotations": {"mine": "1"}}});

@@ -235,6 +235,7 @@ mod tests {
     }
 
     /// Every shape a Cluster may have before the pause: after pause and undo it must look the same.
+    // proves: I4
     #[test]
     fn a_pause_is_undone_without_a_trace() {
         for before in [
@@ -269,6 +270,7 @@ mod tests {
     }
 
     /// It is applied with the permissions of the user who runs the move.
+    // proves: T90
     #[test]
     fn an_annotation_that_would_do_more_than_undo_a_pause_is_ignored() {
         let noted = |patch: Value| {

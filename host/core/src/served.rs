@@ -92,6 +92,7 @@ mod tests {
         }
     }
 
+    // proves: D14, W21
     #[test]
     fn w21_versions_the_target_lacks_are_refused_once_a_kind_and_kinds_once_a_group() {
         let case = Case::new(

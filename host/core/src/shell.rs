@@ -42,6 +42,7 @@ mod tests {
     }
 
     /// Anyone can write the files of a directory: a name in them may not be a valid name.
+    // proves: T94
     #[test]
     fn a_pasted_command_stays_one_command() {
         let key = Key::new(GroupKind::new("", "Odd Kind"), Some("$(id)"), "it's; rm -rf /");

@@ -228,6 +228,7 @@ mod tests {
         Ask::Create { kind: kind(name), body, change }
     }
 
+    // proves: T55
     #[test]
     fn once_a_move_has_ended_only_its_end_is_told_and_its_locks_are_given_back() {
         let ns = "kube-system";
@@ -286,6 +287,7 @@ mod tests {
         place.insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).unwrap();
     }
 
+    // proves: T55
     #[tokio::test]
     async fn a_move_has_ended_when_one_into_this_cluster_did_and_none_is_under_way_and_stays_so() {
         let place = MemoryPlace::new("far");
@@ -309,6 +311,7 @@ mod tests {
         assert_eq!(said().await, end);
     }
 
+    // proves: T55
     #[tokio::test]
     async fn without_a_look_at_the_records_nothing_is_answered() {
         let place = MemoryPlace::new("far");

@@ -80,6 +80,7 @@ mod tests {
         meta
     }
 
+    // proves: T67
     #[test]
     fn an_answer_is_about_what_was_asked_for_or_about_nothing() {
         let (secret, namespace) = (kind("Secret"), kind("Namespace"));

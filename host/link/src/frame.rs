@@ -159,6 +159,7 @@ mod tests {
         assert_eq!(frames.next(), Err(FrameError::Large));
     }
 
+    // proves: T68
     #[test]
     fn an_answer_that_does_not_end_is_refused_and_one_that_need_not_is_not() {
         let piece = pieces(Tag::Object, Bytes::from_static(b"{}")).concat();

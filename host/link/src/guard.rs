@@ -204,6 +204,7 @@ mod tests {
         ]
     }
 
+    // proves: T52
     #[test]
     fn a_guard_lets_a_move_write_what_moves_and_nothing_else() {
         let allowed = [
@@ -304,6 +305,7 @@ mod tests {
     }
 
     /// Their tokens would be read over the link, and used without it.
+    // proves: T59
     #[test]
     fn credentials_of_the_cluster_are_made_for_nobody() {
         let create = |of: &str| Ask::Create {
@@ -317,6 +319,7 @@ mod tests {
         }
     }
 
+    // proves: T52
     #[test]
     fn secrets_are_read_in_the_allowed_namespaces_only() {
         let list = |name, namespace: Option<&str>| Ask::List {
@@ -333,6 +336,7 @@ mod tests {
         assert_eq!(everything.refuses(&list("Secret", None)), None);
     }
 
+    // proves: T52
     #[test]
     fn a_question_that_lies_about_its_kind_is_judged_by_the_path_it_would_take() {
         // A Secret that says it is a Machine.

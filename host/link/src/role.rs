@@ -242,6 +242,7 @@ mod tests {
         Ask::Create { kind: kind("Machine"), body: body("Machine", "m", mark), change: Change::Real }
     }
 
+    // proves: T54
     #[test]
     fn into_a_target_comes_what_carries_a_mark_and_into_a_source_nothing() {
         assert_eq!(Role::Target.refuses(&create(Some("1"))), None);
@@ -295,6 +296,7 @@ mod tests {
         place
     }
 
+    // proves: T53
     #[tokio::test]
     async fn of_a_target_only_what_a_move_brought_and_what_was_made_below_that_is_changed() {
         let place = target();
@@ -345,6 +347,7 @@ mod tests {
         }
     }
 
+    // proves: T53
     #[tokio::test]
     async fn an_object_that_took_the_name_since_is_not_changed() {
         let place = target();
@@ -360,6 +363,7 @@ mod tests {
         assert!(matches!(error, PlaceError::Conflict(_)), "{error}");
     }
 
+    // proves: T54
     #[test]
     fn a_source_is_paused_held_resumed_and_released_and_not_changed() {
         let place = MemoryPlace::new("far");
@@ -422,6 +426,7 @@ mod tests {
         assert_eq!(Role::Source.refuses(&status), Some(PATCHES));
     }
 
+    // proves: T54
     #[test]
     fn of_a_source_an_object_is_deleted_by_its_uid_and_in_one_state() {
         let refuses = |uid, version| Role::Source.refuses(&delete("Machine", "m", uid, version));

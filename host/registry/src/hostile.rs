@@ -131,6 +131,7 @@ async fn an_honest_registry_is_pulled_from() {
     assert!(fake.heard().iter().all(|head| !head.to_lowercase().contains("authorization")));
 }
 
+// proves: T35, T36
 #[tokio::test]
 async fn each_lie_of_a_registry_is_refused_for_its_reason_in_time() {
     const BLOB: &str = "GET /v2/site/plugins/blobs/";
@@ -304,6 +305,7 @@ async fn another_digest_than_the_one_asked_for_is_refused() {
     assert!(text(&error).contains("other bytes than those of sha256:000"), "{error}");
 }
 
+// proves: T35
 #[tokio::test]
 async fn an_upload_leads_nowhere_but_to_the_registry_or_over_tls() {
     const BEGIN: &str = "POST /v2/site/plugins/blobs/uploads/";

@@ -186,6 +186,7 @@ mod tests {
         assert!(OPEN.settlement(settle::Settlement::Patch("{}".into())).is_err());
     }
 
+    // proves: T6
     #[test]
     fn a_plugin_that_sees_secret_data_is_limited_to_codes() {
         let secret = |name: &str| Key::new(GroupKind::new("", "Secret"), Some("n"), name);
@@ -206,6 +207,7 @@ mod tests {
     }
 
     /// Ten bytes of a Secret once leaked in one plan: through the order of codes, and through which object each named.
+    // proves: I12, T6
     #[test]
     fn neither_the_order_nor_the_objects_of_findings_reveal_a_secret() {
         let names: Vec<String> = (0..16).map(|n| format!("s{n}")).collect();

@@ -285,6 +285,7 @@ mod tests {
         Card { admitted, ..Card::stranger(Who::default()) }
     }
 
+    // proves: T6
     #[test]
     fn a_plugin_that_sees_secret_data_can_not_invent_a_namespace() {
         let all = "{ side = 'target', kind = '*', namespace = '*' }";
@@ -308,6 +309,7 @@ mod tests {
         }
     }
 
+    // proves: T6
     #[test]
     fn a_plugin_that_sees_secret_data_can_not_put_names_into_requests() {
         let name = || Some("68756e74657232".to_owned());

@@ -182,6 +182,7 @@ mod tests {
         assert_eq!(text, r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"n":1.10}"#);
     }
 
+    // proves: T5
     #[test]
     fn a_secret_keeps_its_keys_and_loses_its_values() {
         let raw = r#"{"metadata":{"name":"a"},"data":{"key":"aHVzaA=="},"stringData":{"b":"hush"},"type":"Opaque"}"#;

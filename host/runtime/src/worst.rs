@@ -327,6 +327,7 @@ mod tests {
         expected.assert_eq(&said.join("\n"));
     }
 
+    // proves: T16
     #[test]
     fn secret_data_could_end_up_in_anything_the_plugin_changes() {
         let declared = Declaration {

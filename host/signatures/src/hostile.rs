@@ -24,6 +24,7 @@ fn with(text: &str, from: &str, to: &str) -> String {
     text.replacen(from, to, 1)
 }
 
+// proves: T27
 #[test]
 fn hostile_lines_are_refused_each_for_its_reason() {
     for good in [BARE, BUNDLE] {

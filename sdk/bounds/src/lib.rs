@@ -171,6 +171,7 @@ mod tests {
     use super::*;
 
     /// `[hook, patch, whether it is allowed, what this is about]`, of a plugin `hosts`.
+    // proves: T8
     #[test]
     fn each_hook_has_its_bounds() {
         let cases: Value = serde_json::from_str(include_str!("../cases.json")).unwrap();

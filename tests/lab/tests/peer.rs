@@ -30,6 +30,7 @@ metadata:
   ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: c, uid: u-cluster}]
 ";
 
+// proves: D21
 #[tokio::test]
 async fn clusterctl_moves_through_proxies_and_the_witness_sees_what_it_wipes() {
     let clusterctl = assets().await.unwrap().clusterctl().await.unwrap();

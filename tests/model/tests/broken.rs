@@ -33,6 +33,7 @@ fn a_source_that_commits_before_the_target() {
     finds(ROLL_BACK, config.by(rules));
 }
 
+// proves: I2, T100
 #[test]
 fn copies_that_are_resumed_before_the_commit() {
     let config = AGAIN.with(Faults { crashes: 1, target: true, ..NO_FAULTS });
@@ -41,6 +42,7 @@ fn copies_that_are_resumed_before_the_commit() {
     finds(ACTIVE_ONCE, config.by(rules));
 }
 
+// proves: I3
 #[test]
 fn objects_that_are_deleted_in_whatever_version() {
     let config = AGAIN.with(Faults { edits: 1, ..NO_FAULTS });
@@ -58,6 +60,7 @@ fn claims_that_nobody_honors() {
     finds(CLAIMED, config.by(Rules { honor_claims: false, ..Rules::KEPT }));
 }
 
+// proves: T124
 #[test]
 fn leases_that_are_taken_from_runs_that_live() {
     finds(ALONE, SHARED.by(Rules { wait_for_fence: false, ..Rules::KEPT }));
@@ -69,6 +72,7 @@ fn leases_that_are_taken_in_another_version_than_was_watched() {
     finds(ALONE, config.by(Rules { take_watched_version: false, ..Rules::KEPT }));
 }
 
+// proves: T115
 #[test]
 fn a_take_over_that_does_not_wait() {
     let config = SHARED.with(Faults { take_overs: 1, ..NO_FAULTS });
@@ -87,12 +91,14 @@ fn a_rollback_that_forgets_the_target_last() {
     finds(MOVE_AGAIN, config.by(Rules { forget_target_first: false, ..Rules::KEPT }));
 }
 
+// proves: I1
 #[test]
 fn a_rollback_that_forgets_a_record_that_has_moved_on() {
     let config = AGAIN.with(Faults { crashes: 1, source: true, ..NO_FAULTS });
     finds(EXISTS, config.by(Rules { forget_by_version: false, ..Rules::KEPT }));
 }
 
+// proves: I9, T111
 #[test]
 fn a_cluster_that_is_not_told_from_itself() {
     let config = Config { to_itself: true, ..SHARED };

@@ -28,6 +28,7 @@ fn explore(config: Config) {
     }
 }
 
+// proves: I10
 #[test]
 fn the_same_move_again_beside_runs_that_die() {
     let faults = Faults { crashes: 2, ..NO_FAULTS };
@@ -52,12 +53,14 @@ fn the_same_move_again_while_a_side_is_lost() {
     explore(Config::new(Scope::BOTH, Scope::BOTH).with(faults).showing(ALL_BUT_CLAIMS));
 }
 
+// proves: T125
 #[test]
 fn the_same_move_again_takes_over_from_a_run_that_lives() {
     let faults = Faults { take_overs: 1, ..NO_FAULTS };
     explore(Config::new(Scope::BOTH, Scope::BOTH).with(faults).showing(BOTH_WAYS));
 }
 
+// proves: T123
 #[test]
 fn two_moves_share_a_namespace() {
     let config = Config::new(Scope::BOTH, Scope::HOST).showing(ALL_OF_IT);
@@ -73,6 +76,7 @@ fn two_moves_find_each_others_namespace_late() {
     explore(config.with(Faults { crashes: 1, source: true, target: true, ..NO_FAULTS }));
 }
 
+// proves: T123
 #[test]
 fn a_move_of_everything_meets_a_move_of_one_namespace() {
     let config = Config::new(Scope::ALL, Scope::CLUSTER).showing(ALL_OF_IT);

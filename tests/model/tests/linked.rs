@@ -53,16 +53,19 @@ fn unpivot(rules: LinkRules) -> Linked {
     Linked::new(Way::OutOf, false).by(rules)
 }
 
+// proves: I10
 #[test]
 fn a_pivot_whose_child_waits_for_its_parent() {
     explore(Linked::new(Way::Into, false));
 }
 
+// proves: T71
 #[test]
 fn a_pivot_that_is_sealed_and_whose_child_finishes_alone() {
     explore(Linked::new(Way::Into, true));
 }
 
+// proves: I1
 #[test]
 fn an_unpivot() {
     explore(Linked::new(Way::OutOf, false));
@@ -82,6 +85,7 @@ fn records_that_are_written_in_whatever_version() {
     finds(ACTIVE_ONCE, unpivot(rules));
 }
 
+// proves: I3
 #[test]
 fn an_object_that_is_deleted_in_whatever_state() {
     let rules = LinkRules { deletes_as_copied: false, ..LinkRules::KEPT };
@@ -118,6 +122,7 @@ fn what_a_dead_run_asked_over_an_old_link_and_nobody_ended() {
     finds(AS_BEFORE, unpivot(rules));
 }
 
+// proves: I2
 #[test]
 fn a_seal_that_is_written_with_the_childs_record() {
     finds(ACTIVE_ONCE, pivot(LinkRules { seals_after_commit: false, ..LinkRules::KEPT }));

@@ -52,6 +52,7 @@ fn label() -> Value {
     json!({ "metadata": { "labels": { "lab/changed": "yes" } } })
 }
 
+// proves: T120
 #[tokio::test(flavor = "multi_thread")]
 async fn a_saved_plan_is_carried_out_as_it_is_or_not_at_all() {
     let stage = Stage::start().await;
@@ -160,6 +161,7 @@ fn creates_machines(seen: &Seen) -> bool {
     seen.is_mutating() && seen.method.as_str() == "POST" && seen.path.contains("/machines?")
 }
 
+// proves: T120
 #[tokio::test(flavor = "multi_thread")]
 async fn what_changes_after_the_copy_stops_an_approved_move_before_the_commit() {
     let stage = Stage::start().await;

@@ -106,6 +106,7 @@ async fn apply_on_server(stage: &Stage, objects: &[Value]) {
     }
 }
 
+// proves: D27
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_takes_three_requests_an_object_two_a_secret_and_one_more_to_restore_ownership() {
     let stage = Stage::start().await;

@@ -150,6 +150,7 @@ async fn clusterctl_restores_what_we_wrote() {
 /// What the shop's Secrets hold, as it is in their data and as it is meant.
 const SECRET: [&[u8]; 2] = [b"bm90IGEgc2VjcmV0", b"not a secret"];
 
+// proves: D31, T85
 #[tokio::test(flavor = "multi_thread")]
 async fn an_encrypted_backup_is_one_of_the_age_tool_and_is_restored() {
     let stage = Stage::start().await;

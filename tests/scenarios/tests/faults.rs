@@ -24,6 +24,7 @@ fn our_writes(seen: &Seen) -> bool {
     ours(seen) && seen.is_mutating()
 }
 
+// proves: D26, T114
 #[tokio::test(flavor = "multi_thread")]
 async fn failing_servers_and_lost_answers_do_not_change_the_outcome() {
     let stage = Stage::start().await;

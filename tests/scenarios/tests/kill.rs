@@ -145,6 +145,7 @@ fn all_points() -> Vec<Point> {
     EARLY.into_iter().chain(LATE).collect()
 }
 
+// proves: D24, I1
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_killed_anywhere_is_resumed_from_elsewhere() {
     resume_after_each_death(all_points(), Duration::ZERO).await;
@@ -154,6 +155,7 @@ async fn a_move_killed_anywhere_is_resumed_from_elsewhere() {
     }
 }
 
+// proves: I10
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_killed_before_the_commit_is_rolled_back_without_a_trace() {
     let stage = Stage::start().await;
@@ -194,6 +196,7 @@ async fn a_move_killed_before_the_commit_is_rolled_back_without_a_trace() {
 }
 
 /// Without knowing that the other run is dead: its lease has to expire first.
+// proves: T124
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resume_waits_for_a_dead_runs_lease() {
     let stage = Stage::start().await;

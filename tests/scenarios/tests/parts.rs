@@ -70,6 +70,7 @@ fn of(dump: &Dump, test: impl Fn(&str, &str) -> bool) -> Dump {
         .collect()
 }
 
+// proves: D8
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_excluded_stays_with_what_it_uses() {
     let stage = Stage::start().await;
@@ -108,6 +109,7 @@ async fn what_is_excluded_stays_with_what_it_uses() {
     same(before.clone(), all(target, &[NAMESPACE]).await);
 }
 
+// proves: D9
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_carried_along_is_on_both_sides_there_and_back() {
     let stage = Stage::start().await;
@@ -182,6 +184,7 @@ fn creates_machines(seen: &Seen) -> bool {
     seen.is_mutating() && seen.method.as_str() == "POST" && seen.path.contains("/machines?")
 }
 
+// proves: D10
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_added_is_in_the_target_and_a_rollback_removes_it() {
     let stage = Stage::start().await;

@@ -148,6 +148,7 @@ fn moving() -> Vec<&'static str> {
     [&["move", "-n", "shop"][..], &shape::WITHOUT_PLUGIN].concat()
 }
 
+// proves: T73, T74
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_manages_itself_is_deleted_by_nobody_who_does_not_mean_it() {
     let stage = Stage::start().await;
@@ -233,6 +234,7 @@ async fn a_cluster_that_manages_itself_is_deleted_by_nobody_who_does_not_mean_it
     stage.tidy(&["shop"]).await;
 }
 
+// proves: T73
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_that_a_protected_one_makes_beside_it_come_and_go() {
     let child = Server::start("child").await.unwrap();

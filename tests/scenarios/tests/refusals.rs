@@ -56,6 +56,7 @@ fn moving(namespace: &str) -> Vec<&str> {
     [&["move", "-n", namespace][..], &shape::WITHOUT_PLUGIN].concat()
 }
 
+// proves: I9
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_names_and_wrong_keys() {
     let stage = Stage::start().await;
@@ -185,6 +186,7 @@ async fn targets_that_are_not_ready() {
     refuse(&moving("shop"), &["v1.13.0", "v1.14.0", "clusterctl upgrade"]).await;
 }
 
+// proves: D17, I7, T20
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_that_must_not_be_moved_as_they_are() {
     let stage = Stage::start().await;

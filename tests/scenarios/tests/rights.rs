@@ -53,6 +53,7 @@ fn moving(namespace: &str) -> Vec<&str> {
     [&["move", "-n", namespace][..], &shape::WITHOUT_PLUGIN].concat()
 }
 
+// proves: T95
 #[tokio::test(flavor = "multi_thread")]
 async fn users_with_limited_permissions() {
     let stage = Stage::start().await;
@@ -108,6 +109,7 @@ async fn users_with_limited_permissions() {
     assert_eq!(status["locks"], json!([{ "name": "pivot-host.ns.shop", "holder": "" }]), "{status}");
 }
 
+// proves: T95, W26
 #[tokio::test(flavor = "multi_thread")]
 async fn w26_a_namespaces_admin_moves_the_namespace() {
     let stage = Stage::start().await;

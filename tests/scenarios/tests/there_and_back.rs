@@ -58,6 +58,7 @@ async fn a_cluster_of_43_objects_and_one_with_a_class_move_there_and_back() {
 
 /// The unmodified example, all namespaces at once. Firmware settings belong to hosts that move but do not move themselves as long
 /// as their CRDs lack the label: first that is refused, then it is fixed.
+// proves: I1, I10
 #[tokio::test(flavor = "multi_thread")]
 async fn the_example_moves_there_and_back() {
     let stage = Stage::start().await;

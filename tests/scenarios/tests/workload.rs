@@ -41,6 +41,7 @@ fn tells_nothing(stage: &Stage, ended: &Ended) {
     assert!(!secrets.iter().any(|secret| printed.contains(secret)), "{}", ended.words);
 }
 
+// proves: T91
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bootstrap_cluster_is_pivoted_into_the_cluster_that_it_made() {
     let stage = Stage::start().await;
@@ -141,6 +142,7 @@ const POINTS: [(Point, bool); 9] = [
     (Point::of_source("DELETE", "/configmaps/pivot-host-source", 1, Moment::After), false),
 ];
 
+// proves: D4
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_anywhere_the_source_alone_leads_to_the_target_until_all_else_is_done() {
     let stage = Stage::start().await;

@@ -226,6 +226,7 @@ fn how_much_is_shown_is_one_of_more_and_less() {
     assert!(parsed("pivot-host plan --quiet -v").unwrap_err().contains("cannot be used with"));
 }
 
+// proves: D2, W2
 #[test]
 fn w2_a_dry_run_is_a_plan() {
     for (line, expected) in [

@@ -125,6 +125,7 @@ mod tests {
         }
     }
 
+    // proves: T16
     #[test]
     fn the_worst_comes_first_and_the_vendors_words_are_quoted() {
         expect![[r#"

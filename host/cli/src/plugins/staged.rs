@@ -166,6 +166,7 @@ mod tests {
         names
     }
 
+    // proves: T34
     #[test]
     fn a_directory_is_replaced_as_a_whole_or_stays_as_it_is() {
         let home = tempfile::tempdir().unwrap();

@@ -42,6 +42,7 @@ impl Dice {
     }
 }
 
+// proves: T1
 #[test]
 fn a_changed_component_is_refused_or_compiled_within_its_budget() {
     let whole = fs::read(pivot_guests::guest("older").unwrap()).unwrap();

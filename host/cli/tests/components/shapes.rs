@@ -185,6 +185,7 @@ fn doubled_types() -> Vec<u8> {
 }
 
 /// Refused, by name, for what it takes; in seconds, by a program that has little memory.
+// proves: T1
 #[test]
 fn components_that_take_too_much_are_refused_in_seconds() {
     let dir = TempDir::new().unwrap();

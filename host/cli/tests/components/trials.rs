@@ -80,6 +80,7 @@ fn child_of(parent: u32) -> Option<u32> {
     ids.find(|id| stat(*id).is_some_and(|fields| fields[1] == parent.to_string()))
 }
 
+// proves: T1
 #[test]
 fn a_trial_inherits_nothing_from_its_parent_but_two_pipes() {
     let opening = Opening::begin();

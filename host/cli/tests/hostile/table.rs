@@ -23,31 +23,37 @@ const FAMILIES: [Family; 6] = [
     ("records", records::cases),
 ];
 
+// proves: T1
 #[test]
 fn components_are_refused_in_seconds_and_in_few_words() {
     held(FAMILIES[0]);
 }
 
+// proves: T19
 #[test]
 fn invalid_trust_files_are_refused_with_the_position() {
     held(FAMILIES[1]);
 }
 
+// proves: T76
 #[test]
 fn directories_are_refused_before_anything_is_changed() {
     held(FAMILIES[2]);
 }
 
+// proves: T79
 #[test]
 fn invalid_manifests_are_not_believed() {
     held(FAMILIES[3]);
 }
 
+// proves: T91, T113
 #[test]
 fn kubeconfigs_are_refused_without_their_credentials() {
     held(FAMILIES[4]);
 }
 
+// proves: T101, T105, T106
 #[test]
 fn answers_of_servers_and_records_are_bounded_before_they_are_believed() {
     held(FAMILIES[5]);

@@ -36,6 +36,7 @@ impl Desk {
     }
 }
 
+// proves: T133
 #[test]
 fn a_plan_is_saved_shown_compared_and_carried_out() {
     let desk = Desk::new();

@@ -33,6 +33,7 @@ fn site() -> Site {
 }
 
 /// Four eyes: who moves needs a plan that two others approved, as it is.
+// proves: T28
 #[test]
 fn a_move_needs_a_plan_that_two_approved() {
     let site = Site::new();
@@ -112,6 +113,7 @@ fn a_resume_accepts_no_danger_that_the_approved_plan_does_not() {
 }
 
 /// A Pivot carries no plan, so whoever may write Pivots would move without approval.
+// proves: T41
 #[test]
 fn a_controller_does_not_start_where_plans_have_to_be_approved() {
     let site = Site::new();

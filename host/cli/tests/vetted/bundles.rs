@@ -116,6 +116,7 @@ mod carried {
         assert_eq!(before, after);
     }
 
+    // proves: T30
     #[test]
     fn grants_that_nobody_signed_are_shown_and_taken_with_the_bundles_digest_only() {
         let site = vetting();
@@ -151,6 +152,7 @@ mod carried {
         assert!(refused.contains("alice admits until 2026-01-01"), "{refused}");
     }
 
+    // proves: T31
     #[test]
     fn nothing_from_elsewhere_and_no_private_key_gets_into_a_bundle() {
         let site = vetting();
@@ -182,6 +184,7 @@ mod carried {
         site.host(0, &["plugin", "verify", "there"]);
     }
 
+    // proves: T30
     #[test]
     fn an_import_never_writes_over_grants_and_loses_no_statement() {
         let site = vetting();
@@ -214,6 +217,7 @@ mod carried {
         assert_eq!(site.read(theirs), site.read(ours));
     }
 
+    // proves: T30
     #[test]
     fn a_bundle_replaces_no_key() {
         let site = vetting();
@@ -231,6 +235,7 @@ mod carried {
         site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
     }
 
+    // proves: T29, T30
     #[test]
     fn what_a_trust_file_refuses_is_not_written() {
         let site = vetting();
@@ -255,6 +260,7 @@ mod carried {
         assert!(!site.path("there").exists() && !site.path(".there.import").exists());
     }
 
+    // proves: T33
     #[test]
     fn an_older_version_needs_downgrade_and_a_newer_one_takes_its_place() {
         let site = vetting();
@@ -318,6 +324,7 @@ mod carried {
         assert_eq!(names(&site.path("there")), ["own.wasm"]);
     }
 
+    // proves: T29
     #[test]
     fn a_hostile_bundle_leaves_nothing_behind() {
         let site = vetting();

@@ -49,6 +49,7 @@ fn verified(site: &Site) -> String {
     out(&site.host(0, &["plugin", "verify", "plugins", "--trust", "trust.toml"]))
 }
 
+// proves: T23
 #[test]
 fn two_of_three_have_to_have_vetted_a_plugin() {
     let site = site();
@@ -107,6 +108,7 @@ fn signing_and_verifying_need_no_network() {
 }
 
 /// Neither `--unlocked` nor a grant waives a rule.
+// proves: T23
 #[test]
 fn a_move_and_a_lock_hold_to_the_trust_file() {
     let site = site();
@@ -127,6 +129,7 @@ fn a_move_and_a_lock_hold_to_the_trust_file() {
 }
 
 /// It is refused before anything of it is compiled: what could not even be parsed is refused for its signatures.
+// proves: T23
 #[test]
 fn another_byte_of_a_component_or_a_statement_is_refused_before_it_is_compiled() {
     let site = site();
@@ -153,6 +156,7 @@ fn another_byte_of_a_component_or_a_statement_is_refused_before_it_is_compiled()
 }
 
 /// What was vetted is what it says it is, or nobody vetted it.
+// proves: T24
 #[test]
 fn a_card_with_another_import_is_misdescribed() {
     let site = site();
@@ -227,6 +231,7 @@ fn a_signature_is_added_to_what_is_there_and_says_what_it_is_of() {
 }
 
 /// A revoked key counts nowhere; one that expired admits nothing new, and what was admitted goes on.
+// proves: T25
 #[test]
 fn a_revoked_key_stops_a_load_and_an_expired_one_an_admission() {
     let site = site();

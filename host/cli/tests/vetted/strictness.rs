@@ -20,6 +20,7 @@ fn site() -> Site {
     site
 }
 
+// proves: T21
 #[test]
 fn what_others_may_write_is_a_warning_and_in_a_strict_run_refused() {
     let site = site();
@@ -43,6 +44,7 @@ fn what_others_may_write_is_a_warning_and_in_a_strict_run_refused() {
     }
 }
 
+// proves: T20
 #[test]
 fn a_strict_move_refuses_a_plugin_that_was_switched_off() {
     let site = site();

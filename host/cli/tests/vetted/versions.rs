@@ -4,6 +4,7 @@ use expect_test::expect;
 
 use crate::site::{Site, err, json, out};
 
+// proves: T15
 #[test]
 fn a_new_version_is_compared_with_the_one_that_is_admitted() {
     let site = Site::new();

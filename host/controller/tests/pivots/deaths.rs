@@ -126,6 +126,7 @@ fn nothing_of_ours(stage: &Stage, place: &MemoryPlace) {
     assert_eq!(stage.ways(), []);
 }
 
+// proves: T48
 #[tokio::test(start_paused = true)]
 async fn whenever_a_controller_dies_the_next_one_comes_to_the_same_end() {
     for nth in 1..=most_writes().await {
@@ -144,6 +145,7 @@ async fn whenever_a_controller_dies_the_next_one_comes_to_the_same_end() {
     }
 }
 
+// proves: T42
 #[tokio::test(start_paused = true)]
 async fn a_pivot_deleted_at_any_moment_leaves_its_cluster_whole_on_one_side() {
     let (mut undone, mut moved) = (0, 0);

@@ -93,6 +93,7 @@ async fn an_option_that_is_not_known_refuses_the_pivot() {
     running.stop().await;
 }
 
+// proves: T37
 #[tokio::test(start_paused = true)]
 async fn a_pivot_of_the_own_cluster_moves_no_other_namespace() {
     let stage = Stage::new(&["a", "b"]);
@@ -108,6 +109,7 @@ async fn a_pivot_of_the_own_cluster_moves_no_other_namespace() {
     running.stop().await;
 }
 
+// proves: T43
 #[tokio::test(start_paused = true)]
 async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() {
     let mut stage = Stage::new(&["a"]);
@@ -175,6 +177,7 @@ async fn a_move_that_has_begun_carries_what_it_began_with() {
 }
 
 /// A target of one's own can have a record of a move that never was.
+// proves: T47
 #[tokio::test(start_paused = true)]
 async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
     let stage = Stage::new(&["a"]);
@@ -211,6 +214,7 @@ async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
 }
 
 /// Its records lie in a cluster of the one who wrote the Pivot, and can say anything.
+// proves: T44
 #[tokio::test(start_paused = true)]
 async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namespace() {
     let stage = Stage::new(&["a"]);
@@ -251,6 +255,7 @@ async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namesp
     running.stop().await;
 }
 
+// proves: T51
 #[tokio::test(start_paused = true)]
 async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {
     let stage = Stage::new(&["shop", "bank"]);
@@ -271,6 +276,7 @@ async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {
     running.stop().await;
 }
 
+// proves: T39
 #[tokio::test(start_paused = true)]
 async fn a_secret_without_its_cluster_leads_nowhere() {
     let stage = Stage::new(&["a"]);
@@ -329,6 +335,7 @@ async fn what_a_pivot_shows_comes_back_from_the_records() {
     running.stop().await;
 }
 
+// proves: T44
 #[tokio::test(start_paused = true)]
 async fn a_move_from_another_cluster_comes_in() {
     let stage = Stage::new(&["a"]);
@@ -356,6 +363,7 @@ async fn a_move_from_another_cluster_comes_in() {
     running.stop().await;
 }
 
+// proves: T48
 #[tokio::test(start_paused = true)]
 async fn one_of_two_controllers_works_and_the_other_follows_when_it_dies() {
     let stage = Stage::new(&["a", "b"]);

@@ -25,6 +25,7 @@ fn lost(case: &Case, others: &str) -> Vec<String> {
 const CLUSTER: &str = "Cluster ns/foo
     Machine ns/m < Cluster ns/foo";
 
+// proves: D12, I6
 #[test]
 fn dependents_of_what_is_deleted_stop_the_plan_one_refusal_per_kind() {
     let others = "Claim ns/b < Machine ns/m

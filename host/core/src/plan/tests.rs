@@ -107,6 +107,7 @@ fn two_clusters_move_independently_and_share_a_template() {
     "#]]);
 }
 
+// proves: I5
 #[test]
 fn what_no_cluster_owns_stays_and_says_why() {
     Case::new(
@@ -193,6 +194,7 @@ fn a_labelled_object_moves_alone() {
 
 // The plan as a whole.
 
+// proves: W28
 #[test]
 fn w28_a_plan_does_not_depend_on_the_order_of_reading() {
     let text = "Cluster ns/b
@@ -304,6 +306,7 @@ fn a_plan_is_a_document() {
     .assert_eq(&text);
 }
 
+// proves: W19
 #[test]
 fn w19_the_work_grows_with_the_objects_not_with_their_square() {
     for clusters in [1, 10, 100] {

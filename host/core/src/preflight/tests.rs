@@ -135,6 +135,7 @@ fn the_remedy_for_a_pause_fits_how_it_was_made() {
     assert_eq!(remedy(json!({"metadata": {"annotations": {names::PAUSED: ""}}})), unpause(true));
 }
 
+// proves: W4
 #[test]
 fn w4_what_does_not_move_is_not_checked() {
     let case = Case::new(
@@ -144,6 +145,7 @@ fn w4_what_does_not_move_is_not_checked() {
     assert!(preflight(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).is_empty());
 }
 
+// proves: W24
 #[test]
 fn w24_an_unreadable_status_is_refused() {
     assert_eq!(accepted(body("Machine", json!({"status": "broken"}))), ["unreadable"]);

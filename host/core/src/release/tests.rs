@@ -167,6 +167,7 @@ fn a_digest_sees_content_and_only_content() {
     assert_ne!(digest(&machine, &before, false), digest(&machine, &changed, false));
 }
 
+// proves: I8, T130
 #[test]
 fn no_digest_is_made_of_secret_data() {
     assert_eq!(digest(&GroupKind::new("", "Secret"), &json!({"data": {"p": "x"}}), false), None);

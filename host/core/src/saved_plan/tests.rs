@@ -94,6 +94,7 @@ fn pointers(value: &Value, path: &str, all: &mut Vec<String>) {
     }
 }
 
+// proves: T118
 #[test]
 fn a_file_that_was_edited_anywhere_or_cut_is_refused() {
     let text = saved(&plan_of(WORLD)).text();
@@ -254,6 +255,7 @@ fn a_cluster_that_is_paused_by_the_move_is_the_one_that_was_planned() {
 }
 
 /// With a digest, guesses could be verified.
+// proves: T122
 #[test]
 fn a_secret_is_known_by_its_version_alone() {
     let secret = |data: &str| {

@@ -318,6 +318,7 @@ mod tests {
         assert!(told.contains("both change /data/hunter2 error: gone"), "{told}");
     }
 
+    // proves: I8, T6
     #[tokio::test]
     async fn patches_of_a_plugin_that_sees_secret_data_are_not_quoted() {
         let patch = json!({"data": {"hunter2": "x"}});

@@ -299,6 +299,7 @@ mod tests {
     }
 
     /// A tenant's namespace exists, and nothing in it moves.
+    // proves: T10
     #[tokio::test]
     async fn only_the_plans_namespaces_can_be_read_if_all_namespaces_move() {
         let few = names(&["a", "b"]);

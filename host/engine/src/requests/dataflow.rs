@@ -247,6 +247,7 @@ mod tests {
         assert!(matches!(result, Err(Failure::Halted(Halt::Signal(2)))));
     }
 
+    // proves: T128
     #[tokio::test]
     async fn a_panic_message_is_not_quoted() {
         let work = |_| async { if true { panic!("hunter2") } else { Ok(()) } };

@@ -166,6 +166,7 @@ fn once_paused(stage: &Stage, change: fn(&Stage)) {
     });
 }
 
+// proves: T120
 #[tokio::test(start_paused = true)]
 async fn what_differs_when_the_source_is_paused_is_undone_before_anything_is_copied() {
     for (what, change, refusal) in CHANGES {
@@ -262,6 +263,7 @@ async fn a_move_killed_at_any_write_is_resumed_with_its_plan_alone() {
     assert!(deaths > 60 && asked > 20, "{deaths}, {asked}");
 }
 
+// proves: T121
 #[tokio::test(start_paused = true)]
 async fn another_plan_does_not_continue_a_move() {
     let stage = Stage::new();
@@ -289,6 +291,7 @@ async fn another_plan_does_not_continue_a_move() {
 }
 
 /// Its decisions would be taken over: not to wait for the target, for one.
+// proves: T121
 #[tokio::test(start_paused = true)]
 async fn another_plan_is_not_taken_after_the_commit_either() {
     let mut stage = Stage::new();
@@ -330,6 +333,7 @@ async fn a_plan_with_more_than_a_record_may_have_is_refused_before_anything_is_w
     assert!(under_way(stage.setup()).await.is_none());
 }
 
+// proves: T119
 #[tokio::test(start_paused = true)]
 async fn a_plan_is_for_its_two_sides_its_plugins_and_its_files() {
     let stage = Stage::new();
@@ -365,6 +369,7 @@ async fn a_plan_is_for_its_two_sides_its_plugins_and_its_files() {
 }
 
 /// A plan for files is no plan for a cluster, which would delete the source; nor for files that others can read.
+// proves: T119
 #[tokio::test(start_paused = true)]
 async fn a_plan_for_a_directory_is_carried_out_into_that_directory_in_that_form() {
     let stage = Stage::new();
@@ -526,6 +531,7 @@ async fn a_plan_says_what_plugins_change_and_what_the_target_has() {
 }
 
 /// What is in a Secret, neither its values nor their names, is in no plan.
+// proves: T122
 #[tokio::test(start_paused = true)]
 async fn no_secret_data_is_in_a_saved_plan() {
     let stage = Stage::new();

@@ -87,6 +87,7 @@ fn host(patch: &Value) -> Value {
     host
 }
 
+// proves: T8
 #[tokio::test(start_paused = true)]
 async fn the_engine_judges_patches_as_the_harness_does() {
     let cases: Vec<(Hook, Value, bool, String)> =

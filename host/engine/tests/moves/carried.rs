@@ -374,6 +374,7 @@ async fn what_appears_late_with_the_label_is_carried_along() {
     );
 }
 
+// proves: T44
 #[tokio::test(start_paused = true)]
 async fn a_confined_move_creates_nothing_outside_of_its_namespace() {
     let mut stage = stage();

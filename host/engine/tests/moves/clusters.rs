@@ -62,6 +62,7 @@ fn names(place: &MemoryPlace) -> Vec<String> {
     picture(place).into_keys().collect()
 }
 
+// proves: D7
 #[tokio::test(start_paused = true)]
 async fn clusters_one_after_another_are_all_at_once() {
     let at_once = two();
@@ -117,6 +118,7 @@ async fn the_rest_finds_what_a_named_cluster_shared() {
     assert_eq!(names(&stage.source), ["Secret ns/pull"]);
 }
 
+// proves: T96
 #[tokio::test(start_paused = true)]
 async fn what_was_shared_and_changed_since_is_not_taken_for_the_same() {
     let stage = two();

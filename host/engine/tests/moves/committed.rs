@@ -186,6 +186,7 @@ async fn a_cluster_left_paused_by_a_rollback_because_its_undo_annotation_is_gone
     }
 }
 
+// proves: T87
 #[tokio::test(start_paused = true)]
 async fn dependents_created_after_the_commit_are_not_deleted_with_their_owner() {
     let stage = live().await;
@@ -209,6 +210,7 @@ async fn dependents_created_after_the_commit_are_not_deleted_with_their_owner() 
 }
 
 /// As the garbage collector sees it: an owner that is nowhere saves nothing, one that stays does, wherever it is.
+// proves: I6
 #[tokio::test(start_paused = true)]
 async fn new_dependents_are_judged_by_the_owners_that_exist() {
     let stage = live().await;
@@ -278,6 +280,7 @@ fn forge_released(stage: &Stage) {
 }
 
 /// Who may write ConfigMaps in the target has no say over what is deleted in the source.
+// proves: T102
 #[tokio::test(start_paused = true)]
 async fn nothing_is_deleted_if_only_the_target_has_a_record() {
     let stage = half_committed(Stage::new()).await;
@@ -313,6 +316,7 @@ async fn kept_objects_that_are_still_paused_are_named_before_the_move_is_done() 
 }
 
 /// Whoever removes the record that decides takes the move back, and its copies with it.
+// proves: T103
 #[tokio::test(start_paused = true)]
 async fn a_move_whose_record_disappears_at_the_end_is_not_reported_as_done() {
     let mut stage = half_committed(Stage::new()).await;
@@ -329,6 +333,7 @@ async fn a_move_whose_record_disappears_at_the_end_is_not_reported_as_done() {
     assert!(stop.to_string().contains("changed by another run"), "{stop}");
 }
 
+// proves: T114
 #[tokio::test(start_paused = true)]
 async fn a_commit_without_an_answer_is_not_reported_as_failed() {
     let stage = Stage::new();

@@ -47,6 +47,7 @@ pub(crate) fn nothing_of_ours(place: &MemoryPlace) -> bool {
     })
 }
 
+// proves: I10, W10
 #[tokio::test(start_paused = true)]
 async fn w10_a_move_killed_at_any_write_resumes_to_the_same_end() {
     let whole = Stage::new();

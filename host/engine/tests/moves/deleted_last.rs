@@ -119,6 +119,7 @@ async fn while_a_move_settles_the_source_still_has_the_way_to_the_target() {
     }
 }
 
+// proves: T88
 #[tokio::test(start_paused = true)]
 async fn what_is_deleted_last_is_deleted_only_as_it_was_copied() {
     let (mut stage, fixed) = (stage(), Arc::new(AtomicBool::new(true)));

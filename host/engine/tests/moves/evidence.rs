@@ -66,6 +66,7 @@ fn controller(
     })
 }
 
+// proves: D22, I11, T112
 #[tokio::test(start_paused = true)]
 async fn nothing_is_deleted_where_no_controller_is_at_work() {
     let stage = stage();
@@ -92,6 +93,7 @@ async fn a_cluster_and_one_of_each_other_kind_are_enough() {
     assert!(stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none());
 }
 
+// proves: I11
 #[tokio::test(start_paused = true)]
 async fn a_cluster_alone_is_no_evidence_for_its_machines() {
     let stage = stage();
@@ -177,6 +179,7 @@ async fn a_move_that_does_not_wait_reports_what_was_not_verified() {
     assert!(told.contains("unverified: nobody waited"), "{told}");
 }
 
+// proves: I11
 #[tokio::test(start_paused = true)]
 async fn kinds_that_can_not_be_verified_are_refused_before_the_pause() {
     let mut stage = Stage::empty();

@@ -199,6 +199,7 @@ fn everything(stage: &Stage) -> Vec<BTreeMap<Key, Value>> {
     vec![bodies(&stage.source), bodies(&stage.target)]
 }
 
+// proves: T104
 #[tokio::test(start_paused = true)]
 async fn a_record_of_the_future_is_refused_in_each_phase_and_nothing_is_changed() {
     let changes: [fn(&mut Value); 3] = [

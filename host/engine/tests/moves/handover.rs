@@ -189,6 +189,7 @@ async fn a_handover_is_rolled_back_by_those_who_say_that_nobody_imported_it() {
 }
 
 /// Both management clusters would act on the same machines.
+// proves: D36, T126
 #[tokio::test(start_paused = true)]
 async fn a_source_whose_files_were_imported_is_not_resumed() {
     let declined = async |stage: &Stage| {

@@ -44,6 +44,7 @@ async fn refused(stage: &Stage, at: &str) -> Stop {
     stop
 }
 
+// proves: T101
 #[tokio::test(start_paused = true)]
 async fn a_record_that_no_move_wrote_is_refused_and_nothing_is_changed() {
     let stage = live().await;
@@ -96,6 +97,7 @@ fn changed(place: &MemoryPlace, side: &str, fields: &[(&str, Value)]) {
 }
 
 /// Whoever has a source of their own can write a record there with the id that another's copies have as a mark.
+// proves: T45
 #[tokio::test(start_paused = true)]
 async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgotten() {
     let stage = committed().await;
@@ -114,6 +116,7 @@ async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgo
 }
 
 /// It would have the move begin again, with more objects.
+// proves: T47
 #[tokio::test(start_paused = true)]
 async fn after_the_commit_the_target_says_only_how_far_the_move_is() {
     let stage = committed().await;
@@ -130,6 +133,7 @@ async fn after_the_commit_the_target_says_only_how_far_the_move_is() {
     assert!(stage.target.body(&hidden).is_none() && stage.source.body(&hidden).is_some());
 }
 
+// proves: T46, T102
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_not_the_one_that_was_committed_deletes_nothing() {
     let stage = live().await;
@@ -170,6 +174,7 @@ async fn pieces_of_a_list_that_are_gone_are_not_all_asked_for() {
     assert!((1..=48).contains(&asked.load(Ordering::SeqCst)), "{asked:?}");
 }
 
+// proves: T101
 #[tokio::test(start_paused = true)]
 async fn a_release_list_that_no_move_wrote_is_refused_and_nothing_is_changed() {
     let stage = live().await;

@@ -46,6 +46,7 @@ async fn a_restore_from_a_directory_ends_in_the_same_state_as_a_move() {
     assert!(report.done.moved.is_empty(), "nothing was taken from the files");
 }
 
+// proves: D34, T80, W16
 #[tokio::test(start_paused = true)]
 async fn w16_files_of_a_cluster_that_may_still_run_are_refused() {
     let dir = exported(&Stage::new()).await;
@@ -60,6 +61,7 @@ async fn w16_files_of_a_cluster_that_may_still_run_are_refused() {
 }
 
 /// A copy that ran before the commit would run beside whatever the files are a copy of.
+// proves: T100
 #[tokio::test(start_paused = true)]
 async fn copies_are_paused_until_all_are_there() {
     let dir = exported(&Stage::new()).await;
@@ -110,6 +112,7 @@ async fn killed_at_each_write(dir: &Path, then: impl AsyncFn(&Stage, &str)) -> u
     deaths
 }
 
+// proves: D33
 #[tokio::test(start_paused = true)]
 async fn a_restore_killed_at_any_write_resumes_to_the_same_end() {
     let dir = exported(&Stage::new()).await;
@@ -148,6 +151,7 @@ async fn a_restore_killed_before_its_commit_is_rolled_back_to_nothing() {
 }
 
 /// A move that is under way from files is about those files.
+// proves: T81
 #[tokio::test(start_paused = true)]
 async fn other_files_do_not_continue_a_restore_but_can_roll_it_back() {
     let dir = exported(&Stage::new()).await;
@@ -244,6 +248,7 @@ async fn a_claimed_cluster_is_neither_source_nor_target_of_another_move() {
 }
 
 /// Whoever hands out a directory may have put anything into it.
+// proves: T78
 #[tokio::test(start_paused = true)]
 async fn records_and_roles_are_not_restored_from_files() {
     let dir = exported(&Stage::new()).await;
@@ -383,6 +388,7 @@ async fn plugins_see_objects_from_files_as_paused() {
 }
 
 /// Its provider was not done with it when it was copied, and nobody is there to finish.
+// proves: W17
 #[tokio::test(start_paused = true)]
 async fn w17_what_blocked_a_move_is_not_restored() {
     let dir = exported(&Stage::new()).await;
@@ -395,6 +401,7 @@ async fn w17_what_blocked_a_move_is_not_restored() {
 }
 
 /// A server-side applier, such as the topology controller, can't remove fields that somebody else owns.
+// proves: W17
 #[tokio::test(start_paused = true)]
 async fn w17_field_managers_survive_a_directory() {
     let managers = json!([{"manager": "capi-topology", "operation": "Apply", "apiVersion": "cluster.x-k8s.io/v1beta2",
@@ -434,6 +441,7 @@ impl Watcher for Warnings {
     }
 }
 
+// proves: T78
 #[tokio::test(start_paused = true)]
 async fn kinds_not_labelled_in_the_target_are_named_and_left_out() {
     let dir = exported(&Stage::new()).await;

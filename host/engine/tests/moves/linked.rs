@@ -100,6 +100,7 @@ async fn a_guard_lets_a_move_of_its_namespace_through_and_no_other() {
     }
 }
 
+// proves: T54
 #[tokio::test]
 async fn a_move_against_an_agents_role_changes_nothing() {
     for (into, role) in [(true, Role::Source), (false, Role::Target)] {
@@ -118,6 +119,7 @@ async fn a_move_against_an_agents_role_changes_nothing() {
     }
 }
 
+// proves: T55
 #[tokio::test]
 async fn after_the_move_its_link_tells_how_it_ended_and_nothing_else() {
     let stage = Stage::new();
@@ -180,6 +182,7 @@ async fn errors_arrive_as_the_far_end_has_them() {
     assert_eq!(events.next().await.unwrap().unwrap_err(), begun);
 }
 
+// proves: T72
 #[tokio::test]
 async fn a_link_that_is_cut_anywhere_and_made_again_ends_the_same() {
     let whole = Stage::new();

@@ -45,6 +45,7 @@ async fn the_source_is_read_while_plugins_are_compiled() {
     }
 }
 
+// proves: T14
 #[tokio::test(start_paused = true)]
 async fn a_move_whose_plugins_are_refused_leaves_no_trace() {
     let (stage, listed) = listed();

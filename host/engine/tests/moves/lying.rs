@@ -132,6 +132,7 @@ async fn child(truth: &MemoryPlace, lie: Lie, role: Role) -> Arc<LinkPlace> {
     place
 }
 
+// proves: T67
 #[tokio::test]
 async fn what_a_child_says_of_other_objects_than_those_asked_for_is_not_believed() {
     for (what, lie) in LIES {
@@ -187,6 +188,7 @@ async fn what_a_child_says_of_one_object_is_about_that_one() {
     }
 }
 
+// proves: T67
 #[tokio::test]
 async fn a_child_that_lies_when_it_is_taken_back_brings_nothing_into_another_namespace() {
     for (what, lie) in LIES {
@@ -201,6 +203,7 @@ async fn a_child_that_lies_when_it_is_taken_back_brings_nothing_into_another_nam
 }
 
 /// What it says it has it has not: its own objects are lost, and nobody else's.
+// proves: T69
 #[tokio::test]
 async fn a_child_that_claims_copies_loses_its_own_objects_and_nobody_elses() {
     let stage = Stage::new();
@@ -235,6 +238,7 @@ async fn a_child_that_claims_copies_loses_its_own_objects_and_nobody_elses() {
 }
 
 /// Which kinds move, and whether they are in namespaces, its own cluster knows: a child that is taken back could have bindings made.
+// proves: T66
 #[tokio::test]
 async fn a_child_does_not_say_which_kinds_move() {
     for (linked, moved) in [(false, true), (true, false)] {
@@ -254,6 +258,7 @@ async fn a_child_does_not_say_which_kinds_move() {
     }
 }
 
+// proves: T66
 #[tokio::test]
 async fn kinds_that_can_be_no_kinds_are_not_believed() {
     let truth = Stage::new().source;

@@ -272,6 +272,7 @@ async fn a_rollback_names_what_it_leaves_in_the_target_as_that_does() {
     assert!(told.contains("namespace prod in the target is kept: it contains Pool prod/new"), "{told}");
 }
 
+// proves: T97
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_is_lost_is_named_as_the_target_does() {
     let stage = stage();

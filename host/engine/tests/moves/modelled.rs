@@ -242,6 +242,7 @@ async fn killed_at_any_write_and_continued_or_rolled_back_it_takes_no_others() {
 
 /// Whoever is beside the target finishes what it can after any death, dies at any of its own writes, and is followed by another; then
 /// the source's run returns.
+// proves: T71
 #[tokio::test(start_paused = true)]
 async fn with_its_source_away_the_target_takes_the_steps_of_the_model_alone() {
     let (mut finished, mut refused, mut died_twice) = (0, 0, 0);

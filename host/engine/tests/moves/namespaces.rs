@@ -8,6 +8,7 @@ use pivot_places::memory::Fault;
 use crate::stage::{INFRA, Stage, body, is_record, key, picture};
 
 /// A namespace that one move made, and another, finished one moved into.
+// proves: T99
 #[tokio::test(start_paused = true)]
 async fn a_rollback_keeps_a_namespace_in_which_another_moves_objects_live() {
     let first = Stage::new();

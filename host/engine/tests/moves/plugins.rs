@@ -243,6 +243,7 @@ async fn a_trap_in_settle_leaves_that_object_paused_and_can_be_resumed() {
     assert!(stage.target.body(&host).unwrap()["metadata"]["annotations"].get(PAUSE).is_none());
 }
 
+// proves: T22
 #[tokio::test(start_paused = true)]
 async fn a_move_is_not_resumed_with_other_plugins() {
     let keeper = Arc::new(HostKeeper { stop_at: Some(Point::BeforeCommit), ..HostKeeper::new() });

@@ -159,6 +159,7 @@ fn refused(stop: &Stop) -> Vec<String> {
     refusals.iter().filter_map(|refusal| refusal.object.as_ref()).map(Key::to_string).collect()
 }
 
+// proves: I12, T10
 #[tokio::test(start_paused = true)]
 async fn a_plugin_with_only_relate_brings_nothing_from_outside_the_scope() {
     let named = vec![elsewhere("Secret", "creds"), elsewhere("Secret", "unknown"), binding()];
@@ -187,6 +188,7 @@ async fn a_plugin_with_only_relate_brings_nothing_from_outside_the_scope() {
     }
 }
 
+// proves: I12
 #[tokio::test(start_paused = true)]
 async fn objects_within_a_plugins_reach_are_copied_and_kept() {
     for scope in [Namespaces::One("ns".into()), Namespaces::All] {
@@ -221,6 +223,7 @@ async fn objects_within_a_plugins_reach_are_deleted_if_that_was_granted() {
 }
 
 /// Nobody listed the kind where it was brought from: it was read in one other namespace only.
+// proves: I12
 #[tokio::test(start_paused = true)]
 async fn what_depends_on_something_brought_is_not_garbage_collected() {
     let claims = Claims::new(vec![secrets(true)], vec![elsewhere("Secret", "creds")]);
@@ -272,6 +275,7 @@ async fn a_resumed_run_also_waits_for_objects_brought_from_elsewhere() {
 }
 
 /// Users of the namespace from which something is brought write what they like on the rest of it.
+// proves: I12
 #[tokio::test(start_paused = true)]
 async fn objects_beside_what_a_plugin_brought_have_no_effect() {
     let stage = brings_a_host();

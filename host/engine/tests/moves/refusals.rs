@@ -26,6 +26,7 @@ async fn refused(stage: &Stage, exit: Exit, code: &str) {
     assert_eq!(picture(&stage.target), target, "the target is as before");
 }
 
+// proves: D1, I9, T111, W1
 #[tokio::test(start_paused = true)]
 async fn w1_the_same_cluster_twice() {
     let stage = Stage::new();
@@ -33,6 +34,7 @@ async fn w1_the_same_cluster_twice() {
     refused(&stage, Exit::Refused, "same-cluster").await;
 }
 
+// proves: D13, I7, T96, W6
 #[tokio::test(start_paused = true)]
 async fn w6_a_foreign_object_of_the_same_name() {
     let stage = Stage::new();
@@ -40,6 +42,7 @@ async fn w6_a_foreign_object_of_the_same_name() {
     refused(&stage, Exit::Refused, "exists").await;
 }
 
+// proves: W27
 #[tokio::test(start_paused = true)]
 async fn w27_a_cluster_paused_by_a_user_unless_accepted() {
     let mut stage = Stage::new();
@@ -75,6 +78,7 @@ async fn an_owner_that_is_named_as_something_else() {
 }
 
 /// A server keeps ten thousand levels, and any tenant can write them where a CRD keeps unknown fields.
+// proves: T93
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_nested_too_deeply() {
     let nested = |levels: usize| (0..levels).fold(json!(1), |below, _| json!({"a": [below]}));
@@ -89,6 +93,7 @@ async fn a_body_that_is_nested_too_deeply() {
 }
 
 /// Who may write the status may write this, where a CRD does not say what conditions are.
+// proves: T93
 #[tokio::test(start_paused = true)]
 async fn malformed_conditions() {
     for conditions in [json!("x"), json!([1]), json!([{"type": 1}]), json!([{"observedGeneration": 1e300}])] {
@@ -102,6 +107,7 @@ async fn malformed_conditions() {
 }
 
 /// From a server that is aggregated into the source: its names would lead to other files and write lines of the release list.
+// proves: T93
 #[tokio::test(start_paused = true)]
 async fn invalid_names() {
     let labels = KindLabels { discover: true, moves: true, ..KindLabels::default() };
@@ -159,6 +165,7 @@ async fn rights_that_are_missing() {
     refused(&stage, Exit::Refused, "rights-missing").await;
 }
 
+// proves: T109
 #[tokio::test(start_paused = true)]
 async fn a_target_that_would_drop_a_field() {
     let stage = Stage::new();
@@ -169,6 +176,7 @@ async fn a_target_that_would_drop_a_field() {
     refused(&stage, Exit::Refused, "create-refused").await;
 }
 
+// proves: I6, T87
 #[tokio::test(start_paused = true)]
 async fn a_bystander_that_would_be_garbage_collected() {
     let mut stage = Stage::new();
@@ -190,6 +198,7 @@ async fn a_bystander_of_a_kind_that_is_merely_called_event() {
     refused(&stage, Exit::Refused, "collateral").await;
 }
 
+// proves: D18
 #[tokio::test(start_paused = true)]
 async fn a_missing_class_is_reported_with_all_other_problems() {
     let stage = Stage::new();
@@ -257,6 +266,7 @@ async fn a_stop_asked_for_while_waiting_restores_everything() {
     assert_eq!(picture(&stage.source), before);
 }
 
+// proves: D25, T123
 #[tokio::test(start_paused = true)]
 async fn a_live_run_keeps_a_second_one_out() {
     let mut stage = Stage::new();

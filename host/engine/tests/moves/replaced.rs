@@ -26,6 +26,7 @@ fn machine_set(stage: &Stage) -> [Key; 3] {
 }
 
 /// As a remediation or a rollout does that goes on in the target while the source still stands.
+// proves: I1
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_the_targets_controllers_have_replaced_does_not_stop_the_move() {
     let stage = Stage::new();

@@ -111,6 +111,7 @@ fn assert_held_up(stage: &Stage, stop: &Stop, field: &str, at: &str) {
     assert!(stage.source.body(&secret()).is_some(), "{at}");
 }
 
+// proves: I3, T88, T127, W29
 #[tokio::test(start_paused = true)]
 async fn w29_a_secret_that_changes_after_the_commit_is_not_deleted() {
     for adapted in [false, true] {

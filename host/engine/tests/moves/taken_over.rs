@@ -43,6 +43,7 @@ fn at_rest_and_nothing_lost(stage: &Stage, before: &[Key], at: &str) {
     }
 }
 
+// proves: D35
 #[tokio::test(start_paused = true)]
 async fn a_source_is_released_once_another_cluster_has_imported_its_files() {
     let straight = Stage::new();
@@ -109,6 +110,7 @@ async fn a_release_after_an_import_killed_at_any_write_ends_the_same() {
     assert!(deaths > 40, "{deaths}");
 }
 
+// proves: T83
 #[tokio::test(start_paused = true)]
 async fn what_changed_after_it_was_copied_is_not_deleted() {
     let changes: [(Key, Edit); 2] = [
@@ -200,6 +202,7 @@ async fn a_target_that_has_not_taken_over_releases_nothing() {
     run::resume(imported(&stage)).await.unwrap();
 }
 
+// proves: T83
 #[tokio::test(start_paused = true)]
 async fn controllers_of_the_importing_cluster_have_to_show_that_they_took_over() {
     let (mut stage, _dir) = taken_over().await;
@@ -226,6 +229,7 @@ async fn controllers_of_the_importing_cluster_have_to_show_that_they_took_over()
 }
 
 /// What is deleted in the source has to be in the target: each copy that is not as it was is named, with what differs.
+// proves: T83
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_differs_releases_nothing_until_that_is_accepted() {
     let changes: [(Key, Edit, &str); 5] = [
@@ -412,6 +416,7 @@ async fn a_source_is_handed_over_in_encrypted_files() {
 }
 
 /// Files that somebody changed are not those in which the source was handed over: another source may stand behind them.
+// proves: T80
 #[tokio::test(start_paused = true)]
 async fn files_that_were_changed_need_the_word_that_their_source_is_off() {
     let stage = Stage::new();

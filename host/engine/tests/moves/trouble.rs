@@ -31,6 +31,7 @@ pub(crate) async fn live() -> Stage {
 }
 
 /// As the one for KubeadmConfigs writes bootstrap data that no Machine has used yet, with an update that drops annotations.
+// proves: T98
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_a_controller_of_the_target_has_written_anew_is_still_one() {
     let stage = live().await;
@@ -55,6 +56,7 @@ async fn a_copy_that_a_controller_of_the_target_has_written_anew_is_still_one() 
     assert_eq!(stage.target.body(&data).unwrap()["data"]["value"], "YW5ldw==");
 }
 
+// proves: T89, T98
 #[tokio::test(start_paused = true)]
 async fn nothing_is_deleted_for_a_copy_that_is_gone() {
     let stage = live().await;
@@ -150,6 +152,7 @@ pub(crate) fn with_a_shared_class() -> Stage {
     stage
 }
 
+// proves: D23, W5
 #[tokio::test(start_paused = true)]
 async fn w5_a_class_of_a_shared_namespace_that_has_others_is_copied_and_kept() {
     let stage = with_a_shared_class();
@@ -297,6 +300,7 @@ async fn a_copy_into_a_directory_is_not_resumed_as_a_move_to_a_cluster() {
 }
 
 /// As the Metal3 provider's for Metal3Clusters: it watches Clusters to learn that they run again, and no more.
+// proves: W23
 #[tokio::test(start_paused = true)]
 async fn w23_a_controller_that_has_not_noticed_the_pause_is_made_to_reconcile() {
     let mut stage = Stage::new();
@@ -320,6 +324,7 @@ async fn w23_a_controller_that_has_not_noticed_the_pause_is_made_to_reconcile() 
     assert_eq!(picture(&stage.target)[&machine.to_string()], before[&machine.to_string()]);
 }
 
+// proves: T126
 #[tokio::test(start_paused = true)]
 async fn a_move_finished_without_its_source_is_not_rolled_back_from_it() {
     let mut stage = half_committed(Stage::new()).await;
@@ -362,6 +367,7 @@ async fn a_target_lost_before_the_copy_does_not_keep_the_source_paused() {
     assert_eq!(picture(&stage.source), before);
 }
 
+// proves: T103
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_record_is_not_mistaken_for_a_missing_one() {
     let stage = live().await;
@@ -383,6 +389,7 @@ async fn an_unreadable_record_is_not_mistaken_for_a_missing_one() {
     run::resume(stage.setup()).await.unwrap();
 }
 
+// proves: T124
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_is_not_mistaken_for_a_dead_runs_lease() {
     let mut stage = Stage::new();

@@ -119,6 +119,7 @@ fn stage() -> Stage {
     stage
 }
 
+// proves: T11
 #[tokio::test(start_paused = true)]
 async fn endless_patches_are_stopped() {
     let mut stage = stage();
@@ -131,6 +132,7 @@ async fn endless_patches_are_stopped() {
 }
 
 /// A thousand hosts of a plugin that hangs are ten thousand seconds.
+// proves: T11
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_hangs_is_not_asked_about_every_object() {
     let mut stage = stage();
@@ -202,6 +204,7 @@ impl Watcher for Lines {
     }
 }
 
+// proves: T13
 #[tokio::test(start_paused = true)]
 async fn a_plugins_excessive_findings_are_truncated() {
     for severity in [Severity::Note, Severity::Warn] {

@@ -24,6 +24,7 @@ fn add_identity(place: &MemoryPlace, uid: &str) {
 }
 
 /// A cluster-scoped identity exists once in each cluster, often before the move.
+// proves: W7
 #[tokio::test(start_paused = true)]
 async fn w7_dependents_of_a_global_object_that_exists_get_the_targets_uid() {
     let stage = Stage::new();
@@ -42,6 +43,7 @@ async fn w7_dependents_of_a_global_object_that_exists_get_the_targets_uid() {
 }
 
 /// A provider blocks the move of its objects when it sees the pause, not before.
+// proves: W9
 #[tokio::test(start_paused = true)]
 async fn w9_blocks_that_appear_with_the_pause_are_waited_for_all_at_once() {
     let stage = Stage::new();
@@ -71,6 +73,7 @@ async fn w9_blocks_that_appear_with_the_pause_are_waited_for_all_at_once() {
 }
 
 /// Annotations hold the pause, and state of providers and users; controllers may look at an object until it is gone.
+// proves: W12
 #[tokio::test(start_paused = true)]
 async fn w12_the_annotations_of_the_source_last_as_long_as_the_object() {
     let stage = Stage::new();
@@ -89,6 +92,7 @@ async fn w12_the_annotations_of_the_source_last_as_long_as_the_object() {
     assert!(deletes.load(Ordering::SeqCst) > 0);
 }
 
+// proves: W20
 #[tokio::test(start_paused = true)]
 async fn w20_an_error_that_no_retry_can_fix_is_reported_at_once() {
     let stage = Stage::new();
@@ -112,6 +116,7 @@ async fn w20_an_error_that_no_retry_can_fix_is_reported_at_once() {
 }
 
 /// Cluster-scoped objects are copied by every move: they don't make a wrong namespace a right one.
+// proves: W22
 #[tokio::test(start_paused = true)]
 async fn w22_a_namespace_without_objects_is_empty_whatever_is_cluster_scoped() {
     let mut stage = Stage::new();

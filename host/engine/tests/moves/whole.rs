@@ -25,6 +25,7 @@ async fn a_move_leaves_everything_in_the_target_and_unrelated_objects_in_the_sou
     assert!(stage.target.collect_garbage().is_empty());
 }
 
+// proves: D29, I10
 #[tokio::test(start_paused = true)]
 async fn a_move_there_and_back_restores_the_initial_state() {
     let there = Stage::new();
@@ -68,12 +69,14 @@ async fn a_plan_changes_nothing() {
     assert_eq!((real(&stage.source), real(&stage.target)), (0, 0));
 }
 
+// proves: D6, W22
 #[tokio::test(start_paused = true)]
 async fn w22_an_empty_namespace_is_distinguished_from_a_success() {
     let stage = Stage::empty();
     assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::Empty);
 }
 
+// proves: D20, I3, T88, T127, W30
 #[tokio::test(start_paused = true)]
 async fn w30_a_change_between_copy_and_commit_is_copied_too() {
     let stage = Stage::new();
@@ -91,6 +94,7 @@ async fn w30_a_change_between_copy_and_commit_is_copied_too() {
     assert_eq!(stage.target.body(&infra).unwrap()["spec"]["late"], "yes");
 }
 
+// proves: I3
 #[tokio::test(start_paused = true)]
 async fn a_controllers_finalizer_that_comes_back_does_not_hold_up_the_release() {
     let stage = Stage::new();
@@ -111,6 +115,7 @@ async fn a_controllers_finalizer_that_comes_back_does_not_hold_up_the_release() 
     assert!(stage.source.body(&cluster).is_none());
 }
 
+// proves: I3
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_changes_during_its_delete_is_compared_again() {
     for (touch, moved) in [("annotations", false), ("finalizers", true), ("data", false)] {

@@ -49,6 +49,7 @@ mod tests {
     use super::*;
     use rcgen::{KeyPair, PKCS_ECDSA_P384_SHA384, PKCS_ED25519};
 
+    // proves: T57
     #[test]
     fn only_a_key_on_p256_is_one_of_an_agent() {
         let info = KeyPair::generate().unwrap().subject_public_key_info();

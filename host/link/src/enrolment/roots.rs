@@ -186,6 +186,7 @@ mod tests {
         after(Timestamp::from_second(1_800_000_000).unwrap(), days(day))
     }
 
+    // proves: T62
     #[test]
     fn a_root_signs_only_once_each_certificate_that_came_before_it_has_ended() {
         let mut roots = Roots::new(day(0)).unwrap();

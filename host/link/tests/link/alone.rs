@@ -67,6 +67,7 @@ impl Alone {
     }
 }
 
+// proves: T70
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_without_a_link_finishes_once_and_nothing_that_is_asked_meanwhile_is_carried_out() {
     let authority = Authority::new();

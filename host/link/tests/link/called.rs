@@ -116,6 +116,7 @@ async fn an_agent_calls_again_and_its_place_is_the_same() {
     create(&*link, "shop", "after").await.unwrap();
 }
 
+// proves: T49
 #[tokio::test(flavor = "multi_thread")]
 async fn who_cannot_show_a_name_of_the_same_authority_is_turned_away() {
     let (authority, other) = (Authority::new(), Authority::new());
@@ -148,6 +149,7 @@ async fn who_cannot_show_a_name_of_the_same_authority_is_turned_away() {
     assert!(agents.place(&edge(), SOON).await.is_some());
 }
 
+// proves: T50
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_answers_nobody_whom_it_does_not_trust() {
     let (authority, other) = (Authority::new(), Authority::new());
@@ -165,6 +167,7 @@ async fn an_agent_answers_nobody_whom_it_does_not_trust() {
     }
 }
 
+// proves: T64
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_that_was_copied_takes_over_no_link() {
     let authority = Authority::new();

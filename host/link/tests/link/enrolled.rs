@@ -155,6 +155,7 @@ impl Child {
     }
 }
 
+// proves: T56
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_invited_enrols_and_links_and_its_token_is_nowhere_in_the_controllers_cluster() {
     let parent = Parent::new().await;
@@ -191,6 +192,7 @@ fn fails_at_write(place: &MemoryPlace, nth: usize) {
     });
 }
 
+// proves: T61
 #[tokio::test(flavor = "multi_thread")]
 async fn whose_answer_was_lost_asks_again_with_the_same_key() {
     let parent = Parent::new().await;
@@ -209,6 +211,7 @@ async fn whose_answer_was_lost_asks_again_with_the_same_key() {
     assert_eq!(kept(&place, "held").unwrap()["key"], asking["key"]);
 }
 
+// proves: T61
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_cannot_keep_its_key_asks_for_nothing() {
     let parent = Parent::new().await;
@@ -221,6 +224,7 @@ async fn an_agent_that_cannot_keep_its_key_asks_for_nothing() {
     assert_eq!(decoded(&entry["data"]["agent.json"])["taken"], false);
 }
 
+// proves: T58
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_was_used_is_worth_nothing_to_another_key() {
     let parent = Parent::new().await;
@@ -233,6 +237,7 @@ async fn a_token_that_was_used_is_worth_nothing_to_another_key() {
     create(&*link, "shop", "c").await.unwrap();
 }
 
+// proves: T58
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_is_good_for_a_day_and_until_the_next_one() {
     let parent = Parent::new().await;
@@ -246,6 +251,7 @@ async fn an_invitation_is_good_for_a_day_and_until_the_next_one() {
     assert_eq!(Child::of(&child(&data), &parent).says().await, None);
 }
 
+// proves: T56
 #[tokio::test(flavor = "multi_thread")]
 async fn every_invitation_that_is_not_taken_is_answered_alike() {
     let parent = Parent::new().await;
@@ -271,6 +277,7 @@ async fn every_invitation_that_is_not_taken_is_answered_alike() {
     assert_eq!(Child::of(&child(&data), &parent).says().await, None);
 }
 
+// proves: T60
 #[tokio::test(flavor = "multi_thread")]
 async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_anew() {
     let parent = Parent::new().await;
@@ -307,6 +314,7 @@ async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_an
     assert_ne!(kept(&place, "held").unwrap()["key"], removed_key);
 }
 
+// proves: T60
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_agent_of_a_name_takes_the_place_of_the_one_before() {
     let parent = Parent::new().await;
@@ -323,6 +331,7 @@ async fn the_next_agent_of_a_name_takes_the_place_of_the_one_before() {
     assert!(first.complains().await.contains("turns this agent away"));
 }
 
+// proves: T62
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_and_roots_change_for_two_years_and_no_link_ends() {
     let parent = Parent::new().await;
@@ -362,6 +371,7 @@ async fn certificates_and_roots_change_for_two_years_and_no_link_ends() {
     assert!(parent.linked().await);
 }
 
+// proves: T62
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_slept_beyond_its_certificate_says_that_it_has_to_be_invited_anew() {
     let parent = Parent::new().await;
@@ -400,6 +410,7 @@ async fn an_invitation_that_is_applied_again_harms_no_agent() {
     assert_eq!(kept(&place, "held").unwrap(), held);
 }
 
+// proves: T63
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invited_agent_answers_no_other_controller() {
     let (parent, impostor) = (Parent::new().await, Parent::new().await);
@@ -417,6 +428,7 @@ async fn an_invited_agent_answers_no_other_controller() {
     assert!(impostor.is_alone().await);
 }
 
+// proves: T57
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_enrolments_end_soon_and_ask_the_cluster_nothing() {
     let parent = Parent::new().await;

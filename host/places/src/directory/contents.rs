@@ -114,6 +114,7 @@ mod tests {
         DirectoryPlace::to_read(dir.path()).unwrap()
     }
 
+    // proves: T130
     #[test]
     fn files_are_known_by_what_is_in_them_but_for_the_data_of_secrets() {
         let digest = |files: &[(&str, &str)]| read(files).shared.contents().digest().0;

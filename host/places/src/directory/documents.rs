@@ -185,6 +185,7 @@ mod tests {
         assert_eq!(found, [json!({"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}})]);
     }
 
+    // proves: W14
     #[test]
     fn w14_what_clusterctl_writes_is_read_exactly() {
         let text = "{\"a\":9007199254740993,\"b\":\"\\u003c\\ud83d\\ude00\",\"c\":\"no\"}\n";

@@ -267,6 +267,7 @@ mod tests {
 
     use super::*;
 
+    // proves: W13
     #[test]
     fn w13_names_tell_groups_namespaces_and_odd_names_apart() {
         let named = |group, namespace, object: &str| {

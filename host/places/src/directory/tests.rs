@@ -76,6 +76,7 @@ async fn a_directory_that_is_read_is_not_written() {
     assert_eq!(place.denied(&[access("list"), access("create")]).await.unwrap(), [access("create")]);
 }
 
+// proves: D28
 #[tokio::test]
 async fn what_is_written_is_read_back_exactly() {
     let dir = TempDir::new().unwrap();
@@ -193,6 +194,7 @@ async fn a_manifest_of_the_release_before_is_read_too() {
 }
 
 #[cfg(unix)]
+// proves: D30, T84
 #[tokio::test]
 async fn files_are_for_nobody_else() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -289,6 +291,7 @@ async fn patches_and_deletes_work_on_files() {
     assert_eq!(complete(&place, false).await.count, 0);
 }
 
+// proves: T79
 #[tokio::test]
 async fn a_manifest_notices_what_was_lost() {
     let dir = TempDir::new().unwrap();

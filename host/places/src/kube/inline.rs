@@ -169,6 +169,7 @@ mod tests {
         assert!(load(&holding(more.to_string()), "value").is_ok());
     }
 
+    // proves: D5, T91
     #[test]
     fn a_field_that_reaches_out_of_a_kubeconfig_is_refused_by_its_name() {
         let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "hunter2"});
@@ -209,6 +210,7 @@ mod tests {
         assert_eq!(refused(&holding(config.to_string())), format!("{expected}{TRUSTED}"));
     }
 
+    // proves: I8
     #[test]
     fn what_is_no_kubeconfig_is_refused_without_being_quoted() {
         assert_eq!(refused(&secret(json!({}))), "the Secret has no data \"value\"");

@@ -223,6 +223,7 @@ mod tests {
         serde_json::from_value(json!([{"metadata": {"name": "g.io"}, "versions": [version]}])).unwrap()
     }
 
+    // proves: T105
     #[test]
     fn a_server_with_kinds_without_end_is_not_believed() {
         let many = |count: usize| serving((0..count).map(|n| (format!("K{n}"), "ks")));
@@ -233,6 +234,7 @@ mod tests {
         assert!(merge(same.into_iter(), None).is_err());
     }
 
+    // proves: T107
     #[test]
     fn kinds_whose_names_would_change_the_path_are_left_out() {
         let odd = [("../x", "xs"), ("X", "../secrets"), ("Y", ".."), ("a\0b", "as"), ("Good", "goods")];

@@ -223,6 +223,7 @@ mod tests {
         load(Some(file.to_owned())).err().unwrap().to_string()
     }
 
+    // proves: T113
     #[test]
     fn a_kubeconfig_or_a_file_it_names_that_never_ends_is_refused() {
         let zero = "/dev/zero".to_owned();
@@ -242,6 +243,7 @@ mod tests {
         assert!(unreadable(Some(&cluster), None).is_none(), "whoever needs it reports that");
     }
 
+    // proves: D3
     #[test]
     fn a_pipe_for_a_kubeconfig_is_refused_with_what_to_do_instead() {
         let folder = tempfile::tempdir().unwrap();

@@ -152,6 +152,7 @@ mod tests {
         assert!(read(422, body, Quote::Message).to_string().contains("hunter2"));
     }
 
+    // proves: T108
     #[test]
     fn a_proxys_error_page_is_not_quoted_either() {
         let text = read(502, "<html>hunter2</html>", Quote::Message).to_string();

@@ -165,6 +165,7 @@ async fn an_empty_list_may_be_null_and_a_repeated_token_is_refused() {
     assert!(matches!(server.place().list(&machines(), None).await, Err(PlaceError::Unreadable(_))));
 }
 
+// proves: T105
 #[tokio::test]
 async fn a_list_without_end_is_not_read_for_ever() {
     let server = Server::start((0..3_000).map(|n| page(&["m"], &format!("t{n}"), "7"))).await;
@@ -221,6 +222,7 @@ async fn a_server_that_asks_to_slow_down_says_for_how_long() {
     assert_eq!(server.asked().len(), 1, "nobody tries again behind the engine's back");
 }
 
+// proves: T110, W15
 #[tokio::test]
 async fn w15_an_object_is_absent_only_if_the_server_itself_says_so() {
     let key = Key::new(machines().group_kind.clone(), Some("a"), "m");
@@ -233,6 +235,7 @@ async fn w15_an_object_is_absent_only_if_the_server_itself_says_so() {
     }
 }
 
+// proves: T108
 #[tokio::test]
 async fn a_response_that_is_not_json_is_not_quoted() {
     let key = Key::new(secrets().group_kind.clone(), Some("a"), "s");
@@ -276,6 +279,7 @@ async fn writes_are_strict_and_name_their_manager() {
     );
 }
 
+// proves: I8, T108, T128
 #[tokio::test]
 async fn a_rejected_secret_reveals_no_values() {
     let server = Server::start([status(400, "BadRequest", "illegal base64 in ...hunter2...")]).await;

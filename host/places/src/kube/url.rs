@@ -98,6 +98,7 @@ mod tests {
     use super::*;
     use crate::testing::kind;
 
+    // proves: T7
     #[test]
     fn a_service_path_can_not_escape_the_service() {
         let at = |namespace: &str, port: &str, path: &str| ServicePath {
@@ -133,6 +134,7 @@ mod tests {
         assert_eq!(object(&namespace, &key).unwrap(), "/api/v1/namespaces/a");
     }
 
+    // proves: T107
     #[test]
     fn nothing_names_a_collection_by_mistake() {
         let machine = kind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true);

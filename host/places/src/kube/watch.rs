@@ -170,6 +170,7 @@ mod tests {
         }
     }
 
+    // proves: T105
     #[test]
     fn a_line_without_end_is_refused() {
         let mut lines = Lines::default();

@@ -41,6 +41,7 @@ async fn a_port_is_open_or_not() {
     assert_eq!(ask(probe(false, "127.0.0.1:1".into())).await, Err("unreachable".into()));
 }
 
+// proves: T7
 #[tokio::test]
 async fn a_redirect_is_returned_and_not_followed() {
     let there = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 2\r\n\r\nhi";
@@ -64,6 +65,7 @@ async fn a_probe_of_a_silent_server_times_out() {
     assert_eq!(ask(slow).await, Err("unreachable".into()));
 }
 
+// proves: T7
 #[tokio::test]
 async fn a_special_address_is_denied_under_any_name() {
     let port = server(String::new()).await;

@@ -222,6 +222,7 @@ mod tests {
         granted(&declared(), &[Hook::Hold, Hook::Check], &file.plugins["p"])
     }
 
+    // proves: T19
     #[test]
     fn anything_not_listed_is_denied() {
         assert_eq!(

@@ -375,6 +375,7 @@ mod tests {
         assert!(hosts.enabled && !hosts.secret_data);
     }
 
+    // proves: T19
     #[test]
     fn an_unknown_key_is_refused_with_the_known_ones() {
         for (from, to, said) in [

@@ -304,6 +304,7 @@ mod tests {
         }
     }
 
+    // proves: T7
     #[test]
     fn link_local_metadata_and_loopback_must_be_named() {
         let named = |texts: &[&str]| texts.iter().map(|t| t.parse().unwrap()).collect::<Vec<Network>>();

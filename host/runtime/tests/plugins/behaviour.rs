@@ -57,6 +57,7 @@ async fn a_plugins_error_names_the_plugin_hook_and_object() {
     assert!(said.ends_with(" failed in settle of Host n/h: says no word (mute)"), "{said}");
 }
 
+// proves: T4
 #[tokio::test]
 async fn kinds_it_did_not_declare_are_not_shown_to_it() {
     let place = Place::with(&["hostile"], &grants("hostile")).await;

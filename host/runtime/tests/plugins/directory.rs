@@ -20,6 +20,7 @@ async fn a_file_that_is_no_component_is_refused_for_what_it_is() {
     refused(b"\x7fELF\x02\x01\x01\0native", "not-a-component", "compiled native code").await;
 }
 
+// proves: T2
 #[tokio::test]
 async fn a_precompiled_component_is_refused() {
     let engine = wasmtime::Engine::default();
@@ -43,6 +44,7 @@ async fn a_truncated_component_is_refused_wherever_it_ends() {
 const ENDS: [&str; 5] = ["malformed", "foreign-imports", "mismatch", "description", "describe"];
 
 /// The parser and the compiler get bytes that no tool wrote; whatever they report, they don't end the program.
+// proves: T2
 #[tokio::test]
 async fn a_damaged_component_is_refused_or_runs_in_the_sandbox() {
     let whole = guest("older");
@@ -73,6 +75,7 @@ async fn a_huge_file_is_refused_unread() {
 }
 
 #[cfg(unix)]
+// proves: T17
 #[tokio::test]
 async fn a_link_out_of_the_directory_is_refused() {
     let elsewhere = Place::new();
@@ -98,6 +101,7 @@ async fn a_link_inside_the_directory_is_a_file() {
 }
 
 #[cfg(unix)]
+// proves: T17
 #[tokio::test]
 async fn pipes_and_devices_are_not_waited_for() {
     let place = Place::new();

@@ -27,6 +27,7 @@ async fn held(mode: &str) -> CallError {
     error
 }
 
+// proves: T11
 #[tokio::test]
 async fn an_endless_loop_times_out() {
     let begun = Instant::now();
@@ -54,6 +55,7 @@ async fn an_endless_loop_does_not_delay_others() {
 }
 
 /// Slightly too long for each of a thousand objects is far too long.
+// proves: T11
 #[tokio::test]
 async fn calls_that_add_up_to_too_much_time_are_ended() {
     let text = format!("{}\nlimits = {{ time = '400ms', total = '600ms' }}", grants("hostile"));
@@ -119,6 +121,7 @@ async fn a_flood_of_log_lines_is_cut_off() {
     assert!(log().text().contains("it has logged 1000 lines; the rest is not shown"));
 }
 
+// proves: T11
 #[tokio::test]
 async fn a_memory_bomb_stops_at_the_limit() {
     let error = held("bomb").await;
@@ -166,6 +169,7 @@ async fn an_output_bomb_is_rejected() {
     assert_eq!(plugin.relate(&in_mode("echo")).await.unwrap_err().code, "output-too-large");
 }
 
+// proves: T11
 #[tokio::test]
 async fn a_flood_of_queries_or_text_ends_the_call() {
     assert_eq!(held("shout").await.code, "too-many-host-calls");
@@ -198,6 +202,7 @@ async fn the_engine_judges_what_a_patch_touches() {
     }
 }
 
+// proves: T4
 #[tokio::test]
 async fn a_query_that_was_not_granted_is_denied_and_reaches_nobody() {
     let (_place, plugin) = hostile().await;
@@ -217,6 +222,7 @@ async fn a_query_that_was_not_granted_is_denied_and_reaches_nobody() {
     assert!(services.queries.lock().unwrap().is_empty() && services.probes.lock().unwrap().is_empty());
 }
 
+// proves: T13
 #[tokio::test]
 async fn plugin_text_can_not_control_the_terminal() {
     let (_place, plugin) = hostile().await;

@@ -35,6 +35,7 @@ async fn secret_data_can_not_leak() {
     assert!(log.contains("secretive") && log.contains("outcome") && !log.contains("hunter2"), "{log}");
 }
 
+// proves: T5
 #[tokio::test]
 async fn without_the_grant_it_is_refused() {
     let place =
@@ -45,6 +46,7 @@ async fn without_the_grant_it_is_refused() {
 }
 
 /// A tool that stores a copy of the object on the object has put the data outside `data`.
+// proves: T5
 #[tokio::test]
 async fn a_copy_of_secret_data_is_withheld_like_the_data() {
     let copy = json!({"data": {"k": "hunter2"}}).to_string();

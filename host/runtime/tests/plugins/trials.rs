@@ -93,6 +93,7 @@ async fn components_that_the_lock_says_passed_are_still_counted() {
 }
 
 /// It may be disabled because it can't be compiled any more, or not fast enough.
+// proves: T18
 #[tokio::test]
 async fn disabled_plugins_are_not_compiled() {
     let place = Place::with(&["older", "steady"], &grants("steady")).await;

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::support::{Place, asked, granted, granting, grants, guest, host, moving, object};
 
+// proves: T17
 #[tokio::test]
 async fn a_plugin_that_is_not_locked_is_refused_with_the_lock_command() {
     let place = Place::new();
@@ -21,6 +22,7 @@ async fn a_plugin_that_is_not_locked_is_refused_with_the_lock_command() {
     assert_eq!(unlocked.unwrap().plugins.len(), 1);
 }
 
+// proves: T14
 #[tokio::test]
 async fn one_changed_byte_is_noticed_at_every_load() {
     let place = Place::with(&["steady"], &grants("steady")).await;
@@ -34,6 +36,7 @@ async fn one_changed_byte_is_noticed_at_every_load() {
     assert!(refused[0].1.contains("has changed since it was admitted (as sha256 "), "{}", refused[0].1);
 }
 
+// proves: T14
 #[tokio::test]
 async fn the_size_in_the_lock_counts_too() {
     let place = Place::with(&["older"], "").await;
@@ -57,6 +60,7 @@ async fn a_hand_edited_lock_is_detected() {
     );
 }
 
+// proves: T18
 #[tokio::test]
 async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
     let place = Place::new();
@@ -88,6 +92,7 @@ async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
 }
 
 /// A file can call itself anything. The name of a reviewed plugin would have given it that plugin's grants.
+// proves: T15
 #[tokio::test]
 async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
     let place = Place::with(&["older"], "").await;
@@ -147,6 +152,7 @@ async fn admitting_with_a_grant_lets_it_be_called() {
 }
 
 /// What could be done counts, not what is said; and the grants, if it is called with them.
+// proves: T16
 #[tokio::test]
 async fn an_inspection_says_what_could_be_done_at_worst() {
     let place = Place::new();
@@ -185,6 +191,7 @@ async fn an_inspection_says_what_could_be_done_at_worst() {
     }
 }
 
+// proves: T18
 #[tokio::test]
 async fn without_a_section_it_is_refused() {
     let place = Place::with(&["older"], "").await;
@@ -198,6 +205,7 @@ async fn without_a_section_it_is_refused() {
     );
 }
 
+// proves: T4
 #[tokio::test]
 async fn a_hook_that_is_exported_and_not_granted_refuses_the_plugin() {
     let text = grants("steady").replace("'settle']", "]").replace("'relate', ", "");
@@ -212,6 +220,7 @@ async fn a_hook_that_is_exported_and_not_granted_refuses_the_plugin() {
     );
 }
 
+// proves: T4
 #[tokio::test]
 async fn a_binary_that_imports_more_than_it_declares_is_refused() {
     let place = Place::with(&["greedy"], "").await;
@@ -224,6 +233,7 @@ async fn a_binary_that_imports_more_than_it_declares_is_refused() {
     );
 }
 
+// proves: T9
 #[tokio::test]
 async fn a_name_belongs_to_one_plugin() {
     let place = Place::with(&["steady"], &grants("steady")).await;
@@ -241,6 +251,7 @@ async fn a_name_belongs_to_one_plugin() {
     assert!(errors[0].to_string().contains("has the name of steady.wasm too"), "{}", errors[0]);
 }
 
+// proves: T20
 #[tokio::test]
 async fn a_missing_plugin_file_is_reported() {
     let place = Place::with(&["older", "steady"], &grants("steady")).await;
@@ -275,6 +286,7 @@ async fn they_are_called_in_the_operators_order() {
     assert_eq!(names().await, ["hostile", "steady"]);
 }
 
+// proves: T22
 #[tokio::test]
 async fn the_digest_covers_the_configuration() {
     let place = Place::with(&["steady"], &grants("steady")).await;

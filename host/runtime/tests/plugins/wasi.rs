@@ -15,6 +15,7 @@ fn said(relations: &[Relation]) -> Vec<&str> {
     relations.iter().map(|r| if let Relation::Keep(said) = r { said.as_str() } else { "" }).collect()
 }
 
+// proves: T3
 #[tokio::test]
 async fn files_environment_clock_and_randomness_are_unavailable() {
     let elsewhere = tempfile::TempDir::new().unwrap();
@@ -60,6 +61,7 @@ async fn inspecting_lists_what_is_inert() {
     assert!(inspection.inert.iter().all(|import| import.starts_with("wasi:")));
 }
 
+// proves: T3
 #[tokio::test]
 async fn sockets_are_refused_by_name() {
     let place = Place::new();

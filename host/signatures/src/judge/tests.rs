@@ -178,6 +178,7 @@ fn a_plan_needs_its_own_approvals_and_no_others() {
     assert!(policy.judge(&HOSTS, &signed, Purpose::Load).is_err());
 }
 
+// proves: T26
 #[test]
 fn a_second_file_adds_rules_and_waives_none() {
     let mut people = People::default();

@@ -145,6 +145,7 @@ impl Child {
     }
 }
 
+// proves: T71
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sealed_child_finishes_alone_and_the_parent_that_returns_closes_the_move() {
     let mut parent = Bereaved::by(&[("shop", &SEALED, "Finish")]).await;
@@ -157,6 +158,7 @@ async fn a_sealed_child_finishes_alone_and_the_parent_that_returns_closes_the_mo
     parent.returns().await;
 }
 
+// proves: T71
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_is_not_sealed_waits_for_its_parent() {
     let parent = Bereaved::by(&[("finish", &UNSEALED, "Finish"), ("wait", &RESUMING, "Wait")]).await;

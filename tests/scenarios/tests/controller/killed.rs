@@ -100,6 +100,7 @@ async fn comes(cases: &Cases, child: &Case, agent: &mut Run, reached: impl Fn(&m
     reached(agent)
 }
 
+// proves: T72
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_killed_at_any_request_is_followed_by_one_that_goes_on() {
     let mut cases = Cases::start().await;
@@ -138,6 +139,7 @@ async fn an_agent_killed_at_any_request_is_followed_by_one_that_goes_on() {
     cases.stage.tidy().await;
 }
 
+// proves: T72
 #[tokio::test(flavor = "multi_thread")]
 async fn a_controller_killed_at_any_request_to_a_child_is_followed_by_one_that_goes_on() {
     let mut cases = Cases::start().await;

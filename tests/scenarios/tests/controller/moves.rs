@@ -41,6 +41,7 @@ async fn page(run: &Run, path: &str) -> String {
     answer
 }
 
+// proves: T40
 #[tokio::test(flavor = "multi_thread")]
 async fn from_one_manifest_a_bootstrap_cluster_moves_into_the_cluster_that_it_made() {
     let stage = Stage::start(&["shop"]).await;
@@ -171,6 +172,7 @@ async fn what_is_refused_says_why_and_changes_nothing() {
     same(before, stage.moved(&stage.pair.target, "shop").await);
 }
 
+// proves: T38
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_role_for_the_move_it_is_refused_by_name() {
     let stage = Stage::start(&["shop"]).await;

@@ -19,6 +19,7 @@ const OLDER_OBJECTS: &str = include_str!("world-1.8.yaml");
 
 /// Of the lab's releases, unless `PIVOT_CLUSTER_API` and `PIVOT_KUBERNETES` name others (`1.30.14`, or `1.30.14:1.36.3` for another
 /// in the target): `cargo xtask matrix` runs it with each.
+// proves: D19, I2, I11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_continue_where_they_stopped_there_and_back() {
     let version = release("PIVOT_CLUSTER_API", CLUSTER_API);
@@ -60,6 +61,7 @@ async fn the_newest_controllers_continue_where_they_stopped() {
 }
 
 /// Controllers that never report a pause must give the same evidence in the target.
+// proves: I11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_that_report_no_pause_continue_where_they_stopped() {
     let mut world = World::start(CLUSTER_API_SILENT).await.unwrap();

@@ -94,6 +94,7 @@ async fn roll_out(world: &World, side: Side, version: &str) {
     world.patch(side, "MachineDeployment.cluster.x-k8s.io", "plain-workers", workers).await.unwrap();
 }
 
+// proves: I1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_in_the_middle_of_a_change_is_refused_or_ends_as_if_there_was_none() {
     let whole: Option<u64> = variable("PIVOT_TRIES");

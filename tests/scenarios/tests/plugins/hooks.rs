@@ -368,6 +368,7 @@ async fn try_case(stage: &Stage, case: &Case, left: Left) -> Option<String> {
     result.err().map(|why| format!("## {}: {why}", case.way))
 }
 
+// proves: T8
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_hooks_stop_a_move_and_nothing_else() {
     let stage = Stage::start().await;

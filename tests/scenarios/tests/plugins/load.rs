@@ -32,6 +32,7 @@ async fn file(stage: &Stage, what: &str, bytes: &[u8], words: &[&str]) {
     refused(stage, what, &stage.between(&plugins).with(&["--unlocked"]), words).await;
 }
 
+// proves: T17
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_are_no_plugins_are_refused_before_anything_moves() {
     let stage = Stage::start().await;

@@ -15,6 +15,7 @@ async fn nowhere_else(stage: &Stage) {
     }
 }
 
+// proves: I8, T6, T128
 #[tokio::test(flavor = "multi_thread")]
 async fn secret_data_leaks_nowhere() {
     let stage = Stage::start().await;
@@ -44,6 +45,7 @@ async fn secret_data_leaks_nowhere() {
 }
 
 /// A component's standard library tries to use the machine.
+// proves: T3
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_without_a_machine() {
     let stage = Stage::start().await;

@@ -7,6 +7,7 @@ use pivot_lab::say;
 use crate::stage::{HOSTILE, Stage, as_before, cluster, decent, host, says};
 
 /// Two plugins patch one path: neither value can win.
+// proves: T9
 #[tokio::test(flavor = "multi_thread")]
 async fn two_plugins_with_one_path_are_refused_before_the_pause() {
     let stage = Stage::start().await;

@@ -199,6 +199,7 @@ async fn an_endpoint_that_comes_up_late() {
 }
 
 /// Ironic usually has a certificate of the site's own.
+// proves: T117
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_with_a_private_authority() {
     let stage = Stage::start().await;

@@ -81,6 +81,7 @@ async fn what_is_pushed_is_pulled_byte_for_byte() {
     assert!(!folder.path("none.tar").exists());
 }
 
+// proves: T36
 #[tokio::test]
 async fn a_wrong_password_and_an_unknown_authority_are_refused_and_no_password_is_shown() {
     let registry = Registry::start().await.unwrap();

@@ -117,6 +117,7 @@ fn hostile_plan() -> Plan {
 }
 
 /// The lines of a picture of harmless names with the same shape: a hostile name adds none, and changes none but by its own text.
+// proves: T94
 #[test]
 fn a_name_adds_nothing_to_a_picture() {
     let mut harmless = hostile_plan();
@@ -386,6 +387,7 @@ fn whole_around() -> String {
     data(&of(Picture::Html, &small_plan(), SIDES)).1
 }
 
+// proves: T94, T134
 #[test]
 fn text_from_others_stays_in_the_data_of_a_page() {
     let plan = hostile_plan();
@@ -402,6 +404,7 @@ fn text_from_others_stays_in_the_data_of_a_page() {
 }
 
 /// Nobody has to believe the build: the policy names digests of what is in the file, and allows nothing else.
+// proves: T134
 #[test]
 fn a_page_allows_its_own_script_and_style_and_no_request() {
     let page = of(Picture::Html, &small_plan(), SIDES);

@@ -147,6 +147,7 @@ fn what_was_brought_is_followed_by_what_names_it_as_its_owner() {
 }
 
 /// Users with permission to write in a namespace that a plugin reaches have no say over what moves from there.
+// proves: T86
 #[test]
 fn a_label_where_only_a_plugin_looks_moves_nothing() {
     let labelled = |reach: bool| {
@@ -207,6 +208,7 @@ fn what_a_plugin_needs_opens_no_namespace_to_it() {
     "#]]);
 }
 
+// proves: T10
 #[test]
 fn what_is_reached_is_kept_unless_deleting_was_granted() {
     let case = || {
@@ -274,6 +276,7 @@ fn what_comes_through_something_brought_is_brought_as_far_as_the_reach_goes() {
     "#]]);
 }
 
+// proves: T10
 #[test]
 fn no_reach_brings_a_cluster() {
     Case::new("Cluster ns/foo\nCluster other/bar")

@@ -4,6 +4,7 @@ use expect_test::expect;
 
 use crate::testing::Case;
 
+// proves: W8
 #[test]
 fn w8_all_six_purposes_of_secrets_are_recognised() {
     Case::new(
@@ -66,6 +67,7 @@ fn a_cluster_comes_after_its_class() {
     "#]]);
 }
 
+// proves: W25
 #[test]
 fn w25_a_template_that_only_its_class_names_moves() {
     Case::new(
@@ -81,6 +83,7 @@ fn w25_a_template_that_only_its_class_names_moves() {
 }
 
 /// Anyone with permission to write classes could name objects of others.
+// proves: D15, T86
 #[test]
 fn a_class_drags_along_nothing_but_templates_of_its_own_namespace() {
     for named in ["Secret/token", "Secret/kube-system/token", "InfraTemplate/other/t", "Template/t"] {
@@ -110,6 +113,7 @@ fn a_template_that_was_not_read_is_noted() {
     "#]]);
 }
 
+// proves: W24
 #[test]
 fn w24_an_unreadable_cluster_is_refused() {
     Case::new(

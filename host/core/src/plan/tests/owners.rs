@@ -25,6 +25,7 @@ fn w3_an_object_with_some_owners_in_the_set_is_copied_with_those() {
     "#]]);
 }
 
+// proves: D11, I5, W3
 #[test]
 fn w3_an_object_whose_owner_was_not_read_is_refused() {
     Case::new("Secret ns/s < Widget ns/unread ! move").check(expect![[r#"
@@ -34,6 +35,7 @@ fn w3_an_object_whose_owner_was_not_read_is_refused() {
     "#]]);
 }
 
+// proves: W3
 #[test]
 fn w3_a_root_below_something_that_stays_is_refused_with_the_whole_chain() {
     Case::new(
@@ -91,12 +93,14 @@ fn dropping_a_kind_keeps_references_to_owners_that_move() {
     "#]]);
 }
 
+// proves: W4
 #[test]
 fn w4_an_owner_that_is_only_a_name_is_no_cluster_of_the_plan() {
     let case = Case::new("Secret ns/s < Cluster other/gone ! move");
     assert_eq!(case.plan().clusters(), 0);
 }
 
+// proves: I5, W3
 #[test]
 fn w3_an_owner_cycle_is_refused_and_named() {
     Case::new(
@@ -140,6 +144,7 @@ fn a_cycle_is_opened_by_dropping_a_kind_in_it() {
     "#]]);
 }
 
+// proves: W11
 #[test]
 fn w11_the_version_in_an_owner_reference_does_not_matter() {
     let mut objects = crate::testing::objects("Cluster ns/foo");
@@ -154,6 +159,7 @@ fn w11_the_version_in_an_owner_reference_does_not_matter() {
     "#]]);
 }
 
+// proves: D16, W18
 #[test]
 fn w18_an_object_that_is_being_deleted_is_refused() {
     Case::new(

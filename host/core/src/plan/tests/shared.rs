@@ -19,6 +19,7 @@ fn a_class_of_another_namespace_is_copied_with_its_templates_and_kept() {
     "#]]);
 }
 
+// proves: W4
 #[test]
 fn w4_a_template_of_a_second_class_that_was_not_read_is_copied_with_the_owner_that_was() {
     Case::new(
@@ -85,6 +86,7 @@ fn a_cluster_elsewhere_that_can_not_be_read_may_use_any_class() {
         "#]]);
 }
 
+// proves: T86
 #[test]
 fn nothing_of_another_namespace_moves_by_kind_not_even_below_a_shared_class() {
     Case::new(

@@ -72,6 +72,7 @@ fn manifest_of(path: &Path) -> Manifest {
     manifest::read(&super::super::files::Files::open(path).unwrap()).unwrap().unwrap()
 }
 
+// proves: T85
 #[tokio::test]
 async fn what_is_encrypted_is_read_back_with_the_key_alone() {
     let dir = written().await;
@@ -143,6 +144,7 @@ async fn checksums_are_compared_without_a_key_and_contents_with_one() {
     assert!(matches!(unknown, DirectoryError::Encrypted { .. }), "{unknown}");
 }
 
+// proves: T82
 #[tokio::test]
 async fn plain_files_among_encrypted_ones_are_refused_by_name() {
     let dir = written().await;
@@ -167,6 +169,7 @@ async fn plain_files_among_encrypted_ones_are_refused_by_name() {
     assert!(refused(dir.path()).ends_with("nothing in it is encrypted, so no identity is needed"));
 }
 
+// proves: T82
 #[tokio::test]
 async fn a_flipped_byte_and_a_cut_file_are_refused() {
     let content = secret("s").to_string();
@@ -202,6 +205,7 @@ async fn a_flipped_byte_and_a_cut_file_are_refused() {
 }
 
 /// What a file asks for before anything in it is known to be genuine.
+// proves: T76
 #[test]
 fn no_header_takes_long() {
     let share = "CJM36AHmTbdHSuOQL+NESqyVQE75f2e610iRdLPEN20";
@@ -337,6 +341,7 @@ fn keys_are_lines_beside_comments() {
     assert_eq!(read.decrypt(&most.encrypt(b"x").unwrap()).unwrap(), b"x");
 }
 
+// proves: I8, T129
 #[test]
 fn a_file_of_keys_is_never_quoted() {
     let dir = TempDir::new().unwrap();

@@ -122,6 +122,7 @@ fn two_documents_of_one_uid_are_refused() {
     assert_eq!(told, "c.yaml, document 2: Thing a/other has the uid of Thing a/one (b.json, document 1)");
 }
 
+// proves: T77
 #[test]
 fn names_that_lead_elsewhere_are_refused_by_file_and_document() {
     let second = |text: &str| {
@@ -161,6 +162,7 @@ fn names_that_lead_elsewhere_are_refused_by_file_and_document() {
 }
 
 /// Their files would collide on a case-insensitive file system.
+// proves: T77
 #[test]
 fn kinds_that_differ_only_in_case_are_refused() {
     let (one, other) = (document("Thing", &named("t")), document("THING", &named("t")));
@@ -176,6 +178,7 @@ fn kinds_that_differ_only_in_case_are_refused() {
     assert!(refused(&[("crd.yaml", DEFINITION), ("b.json", &other)]).starts_with("b.json, document 1: "));
 }
 
+// proves: T76
 #[test]
 fn what_is_nested_too_deeply_is_refused() {
     let nested = |levels: usize| {
@@ -199,6 +202,7 @@ fn what_is_nested_too_deeply_is_refused() {
 }
 
 #[cfg(unix)]
+// proves: T75
 #[test]
 fn no_link_leads_out() {
     let outside = directory(&[("s.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: n}}")]);

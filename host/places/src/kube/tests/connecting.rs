@@ -97,6 +97,7 @@ async fn an_expired_certificate_is_named_before_it_is_used() {
     );
 }
 
+// proves: I8, T113, T129
 #[tokio::test]
 async fn a_broken_kubeconfig_is_not_quoted() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -112,6 +113,7 @@ async fn a_broken_kubeconfig_is_not_quoted() {
 }
 
 /// The kubeconfig's credential program, with its arguments and output.
+// proves: I8, T129
 #[tokio::test]
 async fn a_credential_plugin_that_fails_is_not_quoted() {
     let exec = |script: &str| {
