@@ -1,4 +1,4 @@
-//! Records of other releases: one of the first is gone on with in each phase, one of the future is refused in each phase.
+//! Records of other releases: those of earlier formats are gone on with in each phase, one of the future is refused in each phase.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Hook, Settlement};
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks, Services};
-use pivot_engine::{Exit, run};
+use pivot_engine::{Exit, Options, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};
-use crate::stage::{CLUSTERS, Stage, is_record, picture, under_way};
+use crate::stage::{CLUSTERS, Stage, is_record, key, picture, under_way};
 
 /// Has nothing more to change. A move writes down that it settles only where something does.
 struct Settles(Description);
@@ -74,61 +74,51 @@ fn set_record(place: &MemoryPlace, key: &Key, record: &Value) {
     place.edit(key, |body| body["data"]["record.json"] = json!(record.to_string())).unwrap();
 }
 
-/// Puts an object there under another name.
-fn rename(place: &MemoryPlace, key: &Key, name: &str, change: impl FnOnce(&mut Value)) {
-    let mut body = place.body(key).unwrap();
-    place.remove(key).unwrap();
-    body["metadata"]["name"] = json!(name);
-    change(&mut body);
-    place.insert(body).unwrap();
-}
-
-/// Rewrites what a move keeps into what the first release kept of it.
-fn as_of_the_first_release(stage: &Stage) {
-    for (place, side) in [(&stage.source, "source"), (&stage.target, "target")] {
-        for key in records(place, side) {
-            let mut record = record(place, &key);
-            for field in ["format", "writtenBy", "by"] {
-                record.as_object_mut().unwrap().remove(field);
-            }
-            record["scope"].as_object_mut().unwrap().remove("format");
-            rename(place, &key, &format!("pivot-host-{side}"), |body| {
-                body["metadata"]["labels"]["pivot-host.io/record"] = json!("");
-                body["data"]["record.json"] = json!(record.to_string());
-            });
-        }
-        for key in place.keys() {
-            if key.name.starts_with("pivot-host-release-") {
-                place
-                    .edit(&key, |body| body["data"]["list"] = json!(older_list(&body["data"]["list"])))
-                    .unwrap();
-            }
-            if key.group_kind.kind == "Lease" {
-                rename(place, &key, "pivot-host", |body| {
-                    body["metadata"]
-                        .as_object_mut()
-                        .unwrap()
-                        .retain(|field, _| field != "labels" && field != "annotations");
-                });
-            }
+/// A Cluster with one Machine, and what belongs to them.
+fn few() -> Stage {
+    let stage = Stage {
+        options: Options { operator: "somebody@example.org".into(), ..Stage::new().options },
+        ..stage(true)
+    };
+    let left = |key: &Key| ["c", "m0", "m0-bootstrap", "c-kubeconfig"].contains(&key.name.as_str());
+    for key in stage.source.keys() {
+        if key.namespace.as_deref() == Some("ns") && !left(&key) {
+            stage.source.remove(&key).unwrap();
         }
     }
+    stage
+        .source
+        .edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"] = json!({"paused": false}))
+        .unwrap();
+    stage
 }
 
-/// Without its first line, and silent about finalizers.
-fn older_list(list: &Value) -> String {
-    let lines = list.as_str().unwrap().lines().filter(|line| !line.starts_with("v "));
-    let older = lines.map(|line| {
-        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        if let ("o", Some(flags)) = (line.split(' ').next().unwrap(), words.get_mut(8)) {
-            *flags = flags.replace('n', "");
-            if flags.is_empty() {
-                "-".clone_into(flags);
-            }
+/// What a run of each format of the record left on both servers when it died, in each phase. No program writes these files: whatever
+/// today's writes, they are what others wrote, and must be read.
+const LEFT_BEHIND: [(u32, &str); 4] = [
+    (1, include_str!("formats/1.json")),
+    (2, include_str!("formats/2.json")),
+    (3, include_str!("formats/3.json")),
+    (4, include_str!("formats/4.json")),
+];
+
+/// Makes a server of what was left on one, in the same versions, which a release list has.
+fn restore(place: &MemoryPlace, left: &Value) {
+    let version =
+        |body: &Value| -> u64 { body["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap() };
+    let mut left: Vec<&Value> = left.as_array().unwrap().iter().collect();
+    left.sort_by_key(|body| version(body));
+    let tick = || -> u64 {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ticks"}});
+        place.insert(namespace).unwrap().meta.resource_version.parse().unwrap()
+    };
+    let mut now = tick();
+    for body in left {
+        while now + 1 < version(body) {
+            now = tick();
         }
-        words.join(" ") + "\n"
-    });
-    older.collect()
+        now = place.insert(body.clone()).unwrap().meta.resource_version.parse().unwrap();
+    }
 }
 
 /// Nothing of a move but what is left of one that finished, and Leases that nobody holds.
@@ -141,53 +131,62 @@ fn nothing_left(place: &MemoryPlace) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_of_the_first_release_is_resumed_and_rolled_back_in_each_phase() {
-    let whole = Stage::new();
+async fn moves_of_every_format_are_resumed_or_rolled_back() {
+    let whole = few();
     let untouched = picture(&whole.source);
     run::start(whole.setup()).await.unwrap();
     let (source, target) = (picture(&whole.source), picture(&whole.target));
-    let (mut resumed, mut rolled_back) = (BTreeSet::new(), BTreeSet::new());
-    for (back, settles) in [(false, false), (false, true), (true, true)] {
-        for n in 1.. {
-            let Some(stage) = dead_after(n, settles).await else { break };
-            let phases = phases(&stage);
-            as_of_the_first_release(&stage);
-            let Some(found) = under_way(stage.setup()).await else { continue };
-            assert_eq!(found.record.written_by, "", "write {n}");
+    for (format, left) in LEFT_BEHIND {
+        let left: BTreeMap<String, Value> = serde_json::from_str(left).unwrap();
+        let phases: Vec<&str> = left.keys().map(String::as_str).collect();
+        let expected = [
+            ", Settled",
+            "Committed, Live",
+            "Committed, Released",
+            "Committed, Settled",
+            "Copied, ",
+            "Copied, Live",
+            "Paused, ",
+        ];
+        assert_eq!(phases, expected, "format {format}");
+        for ((phases, sides), back) in left.iter().flat_map(|left| [(left, false), (left, true)]) {
+            let at = format!("format {format}, phases {phases:?}, rolled back {back}");
+            let stage = Stage { source: Stage::empty().source, ..few() };
+            restore(&stage.source, &sides["source"]);
+            restore(&stage.target, &sides["target"]);
+            let found = under_way(stage.setup()).await.unwrap();
+            assert_eq!(found.record.written_by.is_empty(), format == 1, "{at}");
             if !back {
-                run::resume(stage.setup()).await.unwrap();
-                assert_eq!(picture(&stage.target), target, "write {n}");
-                assert_eq!(picture(&stage.source), source, "write {n}");
-                resumed.insert(phases);
+                run::resume(stage.setup()).await.unwrap_or_else(|stop| panic!("{at}: {stop}"));
+                assert_eq!(picture(&stage.target), target, "{at}");
+                assert_eq!(picture(&stage.source), source, "{at}");
             } else if found.record.phase.committed() {
                 let stop = run::rollback(stage.setup()).await.unwrap_err();
-                assert!(stop.to_string().contains("point of no return"), "write {n}: {stop}");
+                assert!(stop.to_string().contains("point of no return"), "{at}: {stop}");
                 continue;
             } else {
-                run::rollback(stage.setup()).await.unwrap();
-                assert_eq!(picture(&stage.source), untouched, "write {n}");
-                assert!(picture(&stage.target).is_empty(), "write {n}");
-                rolled_back.insert(phases);
+                run::rollback(stage.setup()).await.unwrap_or_else(|stop| panic!("{at}: {stop}"));
+                assert_eq!(picture(&stage.source), untouched, "{at}");
+                assert!(picture(&stage.target).is_empty(), "{at}");
             }
-            assert!(nothing_left(&stage.source) && nothing_left(&stage.target), "write {n}");
+            assert!(nothing_left(&stage.source) && nothing_left(&stage.target), "{at}");
         }
     }
-    let both = |source: &str, target: &str| {
-        let phase = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        (phase(source), phase(target))
-    };
-    let forth = [
-        both("Paused", ""),
-        both("Copied", ""),
-        both("Copied", "Live"),
-        both("Committed", "Live"),
-        both("Committed", "Released"),
-        both("Committed", "Settled"),
-        both("", "Settled"),
-        both("", "Released"),
-    ];
-    assert_eq!(resumed, BTreeSet::from(forth.clone()));
-    assert_eq!(rolled_back, forth.into_iter().take(3).collect());
+}
+
+#[test]
+fn each_format_has_a_file_of_moves() {
+    let formats: Vec<u32> = LEFT_BEHIND.iter().map(|(format, _)| *format).collect();
+    assert_eq!(
+        formats,
+        (1..=pivot_core::record::FORMAT).collect::<Vec<_>>(),
+        "add what this release leaves behind"
+    );
+    for (format, text) in LEFT_BEHIND {
+        let written = format!("\\\"format\\\":{format},");
+        let spaced = format!("\\\"format\\\": {format},");
+        assert_eq!(text.contains(&written) || text.contains(&spaced), format > 1, "format {format}");
+    }
 }
 
 /// Everything but Leases, which say no more than that somebody was there.
