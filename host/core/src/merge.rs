@@ -77,6 +77,7 @@ pub fn between(from: &Value, to: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pivot_worlds::Dice;
     use serde_json::json;
 
     // proves: I4
@@ -106,5 +107,77 @@ mod tests {
         apply(&mut state, &between(&from, &to).unwrap());
         assert_eq!(state, to);
         assert_eq!(between(&to, &to), None);
+    }
+
+    /// Any JSON: the dice say which.
+    fn value(dice: Dice, depth: u64) -> Value {
+        let pair = |index: u64| {
+            let dice = dice.about(&format!("value {index}"));
+            (dice.about("key").pick(&["a", "b", "c", "d/e", ""]).to_owned(), value(dice, depth - 1))
+        };
+        match dice.about("type").below(if depth == 0 { 4 } else { 8 }) {
+            0 => json!(dice.about("number").below(3)),
+            1 => json!(dice.about("truth").percent(50)),
+            2 => json!(dice.about("text").pick(&["", "x", "null"])),
+            3 => json!([dice.about("item").below(2), null, {}]),
+            _ => (0..dice.about("size").below(5)).map(pair).collect(),
+        }
+    }
+
+    /// The same without what a server drops: maps that are empty, or become it.
+    fn without_empty(value: &Value) -> Value {
+        let Value::Object(map) = value else { return value.clone() };
+        let kept = map.iter().map(|(key, value)| (key.clone(), without_empty(value)));
+        kept.filter(|(_, value)| !value.as_object().is_some_and(Map::is_empty)).collect()
+    }
+
+    /// A patch, which is a map; it removes some keys.
+    fn patch(dice: Dice) -> Value {
+        let nulls = |index: u64| {
+            let key = dice.about(&format!("null {index}")).pick(&["a", "b", "c", "d/e", ""]);
+            (key.to_owned(), Value::Null)
+        };
+        let Value::Object(mut map) = value(dice.about("changes"), 3) else { return json!({}) };
+        map.extend((0..dice.about("nulls").below(3)).map(nulls));
+        Value::Object(map)
+    }
+
+    #[test]
+    fn any_inverse_undoes_any_patch() {
+        let mut changed = 0;
+        for seed in 0..20_000 {
+            let dice = Dice::new(seed);
+            let Value::Object(before) = value(dice.about("before"), 3) else { continue };
+            let before = Value::Object(before);
+            let patch = patch(dice);
+            let mut after = before.clone();
+            apply(&mut after, &patch);
+            changed += usize::from(after != before);
+            let undo = inverse(&before, &patch);
+            // Twice is as good as once.
+            for _ in 0..2 {
+                apply(&mut after, &undo);
+                assert_eq!(
+                    without_empty(&after),
+                    without_empty(&before),
+                    "seed {seed}: {before} and {patch}"
+                );
+            }
+        }
+        assert!(changed > 3_000, "{changed}");
+    }
+
+    #[test]
+    fn any_two_states_have_a_patch_between_them() {
+        for seed in 0..20_000 {
+            let dice = Dice::new(seed);
+            let (from, to) = (value(dice.about("from"), 3), value(dice.about("to"), 3));
+            let mut state = from.clone();
+            match between(&from, &to) {
+                Some(patch) => apply(&mut state, &patch),
+                None => assert_eq!(from, to, "seed {seed}"),
+            }
+            assert_eq!(state, to, "seed {seed}: from {from}");
+        }
     }
 }

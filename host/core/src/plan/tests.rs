@@ -14,6 +14,7 @@ mod named;
 mod owners;
 mod plugins;
 mod shared;
+mod worlds;
 
 // Which kinds take part.
 
