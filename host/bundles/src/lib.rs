@@ -43,6 +43,10 @@ mod hostile;
 #[cfg(test)]
 mod hostile_tar;
 #[cfg(test)]
+#[path = "../../../tests/worlds/src/mutants.rs"]
+#[expect(unreachable_pub, reason = "it is public where it is at home")]
+mod mutants;
+#[cfg(test)]
 mod round;
 #[cfg(test)]
 mod sample;

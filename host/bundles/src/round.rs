@@ -8,6 +8,7 @@ use crate::bundle::Bundle;
 use crate::contents::Contents;
 use crate::digest::digest_of;
 use crate::kind::{COMPONENT, FILES, OTHER, SBOM};
+use crate::mutants;
 use crate::oci;
 use crate::sample::{EMPTY, Entry, bundle, entries, files, importing, pack, small, tar, wasm, with_manifest};
 
@@ -208,6 +209,23 @@ fn a_flipped_bit_is_refused_or_means_nothing() {
     }
     // Padding, and what the index says that nothing depends on.
     assert!(refused > 3 * equal / 2, "{refused} refused, {equal} equal");
+}
+
+#[test]
+fn any_bytes_are_a_bundle_or_refused() {
+    let (good, bundle) = (tar(&bundle()), bundle());
+    let (mut equal, mut refused) = (0, 0);
+    mutants::each(&[&good], 300, |bytes| match Bundle::read(bytes) {
+        Ok(read) => {
+            equal += 1;
+            assert_eq!(read, bundle);
+        }
+        Err(error) => {
+            refused += 1;
+            assert!(error.to_string().len() < 2_000, "{error}");
+        }
+    });
+    assert!(equal > 3 && refused > 150, "{equal} equal, {refused} refused");
 }
 
 #[test]

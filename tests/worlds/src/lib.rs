@@ -10,6 +10,7 @@
 mod cluster;
 mod dice;
 mod kinds;
+pub mod mutants;
 mod objects;
 #[cfg(test)]
 mod tests;

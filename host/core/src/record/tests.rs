@@ -1,3 +1,4 @@
+use pivot_worlds::mutants;
 use serde_json::{Value, json};
 
 use super::*;
@@ -128,4 +129,30 @@ fn a_source_is_handed_over_from_the_last_file_to_the_commit() {
 fn the_target_decides_from_committed_on() {
     assert!(!Phase::Copied.committed());
     assert!(Phase::Committed.committed() && Phase::Settled.committed());
+}
+
+/// A record with whatever a record can have.
+const FULL: &str = r#"{"format":4,"writtenBy":"0.1.0","by":"jane@laptop","moveId":"01J-a","phase":"Committed","scope":{"format":1,
+    "namespaces":{"one":"a"},"clusters":[{"namespace":"a","name":"c"}],"exclude":[{"kind":{"group":"g","kind":"K"}}],"carry":[
+    {"kind":{"group":"","kind":"Secret"},"object":{"namespace":"a","name":"s"}}],"added":[{"object":{"group":"","kind":"ConfigMap",
+    "namespace":"a","name":"bom"},"uid":"added-1"}],"namespaceMap":{"a":"b"},"movePaused":true},"source":"u","target":"v",
+    "intoDirectory":false,"started":"2026-11-25T00:00:00Z","namespaces":["b"],"plugins":[{"name":"p","version":"1","digest":"d",
+    "vouchedBy":["k"],"granted":["hook hold"]}],"kinds":[{"group":"g","kind":"K"}],"touched":["a"],"plan":"sha256","seal":"Set",
+    "releaseChunks":2,"handover":{"contents":"directory-0","to":"a directory","at":"t","imports":["m"],"withdrawn":true}}"#;
+
+#[test]
+fn any_text_is_a_record_or_refused() {
+    let (mut good, mut refused) = (0, 0);
+    mutants::each(&[FULL.as_bytes()], 3_000, |bytes| match Record::parse(&String::from_utf8_lossy(bytes)) {
+        Ok(record) => {
+            good += 1;
+            assert_eq!(Record::parse(&serde_json::to_string(&record).unwrap()).unwrap(), record);
+        }
+        Err(error) => {
+            refused += 1;
+            let told = error.to_string();
+            assert!(told.len() < 1_000 && !told.contains(['\n', '\0', '\u{202e}']), "{told}");
+        }
+    });
+    assert!(good > 40 && refused > 1_000, "{good} good, {refused} refused");
 }

@@ -1,4 +1,5 @@
 use super::*;
+use pivot_worlds::mutants;
 use serde_json::json;
 
 fn list() -> ReleaseList {
@@ -171,4 +172,26 @@ fn a_digest_sees_content_and_only_content() {
 #[test]
 fn no_digest_is_made_of_secret_data() {
     assert_eq!(digest(&GroupKind::new("", "Secret"), &json!({"data": {"p": "x"}}), false), None);
+}
+
+#[test]
+fn any_text_is_a_list_or_refused() {
+    const LIST: &str = "v 3\nk g/v1 machines Machine\no 0 ns m uid-m 17 d 0123456789abcdef0123456789abcdef p -\n\
+        k /v1 secrets Secret\no 1 ns s uid-s 18 d - n -\no 1 - t uid-t 19 k - sube 0,1\no 0 ns n uid-n 20 d - hl 2\n";
+    let (mut good, mut refused) = (0, 0);
+    assert!(ReleaseList::parse([LIST]).is_ok());
+    mutants::each(&[LIST.as_bytes()], 5_000, |bytes| {
+        match ReleaseList::parse([&*String::from_utf8_lossy(bytes)]) {
+            Ok(list) => {
+                good += 1;
+                let chunks = list.chunks(60);
+                assert_eq!(ReleaseList::parse(chunks.iter().map(String::as_str)).unwrap(), list);
+            }
+            Err(error) => {
+                refused += 1;
+                assert!(error.to_string().len() < 200, "{error}");
+            }
+        }
+    });
+    assert!(good > 200 && refused > 1_000, "{good} good, {refused} refused");
 }

@@ -1,5 +1,6 @@
 //! Plans in files: what is read back, what is refused, what counts as a difference.
 
+use pivot_worlds::mutants;
 use serde_json::{Value, json};
 
 use super::*;
@@ -340,4 +341,26 @@ fn two_plans_differ_in_objects_and_in_what_they_were_made_with() {
         edit(&mut new);
         assert_eq!(aspects_between(&old, &new), expected);
     }
+}
+
+/// Only a plan that says the same is accepted: its checksum is of what it says.
+#[test]
+fn any_text_is_the_plan_or_refused() {
+    let plan = saved(&plan_of(WORLD));
+    let text = plan.text();
+    let (mut good, mut refused) = (0, 0);
+    mutants::each(&[text.as_bytes()], 1_000, |bytes| {
+        match SavedPlan::parse(&String::from_utf8_lossy(bytes)) {
+            Ok(read) => {
+                good += 1;
+                assert_eq!(read.text(), text);
+            }
+            Err(error) => {
+                refused += 1;
+                let told = error.to_string();
+                assert!(told.len() < 2_000 && !told.contains(['\0', '\u{202e}']), "{told}");
+            }
+        }
+    });
+    assert!(good > 5 && refused > 500, "{good} good, {refused} refused");
 }
