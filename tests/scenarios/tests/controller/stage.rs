@@ -1,19 +1,16 @@
 //! A cluster with a controller's manifests installed, and a cluster that it made.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use kube::api::{Api, Patch, PatchParams};
 use pivot_lab::managers::kubeconfig_secret;
-use pivot_lab::{Dump, Pair, Server};
+use pivot_lab::{Dump, ObjectKey, Pair, Server};
 use pivot_scenarios::host::{Host, Run};
 use pivot_scenarios::pivots::{Pivots, condition};
 use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
 
 pub(crate) const ACCOUNT: &str = "system:serviceaccount:pivot-host-system:pivot-host";
-/// Long enough for the garbage collector to collect what it would collect.
-const COLLECTED: Duration = Duration::from_secs(2);
 
 pub(crate) struct Stage {
     pub(crate) pair: Pair,
@@ -132,10 +129,11 @@ impl Stage {
         dumps
     }
 
-    /// Nothing of a move is left in either cluster.
+    /// Nothing of a move is left in either cluster, once garbage is collected.
     pub(crate) async fn tidy(&self) {
-        tokio::time::sleep(COLLECTED).await;
+        let models = one_of_each_kind();
         for server in [&self.pair.source, &self.pair.target] {
+            server.collect_garbage(&models).await.unwrap();
             let mut left = state::belongings(server).await.unwrap();
             left.retain(|name| name != "Lease pivot-host-system/pivot-host-controller");
             assert_eq!(left, Vec::<String>::new(), "on the {}", server.name());
@@ -151,6 +149,19 @@ impl Stage {
             .collect();
         assert_eq!(kept, Vec::<String>::new());
     }
+}
+
+/// An object of each kind that moves here.
+fn one_of_each_kind() -> Dump {
+    let key = |object: &Value| {
+        let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap();
+        let kind = match text("/apiVersion").split_once('/') {
+            Some((group, _)) => format!("{}.{group}", text("/kind")),
+            None => text("/kind").to_owned(),
+        };
+        ObjectKey::new(&kind, text("/metadata/namespace"), text("/metadata/name"))
+    };
+    shape::cluster("any", 1).into_iter().map(|object| (key(&object), object)).collect()
 }
 
 /// Whether a condition is true.
