@@ -5,9 +5,14 @@
 #[cfg(test)]
 mod approved;
 #[cfg(test)]
+#[path = "../../../host/places/tests/contract/behaviour.rs"]
+mod behaviour;
+#[cfg(test)]
 mod budget;
 #[cfg(test)]
 mod clusters;
+#[cfg(test)]
+mod contract;
 #[cfg(test)]
 mod describe;
 #[cfg(test)]

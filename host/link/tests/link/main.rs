@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod alone;
 #[cfg(test)]
+#[path = "../../../places/tests/contract/behaviour.rs"]
+mod behaviour;
+#[cfg(test)]
 mod called;
 #[cfg(test)]
 #[path = "../../../places/tests/contract/checks.rs"]

@@ -2,29 +2,26 @@
 //! the two, the engine must not be able to tell.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use pivot_core::names::MARK;
-use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Uid};
+use pivot_core::Kind;
 use pivot_places::memory::Fault;
 use pivot_places::{
-    Access, Begun, Change, Closing, Event, Identity, MemoryPlace, Opening, Patch, Place, PlaceError,
-    Preconditions, Result, ServicePath, Subresource,
+    Access, Begun, Change, Closing, Event, Identity, MemoryPlace, Opening, Place, PlaceError, Preconditions,
+    ServicePath, Subresource,
 };
-use serde_json::{Value, json};
+use serde_json::json;
+
+use crate::behaviour::{TERMINATING, key, machine, machines, patch, watch_in_vain};
 
 /// A test of each check, for the place that a function makes of a server.
 macro_rules! contract {
     ($place_of:path) => {
         crate::checks::contract! { $place_of:
             it_is_what_the_server_is,
-            create_does_what_a_server_does,
             bodies_are_the_bytes_that_the_server_has,
             lists_have_what_was_asked_for,
-            patches_respect_parts_versions_and_generations,
-            finalizers_hold_an_object,
             a_watch_reports_past_and_new_events,
             a_watch_that_nobody_reads_any_more_ends,
             two_places_are_not_the_same_cluster,
@@ -33,6 +30,14 @@ macro_rules! contract {
             each_error_is_the_servers,
             an_answer_is_lost_after_the_act,
         }
+
+        async fn serve_machines() -> crate::behaviour::Server {
+            let server = crate::checks::server();
+            let expired = crate::checks::prepare(&server).await;
+            crate::behaviour::Server { place: $place_of(&server).await, expired }
+        }
+
+        crate::behaviour::behaviours! { tests (serve_machines()) }
     };
     ($place_of:path: $($check:ident,)*) => {
         $(
@@ -48,42 +53,26 @@ macro_rules! contract {
 
 pub(crate) use contract;
 
-fn kind(version: &str) -> Arc<Kind> {
-    Arc::new(Kind {
-        group_kind: GroupKind::new("cluster.x-k8s.io", "Machine"),
-        version: version.to_owned(),
-        plural: "machines".to_owned(),
-        namespaced: true,
-        status_subresource: true,
-        served: vec![version.to_owned()],
-        labels: KindLabels::default(),
-    })
-}
-
-fn machines() -> Arc<Kind> {
-    kind("v1beta2")
-}
-
-/// A server with machines in namespace `a`.
+/// A server with machines in the namespaces `a` and `b`.
 pub(crate) fn server() -> MemoryPlace {
     let server = MemoryPlace::new("memory");
     server.add_kind(Kind::clone(&machines())).add_namespace("a").add_namespace("b");
     server
 }
 
-/// As a move brings it: an agent changes nothing else.
-fn machine(name: &str) -> Value {
-    json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
-        "metadata": {"name": name, "namespace": "a", "annotations": {MARK: "move-1"}}, "spec": {"x": 1}, "status": {"ready": true}})
-}
-
-fn key(name: &str) -> Key {
-    Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("a"), name)
-}
-
-async fn patch(place: &dyn Place, body: Value, subresource: Subresource) -> Result<Object> {
-    let patch = Patch { body, subresource, change: Change::Real };
-    place.patch(&machines(), &key("m"), &patch).await
+/// Begins to delete a namespace, and makes the server forget its events; a version from before them.
+pub(crate) async fn prepare(server: &MemoryPlace) -> String {
+    let terminating = json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": TERMINATING, "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let mut held = machine("held");
+    held["metadata"]["namespace"] = TERMINATING.into();
+    held["metadata"]["finalizers"] = json!(["f"]);
+    for object in [terminating, held] {
+        server.insert(object).unwrap();
+    }
+    let version = server.list(&machines(), None).await.unwrap().resource_version;
+    server.expire_watches();
+    version
 }
 
 pub(crate) async fn it_is_what_the_server_is(server: &MemoryPlace, place: &dyn Place) {
@@ -91,22 +80,6 @@ pub(crate) async fn it_is_what_the_server_is(server: &MemoryPlace, place: &dyn P
     assert_eq!(place.can(), server.can());
     assert_eq!(place.identify().await.unwrap(), server.identify().await.unwrap());
     assert_eq!(place.kinds().await.unwrap(), server.kinds().await.unwrap());
-}
-
-pub(crate) async fn create_does_what_a_server_does(server: &MemoryPlace, place: &dyn Place) {
-    let object = place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
-    let body = object.value().unwrap();
-    assert_eq!((body.get("status"), &body["metadata"]["generation"]), (None, &json!(1)));
-    let again = place.create(&machines(), &machine("m"), Change::Real).await;
-    assert!(matches!(again, Err(PlaceError::AlreadyExists(_))));
-    let mut elsewhere = machine("m");
-    elsewhere["metadata"]["namespace"] = "nowhere".into();
-    let error = place.create(&machines(), &elsewhere, Change::Real).await;
-    assert!(matches!(error, Err(PlaceError::NotFound(_))));
-    assert!(matches!(place.list(&kind("v1beta1"), None).await, Err(PlaceError::NotFound(_))));
-    let before = server.keys();
-    place.create(&machines(), &machine("dry"), Change::DryRun).await.unwrap();
-    assert_eq!(server.keys(), before);
 }
 
 pub(crate) async fn bodies_are_the_bytes_that_the_server_has(server: &MemoryPlace, place: &dyn Place) {
@@ -153,61 +126,6 @@ pub(crate) async fn lists_have_what_was_asked_for(server: &MemoryPlace, place: &
     assert!(place.list(&machines(), Some("nowhere")).await.unwrap().objects.is_empty());
 }
 
-pub(crate) async fn patches_respect_parts_versions_and_generations(_: &MemoryPlace, place: &dyn Place) {
-    let first = place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
-    let both = json!({"metadata": {"labels": {"l": "1"}}, "spec": {"x": 2}, "status": {"y": 1}});
-    let main = patch(place, both.clone(), Subresource::None).await.unwrap();
-    assert_eq!((main.meta.generation, main.meta.labelled("l")), (Some(2), true));
-    assert!(main.value().unwrap().get("status").is_none());
-    let status =
-        patch(place, json!({"metadata": {"labels": {"m": "1"}}, "status": {"y": 1}}), Subresource::Status)
-            .await
-            .unwrap();
-    assert_eq!((status.meta.generation, status.meta.labelled("m")), (Some(2), false));
-    assert_eq!(status.value().unwrap()["status"]["y"], 1);
-    let same = patch(place, both, Subresource::None).await.unwrap();
-    assert_eq!(same.meta.resource_version, status.meta.resource_version);
-    let tried =
-        Patch { body: json!({"spec": {"x": 3}}), subresource: Subresource::None, change: Change::DryRun };
-    let tried = place.patch(&machines(), &key("m"), &tried).await.unwrap().value().unwrap();
-    assert_eq!(tried["spec"]["x"], 3);
-    let now = place.get(&machines(), &key("m")).await.unwrap().unwrap();
-    assert_eq!(now.value().unwrap()["spec"]["x"], 2);
-    let stale = json!({"metadata": {"resourceVersion": first.meta.resource_version}});
-    assert!(matches!(patch(place, stale, Subresource::None).await, Err(PlaceError::Conflict(_))));
-    let other = json!({"metadata": {"uid": "other"}});
-    assert!(matches!(patch(place, other, Subresource::None).await, Err(PlaceError::Conflict(_))));
-}
-
-pub(crate) async fn finalizers_hold_an_object(_: &MemoryPlace, place: &dyn Place) {
-    let mut body = machine("m");
-    body["metadata"]["finalizers"] = json!(["f"]);
-    let object = place.create(&machines(), &body, Change::Real).await.unwrap();
-    let wrong = Preconditions { uid: Some(Uid("other".to_owned())), resource_version: None };
-    assert!(matches!(place.delete(&machines(), &key("m"), &wrong).await, Err(PlaceError::Conflict(_))));
-    let right = Preconditions {
-        uid: Some(object.meta.uid.clone()),
-        resource_version: Some(object.meta.resource_version.clone()),
-    };
-    place.delete(&machines(), &key("m"), &right).await.unwrap();
-    let dying = place.get(&machines(), &key("m")).await.unwrap().unwrap();
-    assert!(dying.meta.deleting());
-    let more = json!({"metadata": {"finalizers": ["f", "g"]}});
-    assert!(matches!(patch(place, more, Subresource::None).await, Err(PlaceError::Invalid(_))));
-    patch(place, json!({"metadata": {"finalizers": null}}), Subresource::None).await.unwrap();
-    assert!(place.get(&machines(), &key("m")).await.unwrap().is_none());
-    let gone = place.delete(&machines(), &key("m"), &Preconditions::default()).await;
-    assert!(matches!(gone, Err(PlaceError::NotFound(_))));
-}
-
-/// Where a place is far away, a watch that can't begin ends at once.
-async fn not_begun(place: &dyn Place, version: &str) -> PlaceError {
-    match place.watch(&machines(), None, version).await {
-        Err(error) => error,
-        Ok(mut events) => events.try_next().await.unwrap_err(),
-    }
-}
-
 pub(crate) async fn a_watch_reports_past_and_new_events(server: &MemoryPlace, place: &dyn Place) {
     let listing = place.list(&machines(), None).await.unwrap();
     place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
@@ -223,7 +141,7 @@ pub(crate) async fn a_watch_reports_past_and_new_events(server: &MemoryPlace, pl
     assert!(matches!(events.try_next().await.unwrap(), Some(Event::Deleted(o)) if o.meta.name == "m"));
     server.expire_watches();
     assert!(matches!(events.try_next().await, Err(PlaceError::Expired(_))));
-    assert!(matches!(not_begun(place, &listing.resource_version).await, PlaceError::Expired(_)));
+    assert!(matches!(watch_in_vain(place, &listing.resource_version).await, PlaceError::Expired(_)));
 }
 
 pub(crate) async fn a_watch_that_nobody_reads_any_more_ends(server: &MemoryPlace, place: &dyn Place) {
@@ -302,9 +220,9 @@ pub(crate) async fn each_error_is_the_servers(server: &MemoryPlace, place: &dyn 
             place.list_identities(&kind, None).await.map(drop),
             place.get(&kind, &key).await.map(drop),
             place.create(&kind, &machine("n"), Change::Real).await.map(drop),
-            patch(place, json!({}), Subresource::None).await.map(drop),
+            patch(place, "m", json!({}), Subresource::None).await.map(drop),
             place.delete(&kind, &key, &Preconditions::default()).await,
-            Err(not_begun(place, &object.meta.resource_version).await),
+            Err(watch_in_vain(place, &object.meta.resource_version).await),
         ];
         for asked in asked {
             assert_eq!(asked, Err(error.clone()));

@@ -1,5 +1,8 @@
 //! The contract of a place that is an API server, or stands for one: in memory here, over a link in `host/link`.
+//! `tests/scenarios` has the checks of [`behaviour`] for a real one.
 
+#[cfg(test)]
+mod behaviour;
 #[cfg(test)]
 mod checks;
 
