@@ -140,6 +140,8 @@ struct HeldLocks {
 
 #[derive(Clone)]
 struct HeldLease {
+    /// When the request was sent that took it.
+    sent: Moment,
     /// The version of the last write.
     version: String,
     /// The move that claimed it before this run took it.
@@ -170,12 +172,11 @@ impl Locks {
         let LockRequest { leases, halter, watcher, .. } = &held.request;
         let mut dead = Dead { take_over: held.request.take_over, ..Dead::default() };
         let (renewal, moves, more) = loop {
-            let begun = halter.now();
             let blocked = match held.try_each(wanted, &dead).await.transpose() {
                 Some(blocked) => blocked,
                 None => {
                     // Reading takes time for every object, and for compiling plugins.
-                    let renewal = Renewal::start(&held, begun);
+                    let renewal = Renewal::start(&held);
                     let others =
                         async { held.check_other_kind(wanted, &dead).await.transpose().map_or(Ok(()), Err) };
                     let read = async { Ok(tokio::join!(opened.moves(), also_read())) };
@@ -289,9 +290,10 @@ impl Locks {
 }
 
 impl Renewal {
-    /// Renews locks that were taken at this moment.
-    fn start(held: &Arc<HeldLocks>, taken_at: Moment) -> Self {
-        held.request.halter.note_renewed(Some(taken_at));
+    /// Renews locks that were just taken.
+    fn start(held: &Arc<HeldLocks>) -> Self {
+        let oldest = locked(&held.each).values().map(|one| one.sent).min_by_key(|sent| sent.steady);
+        held.request.halter.note_renewed(oldest);
         Self(tokio::spawn(held.clone().renew().in_current_span()))
     }
 }
@@ -319,24 +321,29 @@ impl HeldLocks {
 
     async fn try_one(&self, name: &str, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         let mut before = None;
+        let mut sent = self.request.halter.now();
         loop {
             let version = match self.request.leases.create(name, &self.taker()).await? {
                 Some(version) => Some(version),
                 None => match self.request.leases.read(name).await? {
-                    None => None,
+                    None => {
+                        sent = self.request.halter.now();
+                        None
+                    }
                     // A first attempt whose answer got lost may have taken it.
                     Some(seen) if seen.holder == self.holder => Some(seen.resource_version),
                     Some(seen) => match self.blocked(seen.clone(), dead).await? {
                         Some(blocked) => return Ok(Some(blocked)),
                         None => {
                             before.clone_from(&seen.claim);
+                            sent = self.request.halter.now();
                             self.request.leases.take(&seen, &self.taker()).await?
                         }
                     },
                 },
             };
             if let Some(version) = version {
-                locked(&self.each).insert(name.to_owned(), HeldLease { version, before });
+                locked(&self.each).insert(name.to_owned(), HeldLease { sent, version, before });
                 return Ok(None);
             }
         }
@@ -411,7 +418,8 @@ impl HeldLocks {
 
     async fn renew(self: Arc<Self>) {
         let halter = &self.request.halter;
-        let mut pause = RENEW;
+        // Where a server is slow, taking it has used up a part of the time.
+        let mut pause = RENEW.min(halter.time_to_renew().unwrap_or_default() / 2);
         loop {
             tokio::time::sleep(pause).await;
             pause = RENEW;
